@@ -1,0 +1,1 @@
+"""The wire: the Kubernetes API over aiohttp. Nothing here knows of operators."""
