@@ -1,0 +1,64 @@
+# Run by ./dev, which makes .venv first.
+
+set positional-arguments
+
+export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
+crd_file := "manifests/crd/cache.example.com_memcacheds.yaml"
+
+# Run every check and test, and say at the end what became of each tier; arguments go to pytest
+test *args:
+    @python -m tests.run_tiers "$@"
+
+# Run the unit tests alone, in seconds; arguments go to pytest
+test-unit *args:
+    @pytest tests/unit -m "not slow" "$@"
+
+# Check style, types and the direction of imports
+lint:
+    ruff check
+    ruff format --check
+    mypy
+    lint-imports
+
+# Format, and mend what ruff can mend
+fmt:
+    ruff check --fix
+    ruff format
+
+# Start a real control plane and stay until Ctrl-C (--kubeconfig PATH, --help)
+cluster *args:
+    @python -m lab up "$@"
+
+# Run the operator from this checkout (--help lists its settings)
+[no-cd]
+run *args:
+    @python -m memcached_operator run "$@"
+
+# Install the CRD into the cluster that kubectl is pointed at
+install *args:
+    @python -m lab kubectl apply --server-side -f {{ crd_file }} "$@"
+
+# Remove the CRD, and with it every Memcached, from the cluster that kubectl is pointed at
+uninstall *args:
+    @python -m lab kubectl delete --ignore-not-found -f {{ crd_file }} "$@"
+
+# Write the CRD from the models
+crd:
+    mkdir -p {{ parent_directory(crd_file) }}
+    python -m memcached_operator crd > {{ crd_file }}.new
+    mv {{ crd_file }}.new {{ crd_file }}
+
+# Write docs/settings.md from the settings
+settings-docs:
+    python -m memcached_operator settings-reference > docs/settings.md.new
+    mv docs/settings.md.new docs/settings.md
+
+# Measure on a real control plane (--count N, --peers, --help)
+bench *args:
+    @python -m benchmarks "$@"
+
+# Remake requirements.lock; --upgrade moves to the newest versions
+lock *args:
+    uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+        --no-emit-index-url --no-emit-find-links --custom-compile-command "./dev lock" --quiet \
+        --output-file requirements.lock "$@"
