@@ -1,0 +1,366 @@
+"""The Kubernetes API over aiohttp: one request, one stream, and the writes that an operator needs.
+
+Two pools of connections. Each watch owns a connection for minutes (HTTP/1.1 has no multiplexing), so watches have a
+connector without a limit; API calls share a bounded pool of warm ones. The credential goes on each request, never into a
+session: tokens rotate, and closing a session under running requests to log in again is how other clients died.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlencode
+
+import aiohttp
+import orjson
+from aiohttp.abc import AbstractCookieJar
+from yarl import URL
+
+from memcached_operator.kube.auth import ClusterAccess
+from memcached_operator.kube.errors import (
+    ApiError,
+    KubeError,
+    MalformedAnswer,
+    StreamStalled,
+    Unauthorized,
+    Unreachable,
+    classify_response,
+)
+from memcached_operator.kube.resources import Resource
+from memcached_operator.kube.retry import parse_retry_after
+
+JSON = "application/json"
+APPLY_PATCH = "application/apply-patch+yaml"
+MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+# As many API calls at once as a generous number of workers and the event recorder make; more wait for a connection.
+MAX_CONNECTIONS = 64
+# The server closes idle connections after 90 s; let go well before it, so that a request seldom meets a closing one.
+IDLE_CONNECTION_S = 60.0
+CONNECT_TIMEOUT_S = 10.0
+# A dead peer is found by the kernel after 30 + 3 * 10 s where no byte is to be sent, and load balancers that forget idle
+# connections after minutes (4 on one cloud) are kept awake. The silence limit of a watch does not depend on it.
+KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 30, 10, 3
+
+
+class Stream:
+    """The body of an answer that goes on arriving. Read it until b""."""
+
+    __slots__ = ("_response", "_silence_limit_s", "received_bytes")
+
+    def __init__(self, response: aiohttp.ClientResponse, silence_limit_s: float) -> None:
+        self._response = response
+        self._silence_limit_s = silence_limit_s
+        self.received_bytes = 0
+
+    async def read(self) -> bytes:
+        """The next bytes, as they come; b"" at a clean end.
+
+        Raises:
+            StreamStalled: no byte for the silence limit.
+            Unreachable: the connection broke, also in the middle of a chunk.
+        """
+        try:
+            chunk = await self._response.content.readany()
+        except TimeoutError as error:
+            raise StreamStalled(f"no byte for {self._silence_limit_s:.0f} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unreachable(_describe(error)) from error
+        self.received_bytes += len(chunk)
+        return chunk
+
+
+class ApiClient:
+    """Speaks to one API server as one user. Use it as an async context manager."""
+
+    def __init__(
+        self,
+        access: ClusterAccess,
+        *,
+        user_agent: str,
+        timeout_s: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        Args:
+            access: where the server is and with what credentials.
+            user_agent: names this client in the audit log and to the server's flow control.
+            timeout_s: bound on one API call from the connection to the last byte.
+            clock: monotonic seconds; tells which token an answer of 401 speaks about.
+        """
+        self.access = access
+        self._base = access.server.rstrip("/")
+        self._user_agent = user_agent
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._sessions: tuple[aiohttp.ClientSession, aiohttp.ClientSession] | None = None
+        self._tls_generation = -1
+
+    async def __aenter__(self) -> ApiClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections; running requests fail."""
+        sessions, self._sessions = self._sessions, None
+        for session in sessions or ():
+            await session.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        timeout_s: float | None = None,
+        gzip: bool = False,
+    ) -> bytes:
+        """One API call; the answer's body.
+
+        A 401 is tried once more where a newer credential is to be had. A connection that the server closed just as we
+        reused it is tried once more unless the method is POST: the writes made here carry preconditions, so a second
+        arrival is answered 409 or changes nothing. Waiting for Retry-After is the caller's: it has a queue to wait in.
+
+        Raises:
+            KubeError: one of the closed set of `kube.errors`.
+        """
+        timeout = aiohttp.ClientTimeout(total=timeout_s or self._timeout_s, sock_connect=CONNECT_TIMEOUT_S)
+        retried_connection = method == "POST"
+        refreshed = False
+        while True:
+            started = self._clock()
+            try:
+                async with await self._send(
+                    method, path, query, body, content_type, timeout, watch=False, gzip=gzip
+                ) as response:
+                    answer = await response.read()
+            except aiohttp.ServerDisconnectedError as error:
+                if retried_connection:
+                    raise Unreachable(_describe(error)) from error
+                retried_connection = True
+                continue
+            except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                raise Unreachable(f"{method} {path}: {_describe(error)}") from error
+            if response.status < 400:
+                return answer
+            failure = _failure(response, answer)
+            if isinstance(failure, Unauthorized) and not refreshed:
+                refreshed = True
+                if await self.access.credentials.refresh(started):
+                    continue
+            raise failure
+
+    @asynccontextmanager
+    async def stream(self, path: str, query: Mapping[str, str], silence_limit_s: float) -> AsyncIterator[Stream]:
+        """Open a watch. The silence timer runs from the request on and is reset by each byte.
+
+        The connection is closed on every way out: an unread watch must not go back to a pool.
+
+        Raises:
+            KubeError: the server said no, could not be reached, or kept silent before the headers.
+        """
+        # No total: a watch lives as long as its timeoutSeconds. The server compresses watches from 1.37 on, one gzip
+        # member per flush, which costs more than it saves here: identity is asked for.
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=silence_limit_s)
+        started = self._clock()
+        try:
+            response = await self._send("GET", path, query, None, JSON, timeout, watch=True, gzip=False)
+        except aiohttp.ServerTimeoutError as error:
+            if isinstance(error, aiohttp.ConnectionTimeoutError):
+                raise Unreachable(_describe(error)) from error
+            raise StreamStalled(f"no answer for {silence_limit_s:.0f} s") from error
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise Unreachable(_describe(error)) from error
+        try:
+            if response.status >= 400:
+                try:
+                    answer = await response.read()
+                except (aiohttp.ClientError, OSError, TimeoutError):
+                    answer = b""
+                failure = _failure(response, answer)
+                if isinstance(failure, Unauthorized):
+                    await self.access.credentials.refresh(started)
+                raise failure
+            yield Stream(response, silence_limit_s)
+        finally:
+            response.close()
+
+    async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes:
+        """One object, live from the server."""
+        return await self.request("GET", resource.path(namespace, name))
+
+    async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes:
+        """POST a new object. An existing name is a Conflict."""
+        return await self.request(
+            "POST", resource.path(namespace), query={"fieldManager": field_manager}, body=orjson.dumps(body)
+        )
+
+    async def apply(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        body: object,
+        *,
+        field_manager: str,
+        force: bool,
+        subresource: str | None = None,
+    ) -> bytes:
+        """Server-side apply: the fields in `body` become ours, fields that we applied before and left out vanish."""
+        query = {"fieldManager": field_manager}
+        if force:
+            query["force"] = "true"
+        return await self._patch(resource, namespace, name, body, APPLY_PATCH, query, subresource)
+
+    async def merge_patch(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        body: object,
+        *,
+        field_manager: str,
+        subresource: str | None = None,
+    ) -> bytes:
+        """JSON merge patch (RFC 7386): objects merge, everything else is replaced, null removes."""
+        return await self._patch(
+            resource, namespace, name, body, MERGE_PATCH, {"fieldManager": field_manager}, subresource
+        )
+
+    async def strategic_merge_patch(
+        self, resource: Resource, namespace: str | None, name: str, body: object, *, field_manager: str
+    ) -> bytes:
+        """Strategic merge patch: lists of built-in kinds merge by their key and obey `$patch` directives."""
+        return await self._patch(
+            resource, namespace, name, body, STRATEGIC_MERGE_PATCH, {"fieldManager": field_manager}, None
+        )
+
+    async def delete(self, resource: Resource, namespace: str | None, name: str) -> bytes:
+        """Delete an object in the background mode of the API."""
+        return await self.request("DELETE", resource.path(namespace, name))
+
+    async def _patch(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        body: object,
+        content_type: str,
+        query: Mapping[str, str],
+        subresource: str | None,
+    ) -> bytes:
+        return await self.request(
+            "PATCH",
+            resource.path(namespace, name, subresource),
+            query=query,
+            body=orjson.dumps(body),
+            content_type=content_type,
+        )
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own kind of timeout, handed through
+        *,
+        watch: bool,
+        gzip: bool,
+    ) -> aiohttp.ClientResponse:
+        headers = {
+            "Accept": JSON,
+            "Accept-Encoding": "gzip" if gzip else "identity",
+            "User-Agent": self._user_agent,
+            **await self.access.credentials.headers(),
+        }
+        if body is not None:
+            headers["Content-Type"] = content_type
+        url = self._base + path + (f"?{urlencode(query)}" if query else "")
+        calls, watches = await self._open_sessions()
+        return await (watches if watch else calls).request(
+            method,
+            URL(url, encoded=True),
+            data=body,
+            headers=headers,
+            timeout=timeout,
+            allow_redirects=False,
+            proxy=self.access.proxy,
+            server_hostname=self.access.tls_server_name,
+        )
+
+    async def _open_sessions(self) -> tuple[aiohttp.ClientSession, aiohttp.ClientSession]:
+        generation = self.access.credentials.ssl_generation
+        if self._sessions is not None and generation == self._tls_generation:
+            return self._sessions
+        stale, self._sessions = self._sessions, None
+        context = self.access.credentials.ssl_context()
+        self._sessions = (_session(context, limit=MAX_CONNECTIONS), _session(context, limit=0))
+        self._tls_generation = generation
+        for session in stale or ():
+            # Requests that run on the old trust end as Unreachable and are repeated on the new one by their callers.
+            await session.close()
+        return self._sessions
+
+
+def _session(context: ssl.SSLContext | None, *, limit: int) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(
+        limit=limit,
+        keepalive_timeout=IDLE_CONNECTION_S,
+        ssl=context if context is not None else True,
+        socket_factory=_socket_with_keepalive,
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=_no_cookies(),
+        auto_decompress=True,
+        trust_env=False,  # which proxy is used is decided with the credentials, and ~/.netrc has no say
+    )
+
+
+def _no_cookies() -> AbstractCookieJar:
+    return aiohttp.DummyCookieJar()
+
+
+def _socket_with_keepalive(address: tuple[Any, ...]) -> socket.socket:
+    family, kind, protocol, *_ = address
+    connection = socket.socket(family=family, type=kind, proto=protocol)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        ("TCP_KEEPIDLE", KEEPALIVE_IDLE_S),
+        ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL_S),
+        ("TCP_KEEPCNT", KEEPALIVE_PROBES),
+    ):
+        if hasattr(socket, option):  # not on every platform that a laptop may run
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return connection
+
+
+def _failure(response: aiohttp.ClientResponse, answer: bytes) -> KubeError:
+    if response.status < 400:
+        return MalformedAnswer(f"HTTP {response.status}")
+    failure: ApiError = classify_response(
+        response.status, answer, parse_retry_after(response.headers.get("Retry-After"))
+    )
+    return failure
+
+
+def _describe(error: BaseException) -> str:
+    """A failure in words: aiohttp's and asyncio's are often empty."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"the server's certificate is not trusted: {error.certificate_error}"
+    if isinstance(error, asyncio.TimeoutError):
+        return str(error) or "no answer in time"
+    return str(error) or type(error).__name__

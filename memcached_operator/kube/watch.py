@@ -1,0 +1,449 @@
+"""The rules of list and watch, as a state machine that does no I/O.
+
+A `Watch` says which request comes next (`next_request`), is fed what came back (`page`, `line`, `ended`), calls a sink
+with what it means, and says how long to pause before the next request. All rules on 410, ERROR events, bookmarks,
+resourceVersions, silence and backoff are here, so that they can be read in one place and tested as tables; moving bytes
+and time is the reflector's.
+
+The way round: a *snapshot* (one streaming list, or pages where the server has no streaming lists) brings the sink a
+complete picture; then *resumed* watches carry it on from the last resourceVersion. What the server says decides whether
+a failure costs a new snapshot or only a new stream. Design and numbers follow client-go's reflector and kube-rs'
+watcher, and what a real API server was seen to answer; each departure says why.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from memcached_operator.kube.errors import (
+    ApiError,
+    Expired,
+    Forbidden,
+    Invalid,
+    KubeError,
+    MalformedAnswer,
+    NotFound,
+    ResourceVersionTooLarge,
+    ServerError,
+    Status,
+    StreamStalled,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+    classify_event,
+    classify_status,
+)
+from memcached_operator.kube.retry import Backoff
+
+# Bookmarks come each 60 s (59.3 to 60.4 s were measured) and the server's watch cache keeps events for 75 s: a stream
+# silent for longer than a bookmark's period and a margin is dead, and resuming it can still succeed.
+SILENCE_LIMIT_S = 70.0
+# The server ends a watch after a time drawn from here, which spreads reconnects after an API server's restart
+# (client-go's MinWatchTimeout and twice that).
+TIMEOUT_RANGE_S = (300.0, 600.0)
+# client-go's reflector backoff: 0.8 s doubling to 30 s, forgotten after two healthy minutes.
+BACKOFF_BASE_S = 0.8
+BACKOFF_CAP_S = 30.0
+BACKOFF_RESET_S = 120.0
+# A missing CRD or a missing right is mended by a person who is waiting for the effect: never wait longer than this.
+MENDABLE_CAP_S = 5.0
+# A watch that ends sooner than this without an event is a failure (client-go's VeryShortWatchError), else we would spin.
+SHORT_WATCH_S = 1.0
+# After so many failures in a row of streaming lists that are not plainly transport trouble, pages are tried instead.
+STREAMING_TRIES = 2
+
+
+class Record(Protocol):
+    """What the machinery needs to know of a cached object; kinds add what their reconciler reads."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def resource_version(self) -> str: ...
+
+
+R = TypeVar("R", bound=Record)
+R_contra = TypeVar("R_contra", bound=Record, contravariant=True)
+
+
+class WatchSink(Protocol[R_contra]):
+    """Where a `Watch` delivers. All methods are synchronous and quick."""
+
+    def begin(self) -> None:
+        """A complete picture follows, until `complete`; an unfinished earlier one is void."""
+
+    def put(self, record: R_contra) -> None:
+        """The object is there and looks like this."""
+
+    def remove(self, record: R_contra) -> None:
+        """The object is no longer in the watched set: deleted, or it stopped matching the selector."""
+
+    def complete(self, resource_version: str) -> None:
+        """The picture begun with `begin` is whole."""
+
+    def unreadable(self, namespace: str, name: str, gone: bool, why: str) -> None:
+        """The object is there (or `gone`) but cannot be decoded; the stream goes on."""
+
+
+class Mode(StrEnum):
+    """What the next request is."""
+
+    STREAMING_LIST = "streaming list"
+    PAGES = "paged list"
+    RESUMED = "watch"
+
+
+class Cause(StrEnum):
+    """Why a request ended, as metrics and logs name it."""
+
+    CLOSED = "closed"
+    SHORT = "short"
+    SILENT = "silent"
+    EXPIRED = "expired"
+    TOO_LARGE = "version_too_large"
+    THROTTLED = "throttled"
+    UNAUTHORIZED = "unauthorized"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not_found"
+    UNSUPPORTED = "unsupported"
+    UNREACHABLE = "unreachable"
+    MALFORMED = "malformed"
+    SERVER_ERROR = "server_error"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One GET: its query, and whether the answer is a stream of lines or one page."""
+
+    mode: Mode
+    query: dict[str, str]
+
+    @property
+    def streams(self) -> bool:
+        """True when the answer is to be read line by line."""
+        return self.mode is not Mode.PAGES
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """What follows an ended request: wait `seconds`; `failures` in a row so far (0: all is well)."""
+
+    seconds: float
+    cause: Cause
+    failures: int
+
+
+class _Frame(msgspec.Struct):
+    type: str = ""
+    object: msgspec.Raw = msgspec.Raw()
+    kind: str = ""
+
+
+class _Meta(msgspec.Struct):
+    namespace: str = ""
+    name: str = ""
+    resourceVersion: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _Bare(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+class _ListMeta(msgspec.Struct):
+    resourceVersion: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct):
+    kind: str = ""
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    # Go writes an empty list as null when nobody allocated it.
+    items: list[msgspec.Raw] | None = None
+
+
+_decode_frame = msgspec.json.Decoder(_Frame).decode
+_decode_bare = msgspec.json.Decoder(_Bare).decode
+_decode_page = msgspec.json.Decoder(_Page).decode
+_decode_status = msgspec.json.Decoder(Status).decode
+
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_QUOTED_CHARS = 80
+
+
+class Watch(Generic[R]):
+    """One list-and-watch of one scope (a namespace or all of them) and one selector.
+
+    Invariants:
+        `resource_version` is "" until a picture is complete; then it is the last one that this stream has vouched for,
+        and belongs to this scope and selector alone.
+        While a picture is being built (`_building`), nothing moves `resource_version`: a streaming list's objects come
+        in key order, not in the order of their versions.
+    """
+
+    def __init__(
+        self,
+        decode: Callable[[msgspec.Raw], R],
+        sink: WatchSink[R],
+        *,
+        label_selector: str = "",
+        page_size: int = 500,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        """
+        Args:
+            decode: an object's JSON to its slim record; raises msgspec.DecodeError where it cannot.
+            sink: receives the picture and its changes.
+            label_selector: as in the API's query, "" for all objects.
+            page_size: objects per page where pages are needed.
+            uniform: the source of jitter.
+        """
+        self._decode = decode
+        self._sink = sink
+        self._selector = {"labelSelector": label_selector} if label_selector else {}
+        self._page_size = page_size
+        self._uniform = uniform
+        self._backoff = Backoff(BACKOFF_BASE_S, BACKOFF_CAP_S, uniform)
+        self._streaming_failures = 0
+        self._unpaged = False
+        self._continue = ""
+        self._building = False
+        self._events = 0
+        self.resource_version = ""
+        self.streaming_lists = True
+
+    def next_request(self) -> Request:
+        """The GET to send now."""
+        self._events = 0
+        if self.resource_version:
+            return Request(Mode.RESUMED, self._watch_query(resourceVersion=self.resource_version))
+        if self.streaming_lists:
+            self._begin()
+            # No resourceVersion: the picture is as fresh as the moment of the request, never an old replica's.
+            query = self._watch_query(sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
+            return Request(Mode.STREAMING_LIST, query)
+        if not self._continue:
+            self._begin()
+        paging = {} if self._unpaged else {"limit": str(self._page_size)}
+        resume = {"continue": self._continue} if self._continue else {}
+        return Request(Mode.PAGES, self._selector | paging | resume)
+
+    def page(self, body: bytes) -> bool:
+        """Take one page; True when the picture is complete.
+
+        Raises:
+            MalformedAnswer: not a list, or a list without a resourceVersion (a watch from "" would miss what came between).
+            ApiError: a `Status` delivered as 200.
+        """
+        try:
+            page = _decode_page(body)
+        except msgspec.DecodeError as error:
+            raise MalformedAnswer(f"not a list of objects: {_quote(body)}") from error
+        if page.kind == "Status":
+            raise classify_status(_decode_status(body))
+        if not page.metadata.resourceVersion:
+            raise MalformedAnswer("a list without a resourceVersion: there is nothing to watch from")
+        for item in page.items or ():
+            self._put(item)
+        self._continue = page.metadata.continue_
+        if self._continue:
+            return False
+        self._complete(page.metadata.resourceVersion)
+        return True
+
+    def line(self, line: bytes) -> None:
+        """Take one line of a stream.
+
+        Raises:
+            ApiError: the server ends the stream with an ERROR event, or with a bare `Status`.
+            MalformedAnswer: not a watch event.
+        """
+        try:
+            frame = _decode_frame(line)
+        except msgspec.DecodeError as error:
+            raise MalformedAnswer(f"not a watch event: {_quote(line)}") from error
+        match frame.type:
+            case "ADDED" | "MODIFIED":
+                self._events += 1
+                version = self._put(frame.object)
+            case "DELETED":
+                self._events += 1
+                version = self._remove(frame.object)
+            case "BOOKMARK":
+                version = self._bookmark(frame.object)
+            case "ERROR":
+                raise classify_event(frame.object)
+            case _ if frame.kind == "Status":
+                raise classify_status(_decode_status(line))
+            case _:
+                raise MalformedAnswer(f"not a watch event: {_quote(line)}")
+        if version and not self._building:
+            self.resource_version = version
+
+    def last_line(self, rest: bytes) -> None:
+        """Take what came after the last newline: a whole event that lost its newline, or half of one, which is dropped.
+
+        The half is not lost: the resumed watch begins before it.
+        """
+        if rest:
+            try:
+                self.line(rest)
+            except MalformedAnswer:
+                return
+
+    def ended(self, error: KubeError | None, lasted_s: float, received_bytes: int) -> Pause:
+        """The request ended, by itself (`error` None) or by a failure; decide what comes next and when.
+
+        Args:
+            error: what ended it, from the client, from `line` or from `page`.
+            lasted_s: seconds since it was sent.
+            received_bytes: bytes of the answer's body; 0 from a stream means that it was silent from end to end.
+        """
+        mode = self._mode()
+        if lasted_s >= BACKOFF_RESET_S and received_bytes:
+            self._backoff.reset()
+        if error is None and mode is Mode.PAGES:
+            self._backoff.reset()
+            return Pause(0.0, Cause.CLOSED, 0)
+        cause = self._judge(error, mode, lasted_s, received_bytes)
+        if cause is Cause.CLOSED:
+            self._backoff.reset()
+            return Pause(0.0, cause, 0)
+        first = self._backoff.attempts == 0
+        delay_s = self._backoff.next_s()
+        if first and cause in (Cause.EXPIRED, Cause.SILENT, Cause.UNSUPPORTED):
+            delay_s = 0.0  # the remedy is known and is not more of the same
+        if cause in (Cause.FORBIDDEN, Cause.NOT_FOUND):
+            delay_s = min(delay_s, MENDABLE_CAP_S)
+        if isinstance(error, ApiError) and error.retry_after_s is not None:
+            delay_s = max(delay_s, error.retry_after_s + self._uniform(0.0, BACKOFF_BASE_S))
+        return Pause(delay_s, cause, self._backoff.attempts)
+
+    def _mode(self) -> Mode:
+        if self.resource_version:
+            return Mode.RESUMED
+        return Mode.STREAMING_LIST if self.streaming_lists else Mode.PAGES
+
+    def _judge(self, error: KubeError | None, mode: Mode, lasted_s: float, received_bytes: int) -> Cause:
+        """Name the cause, and forget whatever must not be resumed from."""
+        silent = received_bytes == 0
+        match error:
+            case None if mode is Mode.STREAMING_LIST:
+                cause = Cause.SHORT  # it ended before its picture was complete
+            case None if silent and lasted_s >= SHORT_WATCH_S:
+                # A watch from a version ahead of the server's (an etcd restored from a backup) is answered with 200 and
+                # then nothing at all, for ever: only a new picture gets out of it.
+                self._forget()
+                return Cause.SILENT
+            case None if lasted_s < SHORT_WATCH_S and self._events == 0:
+                return Cause.SHORT
+            case None:
+                return Cause.CLOSED
+            case StreamStalled():
+                if silent:
+                    self._forget()
+                cause = Cause.SILENT
+            case Expired():
+                if mode is Mode.PAGES and self._continue:
+                    self._unpaged = True  # the pages take longer than the server keeps a version: ask for all at once
+                self._forget()
+                return Cause.EXPIRED
+            case ResourceVersionTooLarge():
+                self._forget()
+                return Cause.TOO_LARGE
+            case TooManyRequests():
+                return Cause.THROTTLED
+            case Unreachable():
+                return Cause.UNREACHABLE
+            case Unauthorized():
+                return Cause.UNAUTHORIZED
+            case Forbidden():
+                return Cause.FORBIDDEN
+            case NotFound():
+                return Cause.NOT_FOUND
+            case Invalid():
+                cause = Cause.UNSUPPORTED
+            case ServerError():
+                cause = Cause.SERVER_ERROR
+            case MalformedAnswer():
+                cause = Cause.MALFORMED
+            case _:
+                return Cause.OTHER
+        if mode is Mode.STREAMING_LIST:
+            # A server without streaming lists says 400 or 422; one whose etcd cannot serve them says 500 or nothing.
+            self._streaming_failures += 1
+            if isinstance(error, Invalid) or self._streaming_failures >= STREAMING_TRIES:
+                self.streaming_lists = False
+        elif mode is Mode.RESUMED and isinstance(error, Invalid):
+            self._forget()  # a version that the server does not even parse
+        return cause
+
+    def _forget(self) -> None:
+        self.resource_version = ""
+        self._continue = ""
+
+    def _begin(self) -> None:
+        self._building = True
+        self._continue = ""
+        self._sink.begin()
+
+    def _complete(self, resource_version: str) -> None:
+        self._building = False
+        self._unpaged = False
+        self._streaming_failures = 0
+        self.resource_version = resource_version
+        self._sink.complete(resource_version)
+
+    def _watch_query(self, **more: str) -> dict[str, str]:
+        timeout_s = int(self._uniform(*TIMEOUT_RANGE_S))
+        return {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout_s), **self._selector, **more}
+
+    def _put(self, raw: msgspec.Raw) -> str:
+        try:
+            record = self._decode(raw)
+        except msgspec.DecodeError as error:
+            return self._unreadable(raw, gone=False, why=str(error))
+        self._sink.put(record)
+        return record.resource_version
+
+    def _remove(self, raw: msgspec.Raw) -> str:
+        try:
+            record = self._decode(raw)
+        except msgspec.DecodeError as error:
+            return self._unreadable(raw, gone=True, why=str(error))
+        self._sink.remove(record)
+        # The version of the deletion, not of the last write (or of the edit by which it left the selection).
+        return record.resource_version
+
+    def _bookmark(self, raw: msgspec.Raw) -> str:
+        # Of a bookmark only the version is true: a built-in kind's carries a whole object of nulls.
+        try:
+            meta = _decode_bare(raw).metadata
+        except msgspec.DecodeError as error:
+            raise MalformedAnswer(f"a bookmark without metadata: {_quote(bytes(raw))}") from error
+        if self._building and meta.annotations and meta.annotations.get(_INITIAL_EVENTS_END) == "true":
+            self._complete(meta.resourceVersion)
+        return meta.resourceVersion
+
+    def _unreadable(self, raw: msgspec.Raw, *, gone: bool, why: str) -> str:
+        try:
+            meta = _decode_bare(raw).metadata
+        except msgspec.DecodeError:
+            meta = _Meta()
+        self._sink.unreadable(meta.namespace, meta.name, gone, why)
+        return meta.resourceVersion
+
+
+def _quote(body: bytes) -> str:
+    return repr(body[: _QUOTED_CHARS * 4].decode("utf-8", "replace")[:_QUOTED_CHARS])
