@@ -3,6 +3,8 @@
 set positional-arguments
 
 export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
+compile := "uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url " + \
+    "--no-emit-find-links --custom-compile-command './dev lock'"
 crd_file := "manifests/crd/cache.example.com_memcacheds.yaml"
 
 # Run every check and test, and say at the end what became of each tier; arguments go to pytest
@@ -29,6 +31,11 @@ fmt:
 cluster *args:
     @python -m lab up "$@"
 
+# Run kubectl against the control plane of ./dev cluster, or another by KUBECONFIG
+[no-cd]
+kubectl *args:
+    @python -m lab kubectl "$@"
+
 # Run the operator from this checkout (--help lists its settings)
 [no-cd]
 run *args:
@@ -36,11 +43,11 @@ run *args:
 
 # Install the CRD into the cluster that kubectl is pointed at
 install *args:
-    @python -m lab kubectl apply --server-side -f {{ crd_file }} "$@"
+    python -m lab kubectl apply --server-side -f {{ crd_file }} "$@"
 
 # Remove the CRD, and with it every Memcached, from the cluster that kubectl is pointed at
 uninstall *args:
-    @python -m lab kubectl delete --ignore-not-found -f {{ crd_file }} "$@"
+    python -m lab kubectl delete --ignore-not-found -f {{ crd_file }} "$@"
 
 # Write the CRD from the models
 crd:
@@ -57,8 +64,7 @@ settings-docs:
 bench *args:
     @python -m benchmarks "$@"
 
-# Remake requirements.lock; --upgrade moves to the newest versions
+# Remake the lock files; --upgrade moves to the newest versions
 lock *args:
-    uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
-        --no-emit-index-url --no-emit-find-links --custom-compile-command "./dev lock" --quiet \
-        --output-file requirements.lock "$@"
+    {{ compile }} --group dev --output-file requirements.lock pyproject.toml "$@"
+    {{ compile }} --group go --output-file lab/requirements-go.lock "$@"

@@ -1,0 +1,1 @@
+"""The lab: a real Kubernetes control plane, built once from Go modules and started on loopback in seconds."""

