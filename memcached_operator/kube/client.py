@@ -275,7 +275,7 @@ class ApiClient:
         query: Mapping[str, str] | None,
         body: bytes | None,
         content_type: str,
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own kind of timeout, handed through
+        timeout: aiohttp.ClientTimeout,
         *,
         watch: bool,
         gzip: bool,

@@ -1,0 +1,142 @@
+"""The cache: slim records by namespace and name, with indexes, fed by reflectors and read by reconcilers.
+
+Everything is synchronous and on one event loop, so a reader sees a whole picture between two awaits. Records are never
+changed in place: a new version replaces the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, NamedTuple, TypeVar
+
+from memcached_operator.kube.watch import Record
+
+R = TypeVar("R", bound=Record)
+
+
+class ObjectKey(NamedTuple):
+    """Names one object of a namespaced kind."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def key_of(record: Record) -> ObjectKey:
+    """The key under which a store holds `record`."""
+    return ObjectKey(record.namespace, record.name)
+
+
+# (before, after): None before means new, None after means gone from the watched set.
+Handler = Callable[[R | None, R | None], None]
+IndexFunction = Callable[[R], ObjectKey | None]
+
+
+def version_reached(seen: str, wanted: str) -> bool:
+    """Whether a resourceVersion `seen` is `wanted` or later.
+
+    Kubernetes promises since 1.35 that versions of one kind compare as decimal numbers: the shorter is the smaller, then
+    digit by digit. It was so with etcd before. What is no such number is compared for equality.
+    """
+    if seen == wanted:
+        return True
+    if not (_is_number(seen) and _is_number(wanted)):
+        return False
+    return (len(seen), seen) > (len(wanted), wanted)
+
+
+def _is_number(version: str) -> bool:
+    return version.isascii() and version.isdigit() and version[0] != "0"
+
+
+class Store(Generic[R]):
+    """Records of one kind.
+
+    Invariants:
+        For one uid a resourceVersion never goes backwards: a late answer cannot undo what a watch has shown.
+        Each index holds exactly the keys of records for which its function gives a value.
+        Handlers run after the store and its indexes have changed, once for each change, never for an unchanged record.
+    """
+
+    def __init__(self, indexes: Mapping[str, IndexFunction[R]] | None = None) -> None:
+        self._records: dict[ObjectKey, R] = {}
+        self._functions = dict(indexes or {})
+        self._indexes: dict[str, dict[ObjectKey, set[ObjectKey]]] = {name: {} for name in self._functions}
+        self._handlers: list[Handler[R]] = []
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def add_handler(self, handler: Handler[R]) -> None:
+        """Call `handler` on each change from now on."""
+        self._handlers.append(handler)
+
+    def get(self, key: ObjectKey) -> R | None:
+        """The record of that name, None when the watched set has none."""
+        return self._records.get(key)
+
+    def by_index(self, index: str, value: ObjectKey) -> list[R]:
+        """The records that the index files under `value`, in no particular order."""
+        return [self._records[key] for key in self._indexes[index].get(value, ())]
+
+    def keys(self, namespace: str | None = None) -> list[ObjectKey]:
+        """The keys held, of one namespace or of all."""
+        return [key for key in self._records if namespace is None or key.namespace == namespace]
+
+    def put(self, record: R) -> bool:
+        """Take a version of an object; False when the same or a later one is held already."""
+        key = key_of(record)
+        before = self._records.get(key)
+        if (
+            before is not None
+            and before.uid == record.uid
+            and version_reached(before.resource_version, record.resource_version)
+        ):
+            return False
+        self._records[key] = record
+        for name, function in self._functions.items():
+            old, new = (None if before is None else function(before)), function(record)
+            if old != new:
+                self._unfile(name, old, key)
+                if new is not None:
+                    self._indexes[name].setdefault(new, set()).add(key)
+        for handler in self._handlers:
+            handler(before, record)
+        return True
+
+    def remove(self, key: ObjectKey, uid: str | None = None) -> bool:
+        """Drop an object; with `uid` only if it is still that one, not its successor of the same name."""
+        before = self._records.get(key)
+        if before is None or (uid is not None and before.uid != uid):
+            return False
+        del self._records[key]
+        for name, function in self._functions.items():
+            self._unfile(name, function(before), key)
+        for handler in self._handlers:
+            handler(before, None)
+        return True
+
+    def replace(self, records: Iterable[R], kept: set[ObjectKey], namespace: str | None = None) -> None:
+        """Make the picture of a namespace (or of all) equal to `records`; what is missing counts as deleted.
+
+        Args:
+            records: the complete picture.
+            kept: keys that are there although no record of them could be read: what is held of them stays.
+            namespace: the scope of the picture, None for all namespaces.
+        """
+        missing = set(self.keys(namespace)) - kept
+        for record in records:
+            missing.discard(key_of(record))
+            self.put(record)
+        for key in missing:
+            self.remove(key)
+
+    def _unfile(self, index: str, value: ObjectKey | None, key: ObjectKey) -> None:
+        if value is None:
+            return
+        filed = self._indexes[index][value]
+        filed.discard(key)
+        if not filed:
+            del self._indexes[index][value]
