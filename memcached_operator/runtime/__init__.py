@@ -1,0 +1,1 @@
+"""A small operator runtime that knows nothing of Memcached."""

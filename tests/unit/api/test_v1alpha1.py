@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from memcached_operator.api import v1alpha1 as api
+from memcached_operator.api.v1alpha1 import InvalidSpec, MemcachedSpec, MemcachedStatus, validate_spec
+
+INT32_MAX = 2**31 - 1
+
+
+@pytest.mark.parametrize("raw", [None, {}, b"null", b"{}"])
+def test_a_missing_or_empty_spec_asks_for_one_server_of_the_operators_image(raw: Any) -> None:
+    assert validate_spec(raw) == MemcachedSpec(size=1, image=None)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, INT32_MAX])
+def test_every_whole_number_of_an_int32_from_0_on_is_a_size(size: int) -> None:
+    assert validate_spec(b'{"size": %d}' % size).size == size
+    assert validate_spec({"size": size}).size == size
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        (b'{"size": "3"}', '"3" (a string)'),
+        (b'{"size": true}', "true (a boolean)"),
+        (b'{"size": 3.0}', "3.0 (a number with a decimal point)"),
+        (b'{"size": 1.5}', "1.5 (a number with a decimal point)"),
+        (b'{"size": null}', "null"),
+        (b'{"size": [3]}', "[3] (a list)"),
+        (b'{"size": {"replicas": 3}}', '{"replicas": 3} (an object)'),
+        (b'{"size": -1}', "-1"),
+        (b'{"size": 2147483648}', "2147483648"),
+        (b'{"size": 36893488147419103232}', "36893488147419103232"),
+    ],
+)
+def test_what_is_no_size_is_named_with_what_it_is_and_what_it_must_be(raw: bytes, shown: str) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        validate_spec(raw)
+    assert str(caught.value) == f"spec.size: must be a whole number from 0 to 2147483647, got {shown}"
+
+
+def test_decoded_specs_are_as_strict_as_json() -> None:
+    for size in ("3", True, 3.0):
+        with pytest.raises(InvalidSpec, match=r"^spec\.size: must be a whole number"):
+            validate_spec({"size": size})
+
+
+def test_any_mapping_is_taken() -> None:
+    assert validate_spec(MappingProxyType({"size": 2})).size == 2
+
+
+@pytest.mark.parametrize("image", ["memcached", "registry.example.com:5000/a/b:1@sha256:" + "0" * 64, "x" * 520])
+def test_an_image_reference_is_taken_as_it_is(image: str) -> None:
+    assert validate_spec({"image": image}).image == image
+
+
+@pytest.mark.parametrize("image", ["", " memcached", "mem cached", "memcached\n", "memcachéd", "x" * 521, 5])
+def test_what_is_no_image_reference_is_refused_with_an_example_of_one(image: object) -> None:
+    with pytest.raises(InvalidSpec, match=r"^spec\.image: must be an image reference such as memcached:1"):
+        validate_spec({"image": image})
+
+
+def test_every_wrong_field_is_named() -> None:
+    with pytest.raises(InvalidSpec, match=r"^spec\.size: must .*; spec\.image: must .*$"):
+        validate_spec(b'{"size": -1, "image": ""}')
+
+
+def test_a_long_wrong_value_is_cut_in_the_message() -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        validate_spec({"size": "9" * 100_000})
+    assert str(caught.value).endswith("999… (a string)")
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"), [(b"[]", "[] (a list)"), (b'"3"', '"3" (a string)'), (b"3", "3"), ([], "[] (a list)")]
+)
+def test_a_spec_that_is_no_object_is_refused(raw: Any, shown: str) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        validate_spec(raw)
+    assert str(caught.value) == f'spec: must be an object such as {{"size": 3}}, got {shown}'
+
+
+def test_unknown_fields_are_ignored_as_the_api_server_prunes_them() -> None:
+    assert validate_spec(b'{"size": 2, "siez": "x"}') == MemcachedSpec(size=2)
+
+
+def test_every_field_of_the_spec_has_its_rule_in_words() -> None:
+    assert set(api._RULES) == {"spec", *(f"spec.{name}" for name in MemcachedSpec.model_fields)}
+
+
+def test_a_spec_cannot_be_changed() -> None:
+    spec = validate_spec({"size": 2})
+    with pytest.raises(ValidationError, match="frozen"):
+        spec.size = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["a", "example-memcached", "a1", "x" * 52])
+def test_names_fit_for_a_service_and_a_label_match_the_pattern(name: str) -> None:
+    assert re.search(api.NAME_PATTERN, name)
+    assert len(name) <= api.NAME_MAX_LENGTH
+
+
+@pytest.mark.parametrize("name", ["", "1a", "-a", "a-", "a.b", "A", "a_b"])
+def test_other_names_do_not_match_the_pattern(name: str) -> None:
+    assert not re.search(api.NAME_PATTERN, name)
+
+
+STATUS = b"""{
+  "nodes": ["example-memcached-6fd7c98d8-7dqdr"], "replicas": 1, "readyReplicas": 0, "selector": "app=memcached",
+  "observedGeneration": 2,
+  "conditions": [{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable",
+    "message": "0 of 1 ready", "lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": 2}]
+}"""
+
+
+def test_a_status_reads_and_writes_the_names_of_the_api() -> None:
+    status = MemcachedStatus.model_validate_json(STATUS)
+    assert status.ready_replicas == 0
+    assert status.conditions is not None
+    assert status.conditions[0].reason == "MinimumReplicasUnavailable"
+    assert MemcachedStatus.model_validate_json(status.model_dump_json(by_alias=True)) == status
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'"status": "False"', b'"status": "Maybe"'),
+        (b'"reason": "MinimumReplicasUnavailable"', b'"reason": "two words"'),
+        (b'"type": "Available"', b'"type": "Not a name"'),
+        (b'"lastTransitionTime": "2026-01-02T03:04:05Z", ', b""),
+        (b'"readyReplicas": 0', b'"readyReplicas": -1'),
+    ],
+)
+def test_a_status_that_breaks_the_conventions_is_refused(before: bytes, after: bytes) -> None:
+    assert before in STATUS
+    with pytest.raises(ValidationError):
+        MemcachedStatus.model_validate_json(STATUS.replace(before, after))
