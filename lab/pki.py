@@ -80,9 +80,7 @@ class Authority:
             .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
             # Python >= 3.13 verifies strictly and wants both identifiers.
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
-            )
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
         if alternatives is not None:
             builder = builder.add_extension(alternatives, critical=False)
@@ -129,6 +127,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    # Not PKCS #8: the API server reads the public half of a token key out of SEC 1 alone.
     return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     )

@@ -1,0 +1,324 @@
+"""A real control plane on loopback: etcd, kube-apiserver and kube-controller-manager with fresh state.
+
+There is no kubelet and no scheduler: Deployments become ReplicaSets and Pods, and Pods stay Pending.
+"""
+
+import random
+import signal
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from lab import audit, build, kubeconfig, pki
+from lab.process import Program
+from lab.state import StateDir
+
+_HOST = "127.0.0.1"
+# Below Linux's ephemeral range (32768 and up): no outgoing connection can take the API server's port while it is down.
+_PORTS = range(20_000, 32_000)
+# The first service address, which the API server's certificate must name for clients inside the cluster.
+_SERVICE_RANGE = "10.96.0.0/16"
+_SERVICE_ADDRESS = "10.96.0.1"
+_READY_DEADLINE_S = 60.0
+_POLL_S = 0.05
+# kube-apiserver lets running watches go on for --request-timeout (60 s) after SIGTERM.
+_GRACEFUL_STOP_S = 75.0
+_KUBECTL_TIMEOUT_S = 60.0
+# Well above what two cores can do, so that a load test measures the operator and not the controllers' defaults.
+_CONTROLLER_QPS = 2_000
+_CONTROLLER_SYNCS = 25
+
+
+class LabError(Exception):
+    """The control plane, or a kubectl call, did not do what was asked; the message carries the program's words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What can differ from one control plane to another."""
+
+    audit_users: Sequence[str] | None = None
+    """Whose requests the audit log has; None: everybody's but the control plane's own."""
+    admission_plugins: Sequence[str] = ()
+    """Admission plugins besides the default ones, such as ``OwnerReferencesPermissionEnforcement``."""
+    apiserver_arguments: Sequence[str] = ()
+    """More arguments for kube-apiserver."""
+
+
+class ControlPlane:
+    """One control plane; a context manager. Not thread-safe, and blocking: for tests, benchmarks and people.
+
+    Raises:
+        BuildError: from the constructor, when the programs are not built and cannot be.
+        LabError: from every method, when a program does not do its part.
+    """
+
+    def __init__(self, options: Options = Options()) -> None:
+        self._bin = build.build()
+        self._state = StateDir()
+        self.directory = self._state.path
+        self.port, etcd_port, peer_port = _free_ports(3)
+        self.server = f"https://{_HOST}:{self.port}"
+        self._authority = pki.Authority(self.directory / "pki")
+        self.ca_path = self._authority.certificate
+        self.kubeconfig_path = self.user_kubeconfig("lab-admin", ["system:masters"])
+        self._probe_context = self._client_context()
+        self._etcd = self._program("etcd", _etcd_arguments(self.directory, etcd_port, peer_port))
+        self._apiserver = self._program("kube-apiserver", self._apiserver_arguments(options, etcd_port))
+        self._controller_manager = self._program("kube-controller-manager", self._controller_arguments())
+
+    def start(self) -> "ControlPlane":
+        """Start everything and return when a client can work: ready, and the default service account there."""
+        self._etcd.start()
+        self._apiserver.start()
+        self._controller_manager.start()
+        self._await(self._apiserver, "/readyz")
+        self._await(self._controller_manager, "/api/v1/namespaces/default/serviceaccounts/default")
+        return self
+
+    def stop(self) -> None:
+        """End everything and remove all state; can be called twice."""
+        for program in (self._controller_manager, self._apiserver, self._etcd):
+            program.kill()
+        self._state.close()
+
+    def __enter__(self) -> "ControlPlane":
+        try:
+            return self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    # The parts, for tests of what happens when one goes away.
+
+    def stop_apiserver(self, *, wait: bool = True) -> None:
+        """Ask the API server to end, as an upgrade does.
+
+        It refuses new connections at once, and lets watches run on for up to 60 s.
+        """
+        self._apiserver.signal(signal.SIGTERM)
+        if wait:
+            self._apiserver.wait(_GRACEFUL_STOP_S)
+
+    def kill_apiserver(self) -> None:
+        """End the API server at once, as a crash would."""
+        self._apiserver.kill()
+
+    def start_apiserver(self, *, wait: bool = True) -> None:
+        """Start the API server again, on the same port and state."""
+        self._apiserver.start()
+        if wait:
+            self._await(self._apiserver, "/readyz")
+
+    def restart_apiserver(self) -> None:
+        """Crash the API server and start it again."""
+        self.kill_apiserver()
+        self.start_apiserver()
+
+    def stop_controller_manager(self) -> None:
+        """End the controller-manager: Deployments are accepted, and nothing comes of them."""
+        self._controller_manager.kill()
+
+    def start_controller_manager(self) -> None:
+        """Start the controller-manager again."""
+        self._controller_manager.start()
+
+    @property
+    def apiserver_pid(self) -> int | None:
+        """The API server's process id while it runs, for SIGSTOP and the like."""
+        return self._apiserver.pid
+
+    # What a user has.
+
+    def kubectl(
+        self, *arguments: str, input: str | None = None, check: bool = True, kubeconfig: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the real kubectl, as the administrator or as the user of another kubeconfig.
+
+        Raises:
+            LabError: it failed, and ``check`` is true.
+        """
+        finished = subprocess.run(
+            [self._bin / "kubectl", *arguments],
+            env={
+                "KUBECONFIG": str(kubeconfig or self.kubeconfig_path),
+                "KUBECACHEDIR": str(self.directory / "kubectl-cache"),
+                "HOME": str(self.directory),
+            },
+            input=input,
+            stdin=subprocess.DEVNULL if input is None else None,
+            capture_output=True,
+            text=True,
+            timeout=_KUBECTL_TIMEOUT_S,
+            check=False,
+        )
+        if check and finished.returncode != 0:
+            raise LabError(f"kubectl {' '.join(arguments)}: exit code {finished.returncode}: {finished.stderr.strip()}")
+        return finished
+
+    def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
+        """A kubeconfig that authenticates as this user and these groups, and may do what RBAC gives them."""
+        file_name = user.replace(":", "-").replace("/", "-")
+        client = self._authority.client(file_name, user, groups)
+        return kubeconfig.write(
+            self.directory / "users" / f"{file_name}.kubeconfig", self.server, self.ca_path, client, user
+        )
+
+    def service_account_dir(self, namespace: str, name: str, *, duration_s: int = 3600) -> Path:
+        """A folder with ``token``, ``ca.crt`` and ``namespace`` as a pod of this service account has it.
+
+        The account is made if it is missing; a second call writes a new token into the same folder, as a rotation
+        does. The API server grants no token shorter than 600 s.
+        """
+        self.kubectl("create", "serviceaccount", name, "--namespace", namespace, check=False)
+        token = self.kubectl("create", "token", name, "--namespace", namespace, f"--duration={duration_s}s").stdout
+        directory = self.directory / "service-accounts" / namespace / name
+        directory.mkdir(parents=True, exist_ok=True)
+        for file_name, content in (
+            ("token", token.strip()),
+            ("ca.crt", self.ca_path.read_text()),
+            ("namespace", namespace),
+        ):
+            new = directory / f".{file_name}"
+            new.write_text(content)
+            new.replace(directory / file_name)
+        return directory
+
+    @property
+    def in_cluster_environment(self) -> dict[str, str]:
+        """The variables by which a pod finds the API server."""
+        return {"KUBERNETES_SERVICE_HOST": _HOST, "KUBERNETES_SERVICE_PORT": str(self.port)}
+
+    # What the API server was asked.
+
+    def audit_mark(self) -> int:
+        """The audit log's present end, for ``audit_events(since=…)``."""
+        return self._audit_log.stat().st_size
+
+    def audit_events(
+        self, *, since: int = 0, user: str | None = None, user_agent: str | None = None
+    ) -> list[audit.AuditEvent]:
+        """The requests since a mark, by one user or by programs whose User-Agent begins so; one for each request."""
+        return [
+            event
+            for event in audit.read(self._audit_log, since)
+            if (user is None or event.user == user) and (user_agent is None or event.user_agent.startswith(user_agent))
+        ]
+
+    @property
+    def _audit_log(self) -> Path:
+        return self.directory / "audit.log"
+
+    def _program(self, name: str, arguments: Sequence[str]) -> Program:
+        return Program([str(self._bin / name), *arguments], self.directory / f"{name}.log")
+
+    def _apiserver_arguments(self, options: Options, etcd_port: int) -> list[str]:
+        policy = self.directory / "audit-policy.json"
+        policy.write_text(audit.policy(options.audit_users))
+        names = [f"kubernetes{suffix}" for suffix in ("", ".default", ".default.svc", ".default.svc.cluster.local")]
+        serving = self._authority.server("apiserver", ["localhost", _HOST, _SERVICE_ADDRESS, *names])
+        token_key = pki.token_key(self.directory / "pki")
+        plugins = ",".join(options.admission_plugins)
+        return [
+            f"--etcd-servers=http://{_HOST}:{etcd_port}",
+            f"--bind-address={_HOST}",
+            f"--secure-port={self.port}",
+            f"--advertise-address={_HOST}",
+            "--endpoint-reconciler-type=none",  # the others refuse to publish a loopback address
+            f"--tls-cert-file={serving.certificate}",
+            f"--tls-private-key-file={serving.key}",
+            f"--client-ca-file={self.ca_path}",
+            f"--cert-dir={self.directory}/pki",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={token_key}",
+            f"--service-account-signing-key-file={token_key}",
+            f"--service-cluster-ip-range={_SERVICE_RANGE}",
+            "--authorization-mode=Node,RBAC",
+            f"--audit-policy-file={policy}",
+            f"--audit-log-path={self._audit_log}",
+            "--audit-log-maxsize=100000",  # MiB: no rotation in the middle of a measurement
+            *([f"--enable-admission-plugins={plugins}"] if plugins else []),
+            *options.apiserver_arguments,
+        ]
+
+    def _controller_arguments(self) -> list[str]:
+        config = self.user_kubeconfig("system:kube-controller-manager")
+        concurrent = ("deployment", "replicaset", "gc", "namespace")
+        return [
+            f"--kubeconfig={config}",
+            "--leader-elect=false",
+            "--secure-port=0",
+            f"--root-ca-file={self.ca_path}",
+            f"--service-account-private-key-file={self.directory}/pki/service-accounts.key",
+            "--use-service-account-credentials=true",
+            f"--kube-api-qps={_CONTROLLER_QPS}",
+            f"--kube-api-burst={2 * _CONTROLLER_QPS}",
+            *(f"--concurrent-{name}-syncs={_CONTROLLER_SYNCS}" for name in concurrent),
+        ]
+
+    def _client_context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self.ca_path)
+        pki_dir = self.directory / "pki"
+        context.load_cert_chain(pki_dir / "lab-admin.crt", pki_dir / "lab-admin.key")
+        return context
+
+    def _await(self, program: Program, path: str) -> None:
+        def answers() -> bool:
+            try:
+                with urllib.request.urlopen(self.server + path, timeout=5, context=self._probe_context) as answer:
+                    return bool(answer.status == 200)
+            except (urllib.error.URLError, OSError):
+                return False
+
+        _wait_until(answers, program, f"GET {path} does not give 200")
+
+
+def _wait_until(condition: Callable[[], bool], program: Program, complaint: str) -> None:
+    deadline = time.monotonic() + _READY_DEADLINE_S
+    while not condition():
+        if program.pid is None:
+            raise LabError(f"{program.name} ended; its last words:\n{program.log_tail()}")
+        if time.monotonic() > deadline:
+            raise LabError(f"{complaint} after {_READY_DEADLINE_S:.0f} s; {program.name} says:\n{program.log_tail()}")
+        time.sleep(_POLL_S)
+
+
+def _etcd_arguments(directory: Path, client_port: int, peer_port: int) -> list[str]:
+    client, peer = f"http://{_HOST}:{client_port}", f"http://{_HOST}:{peer_port}"
+    return [
+        f"--data-dir={directory}/etcd",
+        "--name=lab",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=lab={peer}",
+        "--unsafe-no-fsync",  # the state does not outlive the process anyway
+        "--log-level=warn",
+    ]
+
+
+def _free_ports(count: int) -> list[int]:
+    ports: list[int] = []
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as candidate:
+            try:
+                candidate.bind((_HOST, port))
+            except OSError:
+                continue
+        ports.append(port)
+        if len(ports) == count:
+            return ports
+    raise LabError(f"no {count} free ports between {_PORTS.start} and {_PORTS.stop}")

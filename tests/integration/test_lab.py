@@ -1,0 +1,162 @@
+"""The lab itself: what the other integration tests take for granted."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.control_plane import LabError
+from lab.state import sweep
+from tests.cluster import Cluster
+
+ROOT = Path(__file__).resolve().parents[2]
+DEADLINE_S = 30.0
+
+
+def test_the_controllers_make_pods_of_a_deployment(cluster: Cluster, namespace: str) -> None:
+    cluster.kubectl("-n", namespace, "create", "deployment", "web", "--image=web", "--replicas=2")
+    cluster.kubectl("-n", namespace, "wait", "deployment/web", "--for=jsonpath={.status.replicas}=2", "--timeout=30s")
+    pods = json.loads(cluster.kubectl("-n", namespace, "get", "pods", "-o", "json").stdout)["items"]
+    assert [pod["status"]["phase"] for pod in pods] == ["Pending", "Pending"]
+
+
+def test_a_failing_kubectl_raises_with_its_words(cluster: Cluster, namespace: str) -> None:
+    with pytest.raises(LabError, match='pods "absent" not found'):
+        cluster.kubectl("-n", namespace, "get", "pod", "absent")
+
+
+def test_a_user_may_do_what_rbac_gives_and_no_more(cluster: Cluster, namespace: str) -> None:
+    alice = cluster.user_kubeconfig("alice", ["readers"])
+    cluster.kubectl("-n", namespace, "create", "role", "read", "--verb=get,list", "--resource=pods")
+    cluster.kubectl("-n", namespace, "create", "rolebinding", "read", "--role=read", "--group=readers")
+    cluster.kubectl("-n", namespace, "get", "pods", kubeconfig=alice)
+    refused = cluster.kubectl("-n", namespace, "get", "secrets", kubeconfig=alice, check=False)
+    assert 'User "alice" cannot list resource "secrets"' in refused.stderr
+
+
+def test_a_service_account_folder_authenticates_as_that_account(cluster: Cluster, namespace: str) -> None:
+    directory = cluster.service_account_dir(namespace, "robot")
+    assert (directory / "namespace").read_text() == namespace
+    who = cluster.kubectl(
+        "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}",
+        f"--token={(directory / 'token').read_text()}", f"--server={cluster.server}",
+        f"--certificate-authority={directory / 'ca.crt'}", kubeconfig=Path(os.devnull),
+    )  # fmt: skip
+    assert who.stdout == f"system:serviceaccount:{namespace}:robot"
+
+
+def test_a_second_service_account_folder_has_a_new_token(cluster: Cluster, namespace: str) -> None:
+    first = (cluster.service_account_dir(namespace, "robot") / "token").read_text()
+    second = (cluster.service_account_dir(namespace, "robot") / "token").read_text()
+    assert first != second
+
+
+def test_the_audit_log_counts_a_user_s_requests_since_a_mark(cluster: Cluster, namespace: str) -> None:
+    bob = cluster.user_kubeconfig("bob", ["system:masters"])
+    cluster.kubectl("-n", namespace, "create", "configmap", "before", kubeconfig=bob)
+    mark = cluster.audit_mark()
+    cluster.kubectl("-n", namespace, "create", "configmap", "after", kubeconfig=bob)
+    cluster.kubectl("-n", namespace, "create", "configmap", "by-another")
+    events = cluster.audit_events(since=mark, user="bob")
+    assert [(event.verb, event.resource, event.name, event.code) for event in events] == [
+        ("create", "configmaps", "after", 201)
+    ]
+
+
+def test_the_api_server_comes_back_with_its_state_after_a_crash(cluster: Cluster, namespace: str) -> None:
+    cluster.kubectl("-n", namespace, "create", "configmap", "kept")
+    cluster.kill_apiserver()
+    refused = cluster.kubectl("-n", namespace, "get", "configmap", "kept", check=False)
+    cluster.start_apiserver()
+    assert "refused" in refused.stderr
+    cluster.kubectl("-n", namespace, "get", "configmap", "kept")
+
+
+def test_without_the_controller_manager_nothing_comes_of_a_deployment(cluster: Cluster, namespace: str) -> None:
+    cluster.stop_controller_manager()
+    try:
+        cluster.kubectl("-n", namespace, "create", "deployment", "web", "--image=web")
+        seen = "--for=jsonpath={.status.observedGeneration}=1"
+        waited = cluster.kubectl("-n", namespace, "wait", "deployment/web", seen, "--timeout=1s", check=False)
+        assert "timed out" in waited.stderr
+    finally:
+        cluster.start_controller_manager()
+    cluster.kubectl("-n", namespace, "wait", "deployment/web", "--for=jsonpath={.status.replicas}=1", "--timeout=60s")
+
+
+@pytest.fixture
+def lab_up(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """``python -m lab up`` that has said it is ready, and the folder under which its state lies."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lab", "up", "--kubeconfig", str(tmp_path / "kubeconfig")],
+        cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        assert "Kubernetes is ready" in process.stdout.readline()
+        yield process, tmp_path / f"memcached-operator-lab-{os.getuid()}"
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_lab_up_leaves_nothing_when_it_is_asked_to_end(
+    lab_up: tuple[subprocess.Popen[str], Path], tmp_path: Path, end: signal.Signals
+) -> None:
+    process, base = lab_up
+    assert (tmp_path / "kubeconfig").exists()
+    process.send_signal(end)
+    assert process.wait(DEADLINE_S) == 0
+    assert not (tmp_path / "kubeconfig").exists()
+    assert _leftovers(base) == []
+
+
+def test_lab_up_leaves_nothing_when_it_is_killed(lab_up: tuple[subprocess.Popen[str], Path]) -> None:
+    process, base = lab_up
+    assert any("kube-apiserver" in line for line in _leftovers(base))
+    process.kill()
+    _await_no_leftovers(base)
+
+
+def test_a_lab_whose_watchdog_died_too_is_swept_by_the_next(lab_up: tuple[subprocess.Popen[str], Path]) -> None:
+    process, base = lab_up
+    for watchdog in _pids("lab.state", base):
+        os.kill(watchdog, signal.SIGKILL)
+    process.kill()
+    process.wait()
+    assert _leftovers(base) != []
+    sweep(base)
+    _await_no_leftovers(base)
+
+
+def _await_no_leftovers(base: Path) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while _leftovers(base) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert _leftovers(base) == []
+
+
+def _leftovers(base: Path) -> list[str]:
+    """Folders under ``base``, and command lines that name it."""
+    return [str(path) for path in base.iterdir()] + [_command_line(pid) for pid in _pids("", base)]
+
+
+def _pids(program: str, base: Path) -> list[int]:
+    entries = [entry.name for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    return [pid for pid in map(int, entries) if str(base) in (line := _command_line(pid)) and program in line]
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""  # it ended meanwhile

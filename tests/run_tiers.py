@@ -1,0 +1,146 @@
+"""Run every tier of checks and tests, and end with one line that says what became of each.
+
+``./dev test`` is this. Arguments go to pytest; paths, which begin with ``tests/``, run only the tiers that they lie
+in. The exit code is
+1 when a tier failed, and under ``CI`` also when one was left out.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from lab.build import BuildError, build
+from tests.cluster import REQUIRED_VARIABLE
+
+ROOT = Path(__file__).resolve().parent.parent
+_COVERAGE_DIR = ROOT / ".cache" / "coverage"
+_NO_TESTS_COLLECTED = 5  # pytest's exit code
+
+
+class Result(Enum):
+    """What became of a tier."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    LEFT_OUT = "left out"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A tier's result, why if it did not pass, and how long it took in seconds."""
+
+    tier: str
+    result: Result
+    reason: str = ""
+    took_s: float = 0.0
+
+
+def _kubernetes() -> str | None:
+    try:
+        build()
+    except BuildError as error:
+        return str(error)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """A tier is either a recipe of the justfile or a folder of tests.
+
+    ``prepare`` does the tier's own set-up and returns what is wrong, or None.
+    """
+
+    name: str
+    recipe: str | None = None
+    folder: str | None = None
+    prepare: Callable[[], str | None] | None = None
+
+
+TIERS = (
+    Tier("lint", recipe="lint"),
+    Tier("unit", folder="tests/unit"),
+    Tier("conformance", folder="tests/conformance", prepare=_kubernetes),
+    Tier("integration", folder="tests/integration", prepare=_kubernetes),
+)
+
+
+def split_arguments(arguments: Sequence[str], folder: str) -> list[str] | None:
+    """The arguments of the pytest run for one folder, or None if paths among them select nothing in it."""
+    paths = [argument for argument in arguments if argument.startswith("tests/")]
+    options = [argument for argument in arguments if argument not in paths]
+    inside = [path for path in paths if Path(path.split("::")[0]).is_relative_to(folder)]
+    if paths and not inside:
+        return None
+    return [*(inside or [folder]), *options]
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """The closing line: every tier, and why it did not pass."""
+    return "tiers: " + "; ".join(
+        f"{outcome.tier} {outcome.result.value}"
+        + (f" ({outcome.reason})" if outcome.reason else f" in {outcome.took_s:.0f} s")
+        for outcome in outcomes
+    )
+
+
+def exit_code(outcomes: Sequence[Outcome], *, complete: bool) -> int:
+    """0 if nothing failed and, where the run must be ``complete``, nothing was left out."""
+    bad = {Result.FAILED, Result.LEFT_OUT} if complete else {Result.FAILED}
+    return int(any(outcome.result in bad for outcome in outcomes))
+
+
+def _run(tier: Tier, arguments: Sequence[str]) -> Outcome:
+    command: list[str]
+    if tier.folder is None:
+        if arguments:
+            return Outcome(tier.name, Result.LEFT_OUT, "the arguments select tests")
+        command = ["just", str(tier.recipe)]
+    else:
+        selected = split_arguments(arguments, tier.folder)
+        if selected is None:
+            return Outcome(tier.name, Result.LEFT_OUT, "the arguments select none of its tests")
+        if not any((ROOT / tier.folder).rglob("test_*.py")):
+            return Outcome(tier.name, Result.LEFT_OUT, "it has no tests")
+        command = [sys.executable, "-m", "pytest", "--cov", "--cov-report=", *selected]
+    print(f"\n=== {tier.name} ===", flush=True)
+    if tier.prepare is not None and (wrong := tier.prepare()) is not None:
+        return Outcome(tier.name, Result.FAILED, wrong)
+    started = time.monotonic()
+    environment = os.environ | {REQUIRED_VARIABLE: "1", "COVERAGE_FILE": str(_COVERAGE_DIR / f"tier-{tier.name}")}
+    code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    took_s = time.monotonic() - started
+    if code == 0:
+        return Outcome(tier.name, Result.PASSED, took_s=took_s)
+    if tier.folder is not None and code == _NO_TESTS_COLLECTED:
+        return Outcome(tier.name, Result.LEFT_OUT, "the arguments select none of its tests")
+    return Outcome(tier.name, Result.FAILED, f"exit code {code}")
+
+
+def _report_coverage() -> None:
+    files = sorted(str(path) for path in _COVERAGE_DIR.glob("tier-*"))
+    if not files:
+        return
+    print("\n=== coverage, with branches ===", flush=True)
+    environment = os.environ | {"COVERAGE_FILE": str(_COVERAGE_DIR / "total")}
+    for command in (["combine", "--quiet", *files], ["report"]):
+        subprocess.run([sys.executable, "-m", "coverage", *command], cwd=ROOT, env=environment, check=False)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run all tiers and return the exit code."""
+    _COVERAGE_DIR.mkdir(parents=True, exist_ok=True)
+    for stale in _COVERAGE_DIR.iterdir():
+        stale.unlink()
+    outcomes = [_run(tier, arguments) for tier in TIERS]
+    _report_coverage()
+    print(f"\n{summary(outcomes)}", flush=True)
+    return exit_code(outcomes, complete=bool(os.environ.get("CI")))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

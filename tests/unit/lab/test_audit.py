@@ -1,0 +1,68 @@
+import json
+from pathlib import Path
+
+from lab import audit
+
+
+def _record(audit_id: str, stage: str, code: int | None = None, **more: object) -> str:
+    status = {} if code is None else {"responseStatus": {"code": code}}
+    record = {
+        "auditID": audit_id,
+        "stage": stage,
+        "verb": "watch",
+        "user": {"username": "operator"},
+        "requestURI": "/api/v1/pods?watch=1",
+        "requestReceivedTimestamp": "2026-01-01T00:00:00Z",
+        "objectRef": {"resource": "pods"},
+    }
+    return json.dumps(record | status | more) + "\n"
+
+
+def test_a_request_counts_once_at_its_latest_stage(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    log.write_text(
+        _record("a", "ResponseStarted", 200)
+        + _record("b", "ResponseStarted", 200)
+        + _record("a", "ResponseComplete", 410)
+    )
+    assert [(event.audit_id, event.stage, event.code) for event in audit.read(log)] == [
+        ("a", "ResponseComplete", 410),
+        ("b", "ResponseStarted", 200),
+    ]
+
+
+def test_a_line_that_is_still_being_written_is_left_for_later(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    log.write_text(_record("a", "ResponseComplete", 200) + _record("b", "ResponseComplete", 200)[:40])
+    assert [event.audit_id for event in audit.read(log)] == ["a"]
+
+
+def test_reading_begins_at_the_mark(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    log.write_text(_record("a", "ResponseComplete", 200))
+    mark = log.stat().st_size
+    with log.open("a") as file:
+        file.write(_record("b", "ResponseComplete", 200))
+    assert [event.audit_id for event in audit.read(log, mark)] == ["b"]
+
+
+def test_a_request_without_an_object_has_empty_names(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    log.write_text(_record("a", "ResponseComplete", 200, objectRef={}, userAgent="kubectl/v1"))
+    (event,) = audit.read(log)
+    assert (event.resource, event.name, event.user_agent) == ("", "", "kubectl/v1")
+
+
+def test_the_policy_for_named_users_has_them_and_nobody_else() -> None:
+    assert json.loads(audit.policy(["operator"]))["rules"] == [{"level": "Metadata", "users": ["operator"]}]
+
+
+def test_the_policy_for_no_user_writes_nothing() -> None:
+    # A rule without users would match everybody.
+    assert json.loads(audit.policy([]))["rules"] == [{"level": "None"}]
+
+
+def test_the_policy_for_all_leaves_the_control_plane_out_before_it_takes_the_rest() -> None:
+    *silenced, rest = json.loads(audit.policy(None))["rules"]
+    assert {rule["level"] for rule in silenced} == {"None"}
+    assert rest == {"level": "Metadata"}
