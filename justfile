@@ -20,7 +20,7 @@ lint:
     ruff check
     ruff format --check
     mypy
-    lint-imports
+    lint-imports --no-logo
 
 # Format, and mend what ruff can mend
 fmt:

@@ -1,8 +1,7 @@
 """Run every tier of checks and tests, and end with one line that says what became of each.
 
 ``./dev test`` is this. Arguments go to pytest; paths, which begin with ``tests/``, run only the tiers that they lie
-in. The exit code is
-1 when a tier failed, and under ``CI`` also when one was left out.
+in. The exit code is 1 when a tier failed, and under ``CI`` also when one was left out.
 """
 
 import os
