@@ -174,7 +174,7 @@ def to_yaml(document: Mapping[str, object], comment: str) -> str:
 
 
 def _object_schema(resource: CustomResource) -> _Schema:
-    spec = structural_schema(resource.spec, "spec")
+    spec: _Schema = structural_schema(resource.spec, "spec")
     properties: _Schema = {
         "apiVersion": {
             "type": "string",
@@ -195,8 +195,10 @@ def _object_schema(resource: CustomResource) -> _Schema:
     if "required" in spec:
         schema["required"] = ["spec"]
     else:
-        # Without it the defaults inside spec would not apply to an object that has no spec.
-        spec["default"] = {}
+        # Without a default of its own, the defaults inside spec would not apply to an object that has no spec. Where
+        # spec has rules, the API server tries them on this default as it stands, so it names every field that has one.
+        fields = spec.get("properties", {}) if "x-kubernetes-validations" in spec else {}
+        spec["default"] = {name: node["default"] for name, node in fields.items() if "default" in node}
     return schema
 
 

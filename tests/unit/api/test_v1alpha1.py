@@ -55,12 +55,14 @@ def test_any_mapping_is_taken() -> None:
     assert validate_spec(MappingProxyType({"size": 2})).size == 2
 
 
-@pytest.mark.parametrize("image", ["memcached", "registry.example.com:5000/a/b:1@sha256:" + "0" * 64, "x" * 520])
+@pytest.mark.parametrize(
+    "image", ["memcached", "[::1]:5000/a_b/c:D", "registry.example.com:5000/a/b:1@sha256:" + "0" * 64, "x" * 520]
+)
 def test_an_image_reference_is_taken_as_it_is(image: str) -> None:
     assert validate_spec({"image": image}).image == image
 
 
-@pytest.mark.parametrize("image", ["", " memcached", "mem cached", "memcached\n", "memcachéd", "x" * 521, 5])
+@pytest.mark.parametrize("image", ["", " memcached", "mem cached", "memcached\n", "memcachéd", "a;b", "x" * 521, 5])
 def test_what_is_no_image_reference_is_refused_with_an_example_of_one(image: object) -> None:
     with pytest.raises(InvalidSpec, match=r"^spec\.image: must be an image reference such as memcached:1"):
         validate_spec({"image": image})

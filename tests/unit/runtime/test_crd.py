@@ -343,6 +343,17 @@ def test_a_spec_whose_fields_are_all_optional_may_be_left_out() -> None:
     assert "required" not in root
 
 
+def test_the_default_of_a_spec_with_rules_is_written_out_for_the_rules_to_hold_on_it() -> None:
+    ruled = create_model(
+        "Ruled",
+        __config__=ConfigDict(json_schema_extra={"x-kubernetes-validations": [{"rule": "self.a <= self.b"}]}),
+        a=(int, Field(default=1, description="A.")),
+        b=(int, Field(default=2, description="B.")),
+        c=(int | None, Field(default=None, description="C.")),
+    )
+    assert root_of(widget(spec=ruled))["properties"]["spec"]["default"] == {"a": 1, "b": 2}
+
+
 def test_a_spec_with_a_required_field_is_required() -> None:
     root = root_of(widget(spec=Port))
     assert root["required"] == ["spec"]

@@ -1,0 +1,387 @@
+"""The CRD on a real API server: what it takes and refuses, and what a user of kubectl reads."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Annotated, Any, Literal
+
+import pytest
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from memcached_operator.runtime.crd import CustomResource, Scale, custom_resource_definition, to_yaml
+from tests.cluster import Cluster
+
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+SAMPLE = MANIFESTS / "samples" / "cache_v1alpha1_memcached_cr.yaml"
+# The API server publishes a new or changed schema within a second or two of taking it.
+PUBLISHED_WITHIN_S = 30.0
+
+Outcome = CompletedProcess[str]
+Kubectl = Callable[..., Outcome]
+
+
+def kubectl_of(cluster: Cluster, namespace: str) -> Kubectl:
+    """kubectl in `namespace`; a mapping given as `body` goes in as JSON, and a failure is an answer too."""
+
+    def kubectl(*arguments: str, body: object = None) -> Outcome:
+        text = None if body is None else json.dumps(body)
+        return cluster.kubectl("--namespace", namespace, *arguments, input=text, check=False)
+
+    return kubectl
+
+
+def until(wanted: Callable[[Outcome], bool], ask: Callable[[], Outcome]) -> Outcome:
+    """The first answer that is wanted; the last one, for the caller's assertion, once the deadline has passed."""
+    deadline = time.monotonic() + PUBLISHED_WITHIN_S
+    while True:
+        answer = ask()
+        if wanted(answer) or time.monotonic() > deadline:
+            return answer
+
+
+def succeeded(answer: Outcome) -> bool:
+    return answer.returncode == 0
+
+
+def install(cluster: Cluster, manifest: str, name: str) -> None:
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=manifest)
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=60s")
+
+
+@pytest.fixture(scope="module", name="installed")
+def fixture_installed(cluster: Cluster) -> Cluster:
+    """The cluster with the CRD of Memcached, which stays: every other test of the operator wants it too."""
+    manifest = (MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml").read_text()
+    install(cluster, manifest, "memcacheds.cache.example.com")
+    assert succeeded(until(succeeded, lambda: cluster.kubectl("explain", "mc.spec.size", check=False)))
+    return cluster
+
+
+@pytest.fixture(name="kubectl")
+def fixture_kubectl(installed: Cluster, namespace: str) -> Kubectl:
+    return kubectl_of(installed, namespace)
+
+
+def memcached(name: str = "shop", **fields: Any) -> dict[str, Any]:
+    return {"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "metadata": {"name": name}, **fields}
+
+
+def stored(kubectl: Kubectl, name: str = "shop", resource: str = "mc") -> dict[str, Any]:
+    found = json.loads(kubectl("get", resource, name, "--output", "json").stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def columns(answer: Outcome) -> list[str]:
+    return answer.stdout.splitlines()[0].split()
+
+
+def test_the_schema_is_accepted_as_structural_without_complaint(installed: Cluster) -> None:
+    found = json.loads(installed.kubectl("get", "crd", "memcacheds.cache.example.com", "--output", "json").stdout)
+    conditions = {condition["type"]: condition["status"] for condition in found["status"]["conditions"]}
+    assert conditions == {"NamesAccepted": "True", "Established": "True"}  # NonStructuralSchema would be a third
+
+
+def test_the_sample_of_the_guides_is_created_read_scaled_and_deleted(kubectl: Kubectl) -> None:
+    assert kubectl("apply", "-f", str(SAMPLE)).stdout == "memcached.cache.example.com/example-memcached created\n"
+    assert stored(kubectl, "example-memcached", "memcached")["spec"] == {"size": 3}
+
+    sample = yaml.safe_load(SAMPLE.read_text())
+    kubectl("apply", "-f", "-", body={**sample, "spec": {"size": 4}})
+    assert stored(kubectl, "example-memcached")["spec"]["size"] == 4
+
+    kubectl("patch", "memcached", "example-memcached", "-p", '{"spec":{"size": 3}}', "--type=merge")
+    assert stored(kubectl, "example-memcached")["spec"]["size"] == 3
+
+    kubectl("scale", "mc/example-memcached", "--replicas=5")
+    assert stored(kubectl, "example-memcached")["spec"]["size"] == 5
+
+    assert succeeded(kubectl("delete", "-f", str(SAMPLE)))
+    assert "NotFound" in kubectl("get", "mc", "example-memcached").stderr
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"spec": {}}, {"spec": None}, {"spec": {"size": None}}, {"spec": {"image": None}}]
+)
+def test_size_is_1_where_it_or_the_spec_is_missing_or_null(kubectl: Kubectl, fields: dict[str, Any]) -> None:
+    kubectl("create", "-f", "-", body=memcached(**fields))
+    assert stored(kubectl)["spec"] == {"size": 1}
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ("3", 'spec.size in body must be of type integer: "string"'),
+        (True, "spec.size in body must be of type int32"),
+        (1.5, "Checked value must be of type integer with format int32 in spec.size"),
+        (3.0, ".spec.size accessor error: 3 is of the type float64, expected int64"),
+        (-1, "spec.size in body should be greater than or equal to 0"),
+        (2**31, "Checked value must be of type integer with format int32 in spec.size"),
+    ],
+)
+def test_what_is_no_size_is_refused_with_the_fields_name(
+    kubectl: Kubectl, namespace: str, size: object, message: str
+) -> None:
+    # --raw, because kubectl itself turns 3.0 into 3.
+    path = f"/apis/cache.example.com/v1alpha1/namespaces/{namespace}/memcacheds"
+    answer = kubectl("create", "--raw", path, "-f", "-", body=memcached(spec={"size": size}))
+    assert answer.returncode == 1
+    assert message in answer.stderr
+    assert "some validation rules were not checked" not in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        ("", "spec.image in body should be at least 1 chars long"),
+        ("memcached: 1.6", r"spec.image in body should match '^[-A-Za-z0-9_.:/@+\[\]]*$'"),
+        ("x" * 521, "spec.image: Too long: may not be more than 520 bytes"),
+    ],
+)
+def test_what_is_no_image_reference_is_refused_with_the_fields_name(kubectl: Kubectl, image: str, message: str) -> None:
+    answer = kubectl("create", "-f", "-", body=memcached(spec={"image": image}))
+    assert answer.returncode == 1
+    assert message in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("x" * 53, "metadata.name: Too long: may not be more than 52 bytes"),
+        ("1st", "metadata.name in body should match '^[a-z]([-a-z0-9]*[a-z0-9])?$'"),
+        ("a.b", "metadata.name in body should match '^[a-z]([-a-z0-9]*[a-z0-9])?$'"),
+    ],
+)
+def test_a_name_that_is_no_services_name_or_too_long_is_refused(kubectl: Kubectl, name: str, message: str) -> None:
+    answer = kubectl("create", "-f", "-", body=memcached(name))
+    assert answer.returncode == 1
+    assert message in answer.stderr
+
+
+def test_the_longest_name_and_a_generated_one_are_accepted(kubectl: Kubectl) -> None:
+    assert succeeded(kubectl("create", "-f", "-", body=memcached("x" * 52)))
+    assert succeeded(kubectl("create", "-f", "-", body=memcached() | {"metadata": {"generateName": "shop-"}}))
+
+
+def test_a_misspelt_field_is_refused_by_kubectl(kubectl: Kubectl) -> None:
+    answer = kubectl("create", "-f", "-", body=memcached(spec={"siez": 2}))
+    assert 'strict decoding error: unknown field "spec.siez"' in answer.stderr
+
+
+CONDITION = {
+    "type": "Available",
+    "status": "False",
+    "reason": "MinimumReplicasUnavailable",
+    "message": "0 of 1 ready",
+    "lastTransitionTime": "2026-01-02T03:04:05Z",
+    "observedGeneration": 1,
+}
+STATUS = {
+    "nodes": ["shop-6fd7c98d8-7dqdr"],
+    "replicas": 1,
+    "readyReplicas": 0,
+    "selector": "app=memcached,memcached_cr=shop",
+    "observedGeneration": 1,
+    "conditions": [CONDITION],
+}
+
+
+def test_get_shows_size_ready_available_and_age_and_the_image_with_wide(kubectl: Kubectl) -> None:
+    kubectl("create", "-f", "-", body=memcached(spec={"image": "memcached:1.6.45"}))
+    assert kubectl("get", "mc").stdout.splitlines()[1].split()[:2] == ["shop", "1"]
+
+    patched = kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": STATUS}))
+    assert succeeded(patched), patched.stderr
+    plain, wide = kubectl("get", "mc"), kubectl("get", "mc", "--output", "wide")
+    assert columns(plain) == ["NAME", "SIZE", "READY", "AVAILABLE", "AGE"]
+    assert plain.stdout.splitlines()[1].split()[:4] == ["shop", "1", "0", "False"]
+    assert columns(wide) == ["NAME", "SIZE", "READY", "AVAILABLE", "AGE", "IMAGE"]
+    assert wide.stdout.splitlines()[1].split()[-1] == "memcached:1.6.45"
+    assert "memcached.cache.example.com/shop" in kubectl("get", "all").stdout
+    assert stored(kubectl)["status"] == STATUS
+
+
+def test_the_scale_subresource_gives_an_autoscaler_what_it_needs(kubectl: Kubectl, namespace: str) -> None:
+    kubectl("create", "-f", "-", body=memcached(spec={"size": 2}))
+    kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": STATUS}))
+    path = f"/apis/cache.example.com/v1alpha1/namespaces/{namespace}/memcacheds/shop/scale"
+    scale = json.loads(kubectl("get", "--raw", path).stdout)
+    assert scale["spec"] == {"replicas": 2}
+    assert scale["status"] == {"replicas": 1, "selector": "app=memcached,memcached_cr=shop"}
+
+
+def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_kept(kubectl: Kubectl) -> None:
+    kubectl("create", "-f", "-", body=memcached())
+    doubled = {"status": {"conditions": [CONDITION, CONDITION]}}
+    answer = kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps(doubled))
+    assert "status.conditions[1]: Duplicate value" in answer.stderr
+
+    for manager, kind in (("one", "Available"), ("other", "example.com/Audited")):
+        applied = memcached(status={"conditions": [{**CONDITION, "type": kind}]})
+        kubectl(
+            *("apply", "--server-side", "--subresource=status", f"--field-manager={manager}", "-f", "-"), body=applied
+        )
+    kept = [condition["type"] for condition in stored(kubectl)["status"]["conditions"]]
+    assert kept == ["Available", "example.com/Audited"]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("mc", ["Memcached", "spec\t<Object>", "status\t<Object>", "kept by the memcached-operator"]),
+        ("mc.spec", ["size\t<integer>", "image\t<string>", "How many memcached pods to run; 0 runs none."]),
+        ("memcached.spec.size", ["size <integer>", "1 where it is left out."]),
+        ("mc.status", ["nodes\t<[]string>", "readyReplicas\t<integer>", "conditions\t<[]Object>"]),
+        ("mc.status.conditions", ["status\t<string> -required-", "enum: True, False, Unknown"]),
+    ],
+)
+def test_explain_reads_well(kubectl: Kubectl, path: str, words: list[str]) -> None:
+    text = kubectl("explain", path).stdout
+    assert [word for word in words if word not in text] == []
+    assert "<no description>" not in text
+
+
+# The generator, on a kind of its own that has what Memcached has not.
+
+
+class Port(BaseModel):
+    """One port of a widget."""
+
+    number: Annotated[int, Field(ge=1, le=65535, json_schema_extra={"format": "int32"})] = Field(description="Number.")
+    name: str = Field(default="main", max_length=63, description="Name.")
+
+
+class WidgetSpec(BaseModel):
+    """What is wanted of a widget."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                {"rule": "self.least <= self.most", "message": "least must not be more than most"}
+            ]
+        }
+    )
+
+    least: Annotated[int, Field(ge=0, le=2**31 - 1, json_schema_extra={"format": "int32"})] = Field(
+        default=1, description="Least."
+    )
+    most: Annotated[float, Field(gt=0)] = Field(default=9.5, description="Most.")
+    colour: Literal["red", "blue"] = Field(default="red", description="Colour.")
+    main: Port = Field(default=Port(number=80), description="Port.")
+    ports: list[Port] = Field(
+        default_factory=list,
+        description="Ports.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["number", "name"]},
+    )
+    tags: set[str] = Field(default_factory=set, description="Tags.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Labels.")
+    extra: dict[str, Any] = Field(default_factory=dict, description="Whatever.")
+    target: int | str | None = Field(
+        default=None, description="Number or name.", json_schema_extra={"x-kubernetes-int-or-string": True}
+    )
+    since: datetime | None = Field(default=None, description="Since when.")
+
+
+class WidgetStatus(BaseModel):
+    """What is."""
+
+    least: Annotated[int, Field(ge=0, json_schema_extra={"format": "int32"})] = Field(default=0, description="Least.")
+    selector: str = Field(default="", description="Selector.")
+
+
+def widget_manifest(*, name_max_length: int | None) -> str:
+    widget = CustomResource(
+        group="toys.example.com",
+        version="v1",
+        kind="Widget",
+        plural="widgets",
+        singular="widget",
+        description="A widget.",
+        spec=WidgetSpec,
+        name_max_length=name_max_length,
+        scale=Scale(".spec.least", ".status.least", ".status.selector"),
+        status=WidgetStatus,
+    )
+    return to_yaml(custom_resource_definition(widget), "A test's.")
+
+
+def widget(name: str = "w", **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "toys.example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.fixture(name="toys")
+def fixture_toys(cluster: Cluster, namespace: str) -> Iterator[Kubectl]:
+    """kubectl on a cluster that has widgets, whose names have no rule yet."""
+    kubectl = kubectl_of(cluster, namespace)
+    install(cluster, widget_manifest(name_max_length=None), "widgets.toys.example.com")
+    created = until(succeeded, lambda: kubectl("create", "-f", "-", "--dry-run=server", body=widget()))
+    assert succeeded(created), created.stderr
+    yield kubectl
+    cluster.kubectl("delete", "crd", "widgets.toys.example.com", "--timeout=30s")
+
+
+def test_the_api_server_accepts_and_enforces_every_form_that_the_generator_makes(toys: Kubectl) -> None:
+    assert succeeded(toys("create", "-f", "-", body=widget()))
+    assert stored(toys, "w", "widget")["spec"] == {
+        "least": 1,
+        "most": 9.5,
+        "colour": "red",
+        "main": {"number": 80, "name": "main"},
+    }
+    full = {
+        "ports": [{"number": 1}, {"number": 1, "name": "other"}],
+        "tags": ["a", "b"],
+        "labels": {"any": "thing"},
+        "extra": {"a": [1, {"b": None}]},
+        "target": "http",
+        "since": "2026-01-02T03:04:05Z",
+    }
+    assert succeeded(toys("create", "-f", "-", body=widget("full", **full)))
+    assert succeeded(toys("create", "-f", "-", body=widget("number", target=80)))
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"least": 10}, "least must not be more than most"),
+        ({"least": 2**31}, "int32"),
+        ({"least": 0, "most": 0}, "spec.most in body should be greater than 0"),
+        ({"colour": "green"}, 'supported values: "red", "blue"'),
+        ({"main": {}}, "spec.main.number: Required value"),
+        ({"ports": [{"number": 1}, {"number": 1}]}, "spec.ports[1]: Duplicate value"),
+        ({"tags": ["a", "a"]}, "spec.tags[1]: Duplicate value"),
+        ({"labels": {"any": 1}}, "spec.labels.any in body must be of type string"),
+        ({"target": 1.5}, "spec.target"),
+        ({"since": "yesterday"}, "spec.since in body must be of type date-time"),
+    ]
+    for spec, message in refused:
+        answer = toys("create", "-f", "-", body=widget("bad", **spec))
+        assert answer.returncode == 1, spec
+        assert message in answer.stderr, spec
+
+
+def test_objects_older_than_the_rule_of_the_name_can_still_be_changed_and_deleted(
+    toys: Kubectl, cluster: Cluster
+) -> None:
+    older = widget("older")
+    older["metadata"]["finalizers"] = ["toys.example.com/keep"]
+    toys("create", "-f", "-", body=older)
+    install(cluster, widget_manifest(name_max_length=3), "widgets.toys.example.com")
+    new = until(
+        lambda answer: not succeeded(answer),
+        lambda: toys("create", "-f", "-", "--dry-run=server", body=widget("newer")),
+    )
+    assert "metadata.name: Too long: may not be more than 3 bytes" in new.stderr
+
+    for change in (
+        ("patch", "widget/older", "--type=merge", "-p", '{"spec":{"least":2}}'),
+        ("patch", "widget/older", "--type=merge", "--subresource=status", "-p", '{"status":{"least":2}}'),
+        ("scale", "widget/older", "--replicas=3"),
+        ("delete", "widget/older", "--wait=false"),
+        ("patch", "widget/older", "--type=merge", "-p", '{"metadata":{"finalizers":null}}'),
+    ):
+        answer = toys(*change)
+        assert succeeded(answer), (change, answer.stderr)
+    assert "NotFound" in toys("get", "widget", "older").stderr
