@@ -28,16 +28,19 @@ fmt:
     ruff format
 
 # Start a real control plane and stay until Ctrl-C (--kubeconfig PATH, --help)
+[no-exit-message]
 cluster *args:
     @python -m lab up "$@"
 
 # Run kubectl against the control plane of ./dev cluster, or another by KUBECONFIG
 [no-cd]
+[no-exit-message]
 kubectl *args:
     @python -m lab kubectl "$@"
 
 # Run the operator from this checkout (--help lists its settings)
 [no-cd]
+[no-exit-message]
 run *args:
     @python -m memcached_operator run "$@"
 

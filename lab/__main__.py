@@ -13,6 +13,8 @@ from lab.control_plane import ControlPlane, LabError
 
 DEFAULT_KUBECONFIG = Path(__file__).resolve().parent.parent / ".cache" / "lab" / "kubeconfig"
 
+_PARENT_CHECK_S = 1.0
+
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command and return the exit code."""
@@ -20,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
         return _kubectl(arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    up = commands.add_parser("up", help="start a control plane with fresh state and stay until Ctrl-C")
+    up = commands.add_parser("up", help="start a control plane, stay until Ctrl-C or the parent ends")
     up.add_argument(
         "--kubeconfig",
         type=Path,
@@ -42,6 +44,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _up(kubeconfig: Path) -> int:
     stop_signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    parent = os.getppid()
     build.build()  # long, and to be interrupted as usual
     signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)  # from here on they are taken by sigwait
     with ControlPlane() as cluster:
@@ -61,7 +64,9 @@ def _up(kubeconfig: Path) -> int:
                 "Ctrl-C ends it and removes everything.",
                 flush=True,
             )
-            signal.sigwait(stop_signals)
+            # `just` stands between a person and this process: killed, it takes nothing along.
+            while signal.sigtimedwait(stop_signals, _PARENT_CHECK_S) is None and os.getppid() == parent:
+                pass
         finally:
             kubeconfig.unlink(missing_ok=True)
     print("lab: stopped")
