@@ -134,12 +134,12 @@ class InvalidSpec(ValueError):
 
 
 def validate_spec(raw: object) -> MemcachedSpec:
-    """The specification in `raw`, the value of `spec`: decoded, or as bytes of JSON; None where it is absent.
+    """The specification in `raw`, the value of `spec`: decoded, or as bytes of JSON; None or no bytes where it is absent.
 
     Raises:
         InvalidSpec: a field has the wrong type or is out of its limits.
     """
-    if raw is None or raw == b"null":
+    if raw in (None, b"", b"null"):
         return MemcachedSpec()
     try:
         if isinstance(raw, bytes):

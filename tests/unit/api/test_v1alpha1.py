@@ -13,7 +13,7 @@ from memcached_operator.api.v1alpha1 import InvalidSpec, MemcachedSpec, Memcache
 INT32_MAX = 2**31 - 1
 
 
-@pytest.mark.parametrize("raw", [None, {}, b"null", b"{}"])
+@pytest.mark.parametrize("raw", [None, {}, b"", b"null", b"{}"])
 def test_a_missing_or_empty_spec_asks_for_one_server_of_the_operators_image(raw: Any) -> None:
     assert validate_spec(raw) == MemcachedSpec(size=1, image=None)
 
