@@ -134,7 +134,7 @@ class InvalidSpec(ValueError):
 
 
 def validate_spec(raw: object) -> MemcachedSpec:
-    """The specification in `raw`, the value of `spec`: decoded, or as bytes of JSON; None or no bytes where it is absent.
+    """The specification in `raw`, the value of `spec`: decoded, or bytes of JSON; None or b"" where it is absent.
 
     Raises:
         InvalidSpec: a field has the wrong type or is out of its limits.
