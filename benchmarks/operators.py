@@ -1,0 +1,112 @@
+"""The operators that can be measured: how each is built, and how it is started with in-cluster authentication."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import build as lab_build
+
+_PEERS = Path(__file__).resolve().parent / "peers"
+_GO_MODULE = _PEERS / "controller_runtime"
+_KOPF_LOCK = _PEERS / "requirements-kopf.lock"
+
+
+class PreparationError(Exception):
+    """An operator could not be built or installed; the message says which command failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to run: arguments, and variables besides those by which a pod finds the API server."""
+
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator under test.
+
+    Attributes:
+        name: as `--operator` takes it.
+        prepare: builds or installs it if need be (minutes the first time), and returns how to start it with the
+            service account in a given folder.
+    """
+
+    name: str
+    prepare: Callable[[], Callable[[Path], Command]]
+
+
+def _ours() -> Callable[[Path], Command]:
+    def command(service_account_dir: Path) -> Command:
+        flags = ["--service-account-dir", str(service_account_dir), "-A", "--log-level", "warning"]
+        return Command([sys.executable, "-m", "memcached_operator", "run", *flags], {})
+
+    return command
+
+
+def _go() -> Callable[[Path], Command]:
+    """Built once for each state of the Go module, and kept in the user's cache."""
+    sources = sorted(path for path in _GO_MODULE.iterdir() if path.suffix in {".go", ".mod", ".sum"})
+    binary = _cache_dir() / f"controller-runtime-{_digest(sources)}"
+    if not binary.exists():
+        _say("building the controller-runtime peer")
+        go = lab_build._find_go(lab_build.go_version((_GO_MODULE / "go.mod").read_text()))
+        environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+        flags = ["-trimpath", "-buildvcs=false", "-ldflags", "-s -w"]
+        new = binary.with_name(f"{binary.name}.{os.getpid()}")  # two benchmarks at once do not see half a binary
+        _run([go, "build", *flags, "-o", str(new), "."], cwd=_GO_MODULE, environment=environment)
+        new.replace(binary)
+    return lambda folder: Command([str(binary), "--service-account-dir", str(folder)], {})
+
+
+def _kopf() -> Callable[[Path], Command]:
+    """In an environment of its own, installed once for each state of its lock file."""
+    venv = _cache_dir() / f"kopf-{_digest([_KOPF_LOCK])}-{sys.version_info.major}.{sys.version_info.minor}"
+    done = venv / "installed"
+    if not done.exists():
+        _say("installing kopf")
+        pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        _run([sys.executable, "-m", "venv", "--clear", str(venv)])
+        _run([*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(_KOPF_LOCK)])
+        done.touch()
+
+    def command(service_account_dir: Path) -> Command:
+        flags = ["--all-namespaces", "--standalone", "--quiet"]
+        arguments = [str(venv / "bin" / "python"), "-m", "kopf", "run", *flags, str(_PEERS / "kopf_operator.py")]
+        return Command(arguments, {"SERVICE_ACCOUNT_DIR": str(service_account_dir)})
+
+    return command
+
+
+OPERATORS = {name: Operator(name, prepare) for name, prepare in (("ours", _ours), ("go", _go), ("kopf", _kopf))}
+
+
+def _cache_dir() -> Path:
+    directory = lab_build.cache_dir().parent / "benchmarks"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def _digest(files: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        content = path.read_bytes()
+        digest.update(f"{path.name}:{len(content)}:".encode() + content)
+    return digest.hexdigest()[:12]
+
+
+def _run(arguments: Sequence[str], cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
+    finished = subprocess.run(arguments, cwd=cwd, env=environment, stdout=sys.stderr, check=False)
+    if finished.returncode != 0:
+        raise PreparationError(f"exit code {finished.returncode}, see above: {' '.join(arguments)}")
+
+
+def _say(message: str) -> None:
+    print(f"bench: {message}", file=sys.stderr, flush=True)

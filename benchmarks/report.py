@@ -1,0 +1,72 @@
+"""The figures as a table for people and as JSON for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.figures import FIGURES, Figure, Run, median, ratio
+
+BASELINE = "go"
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole benchmark: how it was called, on what, and every run of it."""
+
+    count: int
+    size: int
+    writers: int
+    changes: int
+    machine: str
+    runs: list[Run]
+
+
+def write_json(report: Report, path: Path) -> None:
+    """Write the report for machines, indented."""
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+
+
+def table(report: Report) -> str:
+    """The medians side by side, ratios to the baseline in brackets where it ran, then requests and notes."""
+    operators = list(dict.fromkeys(run.operator for run in report.runs))
+    rows = [["", *operators]]
+    rows += [[figure.label, *(_cell(report.runs, name, figure) for name in operators)] for figure in FIGURES]
+    rounds = max((run.round for run in report.runs), default=0)
+    head = (
+        f"{report.count} Memcacheds of size {report.size} by {report.writers} writers, {report.changes} changes of size"
+        f"; rounds: {rounds}; {report.machine}"
+    )
+    parts = [head, _aligned(rows)]
+    parts += [_requests(report.runs, name) for name in operators]
+    notes = [f"{run.operator}, round {run.round}: {note}" for run in report.runs for note in run.notes]
+    if notes:
+        parts.append("\n".join(notes))
+    return "\n\n".join(parts)
+
+
+def _cell(runs: Sequence[Run], operator: str, figure: Figure) -> str:
+    value = median(runs, operator, figure.key)
+    if value is None:
+        return "-"
+    text = f"{value:.{figure.digits}f}"
+    if operator == BASELINE or (times := ratio(runs, operator, BASELINE, figure.key)) is None:
+        return text
+    return f"{text} ({times:.2f}x)"
+
+
+def _requests(runs: Sequence[Run], operator: str) -> str:
+    last = [run for run in runs if run.operator == operator][-1]
+    rows = [[f"requests of {operator} during the load", ""], *([what, str(n)] for what, n in last.requests.items())]
+    return _aligned(rows)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        first, *rest = row
+        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
