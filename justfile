@@ -8,10 +8,12 @@ compile := "uv pip compile --quiet --universal --python-version 3.11 --generate-
 crd_file := "manifests/crd/cache.example.com_memcacheds.yaml"
 
 # Run every check and test, and say at the end what became of each tier; arguments go to pytest
+[no-exit-message]
 test *args:
     @python -m tests.run_tiers "$@"
 
 # Run the unit tests alone, in seconds; arguments go to pytest
+[no-exit-message]
 test-unit *args:
     @pytest tests/unit -m "not slow" "$@"
 
@@ -64,6 +66,7 @@ settings-docs:
     mv docs/settings.md.new docs/settings.md
 
 # Measure on a real control plane (--count N, --peers, --help)
+[no-exit-message]
 bench *args:
     @python -m benchmarks "$@"
 
