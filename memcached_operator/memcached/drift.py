@@ -1,0 +1,68 @@
+"""Pure: how a live object differs from the wanted one, field by field.
+
+Only what the wanted object says is compared. Labels, annotations, containers and owner references that others added
+stay as they are; a field that we say nothing about is not ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+# By which field an entry of a list is known, as Kubernetes' own list-maps have it. Other lists are compared as a whole:
+# an argument more is another command.
+_KEYS = {"Container": "name", "OwnerReference": "uid"}
+
+
+class Difference(NamedTuple):
+    """One field that is not as wanted.
+
+    Attributes:
+        path: as `kubectl explain` names it, list entries by their key: `spec.containers[memcached].image`.
+        wanted: the value that we want.
+        live: the value that is there, None when there is none.
+    """
+
+    path: str
+    wanted: object
+    live: object
+
+    def __str__(self) -> str:
+        return f"{self.path} was {_shown(self.live)}, is to be {_shown(self.wanted)}"
+
+
+def differences(wanted: object, live: object, path: str = "") -> Iterator[Difference]:
+    """The fields of `wanted` that `live` has not, or has otherwise; None in `wanted` means not ours."""
+    match wanted:
+        case None:
+            return
+        case msgspec.Struct():
+            if type(live) is not type(wanted):
+                yield Difference(path, wanted, live)
+                return
+            for field in wanted.__struct_fields__:
+                inner = f"{path}.{field}" if path else field
+                yield from differences(getattr(wanted, field), getattr(live, field), inner)
+        case dict():
+            held = live if isinstance(live, dict) else {}
+            for key, value in wanted.items():
+                if held.get(key) != value:
+                    yield Difference(f"{path}[{key}]", value, held.get(key))
+        case tuple() if wanted and (key_field := _KEYS.get(type(wanted[0]).__name__)):
+            entries = {getattr(entry, key_field): entry for entry in (live if isinstance(live, tuple) else ())}
+            for entry in wanted:
+                key = getattr(entry, key_field)
+                if key in entries:
+                    yield from differences(entry, entries[key], f"{path}[{key}]")
+                else:
+                    yield Difference(f"{path}[{key}]", entry, None)
+        case _:
+            if wanted != live:
+                yield Difference(path, wanted, live)
+
+
+def _shown(value: object) -> str:
+    """A value for a log line or an event: as JSON, "absent" for None."""
+    return "absent" if value is None else msgspec.json.encode(value).decode()

@@ -1,0 +1,145 @@
+"""The part of a Deployment that this operator speaks of, as types.
+
+One set of structs serves both ways: the object that a Memcached wants is built from them, and a live object is decoded
+into them, which leaves out every field that is not ours to compare. A field that is None is not ours.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class OwnerReference(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`metadata.ownerReferences[]`."""
+
+    apiVersion: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+    blockOwnerDeletion: bool | None = None
+
+
+class ObjectMeta(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`metadata`, as far as it is read or written."""
+
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resourceVersion: str | None = None
+    generation: int | None = None
+    deletionTimestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    ownerReferences: tuple[OwnerReference, ...] | None = None
+
+    def controller(self) -> OwnerReference | None:
+        """The owner that controls the object, if it has one."""
+        return next((owner for owner in self.ownerReferences or () if owner.controller), None)
+
+
+class ContainerPort(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`ports[]` of a container."""
+
+    containerPort: int = 0
+    name: str | None = None
+    protocol: str | None = None
+
+
+class Capabilities(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`securityContext.capabilities`."""
+
+    drop: tuple[str, ...] | None = None
+
+
+class ContainerSecurity(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`securityContext` of a container."""
+
+    allowPrivilegeEscalation: bool | None = None
+    capabilities: Capabilities | None = None
+    readOnlyRootFilesystem: bool | None = None
+
+
+class Container(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`containers[]` of a pod."""
+
+    name: str = ""
+    image: str | None = None
+    command: tuple[str, ...] | None = None
+    args: tuple[str, ...] | None = None
+    ports: tuple[ContainerPort, ...] | None = None
+    securityContext: ContainerSecurity | None = None
+
+
+class SeccompProfile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`securityContext.seccompProfile`."""
+
+    type: str | None = None
+
+
+class PodSecurity(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`securityContext` of a pod."""
+
+    runAsNonRoot: bool | None = None
+    runAsUser: int | None = None
+    runAsGroup: int | None = None
+    seccompProfile: SeccompProfile | None = None
+
+
+class PodSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`spec` of a pod template."""
+
+    automountServiceAccountToken: bool | None = None
+    securityContext: PodSecurity | None = None
+    containers: tuple[Container, ...] | None = None
+
+
+class PodTemplate(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`spec.template` of a Deployment."""
+
+    metadata: ObjectMeta | None = None
+    spec: PodSpec | None = None
+
+
+class LabelSelector(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`spec.selector` of a Deployment."""
+
+    matchLabels: dict[str, str] | None = None
+
+
+class DeploymentSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`spec` of a Deployment."""
+
+    replicas: int | None = None
+    selector: LabelSelector | None = None
+    template: PodTemplate | None = None
+
+
+class Deployment(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A Deployment, as far as a Memcached has an opinion about it."""
+
+    apiVersion: str | None = None
+    kind: str | None = None
+    metadata: ObjectMeta = ObjectMeta()
+    spec: DeploymentSpec = DeploymentSpec()
+
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+_decode_deployment = msgspec.json.Decoder(Deployment).decode
+
+
+def encode_deployment(deployment: Deployment) -> bytes:
+    """Compact JSON, equal for equal Deployments."""
+    return _encoder.encode(deployment)
+
+
+def comparable(deployment: Deployment) -> bytes:
+    """JSON of what is compared with a live object: all but kind and name, which cannot differ."""
+    meta = deployment.metadata
+    bare = ObjectMeta(labels=meta.labels, annotations=meta.annotations, ownerReferences=meta.ownerReferences)
+    return _encoder.encode(Deployment(metadata=bare, spec=deployment.spec))
+
+
+def decode_deployment(body: bytes) -> Deployment:
+    """The inverse of `encode_deployment`."""
+    return _decode_deployment(body)

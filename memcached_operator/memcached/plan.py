@@ -1,0 +1,112 @@
+"""Pure: what to do about the Deployment of a Memcached, given the one that is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memcached_operator.api.v1alpha1 import KIND
+from memcached_operator.memcached import desired
+from memcached_operator.memcached.drift import Difference, differences
+from memcached_operator.memcached.objects import Deployment, comparable, decode_deployment
+from memcached_operator.memcached.records import DeploymentRecord
+
+_REPLICAS = "spec.replicas"
+_PORTS = f"spec.template.spec.containers[{desired.CONTAINER}].ports"
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """It is as wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """There is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Its number of replicas differs and nothing else."""
+
+    uid: str
+    live: int
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Some of our fields differ.
+
+    Attributes:
+        ports: these differ too: they are put right by a patch of their own, before anything else. They merge by their
+            number, so an apply would leave an edited one beside ours, under the same name, and be refused.
+    """
+
+    uid: str
+    differences: tuple[Difference, ...]
+    ports: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Await:
+    """It is going away: deleted by somebody, or the leftover of a deleted Memcached of the same name."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveAlone:
+    """It is not ours."""
+
+    message: str
+
+
+Action = Nothing | Create | Scale | Repair | Await | LeaveAlone
+
+
+def plan(wanted: Deployment, uid: str, live: DeploymentRecord | None) -> Action:
+    """Decide.
+
+    Args:
+        wanted: the Deployment that the Memcached wants.
+        uid: of the Memcached.
+        live: the Deployment of the same name, None when there is none.
+    """
+    if live is None:
+        return Create()
+    if not is_ours(live, uid):
+        return _somebody_elses(live)
+    if live.deleting:
+        return Await("The Deployment is being deleted; a new one follows.")
+    if live.owned == comparable(wanted):
+        return Nothing()
+    found = tuple(differences(_without_names(wanted), decode_deployment(live.owned)))
+    match found:
+        case ():
+            return Nothing()
+        case (Difference(path="spec.replicas", wanted=int(to), live=int(from_)),):
+            return Scale(live.uid, from_, to)
+        case _:
+            return Repair(live.uid, found, any(each.path == _PORTS for each in found))
+
+
+def is_ours(live: DeploymentRecord, uid: str) -> bool:
+    """Whether the Memcached of that uid controls the Deployment, or did until its ownerReference was removed."""
+    return live.owner_uid == uid if live.owner else live.made_for_uid == uid
+
+
+def _somebody_elses(live: DeploymentRecord) -> Action:
+    if live.owner == f"{KIND} {live.name}":
+        # The garbage collector has not come by yet. Its owner is gone for good: uids are never used twice.
+        return Await("The Deployment of a deleted Memcached of the same name is still there; waiting for it to go.")
+    whose = f"belongs to {live.owner}" if live.owner else "has no owner"
+    remedy = "Rename this Memcached, or delete that Deployment"
+    if not live.owner:
+        remedy += (
+            f"; to hand it over, annotate it with {desired.OWNER_UID_ANNOTATION}=UID, the metadata.uid of this Memcached"
+        )
+    return LeaveAlone(f"A Deployment named {live.name} exists and {whose}: it is left alone. {remedy}.")
+
+
+def _without_names(wanted: Deployment) -> Deployment:
+    return decode_deployment(comparable(wanted))

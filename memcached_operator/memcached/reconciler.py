@@ -1,0 +1,353 @@
+"""The one file of this room that awaits: look at the caches, compare, write what differs, report.
+
+Level-triggered: a reconcile looks at what is, never at the event that woke it. A reconcile that finds nothing to change
+sends nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from memcached_operator.api.v1alpha1 import API_VERSION, GROUP, KIND, PLURAL, VERSION, InvalidSpec, validate_spec
+from memcached_operator.kube.client import ApiClient
+from memcached_operator.kube.errors import Conflict, Forbidden, Invalid, NotFound
+from memcached_operator.kube.resources import DEPLOYMENTS, Resource
+from memcached_operator.memcached import desired, plan
+from memcached_operator.memcached.objects import Deployment
+from memcached_operator.memcached.records import (
+    DeploymentRecord,
+    MemcachedRecord,
+    PodRecord,
+    deployment_record,
+    memcached_record,
+)
+from memcached_operator.memcached.status import (
+    Observed,
+    Reason,
+    Trouble,
+    decode_status,
+    is_settled,
+    refusal_reason,
+    status_of,
+    status_patch,
+)
+from memcached_operator.runtime.controller import Result
+from memcached_operator.runtime.events import EventRecorder, ObjectReference
+from memcached_operator.runtime.own_writes import OwnWrites
+from memcached_operator.runtime.store import ObjectKey, Store
+
+logger = logging.getLogger(__name__)
+
+MEMCACHEDS = Resource(GROUP, VERSION, PLURAL, KIND)
+
+# How often to look again at what no watch may tell us of: a right that was granted, a quota that was raised.
+SLOW_RETRY_S = 30.0
+# An etcd never hands out resourceVersion 1 for an object (an empty one is at revision 1): an apply that carries it can
+# only create. On an object that exists, whoever's, it is answered 409 before anything is changed.
+_MUST_NOT_EXIST = "1"
+_DONE = Result()
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcilerConfig:
+    """What the reconciler needs to know of the settings.
+
+    Attributes:
+        image: of a Memcached that names none.
+        field_manager: names this operator in managedFields.
+        status_delay_s: how long a status that is still changing may be held back.
+    """
+
+    image: str
+    field_manager: str
+    status_delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """The three stores, as the reflectors fill them. `pods` has the index "memcached"."""
+
+    memcacheds: Store[MemcachedRecord]
+    deployments: Store[DeploymentRecord]
+    pods: Store[PodRecord]
+
+
+class _Found(NamedTuple):
+    """How things stand after a reconcile did what it could.
+
+    Attributes:
+        deployment: the Deployment that the Memcached controls, None when there is none.
+        trouble: what is in the way.
+        waiting: what is being waited for, "" for nothing.
+    """
+
+    deployment: DeploymentRecord | None
+    trouble: Trouble | None = None
+    waiting: str = ""
+
+
+class MemcachedReconciler:
+    """Makes the cluster fit one Memcached at a time; see `reconcile`.
+
+    `_unreported` holds since when a Memcached's status has been other than what was written, while that is held back.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        caches: Caches,
+        own_writes: OwnWrites,
+        recorder: EventRecorder,
+        config: ReconcilerConfig,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        utc_now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client = client
+        self._caches = caches
+        self._own_writes = own_writes
+        self._recorder = recorder
+        self._config = config
+        self._clock = clock
+        self._utc_now = utc_now
+        self._unreported: dict[ObjectKey, float] = {}
+
+    async def reconcile(self, key: ObjectKey) -> Result:
+        """Bring the Deployment and the status of one Memcached to what they should be.
+
+        Raises:
+            KubeError: the API server could not be reached or refused in a way that may pass; to be tried again.
+        """
+        memcached = self._caches.memcacheds.get(key)
+        deployment = self._caches.deployments.get(key)
+        if memcached is not None and self._own_writes.overdue(key):
+            logger.warning("the watch has not shown our last write for %s; looking at the live objects", key)
+            memcached, deployment = await self._live_memcached(key), await self._live_deployment(key)
+        if memcached is None:
+            self._unreported.pop(key, None)
+            self._own_writes.forget(key)
+            return _DONE
+        if memcached.deleting:
+            # What becomes of its Deployment is the garbage collector's, in the mode that the user chose.
+            self._unreported.pop(key, None)
+            return _DONE
+        try:
+            spec = validate_spec(memcached.spec or None)
+        except InvalidSpec as error:
+            found = _Found(deployment, Trouble(Reason.INVALID_SPEC, str(error)))
+            return await self._report(memcached, None, found)
+        image = spec.image or self._config.image
+        wanted = desired.deployment(key.name, key.namespace, memcached.uid, spec.size, image)
+        try:
+            found = await self._act(memcached, wanted, deployment)
+        except _VanishedError:
+            return _DONE
+        return await self._report(memcached, spec.size, found)
+
+    async def _act(
+        self, memcached: MemcachedRecord, wanted: Deployment, deployment: DeploymentRecord | None
+    ) -> _Found:
+        """Do what the plan says, and tell how things stand then."""
+        key = ObjectKey(memcached.namespace, memcached.name)
+        try:
+            action = plan.plan(wanted, memcached.uid, deployment)
+            if isinstance(action, plan.Create):
+                created = await self._create(memcached, wanted)
+                if created is not None:
+                    return _Found(created)
+                # Somebody was faster, and the watch has not shown it yet: judge the live one.
+                deployment = await self._live_deployment(key)
+                action = plan.plan(wanted, memcached.uid, deployment)
+            match action:
+                case plan.Scale() if deployment is not None:
+                    deployment = await self._scale(memcached, action)
+                case plan.Repair():
+                    deployment = await self._repair(memcached, wanted, action)
+                case plan.LeaveAlone(message):
+                    return _Found(None, Trouble(Reason.NOT_CONTROLLED, message))
+                case plan.Await(message):
+                    return _Found(None, waiting=message)
+                case plan.Create():
+                    raise _VanishedError  # it came and went; its events are on their way
+            return _Found(deployment)
+        except Invalid as error:
+            if any(cause.field == "metadata.uid" for cause in error.causes):
+                raise _VanishedError from error  # re-created since the cache saw it; its events are on their way
+            return _Found(None, Trouble(Reason.INVALID_SPEC, f"The API server refused the Deployment: {error.message}"))
+        except Forbidden as error:
+            if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
+                raise _VanishedError from error  # the Memcached goes with its namespace
+            return _Found(deployment, Trouble(refusal_reason(error.message), error.message))
+        except (Conflict, NotFound) as error:
+            # Deleted or re-created since the cache saw it; the event will wake the key.
+            logger.debug("%s changed under our write: %s", key, error)
+            raise _VanishedError from error
+
+    async def _create(self, memcached: MemcachedRecord, wanted: Deployment) -> DeploymentRecord | None:
+        """Create the Deployment; None when one of that name exists."""
+        key = ObjectKey(memcached.namespace, memcached.name)
+        again = decode_status(memcached.status).observedGeneration is not None
+        if again and not await self._still_wanted(key, memcached.uid):
+            raise _VanishedError  # deleted; the watch of Deployments was faster than that of Memcacheds
+        body = _body(wanted, resource_version=_MUST_NOT_EXIST)
+        try:
+            answer = await self._apply(key, body, force=False)
+        except Conflict:
+            return None
+        made = deployment_record(answer)
+        # Not put into the store: if it was deleted meanwhile, no event would ever take it out again.
+        self._own_writes.expect(key, DEPLOYMENTS.kind, made.uid, made.resource_version)
+        why = "it was gone" if again else "new Memcached"
+        logger.info("created Deployment %s with %d replicas (%s)", key, wanted.spec.replicas, why)
+        note = f"Created Deployment {key.name} with {wanted.spec.replicas} replicas"
+        self._tell(memcached, "Normal", "Created", "Create", note)
+        return made
+
+    async def _scale(self, memcached: MemcachedRecord, action: plan.Scale) -> DeploymentRecord:
+        """Change the replicas, by the cheapest write that there is for it."""
+        key = ObjectKey(memcached.namespace, memcached.name)
+        body = {"metadata": {"uid": action.uid}, "spec": {"replicas": action.wanted}}
+        answer = await self._client.merge_patch(
+            DEPLOYMENTS, key.namespace, key.name, body, field_manager=self._config.field_manager
+        )
+        asked = decode_status(memcached.status).observedGeneration != memcached.generation
+        why = "spec.size changed" if asked else "somebody else had changed them"
+        logger.info("scaled Deployment %s from %d to %d replicas (%s)", key, action.live, action.wanted, why)
+        note = f"Scaled Deployment {key.name} from {action.live} to {action.wanted} replicas: {why}"
+        self._tell(memcached, "Normal", "Scaled", "Scale", note)
+        return self._shown(key, answer)
+
+    async def _repair(self, memcached: MemcachedRecord, wanted: Deployment, action: plan.Repair) -> DeploymentRecord:
+        """Put our fields back, and leave everybody else's."""
+        key = ObjectKey(memcached.namespace, memcached.name)
+        if action.ports:
+            answer = await self._client.strategic_merge_patch(
+                DEPLOYMENTS,
+                key.namespace,
+                key.name,
+                _ports_patch(wanted, action.uid),
+                field_manager=self._config.field_manager,
+            )
+        else:
+            answer = await self._apply(key, _body(wanted, uid=action.uid), force=True)
+        fields = "; ".join(map(str, action.differences))
+        logger.info("updated Deployment %s: %s", key, fields)
+        self._tell(memcached, "Normal", "Updated", "Update", f"Updated Deployment {key.name}: {fields}")
+        return self._shown(key, answer)
+
+    async def _apply(self, key: ObjectKey, body: object, *, force: bool) -> bytes:
+        return await self._client.apply(
+            DEPLOYMENTS, key.namespace, key.name, body, field_manager=self._config.field_manager, force=force
+        )
+
+    def _shown(self, key: ObjectKey, answer: bytes) -> DeploymentRecord:
+        """Take the answer to an update into the cache at once, unless the object has left it."""
+        record = deployment_record(answer)
+        if self._caches.deployments.get(key) is not None:
+            self._caches.deployments.put(record)
+        return record
+
+    async def _live_memcached(self, key: ObjectKey) -> MemcachedRecord | None:
+        try:
+            return memcached_record(await self._client.get(MEMCACHEDS, key.namespace, key.name))
+        except NotFound:
+            return None
+
+    async def _live_deployment(self, key: ObjectKey) -> DeploymentRecord | None:
+        try:
+            return deployment_record(await self._client.get(DEPLOYMENTS, key.namespace, key.name))
+        except NotFound:
+            return None
+
+    async def _still_wanted(self, key: ObjectKey, uid: str) -> bool:
+        live = await self._live_memcached(key)
+        return live is not None and live.uid == uid and not live.deleting
+
+    async def _report(self, memcached: MemcachedRecord, size: int | None, found: _Found) -> Result:
+        """Write the status if it differs, at the latest `status_delay_s` after it began to."""
+        key = ObjectKey(memcached.namespace, memcached.name)
+        trouble = found.trouble
+        # Under a Deployment that is not ours, pods with our labels are not ours either.
+        ours = trouble is None or trouble.reason is not Reason.NOT_CONTROLLED
+        pods = [pod for pod in self._caches.pods.by_index("memcached", key) if pod.active] if ours else []
+        last = decode_status(memcached.status)
+        now = self._utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        observed = Observed(key.name, memcached.generation, size, found.deployment, pods, trouble, found.waiting)
+        wanted = status_of(observed, last, now)
+        patch = status_patch(wanted, last)
+        retry = Result(requeue_after_s=SLOW_RETRY_S) if trouble and trouble.reason is not Reason.INVALID_SPEC else _DONE
+        if not patch:
+            self._unreported.pop(key, None)
+            return retry
+        if not is_settled(wanted, last, size):
+            since = self._unreported.setdefault(key, self._clock())
+            left_s = since + self._config.status_delay_s - self._clock()
+            if left_s > 0:
+                return Result(requeue_after_s=left_s)
+        degraded, before = wanted.condition("Degraded"), last.condition("Degraded")
+        if (
+            degraded is not None
+            and degraded.status == "True"
+            and (before is None or (before.status, before.message) != (degraded.status, degraded.message))
+        ):
+            logger.warning("%s is degraded: %s: %s", key, degraded.reason, degraded.message)
+            self._tell(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
+        # The version guards a re-created Memcached of the same name (/status ignores a wrong uid), and conditions that
+        # somebody else wrote meanwhile: a merge patch replaces the list as a whole.
+        body = {"metadata": {"resourceVersion": memcached.resource_version}, "status": patch}
+        try:
+            answer = await self._client.merge_patch(
+                MEMCACHEDS,
+                key.namespace,
+                key.name,
+                body,
+                field_manager=self._config.field_manager,
+                subresource="status",
+            )
+        except Conflict:
+            # It changed since the cache saw it. The event that says so wakes the key; the delay is for safety.
+            return Result(requeue_after_s=self._config.status_delay_s)
+        except NotFound:
+            return _DONE
+        self._unreported.pop(key, None)
+        if self._caches.memcacheds.get(key) is not None:
+            self._caches.memcacheds.put(memcached_record(answer))
+        return retry
+
+    def _tell(
+        self, memcached: MemcachedRecord, type_: Literal["Normal", "Warning"], reason: str, action: str, note: str
+    ) -> None:
+        reference = ObjectReference(
+            API_VERSION, KIND, memcached.namespace, memcached.name, memcached.uid, memcached.resource_version
+        )
+        self._recorder.emit(reference, type=type_, reason=reason, action=action, note=note)
+
+
+class _VanishedError(Exception):
+    """What we were about to write for, or on, is no longer there; an event follows."""
+
+
+def _body(wanted: Deployment, **precondition: str) -> object:
+    """The apply's body, with `resource_version` or `uid` as its precondition."""
+    renamed = {"resource_version": "resourceVersion"}
+    meta = msgspec.structs.replace(
+        wanted.metadata, **{renamed.get(field, field): value for field, value in precondition.items()}
+    )
+    return msgspec.to_builtins(msgspec.structs.replace(wanted, metadata=meta))
+
+
+def _ports_patch(wanted: Deployment, uid: str) -> object:
+    template = wanted.spec.template
+    assert template is not None and template.spec is not None and template.spec.containers
+    container = template.spec.containers[0]
+    ports = [{"$patch": "replace"}, *msgspec.to_builtins(container.ports)]
+    pod = {"containers": [{"name": container.name, "ports": ports}]}
+    return {"metadata": {"uid": uid}, "spec": {"template": {"spec": pod}}}
+

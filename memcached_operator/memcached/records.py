@@ -1,0 +1,289 @@
+"""What the caches hold of each kind: flat, slim records, made from an object's JSON as it comes in.
+
+A record has what a reconcile reads and nothing else. Strings and bytes only, so that the garbage collector need not
+look into them (`gc=False`), and a few hundred bytes each where a decoded object would take ten times as much.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from memcached_operator.api.v1alpha1 import API_VERSION, KIND
+from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
+from memcached_operator.memcached.objects import (
+    Deployment,
+    DeploymentSpec,
+    ObjectMeta,
+    OwnerReference,
+    PodSpec,
+    PodTemplate,
+    encode_deployment,
+)
+from memcached_operator.runtime.store import ObjectKey
+
+
+class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
+    """A Memcached.
+
+    Attributes:
+        deleting: it has a deletionTimestamp; nothing is written for it any more.
+        spec: JSON of `spec`, b"" when it is absent.
+        status: JSON of `status`, b"" when it is absent.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    generation: int
+    deleting: bool
+    spec: bytes
+    status: bytes
+
+
+class DeploymentRecord(msgspec.Struct, frozen=True, gc=False):
+    """A Deployment: ours in full, a stranger's by name only.
+
+    Attributes:
+        owner: the controlling owner as "Kind name", "" without one.
+        owner_uid: uid of the controlling owner.
+        made_for_uid: uid of the Memcached that it was made for, as its annotation says; survives a lost ownerReference.
+        deleting: it has a deletionTimestamp.
+        settled: its controller has seen its latest generation.
+        create_failure: what keeps it from making pods, in the API server's words.
+        deadline_exceeded: its controller's message once it gave up waiting for progress, "" before.
+        owned: JSON of the fields that this operator compares (`objects.encode_deployment`), b"" for a stranger's.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    owner: str
+    owner_uid: str
+    made_for_uid: str
+    deleting: bool
+    settled: bool
+    create_failure: str
+    deadline_exceeded: str
+    owned: bytes
+
+
+class PodRecord(msgspec.Struct, frozen=True, gc=False):
+    """A pod that carries the label of a Memcached.
+
+    Attributes:
+        memcached: name of the Memcached whose Deployment it belongs to, "" when it belongs to none.
+        template_hash: which pod template it was made from.
+        active: neither terminating nor finished.
+        ready: its Ready condition is True.
+        problem: why it is not ready, "" when nothing is known: a reason, or a reason and a message.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    memcached: str
+    template_hash: str
+    active: bool
+    ready: bool
+    problem: str
+
+    @property
+    def memcached_key(self) -> ObjectKey | None:
+        """The key of the Memcached that it belongs to."""
+        return ObjectKey(self.namespace, self.memcached) if self.memcached else None
+
+
+class _Meta(msgspec.Struct):
+    name: str
+    uid: str
+    resourceVersion: str
+    namespace: str = ""
+    generation: int = 0
+    deletionTimestamp: str | None = None
+
+
+class _MemcachedObject(msgspec.Struct):
+    metadata: _Meta
+    spec: msgspec.Raw = msgspec.Raw()
+    status: msgspec.Raw = msgspec.Raw()
+
+
+_decode_memcached = msgspec.json.Decoder(_MemcachedObject).decode
+
+
+def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
+    """A record from a Memcached's JSON. Its spec is judged at each reconcile, not here: it may be wrong."""
+    object_ = _decode_memcached(raw)
+    meta = object_.metadata
+    return MemcachedRecord(
+        namespace=sys.intern(meta.namespace),
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resourceVersion,
+        generation=meta.generation,
+        deleting=meta.deletionTimestamp is not None,
+        spec=bytes(object_.spec),
+        status=bytes(object_.status),
+    )
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class _DeploymentStatus(msgspec.Struct):
+    observedGeneration: int = 0
+    conditions: list[_Condition] | None = None
+
+
+class _DeploymentObject(msgspec.Struct):
+    metadata: ObjectMeta
+    # A stranger's spec is never looked into.
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: _DeploymentStatus = msgspec.field(default_factory=_DeploymentStatus)
+
+
+_decode_deployment_object = msgspec.json.Decoder(_DeploymentObject).decode
+_decode_deployment_spec = msgspec.json.Decoder(DeploymentSpec).decode
+_NO_OWNER = OwnerReference()
+
+
+def deployment_record(raw: msgspec.Raw | bytes) -> DeploymentRecord:
+    """A record from a Deployment's JSON."""
+    object_ = _decode_deployment_object(raw)
+    meta = object_.metadata
+    owner = meta.controller() or _NO_OWNER
+    made_for_uid = (meta.annotations or {}).get(OWNER_UID_ANNOTATION, "")
+    ours = owner.kind == KIND and owner.apiVersion == API_VERSION
+    create_failure = deadline_exceeded = ""
+    for condition in object_.status.conditions or ():
+        if condition.type == "ReplicaFailure" and condition.status == "True":
+            create_failure = condition.message or condition.reason
+        elif condition.type == "Progressing" and condition.status == "False":
+            deadline_exceeded = condition.message or condition.reason
+    return DeploymentRecord(
+        namespace=sys.intern(meta.namespace or ""),
+        name=meta.name or "",
+        uid=meta.uid or "",
+        resource_version=meta.resourceVersion or "",
+        owner=f"{owner.kind} {owner.name}" if owner.uid else "",
+        owner_uid=owner.uid,
+        made_for_uid=made_for_uid,
+        deleting=meta.deletionTimestamp is not None,
+        settled=object_.status.observedGeneration >= (meta.generation or 0),
+        create_failure=create_failure,
+        deadline_exceeded=deadline_exceeded,
+        owned=encode_deployment(_owned(meta, _decode_deployment_spec(object_.spec))) if made_for_uid or ours else b"",
+    )
+
+
+def _owned(meta: ObjectMeta, spec: DeploymentSpec) -> Deployment:
+    """Keep of a live Deployment what can be ours, in the form in which the wanted one is built."""
+    template = spec.template or PodTemplate()
+    labels = template.metadata.labels if template.metadata else None
+    ours = (meta.annotations or {}).get(OWNER_UID_ANNOTATION)
+    pod = template.spec or PodSpec()
+    # The API server drops empty lists; the wanted form says that there are no arguments.
+    containers = tuple(msgspec.structs.replace(each, args=each.args or ()) for each in pod.containers or ())
+    return Deployment(
+        metadata=ObjectMeta(
+            labels=meta.labels,
+            annotations={OWNER_UID_ANNOTATION: ours} if ours else None,
+            ownerReferences=meta.ownerReferences,
+        ),
+        spec=DeploymentSpec(
+            spec.replicas,
+            spec.selector,
+            PodTemplate(ObjectMeta(labels=labels), msgspec.structs.replace(pod, containers=containers)),
+        ),
+    )
+
+
+class _PodLabels(msgspec.Struct, rename={"template_hash": "pod-template-hash"}):
+    memcached_cr: str = ""
+    template_hash: str = ""
+
+
+class _PodMeta(msgspec.Struct):
+    name: str
+    uid: str
+    resourceVersion: str
+    namespace: str = ""
+    deletionTimestamp: str | None = None
+    labels: _PodLabels = msgspec.field(default_factory=_PodLabels)
+    ownerReferences: tuple[OwnerReference, ...] | None = None
+
+
+class _Waiting(msgspec.Struct):
+    reason: str = ""
+
+
+class _ContainerState(msgspec.Struct):
+    waiting: _Waiting | None = None
+    terminated: _Waiting | None = None
+
+
+class _ContainerStatus(msgspec.Struct):
+    state: _ContainerState = msgspec.field(default_factory=_ContainerState)
+
+
+class _PodStatus(msgspec.Struct):
+    phase: str = ""
+    conditions: list[_Condition] | None = None
+    containerStatuses: list[_ContainerStatus] | None = None
+
+
+class _PodObject(msgspec.Struct):
+    metadata: _PodMeta
+    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
+
+
+_decode_pod = msgspec.json.Decoder(_PodObject).decode
+# A scheduler's message lists what was wrong with each kind of node; its beginning is what a person reads.
+_PROBLEM_CHARS = 160
+# What a container waits for in the ordinary course of starting is no problem.
+_ORDINARY_WAITS = ("", "ContainerCreating", "PodInitializing")
+
+
+def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
+    """A record from a Pod's JSON."""
+    pod = _decode_pod(raw)
+    meta, labels, status = pod.metadata, pod.metadata.labels, pod.status
+    owner = next((owner for owner in meta.ownerReferences or () if owner.controller), None)
+    # A Deployment names its ReplicaSets after itself and the hash of the template: no ReplicaSet need be watched to
+    # know a foreign pod that merely carries our labels.
+    ours = (
+        owner is not None
+        and owner.kind == "ReplicaSet"
+        and owner.name == f"{labels.memcached_cr}-{labels.template_hash}"
+    )
+    return PodRecord(
+        namespace=sys.intern(meta.namespace),
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resourceVersion,
+        memcached=labels.memcached_cr if ours else "",
+        template_hash=sys.intern(labels.template_hash),
+        active=meta.deletionTimestamp is None and status.phase not in ("Succeeded", "Failed"),
+        ready=any(condition.type == "Ready" and condition.status == "True" for condition in status.conditions or ()),
+        problem=_problem(status),
+    )
+
+
+def _problem(status: _PodStatus) -> str:
+    for container in status.containerStatuses or ():
+        state = container.state.waiting or container.state.terminated
+        if state is not None and state.reason not in _ORDINARY_WAITS:
+            return sys.intern(state.reason)
+    for condition in status.conditions or ():
+        if condition.type == "PodScheduled" and condition.status == "False":
+            return sys.intern(f"{condition.reason}: {condition.message}"[:_PROBLEM_CHARS].rstrip(": "))
+    return ""

@@ -1,0 +1,232 @@
+"""Pure: what was observed -> the status of a Memcached, and the patch that brings the live one there.
+
+The table of conditions is in docs/conditions.md; here is what decides each. Everything derives from the pods, the
+Deployment's record and the last status, never from the order of events.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from memcached_operator.memcached.desired import selector_text
+from memcached_operator.memcached.records import DeploymentRecord, PodRecord
+
+
+class Reason(StrEnum):
+    """Every reason that a condition of ours can bear."""
+
+    MINIMUM_REPLICAS_AVAILABLE = "MinimumReplicasAvailable"
+    MINIMUM_REPLICAS_UNAVAILABLE = "MinimumReplicasUnavailable"
+    DEPLOYING = "Deploying"
+    SCALING = "Scaling"
+    UPDATING = "Updating"
+    COMPLETE = "Complete"
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
+    NOT_CONTROLLED = "NotControlled"
+    INVALID_SPEC = "InvalidSpec"
+    FORBIDDEN = "Forbidden"
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    AS_EXPECTED = "AsExpected"
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """One entry of `status.conditions`, ours or somebody else's; it leaves as it came."""
+
+    type: str
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    lastTransitionTime: str | msgspec.UnsetType = msgspec.UNSET
+    observedGeneration: int | msgspec.UnsetType = msgspec.UNSET
+
+
+class Status(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`status` of a Memcached."""
+
+    nodes: tuple[str, ...] | None = None
+    replicas: int | None = None
+    readyReplicas: int | None = None
+    selector: str | None = None
+    observedGeneration: int | None = None
+    conditions: tuple[Condition, ...] | None = None
+
+    def condition(self, type_: str) -> Condition | None:
+        """The condition of that type, if there is one."""
+        return next((condition for condition in self.conditions or () if condition.type == type_), None)
+
+
+class Trouble(NamedTuple):
+    """What makes a Memcached Degraded."""
+
+    reason: Reason
+    message: str
+
+
+class Observed(NamedTuple):
+    """What one look at the caches found.
+
+    Attributes:
+        name: of the Memcached.
+        generation: of the Memcached.
+        size: pods that are wanted; None when the specification cannot be read.
+        deployment: the Deployment that this Memcached controls, None without one.
+        pods: the active pods, in any order.
+        trouble: what keeps the operator from doing its work, None when nothing does.
+        waiting: what is being waited for before there can be a Deployment, "" for nothing.
+    """
+
+    name: str
+    generation: int
+    size: int | None
+    deployment: DeploymentRecord | None
+    pods: Sequence[PodRecord]
+    trouble: Trouble | None = None
+    waiting: str = ""
+
+
+_decode = msgspec.json.Decoder(Status).decode
+_NONE = Status()
+
+
+def decode_status(body: bytes) -> Status:
+    """The live status; an unreadable one (stored under another schema) counts as none and is written anew."""
+    try:
+        return _decode(body) if body else _NONE
+    except msgspec.DecodeError:
+        return _NONE
+
+
+def status_of(observed: Observed, last: Status, now: str) -> Status:
+    """The status that `observed` calls for.
+
+    Args:
+        last: the live status: foreign conditions and the times of transitions come from it.
+        now: RFC 3339 time for transitions that happen now.
+    """
+    nodes = tuple(sorted(pod.name for pod in observed.pods))
+    ready = sum(pod.ready for pod in observed.pods)
+    ours = (
+        _available(observed, ready),
+        _progressing(observed, ready, last),
+        _degraded(observed),
+    )
+    return Status(
+        nodes=nodes,
+        replicas=len(nodes),
+        readyReplicas=ready,
+        selector=selector_text(observed.name),
+        observedGeneration=observed.generation,
+        conditions=_merged(ours, last, observed.generation, now),
+    )
+
+
+def status_patch(wanted: Status, last: Status) -> dict[str, object]:
+    """The fields of `wanted` that differ from `last`, for a merge patch; empty when there is nothing to write."""
+    return {
+        field: msgspec.to_builtins(getattr(wanted, field))
+        for field in Status.__struct_fields__
+        if getattr(wanted, field) != getattr(last, field)
+    }
+
+
+def is_settled(wanted: Status, last: Status, size: int | None) -> bool:
+    """Whether a change is worth writing at once: its servers are all there, or all ready.
+
+    On the way there each pod would cost a write of its own; those wait a moment for the next one.
+    """
+    if wanted.nodes != last.nodes:
+        return wanted.replicas == size
+    return wanted.readyReplicas != last.readyReplicas and wanted.readyReplicas == size
+
+
+def minimum_available(size: int) -> int:
+    """How many ready pods make a Deployment of that size available: a quarter, rounded down, may be missing.
+
+    It is the Deployment's own rule (maxUnavailable 25 %), which we leave at its default.
+    """
+    return size - size // 4
+
+
+def _available(observed: Observed, ready: int) -> Condition:
+    if observed.size is None:
+        return Condition("Available", "Unknown", Reason.INVALID_SPEC, "The specification cannot be read.")
+    if observed.trouble and observed.trouble.reason is Reason.NOT_CONTROLLED:
+        message = "No server runs: another Deployment bears the name."
+        return Condition("Available", "False", Reason.MINIMUM_REPLICAS_UNAVAILABLE, message)
+    count = f"{ready} of {observed.size} servers are ready"
+    if ready >= minimum_available(observed.size):
+        return Condition("Available", "True", Reason.MINIMUM_REPLICAS_AVAILABLE, f"{count}.")
+    why = _commonest_problem(observed)
+    message = f"{count}: {why}" if why else f"{count}."
+    return Condition("Available", "False", Reason.MINIMUM_REPLICAS_UNAVAILABLE, message)
+
+
+def _commonest_problem(observed: Observed) -> str:
+    if observed.deployment and observed.deployment.create_failure:
+        return observed.deployment.create_failure
+    problems = Counter(pod.problem for pod in observed.pods if pod.problem and not pod.ready)
+    if not problems:
+        return ""
+    # By count, then by name: equal counts must not make the message flap.
+    problem, count = min(problems.items(), key=lambda item: (-item[1], item[0]))
+    return f"{count} with {problem}" if len(problems) > 1 or count < len(observed.pods) else problem
+
+
+def _progressing(observed: Observed, ready: int, last: Status) -> Condition:
+    deployment, size = observed.deployment, observed.size
+    if observed.trouble is not None and deployment is None:
+        message = "Nothing is being changed; see the condition Degraded."
+        return Condition("Progressing", "False", Reason.COMPLETE, message)
+    if deployment is None or size is None:
+        return Condition("Progressing", "True", Reason.DEPLOYING, observed.waiting or "The Deployment is being made.")
+    if deployment.deadline_exceeded:
+        return Condition("Progressing", "False", Reason.DEADLINE_EXCEEDED, deployment.deadline_exceeded)
+    before = last.condition("Progressing")
+    under_way = before.reason if before is not None and before.status == "True" else ""
+    was_complete = before is not None and before.reason == Reason.COMPLETE
+    existing = len(observed.pods)
+    if len({pod.template_hash for pod in observed.pods}) > 1:
+        return Condition("Progressing", "True", Reason.UPDATING, "Pods of the former template are being replaced.")
+    if existing == size and ready == size and deployment.settled:
+        return Condition("Progressing", "False", Reason.COMPLETE, f"All {size} servers have been rolled out.")
+    if was_complete and last.observedGeneration == observed.generation:
+        # A pod that is lost, restarted or replaced in place is no rollout: once complete, stay so.
+        return Condition("Progressing", "False", Reason.COMPLETE, f"All {size} servers have been rolled out.")
+    message = f"{existing} of {size} servers exist, {ready} are ready."
+    if under_way:
+        return Condition("Progressing", "True", under_way, message)
+    if not was_complete:
+        return Condition("Progressing", "True", Reason.DEPLOYING, message)
+    return Condition("Progressing", "True", Reason.UPDATING if existing == size else Reason.SCALING, message)
+
+
+def _degraded(observed: Observed) -> Condition:
+    if observed.trouble is not None:
+        return Condition("Degraded", "True", observed.trouble.reason, observed.trouble.message)
+    deployment = observed.deployment
+    if deployment is not None and deployment.create_failure:
+        reason = refusal_reason(deployment.create_failure)
+        return Condition("Degraded", "True", reason, deployment.create_failure)
+    return Condition("Degraded", "False", Reason.AS_EXPECTED, "Nothing is in the way.")
+
+
+def refusal_reason(message: str) -> Reason:
+    """Which reason a refusal of the API server falls under; quotas are told apart by their admission plugin's words."""
+    return Reason.QUOTA_EXCEEDED if "exceeded quota" in message else Reason.FORBIDDEN
+
+
+def _merged(ours: Sequence[Condition], last: Status, generation: int, now: str) -> tuple[Condition, ...]:
+    """Our conditions with their times, in the places that they had; foreign ones as they are."""
+    merged = {condition.type: condition for condition in last.conditions or ()}
+    for condition in ours:
+        before = merged.get(condition.type)
+        since = before.lastTransitionTime if before is not None and before.status == condition.status else now
+        merged[condition.type] = msgspec.structs.replace(
+            condition, lastTransitionTime=since or now, observedGeneration=generation
+        )
+    return tuple(merged.values())

@@ -1,0 +1,200 @@
+"""The composition root: settings -> one running operator. The only place where everything meets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import msgspec
+
+from memcached_operator import __version__
+from memcached_operator.kube.auth import load_access
+from memcached_operator.kube.client import ApiClient
+from memcached_operator.kube.errors import NotFound
+from memcached_operator.kube.resources import DEPLOYMENTS, PODS
+from memcached_operator.kube.watch import Record
+from memcached_operator.memcached.desired import POD_SELECTOR
+from memcached_operator.memcached.reconciler import MEMCACHEDS, Caches, MemcachedReconciler, ReconcilerConfig
+from memcached_operator.memcached.records import PodRecord, deployment_record, memcached_record, pod_record
+from memcached_operator.runtime.controller import Controller
+from memcached_operator.runtime.events import EventRecorder
+from memcached_operator.runtime.manager import Manager
+from memcached_operator.runtime.own_writes import OwnWrites
+from memcached_operator.runtime.queue import LOW_PRIORITY, AsyncWorkQueue
+from memcached_operator.runtime.reflector import Reflector
+from memcached_operator.runtime.store import Handler, ObjectKey, Store, key_of
+from memcached_operator.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=Record)
+
+# Server-side apply keeps under this name which fields are ours. It never changes with a setting: a second name would
+# leave the fields of the first one owned by nobody who still writes them.
+FIELD_MANAGER = "memcached-operator"
+_CRD_REMEDY = (
+    "The kind Memcached is not known to the cluster: install it with "
+    "`kubectl apply -f manifests/crd/cache.example.com_memcacheds.yaml`."
+)
+
+
+async def run(settings: Settings) -> int:
+    """Run the operator until SIGTERM or SIGINT; the process's exit code.
+
+    Raises:
+        KubeError: there is no usable way to the API server.
+    """
+    access = load_access(
+        kubeconfig=settings.kubeconfig,
+        context=settings.context,
+        service_account_dir=settings.service_account_dir,
+        environ=os.environ,
+    )
+    namespaces = watched_namespaces(settings.watch_namespaces, access.namespace)
+    scope = ", ".join(namespaces) if namespaces else "all namespaces"
+    logger.info("memcached-operator %s: %s, %s; watching %s", __version__, access.server, access.description, scope)
+    stop = asyncio.Event()
+    _stop_on_signals(stop)
+    user_agent = f"{settings.operator_name}/{__version__}"
+    async with ApiClient(access, user_agent=user_agent, timeout_s=settings.request_timeout_s) as client:
+        recorder = EventRecorder(
+            client,
+            reporting_controller=settings.operator_name,
+            reporting_instance=f"{settings.operator_name}-{socket.gethostname()}",
+        )
+        manager = build(settings, client, recorder, namespaces)
+        await manager.run(stop)
+    logger.info("ended in good order")
+    return 0
+
+
+def watched_namespaces(asked: tuple[str, ...] | None, own: str | None) -> tuple[str, ...]:
+    """The namespaces to watch, () for all of them.
+
+    Args:
+        asked: as the settings say: None where nothing was said, () for all.
+        own: the pod's namespace, or the context's.
+    """
+    if asked is not None:
+        return asked
+    return (own or "default",)
+
+
+def build(settings: Settings, client: ApiClient, recorder: EventRecorder, namespaces: tuple[str, ...]) -> Manager:
+    """Put the parts together; nothing runs yet."""
+    caches = Caches(Store(), Store(), Store({"memcached": _memcached_of}))
+    own_writes = OwnWrites()
+    own_writes.observe(MEMCACHEDS.kind, caches.memcacheds)
+    own_writes.observe(DEPLOYMENTS.kind, caches.deployments)
+    reconciler = MemcachedReconciler(
+        client,
+        caches,
+        own_writes,
+        recorder,
+        ReconcilerConfig(
+            image=settings.memcached_image,
+            field_manager=FIELD_MANAGER,
+            status_delay_s=settings.status_interval_ms / 1000,
+        ),
+    )
+    queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue()
+    controller = Controller(
+        "memcached",
+        reconciler.reconcile,
+        queue,
+        workers=settings.workers,
+        reconcile_timeout_s=settings.reconcile_timeout_s,
+        drain_timeout_s=settings.shutdown_timeout_s,
+        wait_s=own_writes.wait_s,
+    )
+    for store, keys in (
+        (caches.memcacheds, _key),
+        # A Deployment bears the name of its Memcached; so does a stranger's that is in its way.
+        (caches.deployments, _key),
+        (caches.pods, _memcached_of),
+    ):
+        store.add_handler(_wake(queue, store, keys, own_writes))
+
+    manager = Manager()
+    manager.add_service("event recorder", recorder.run)
+    manager.add_runnable(controller)
+    for namespace in namespaces or (None,):
+        for resource, decode, store, selector in (
+            (MEMCACHEDS, memcached_record, caches.memcacheds, ""),
+            (DEPLOYMENTS, deployment_record, caches.deployments, ""),
+            (PODS, pod_record, caches.pods, POD_SELECTOR),
+        ):
+            manager.add_reflector(
+                Reflector(
+                    client,
+                    resource,
+                    decode,
+                    store,
+                    namespace=namespace,
+                    label_selector=selector,
+                    page_size=settings.page_size,
+                    remedies={NotFound: _CRD_REMEDY} if resource is MEMCACHEDS else {},
+                )
+            )
+    return manager
+
+
+def _key(record: Record) -> ObjectKey | None:
+    return key_of(record)
+
+
+def _memcached_of(pod: PodRecord) -> ObjectKey | None:
+    return pod.memcached_key
+
+
+def _wake(
+    queue: AsyncWorkQueue[ObjectKey],
+    store: Store[R],
+    keys: Callable[[R], ObjectKey | None],
+    own_writes: OwnWrites,
+) -> Handler[R]:
+    """A handler that asks for a reconcile of the Memcached that a change concerns."""
+
+    def changed(before: R | None, after: R | None) -> None:
+        priority = LOW_PRIORITY if store.relisting else 0
+        for key in _concerned(keys, before, after):
+            # A new version that differs in nothing that a reconcile reads wakes nobody, unless the version itself is
+            # what a key waits for.
+            if not own_writes.pending(key) and _same_but_version(before, after):
+                continue
+            queue.add(key, priority=priority)
+
+    return changed
+
+
+def _concerned(keys: Callable[[R], ObjectKey | None], before: R | None, after: R | None) -> Iterable[ObjectKey]:
+    found = {keys(record) for record in (before, after) if record is not None}
+    return (key for key in found if key is not None)
+
+
+def _same_but_version(before: object, after: object) -> bool:
+    return (
+        isinstance(before, msgspec.Struct)
+        and isinstance(after, msgspec.Struct)
+        and msgspec.structs.replace(before, resource_version="") == msgspec.structs.replace(after, resource_version="")
+    )
+
+
+def _stop_on_signals(stop: asyncio.Event) -> None:
+    """End in good order on the first SIGTERM or Ctrl-C; a second one takes the default way and ends at once."""
+    loop = asyncio.get_running_loop()
+
+    def asked(number: signal.Signals) -> None:
+        logger.info("%s received: finishing what was begun", number.name)
+        stop.set()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(each)
+            signal.signal(each, signal.SIG_DFL)
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, asked, each)

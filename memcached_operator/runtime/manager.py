@@ -1,0 +1,128 @@
+"""Start, supervise and stop what makes up an operator: one TaskGroup, no loose tasks.
+
+The order: watches first, workers once every cache is in sync, and on the way out workers first, so that their last
+writes still find a client and a recorder. Whatever ends unexpectedly ends the whole: a process that looks alive and
+watches nothing is worse than one that is restarted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from memcached_operator.runtime.reflector import Reflector
+
+logger = logging.getLogger(__name__)
+
+# Only said when a sync takes longer than a person waits without wondering.
+_SYNC_PATIENCE_S = 10.0
+
+
+class Runnable(Protocol):
+    """A controller, or whatever else works between the sync and the end."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def run(self) -> None:
+        """Work until `stop` was called and what was begun is finished."""
+        ...
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        ...
+
+
+class UnexpectedEndError(Exception):
+    """A part of the operator that runs for as long as the process does has ended."""
+
+
+class Manager:
+    """Owns the life of reflectors, controllers and services. Add everything before `run`."""
+
+    def __init__(self) -> None:
+        self._reflectors: list[Reflector[Any]] = []
+        self._runnables: list[Runnable] = []
+        self._services: list[tuple[str, Callable[[], Awaitable[None]]]] = []
+
+    def add_reflector(self, reflector: Reflector[Any]) -> None:
+        """Feed a cache from the start on; the runnables wait for its first complete picture."""
+        self._reflectors.append(reflector)
+
+    def add_runnable(self, runnable: Runnable) -> None:
+        """Run once all caches are in sync; stopped before everything else.
+
+        Raises:
+            ValueError: there is one of that name: logs and metrics could not tell them apart.
+        """
+        if any(runnable.name == other.name for other in self._runnables):
+            raise ValueError(f"two controllers are named {runnable.name!r}: give each a name of its own")
+        self._runnables.append(runnable)
+
+    def add_service(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        """Run beside everything from the start on; cancelled last."""
+        self._services.append((name, run))
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run everything until `stop` is set.
+
+        Raises:
+            UnexpectedEndError: a part ended although nobody asked it to.
+            BaseExceptionGroup: a part died of an exception.
+        """
+        async with asyncio.TaskGroup() as background:
+            tasks = [
+                background.create_task(_for_ever(name, run), name=name)
+                for name, run in (
+                    *self._services,
+                    *((f"watch of {each.description}", each.run) for each in self._reflectors),
+                )
+            ]
+            if await self._synced(stop):
+                await self._work(stop)
+            for task in tasks:
+                task.cancel()
+
+    async def _synced(self, stop: asyncio.Event) -> bool:
+        """Wait for all caches, and say which ones are missing when it takes long; False when `stop` came first."""
+        stopping = asyncio.create_task(stop.wait())
+        syncs = {asyncio.create_task(each.synced.wait()): each for each in self._reflectors}
+        try:
+            waiting = set(syncs)
+            while waiting and not stopping.done():
+                await asyncio.wait(
+                    {*waiting, stopping}, timeout=_SYNC_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED
+                )
+                late = {task for task in waiting if not task.done()}
+                if late == waiting and not stopping.done():
+                    missing = ", ".join(syncs[task].description for task in late)
+                    logger.warning("still waiting for the first list of %s", missing)
+                waiting = late
+            return not stopping.done()
+        finally:
+            for task in (stopping, *syncs):
+                task.cancel()
+
+    async def _work(self, stop: asyncio.Event) -> None:
+        # What came with the first pictures lives as long as the process: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        logger.info("caches are in sync: %s", ", ".join(each.description for each in self._reflectors))
+        async with asyncio.TaskGroup() as work:
+            running = [work.create_task(each.run(), name=each.name) for each in self._runnables]
+            stopping = work.create_task(stop.wait(), name="stop signal")
+            await asyncio.wait({stopping, *running}, return_when=asyncio.FIRST_COMPLETED)
+            if not stopping.done():
+                ended = next(task for task in running if task.done())
+                if not ended.cancelled() and ended.exception() is None:
+                    raise UnexpectedEndError(f"{ended.get_name()} ended by itself")
+            for each in self._runnables:
+                each.stop()
+
+
+async def _for_ever(name: str, run: Callable[[], Awaitable[None]]) -> None:
+    await run()
+    raise UnexpectedEndError(f"{name} ended by itself")
