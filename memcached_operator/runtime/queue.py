@@ -83,8 +83,8 @@ class WorkQueue(Generic[K]):
 
     Every key is in at most one of three states, and holds nothing once it is in none:
 
-    - `_waiting`: to become due at a time in the future. `_timers` orders these keys; an entry of it whose time is not
-      the one in `_waiting` is stale.
+    - `_waiting`: to become due at a time in the future. `_timers` orders these keys; an entry of it whose sequence number
+      is not the one in `_waiting` is stale.
     - `_due`: to be handed out. It is in the band of its priority, unless the key is being worked on: then `done` puts
       it there.
     - neither.
@@ -115,7 +115,8 @@ class WorkQueue(Generic[K]):
         self._due: dict[K, int] = {}
         self._bands: dict[int, OrderedDict[K, tuple[float, int]]] = {}
         self._turns = 0
-        self._waiting: dict[K, tuple[float, int]] = {}
+        # Due at, sequence number, priority.
+        self._waiting: dict[K, tuple[float, int, int]] = {}
         self._timers: list[tuple[float, int, K]] = []
         self._processing: dict[K, tuple[float, int]] = {}
         self._failures: dict[K, tuple[int, float]] = {}
@@ -227,10 +228,8 @@ class WorkQueue(Generic[K]):
         """When the next waiting key becomes due, on the queue's clock; None when none waits."""
         timers = self._timers
         while timers:
-            deadline, _, key = timers[0]
-            waiting = self._waiting.get(key)
-            if waiting is not None and waiting[0] == deadline:
-                return deadline
+            if self._is_live(timers[0]):
+                return timers[0][0]
             heapq.heappop(timers)
         return None
 
@@ -271,28 +270,32 @@ class WorkQueue(Generic[K]):
                 self._raise(key, due, priority)
             return
         if self._waiting and (waiting := self._waiting.get(key)) is not None:
-            waits_until, had = waiting
+            waits_until, sequence, had = waiting
             priority = max(priority, had)
             if due_at >= waits_until:
-                self._waiting[key] = (waits_until, priority)
+                self._waiting[key] = (waits_until, sequence, priority)
                 return
             del self._waiting[key]
         if due_at <= now:
             self._make_due(key, priority, now)
             return
-        self._waiting[key] = (due_at, priority)
-        heapq.heappush(self._timers, (due_at, next(self._sequence), key))
+        sequence = next(self._sequence)
+        self._waiting[key] = (due_at, sequence, priority)
+        heapq.heappush(self._timers, (due_at, sequence, key))
         if len(self._timers) > 2 * len(self._waiting) + _STALE_TIMERS:
             # Far deadlines that events keep overtaking would pile up otherwise.
-            live = [timer for timer in self._timers if self._waiting.get(timer[2], (None,))[0] == timer[0]]
-            heapq.heapify(live)
-            self._timers = live
+            self._timers = [timer for timer in self._timers if self._is_live(timer)]
+            heapq.heapify(self._timers)
+
+    def _is_live(self, timer: tuple[float, int, K]) -> bool:
+        waiting = self._waiting.get(timer[2])
+        return waiting is not None and waiting[1] == timer[1]
 
     def _promote(self, now: float) -> None:
         """Move the waiting keys whose time has come to their bands, in the order of their times."""
         while (deadline := self.next_deadline()) is not None and deadline <= now:
             key = heapq.heappop(self._timers)[2]
-            self._make_due(key, self._waiting.pop(key)[1], deadline)
+            self._make_due(key, self._waiting.pop(key)[2], deadline)
 
     def _make_due(self, key: K, priority: int, since: float) -> None:
         self.adds += 1

@@ -218,12 +218,12 @@ def test_a_waiting_key_takes_its_place_when_it_becomes_ready_not_when_it_was_add
 
 
 def test_overtaken_deadlines_do_not_pile_up(queue: WorkQueue[str]) -> None:
-    for _ in range(10_000):
+    for _ in range(1000):
         queue.add("a", after_s=36_000.0)
+        assert len(queue._timers) < 100
         queue.add("a")
         take_all(queue)
     queue.add("b", after_s=7.0)
-    assert len(queue._timers) < 200
     assert queue.next_deadline() == 107.0
 
 
