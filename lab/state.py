@@ -31,10 +31,12 @@ class StateDir:
 
     def __init__(self) -> None:
         base = _base_dir()
-        sweep(base)
-        self.path = Path(tempfile.mkdtemp(prefix="lab-", dir=base))
-        self._lock: IO[str] = (self.path / "owner.lock").open("w")
-        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with (base / "lock").open("w") as one_at_a_time:  # or a sweep could take a folder before its owner locks it
+            fcntl.flock(one_at_a_time, fcntl.LOCK_EX)
+            sweep(base)
+            self.path = Path(tempfile.mkdtemp(prefix="lab-", dir=base))
+            self._lock: IO[str] = (self.path / "owner.lock").open("w")
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._watchdog = subprocess.Popen(
             [sys.executable, "-m", "lab.state", str(self.path)],
             cwd=_ROOT,

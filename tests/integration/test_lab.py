@@ -147,7 +147,7 @@ def _await_no_leftovers(base: Path) -> None:
 
 def _leftovers(base: Path) -> list[str]:
     """Folders under ``base``, and command lines that name it."""
-    return [str(path) for path in base.iterdir()] + [_command_line(pid) for pid in _pids("", base)]
+    return [str(path) for path in base.glob("lab-*")] + [_command_line(pid) for pid in _pids("", base)]
 
 
 def _pids(program: str, base: Path) -> list[int]:
