@@ -1,0 +1,251 @@
+"""The door: arguments in, an exit code out.
+
+Each command imports what it needs when it is chosen, so that `--help` is quick and `crd` loads no HTTP client.
+"""
+
+import argparse
+import difflib
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from memcached_operator import __version__
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+    from memcached_operator.knobs import Option
+    from memcached_operator.settings import Settings
+
+PROGRAM = "memcached-operator"
+
+# Exit codes: 2 is what shells and argparse use for wrong usage, 130 what a shell reports when Ctrl-C ended a program.
+DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+logger = logging.getLogger(__name__)
+
+Flags = Mapping[str, str]
+"""The flags that were given, as text, by their setting's name."""
+
+
+class UsageError(Exception):
+    """The arguments do not make sense. Each line of the message names one that does not, and what would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a word on the command line does. One without help is not listed."""
+
+    help: str
+    parser: Callable[[], "_Parser"]
+    run: Callable[[Flags], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code; flags without a command mean `run`."""
+    try:
+        name, arguments = _command_of(list(sys.argv[1:] if argv is None else argv))
+        command = COMMANDS[name]
+        parser = command.parser()
+        if "-h" in arguments or "--help" in arguments:
+            return _print(parser.format_help())
+        return command.run(_parse(parser, arguments))
+    except UsageError as error:
+        for line in str(error).splitlines():
+            print(f"{PROGRAM}: {line}", file=sys.stderr)
+        print(f"Try '{PROGRAM} --help'.", file=sys.stderr)
+        return WRONG_USAGE
+    except KeyboardInterrupt:  # before the operator has its own handlers
+        return INTERRUPTED
+
+
+def _command_of(arguments: list[str]) -> tuple[str, list[str]]:
+    first = arguments[0] if arguments else ""
+    if first in COMMANDS:
+        return first, arguments[1:]
+    if first == "--version":
+        return "version", arguments[1:]
+    if not first or first.startswith("-"):
+        return "run", arguments
+    raise UsageError(f"unknown command {first!r}{_did_you_mean(first, _listed_commands())}")
+
+
+def _run(flags: Flags) -> int:
+    from memcached_operator.settings import SettingsError, load_settings
+
+    try:
+        settings = load_settings(flags)
+    except SettingsError as error:
+        raise UsageError("\n".join(error.problems)) from None
+
+    from memcached_operator import logs, operator
+    from memcached_operator.runtime.controller import current_reconcile
+
+    logs.configure(
+        log_format=settings.log_format, level=settings.log_level, current_reconcile=lambda: current_reconcile.get(None)
+    )
+    _warn_of_unknown_variables()
+    return run_operator(operator.run, settings)
+
+
+def run_operator(run: Callable[["Settings"], Awaitable[int]], settings: "Settings") -> int:
+    """Run the operator on the fastest event loop there is; what keeps it from starting becomes one plain line."""
+    import asyncio
+
+    from memcached_operator.kube.errors import KubeError
+    from memcached_operator.logs import escape
+
+    async def until_done() -> int:
+        return await run(settings)
+
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(until_done())
+    except KubeError as error:
+        if settings.log_format == "json":
+            logger.critical("%s", error)
+        else:
+            print(escape(f"{PROGRAM}: {error}"), file=sys.stderr)
+    except Exception:
+        logger.critical("ended by a fault of its own", exc_info=True)
+    return FAILED
+
+
+def _loop_factory() -> "Callable[[], AbstractEventLoop] | None":
+    try:
+        import uvloop
+    except ImportError:  # not there for every platform; asyncio's own loop does the same, slower
+        return None
+    return uvloop.new_event_loop
+
+
+def _warn_of_unknown_variables() -> None:
+    from memcached_operator.knobs import unknown_variables
+    from memcached_operator.settings import VARIABLE_PREFIX, options
+
+    for sentence in unknown_variables(options(), VARIABLE_PREFIX, os.environ):
+        logger.warning("%s", sentence)
+
+
+def _crd(_flags: Flags) -> int:
+    from memcached_operator.memcached.crd import memcached_crd_yaml
+
+    return _print(memcached_crd_yaml())
+
+
+def _version(_flags: Flags) -> int:
+    return _print(f"{PROGRAM} {__version__}\n")
+
+
+def _settings_reference(_flags: Flags) -> int:
+    from memcached_operator.settings import settings_reference
+
+    return _print(settings_reference())
+
+
+def _print(text: str) -> int:
+    """To standard output. Its reader may leave early (`crd | head`), which is no fault of anybody."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What stays in the buffer would fail again at exit, with a traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises instead of ending the process, and knows no abbreviations: they break when a flag is added."""
+
+    def __init__(self, *, prog: str, description: str, usage: str | None = None) -> None:
+        # Never wider than is comfortable to read; the 2 is the margin that argparse itself leaves.
+        width = min(shutil.get_terminal_size().columns - 2, 100)
+        super().__init__(
+            prog=prog,
+            usage=usage,
+            description=description,
+            allow_abbrev=False,
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=8, width=width),
+        )
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+    def known_flags(self) -> list[str]:
+        return [flag for action in self._actions for flag in action.option_strings]
+
+
+def _plain_parser(name: str) -> "Callable[[], _Parser]":
+    return lambda: _Parser(prog=f"{PROGRAM} {name}", description=COMMANDS[name].help)
+
+
+def _run_parser() -> _Parser:
+    from memcached_operator.settings import options
+
+    width = max(map(len, _listed_commands()))
+    commands = "\n".join(f"  {name:<{width}}  {COMMANDS[name].help}" for name in _listed_commands())
+    parser = _Parser(
+        prog=PROGRAM,
+        usage=f"{PROGRAM} [run] [flags]\n       {PROGRAM} COMMAND",
+        description="Keeps memcached running on Kubernetes as Memcached resources ask for it.\n"
+        "In brackets: the environment variable, which a flag overrides, and the default.\n\n"
+        f"commands:\n{commands}",
+    )
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for option in options():
+        if option.knob.group not in groups:
+            groups[option.knob.group] = parser.add_argument_group(option.knob.group)
+        _add_option(groups[option.knob.group], option)
+    return parser
+
+
+def _add_option(group: argparse._ArgumentGroup, option: "Option") -> None:
+    exclusive = group.add_mutually_exclusive_group()
+    exclusive.add_argument(
+        *option.flags,
+        dest=option.name,
+        action="append" if option.knob.repeatable else "store",
+        default=argparse.SUPPRESS,
+        metavar=option.knob.metavar,
+        help=f"{option.help} ({option.variable}; default: {option.default})".replace("%", "%%"),
+    )
+    for switch in option.knob.switches:
+        exclusive.add_argument(
+            *switch.flags,
+            dest=option.name,
+            action="store_const",
+            const=switch.value,
+            default=argparse.SUPPRESS,
+            help=switch.help,
+        )
+
+
+def _parse(parser: _Parser, arguments: Sequence[str]) -> Flags:
+    given, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        # The value of an unknown flag is left over too; the flag is what to speak of.
+        word = next((word for word in unknown if word.startswith("-")), unknown[0]).partition("=")[0]
+        kind = "flag" if word.startswith("-") else "argument"
+        raise UsageError(f"unknown {kind} {word!r}{_did_you_mean(word, parser.known_flags())}")
+    return {name: ",".join(value) if isinstance(value, list) else value for name, value in vars(given).items()}
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _listed_commands() -> list[str]:
+    return [name for name, command in COMMANDS.items() if command.help]
+
+
+COMMANDS: dict[str, Command] = {
+    "run": Command("run the operator; flags without a command mean this", _run_parser, _run),
+    "crd": Command("print the CustomResourceDefinition of Memcached", _plain_parser("crd"), _crd),
+    "version": Command("print the version", _plain_parser("version"), _version),
+    "settings-reference": Command("", _plain_parser("settings-reference"), _settings_reference),
+}

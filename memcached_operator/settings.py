@@ -1,0 +1,277 @@
+"""Every knob of the operator, once: flags, environment variable, default, limits, help and why the default is so.
+
+A flag wins over the variable, the variable over the default. What a type cannot say stands in the field's `Knob`;
+the command line, the messages and docs/settings.md are made from both (knobs.py).
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from memcached_operator.knobs import Knob, KnobVariables, Option, Switch, options_of, reference
+
+VARIABLE_PREFIX = "MEMCACHED_OPERATOR_"
+
+
+def _not_empty(value: object) -> object:
+    if value == "":
+        raise ValueError("empty")
+    return value
+
+
+def _split_namespaces(value: object) -> object:
+    """Makes ("a", "b") of "a,b", and () of "", which means all.
+
+    "a," keeps its empty item, so that it is refused: a template that lost a name must not widen what is watched.
+    """
+    if not isinstance(value, str):
+        return value
+    if not value.strip():
+        return ()
+    return tuple(dict.fromkeys(item.strip() for item in value.split(",")))
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+# RFC 1123 label, as Kubernetes asks of a namespace's name.
+_DnsLabel = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
+_DNS_LABEL_IN_WORDS = "at most 63 lower-case letters, digits and '-', not at the ends"
+
+
+class Settings(BaseSettings):
+    """The settings of one operator. Immutable; a value outside its limits cannot be made."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", validate_default=True, env_prefix=VARIABLE_PREFIX)
+
+    kubeconfig: Annotated[
+        str | None,
+        Field(min_length=1, description="Kubeconfig file that names the API server and the credentials."),
+        Knob(
+            "Which API server",
+            why="The order is the one that kubectl and client-go users know.",
+            metavar="FILE",
+            variable="KUBECONFIG",
+            variable_read_elsewhere=True,
+            allowed="a file's path; the variable may hold several, joined by ':'",
+            unset="the pod's service account if its files are there, else ~/.kube/config",
+        ),
+    ] = None
+    context: Annotated[
+        str | None,
+        Field(
+            min_length=1, description="Context of the kubeconfig to use; naming one leaves a pod's service account out."
+        ),
+        Knob(
+            "Which API server",
+            why="What kubectl would talk to is what is meant, unless said otherwise.",
+            metavar="NAME",
+            allowed="the name of a context in the kubeconfig",
+            unset="the kubeconfig's current context",
+        ),
+    ] = None
+    service_account_dir: Annotated[
+        Path,
+        BeforeValidator(_not_empty),
+        Field(description="Folder with the pod's credentials (token, ca.crt, namespace), re-read as they rotate."),
+        Knob(
+            "Which API server",
+            why="The kubelet mounts it there. Another folder lets in-cluster authentication run anywhere.",
+            metavar="DIR",
+            allowed="a folder's path",
+        ),
+    ] = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+    request_timeout_s: Annotated[
+        float,
+        Field(
+            ge=1,
+            le=600,
+            description="How long one API call may take, in seconds. Watches have timers of their own.",
+        ),
+        Knob(
+            "Which API server",
+            why="An API server gives up on a call after 60 s; half of that frees a worker and bears a slow server.",
+            metavar="SECONDS",
+        ),
+    ] = 30.0
+    page_size: Annotated[
+        int,
+        Field(ge=10, le=10_000, description="Objects per page, where the API server does not stream its lists."),
+        Knob(
+            "Which API server",
+            why="client-go's page size: few requests, and a page of Pods stays at a few MiB.",
+            metavar="NUMBER",
+        ),
+    ] = 500
+
+    watch_namespaces: Annotated[
+        tuple[_DnsLabel, ...] | None,
+        BeforeValidator(_split_namespaces),
+        Field(
+            description="Namespace to watch; may be repeated, or several joined by commas. Empty means all. "
+            "With namespaces given, every request stays inside them, so that a Role is enough."
+        ),
+        Knob(
+            "What is watched",
+            why="An operator that was told nothing should not ask for rights on the whole cluster.",
+            metavar="NAMESPACE",
+            flags=("--watch-namespace", "-n", "--namespace"),
+            variable="WATCH_NAMESPACE",
+            empty_counts=True,
+            repeatable=True,
+            switches=(Switch(("--all-namespaces", "-A"), "", "Watch all namespaces; needs a ClusterRole."),),
+            allowed=f"a namespace's name ({_DNS_LABEL_IN_WORDS}); several are joined by commas, empty means all",
+            unset="the operator's own namespace in a pod, the context's elsewhere",
+        ),
+    ] = None
+
+    memcached_image: Annotated[
+        str,
+        Field(
+            pattern=r"^\S+$",
+            description="Image of the memcached containers where a Memcached names none itself.",
+        ),
+        Knob(
+            "What is made",
+            why="A pinned release, so that an operator's restart never changes what runs.",
+            metavar="IMAGE",
+            variable="RELATED_IMAGE_MEMCACHED",
+            allowed="an image's reference without spaces, for example memcached:1.6.45-alpine",
+        ),
+    ] = "memcached:1.6.45-alpine"
+    operator_name: Annotated[
+        _DnsLabel,
+        Field(description="Name of this operator, in its lock, its User-Agent and as reporter of its events."),
+        Knob(
+            "What is made",
+            why="One name for all three, so that audit log, events and lock can be laid side by side.",
+            metavar="NAME",
+            variable="OPERATOR_NAME",
+            allowed=f"a name of {_DNS_LABEL_IN_WORDS}",
+        ),
+    ] = "memcached-operator"
+
+    workers: Annotated[
+        int,
+        Field(ge=1, le=256, description="How many Memcacheds are reconciled at the same time."),
+        Knob(
+            "How it works",
+            why="A reconcile mostly waits for the API server; eight at once keep it busy without a crowd.",
+            metavar="NUMBER",
+        ),
+    ] = 8
+    reconcile_timeout_s: Annotated[
+        float,
+        Field(
+            ge=1,
+            le=3600,
+            description="How long one reconcile may take before it is ended and retried, in seconds.",
+        ),
+        Knob(
+            "How it works",
+            why="Room for two API calls that each run into their timeout.",
+            metavar="SECONDS",
+        ),
+    ] = 60.0
+    status_interval_ms: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=60_000,
+            description="How long the status of an unfinished change may be held back to join with the next, "
+            "in milliseconds. 0 writes every one.",
+        ),
+        Knob(
+            "How it works",
+            why="Short enough to look immediate; long enough that pods starting together make one write.",
+            metavar="MILLISECONDS",
+        ),
+    ] = 250
+    shutdown_timeout_s: Annotated[
+        float,
+        Field(ge=0, le=3600, description="How long workers may finish what they do after SIGTERM, in seconds."),
+        Knob(
+            "How it works",
+            why="Five seconds below a pod's default grace period of 30 s, after which the kubelet kills.",
+            metavar="SECONDS",
+        ),
+    ] = 25.0
+
+    log_format: Annotated[
+        Literal["text", "json"],
+        BeforeValidator(_lower),
+        Field(description="Log lines for people (text) or for machines (json), on standard error."),
+        Knob("Logs", why="Who starts it by hand reads it; a manifest asks for json.", metavar="FORMAT"),
+    ] = "text"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        BeforeValidator(_lower),
+        Field(description="Least level that is logged. Libraries log from warning on."),
+        Knob(
+            "Logs",
+            why="info has a line for each change that was made and none for a look around.",
+            metavar="LEVEL",
+        ),
+    ] = "info"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, then the variables that the knobs name; no .env files, no secrets folder."""
+        return init_settings, KnobVariables(settings_cls)
+
+
+@cache
+def options() -> tuple[Option, ...]:
+    """All knobs in the order in which they are documented."""
+    return options_of(Settings)
+
+
+class SettingsError(ValueError):
+    """Values that are not allowed. `problems` has one sentence each: the origin, the value and what is allowed."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+def load_settings(flags: Mapping[str, str]) -> Settings:
+    """The settings from the flags that were given (by field name, as text) and the environment.
+
+    Raises:
+        SettingsError: naming each flag or variable that holds a wrong value.
+    """
+    try:
+        return Settings.model_validate(dict(flags))
+    except ValidationError as error:
+        by_name = {option.name: option for option in options()}
+        problems = []
+        for detail in error.errors(include_url=False, include_context=False):
+            option = by_name[str(detail["loc"][0])]
+            origin = option.flags[0] if option.name in flags else option.variable
+            problems.append(f"{origin}: {detail['input']!r} is not allowed, it must be {option.allowed}")
+        raise SettingsError(tuple(problems)) from None
+
+
+def settings_reference() -> str:
+    """docs/settings.md."""
+    return reference(
+        options(),
+        title="Settings",
+        origin="Made by `./dev settings-docs` from memcached_operator/settings.py; do not edit.",
+        introduction="A flag wins over the environment variable, the variable over the default. A variable that is "
+        "set to nothing counts as not set, `WATCH_NAMESPACE` excepted. A wrong value ends the operator at once with "
+        f"exit code 2 and a message that names it. An unknown variable with the prefix `{VARIABLE_PREFIX}` is "
+        "warned of in the log.",
+    )

@@ -1,0 +1,319 @@
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from memcached_operator import __version__, cli, logs
+from memcached_operator.kube.errors import AuthenticationUnavailable
+from memcached_operator.settings import Settings, options, settings_reference
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for option in options():
+        monkeypatch.delenv(option.variable, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:
+    root, own = logging.getLogger(), logging.getLogger("memcached_operator")
+    handlers, level, own_level = list(root.handlers), root.level, own.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    own.setLevel(own_level)
+    logging.captureWarnings(False)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings of each operator that the command line started; it ends at once with exit code 0."""
+    seen: list[Settings] = []
+
+    async def run(settings: Settings) -> int:
+        seen.append(settings)
+        return 0
+
+    monkeypatch.setattr("memcached_operator.operator.run", run)
+    return seen
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    """What `main` says of wrong arguments, without the hint that ends it."""
+    assert cli.main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    *lines, hint = captured.err.splitlines()
+    assert hint == "Try 'memcached-operator --help'."
+    return lines
+
+
+class TestRun:
+    @pytest.mark.parametrize("arguments", [[], ["run"]])
+    def test_no_command_means_run(self, started: list[Settings], arguments: list[str]) -> None:
+        assert cli.main(arguments) == 0
+        assert started == [Settings()]
+
+    @pytest.mark.parametrize("command", [[], ["run"]])
+    def test_flags_become_settings(self, started: list[Settings], command: list[str]) -> None:
+        flags = ["--workers", "3", "--log-format=json", "--kubeconfig", "/k", "--reconcile-timeout-s", "1.5"]
+        assert cli.main([*command, *flags]) == 0
+        assert started == [Settings(workers=3, log_format="json", kubeconfig="/k", reconcile_timeout_s=1.5)]
+
+    @pytest.mark.parametrize(
+        ("arguments", "namespaces"),
+        [
+            (["-n", "a"], ("a",)),
+            (["--namespace", "a"], ("a",)),
+            (["--watch-namespace=a,b"], ("a", "b")),
+            (["-na", "--watch-namespace", "b,c", "--namespace=a"], ("a", "b", "c")),
+            (["-A"], ()),
+            (["--all-namespaces"], ()),
+            (["--watch-namespace="], ()),
+            ([], ("env",)),
+        ],
+    )
+    def test_namespaces_come_from_any_of_the_flags_before_the_variable(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        started: list[Settings],
+        arguments: list[str],
+        namespaces: tuple[str, ...],
+    ) -> None:
+        monkeypatch.setenv("WATCH_NAMESPACE", "env")
+        assert cli.main(arguments) == 0
+        assert started[0].watch_namespaces == namespaces
+
+    def test_the_last_of_a_repeated_flag_counts(self, started: list[Settings]) -> None:
+        assert cli.main(["--workers", "3", "--workers", "4"]) == 0
+        assert started[0].workers == 4
+
+    def test_an_unknown_variable_of_ours_is_a_warning(
+        self, monkeypatch: pytest.MonkeyPatch, started: list[Settings], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("MEMCACHED_OPERATOR_WORKER", "3")
+        assert cli.main([]) == 0
+        assert started[0].workers == 8
+        assert capsys.readouterr().err.endswith(
+            "WARN  cli: the environment variable MEMCACHED_OPERATOR_WORKER sets nothing; "
+            "did you mean MEMCACHED_OPERATOR_WORKERS?\n"
+        )
+
+    def test_lines_logged_by_the_operator_have_the_format_that_was_asked_for(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        async def run(settings: Settings) -> int:
+            logging.getLogger("memcached_operator.operator").debug("ready")
+            return 7
+
+        monkeypatch.setattr("memcached_operator.operator.run", run)
+        assert cli.main(["--log-format", "json", "--log-level", "debug"]) == 7
+        assert json.loads(capsys.readouterr().err)["message"] == "ready"
+
+
+class TestRunOperator:
+    def test_its_result_is_the_exit_code(self) -> None:
+        async def run(settings: Settings) -> int:
+            return settings.workers
+
+        assert cli.run_operator(run, Settings(workers=5)) == 5
+
+    def test_it_runs_on_uvloop_where_there_is_one(self) -> None:
+        uvloop = pytest.importorskip("uvloop")
+
+        async def run(settings: Settings) -> int:
+            import asyncio
+
+            return 0 if isinstance(asyncio.get_running_loop(), uvloop.Loop) else 1
+
+        assert cli.run_operator(run, Settings()) == 0
+
+    def test_it_runs_on_asyncios_loop_where_there_is_no_uvloop(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "uvloop", None)
+
+        async def run(settings: Settings) -> int:
+            return 0
+
+        assert cli.run_operator(run, Settings()) == 0
+
+    def test_what_keeps_it_from_starting_is_one_plain_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.run_operator(fails_to_start, Settings()) == 1
+        assert capsys.readouterr().err == r"memcached-operator: no token in /sa:\nmount it" + "\n"
+
+    def test_for_machines_that_line_is_json_too(self, capsys: pytest.CaptureFixture[str]) -> None:
+        logs.configure(log_format="json", level="info", current_reconcile=lambda: None)
+        assert cli.run_operator(fails_to_start, Settings(log_format="json")) == 1
+        document = json.loads(capsys.readouterr().err)
+        assert (document["level"], document["message"]) == ("critical", "no token in /sa:\nmount it")
+        assert "exception" not in document
+
+    def test_a_fault_of_its_own_is_logged_with_its_traceback(self, capsys: pytest.CaptureFixture[str]) -> None:
+        async def run(settings: Settings) -> int:
+            raise RuntimeError("a bug")
+
+        logs.configure(log_format="text", level="info", current_reconcile=lambda: None)
+        assert cli.run_operator(run, Settings()) == 1
+        first, second, *_, last = capsys.readouterr().err.splitlines()
+        assert first.endswith("FATAL cli: ended by a fault of its own")
+        assert (second, last) == ("    Traceback (most recent call last):", "    RuntimeError: a bug")
+
+    def test_ctrl_c_before_the_operator_listens_ends_without_a_traceback(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        async def run(settings: Settings) -> int:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("memcached_operator.operator.run", run)
+        assert cli.main([]) == 130
+        assert "Traceback" not in capsys.readouterr().err
+
+
+async def fails_to_start(settings: Settings) -> int:
+    raise AuthenticationUnavailable("no token in /sa:\nmount it")
+
+
+class TestWrongUsage:
+    def test_a_wrong_value_names_flag_value_and_what_is_allowed(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert refused(capsys, "--workers", "0") == [
+            "memcached-operator: --workers: '0' is not allowed, it must be a whole number from 1 to 256"
+        ]
+
+    def test_a_negative_number_is_a_value_and_no_flag(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert refused(capsys, "--workers", "-1")[0].startswith("memcached-operator: --workers: '-1' is not allowed")
+
+    def test_each_wrong_value_has_its_line(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("OPERATOR_NAME", "Mine")
+        lines = refused(capsys, "--workers", "0")
+        assert sorted(line.split(":")[1] for line in lines) == [" --workers", " OPERATOR_NAME"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--workes", "4"], "unknown flag '--workes'; did you mean --workers?"),
+            (["--workes=4"], "unknown flag '--workes'; did you mean --workers?"),
+            (["run", "--reconcile-timeout", "4"], "unknown flag '--reconcile-timeout'; did you mean"),
+            (["--work", "4"], "unknown flag '--work'; did you mean --workers?"),
+            (["--zzz"], "unknown flag '--zzz'"),
+            (["run", "extra"], "unknown argument 'extra'"),
+            (["version", "--workers", "3"], "unknown flag '--workers'"),
+            (["crd", "--hlep"], "unknown flag '--hlep'; did you mean --help?"),
+            (["rnu"], "unknown command 'rnu'; did you mean run?"),
+            (["settings"], "unknown command 'settings'"),
+            (["--workers"], "argument --workers: expected one argument"),
+        ],
+    )
+    def test_what_is_unknown_is_named_with_the_nearest_that_is_known(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+    ) -> None:
+        (line,) = refused(capsys, *arguments)
+        assert line.startswith(f"memcached-operator: {message}")
+        if "did you mean" not in message:
+            assert "did you mean" not in line
+
+    @pytest.mark.parametrize("arguments", [["-A", "-n", "a"], ["--namespace=a", "--all-namespaces"]])
+    def test_all_namespaces_and_some_is_a_contradiction(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    ) -> None:
+        (line,) = refused(capsys, *arguments)
+        assert "not allowed with argument" in line
+        assert "--all-namespaces" in line
+        assert "--watch-namespace" in line
+
+
+class TestHelp:
+    @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["run", "--help"], ["--workers", "0", "--help"]])
+    def test_it_shows_commands_and_all_flags_of_run(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "100")
+        assert cli.main(arguments) == 0
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        words = " ".join(captured.out.split())
+        for command in ("run", "crd", "version"):
+            assert f" {command} {cli.COMMANDS[command].help}" in words
+        for option in options():
+            assert f"{option.flags[0]} {option.knob.metavar}" in words
+            assert f"({option.variable}; default: {option.default})" in words
+            assert option.help in words
+
+    def test_flags_stand_in_their_groups(self, capsys: pytest.CaptureFixture[str]) -> None:
+        cli.main(["--help"])
+        headings = [line.rstrip(":") for line in capsys.readouterr().out.splitlines() if line.endswith(":")]
+        assert [heading for heading in headings if heading[0].isupper()] == list(
+            dict.fromkeys(option.knob.group for option in options())
+        )
+
+    def test_hidden_commands_are_not_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
+        cli.main(["--help"])
+        assert "settings-reference" not in capsys.readouterr().out
+
+    def test_a_command_has_help_of_its_own(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["crd", "--help"]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith("usage: memcached-operator crd")
+        assert cli.COMMANDS["crd"].help in out
+
+
+class TestOtherCommands:
+    @pytest.mark.parametrize("word", ["version", "--version"])
+    def test_version_prints_name_and_version(self, capsys: pytest.CaptureFixture[str], word: str) -> None:
+        assert cli.main([word]) == 0
+        assert capsys.readouterr().out == f"memcached-operator {__version__}\n"
+
+    def test_crd_prints_what_the_models_make(self, capsys: pytest.CaptureFixture[str]) -> None:
+        from memcached_operator.memcached.crd import memcached_crd_yaml
+
+        assert cli.main(["crd"]) == 0
+        assert capsys.readouterr().out == memcached_crd_yaml()
+
+    def test_settings_reference_prints_the_page_in_docs(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["settings-reference"]) == 0
+        assert capsys.readouterr().out == settings_reference()
+
+    def test_a_reader_that_leaves_early_is_no_fault(self) -> None:
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        try:
+            ended = subprocess.run(
+                [sys.executable, "-m", "memcached_operator", "crd"],
+                stdout=write_end,
+                stderr=subprocess.PIPE,
+                timeout=60,
+                check=False,
+            )
+        finally:
+            os.close(write_end)
+        assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["crd"], ["version"]])
+def test_commands_that_only_print_load_no_http_client_and_no_operator(arguments: list[str]) -> None:
+    program = (
+        "import sys; from memcached_operator.cli import main; code = main(sys.argv[1:]);"
+        "print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60, check=True
+    )
+    loaded = set(ended.stderr.split())
+    assert "memcached_operator.cli" in loaded
+    assert not loaded & {"aiohttp", "uvloop", "kubernetes_asyncio", "memcached_operator.operator"}
+
+
+def test_the_module_can_be_run() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "memcached_operator", "--workers", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("memcached-operator: --workers: '0' is not allowed")
