@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
@@ -16,12 +16,12 @@ from memcached_operator import __version__
 from memcached_operator.kube.auth import load_access
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import NotFound
-from memcached_operator.kube.resources import DEPLOYMENTS, PODS
+from memcached_operator.kube.resources import DEPLOYMENTS, PODS, Resource
 from memcached_operator.kube.watch import Record
 from memcached_operator.memcached.desired import POD_SELECTOR
 from memcached_operator.memcached.reconciler import MEMCACHEDS, Caches, MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.records import PodRecord, deployment_record, memcached_record, pod_record
-from memcached_operator.runtime.controller import Controller
+from memcached_operator.runtime.controller import Controller, ControllerConfig
 from memcached_operator.runtime.events import EventRecorder
 from memcached_operator.runtime.manager import Manager
 from memcached_operator.runtime.own_writes import OwnWrites
@@ -106,75 +106,72 @@ def build(settings: Settings, client: ApiClient, recorder: EventRecorder, namesp
     controller = Controller(
         "memcached",
         reconciler.reconcile,
-        queue,
-        workers=settings.workers,
-        reconcile_timeout_s=settings.reconcile_timeout_s,
-        drain_timeout_s=settings.shutdown_timeout_s,
-        wait_s=own_writes.wait_s,
+        config=ControllerConfig(
+            workers=settings.workers,
+            reconcile_timeout_s=settings.reconcile_timeout_s,
+            drain_timeout_s=settings.shutdown_timeout_s,
+        ),
+        queue=queue,
+        ready=own_writes.wait_s,
     )
-    for store, keys in (
-        (caches.memcacheds, _key),
-        # A Deployment bears the name of its Memcached; so does a stranger's that is in its way.
-        (caches.deployments, _key),
-        (caches.pods, _memcached_of),
-    ):
-        store.add_handler(_wake(queue, store, keys, own_writes))
-
     manager = Manager()
     manager.add_service("event recorder", recorder.run)
     manager.add_runnable(controller)
-    for namespace in namespaces or (None,):
-        for resource, decode, store, selector in (
-            (MEMCACHEDS, memcached_record, caches.memcacheds, ""),
-            (DEPLOYMENTS, deployment_record, caches.deployments, ""),
-            (PODS, pod_record, caches.pods, POD_SELECTOR),
-        ):
-            manager.add_reflector(
-                Reflector(
-                    client,
-                    resource,
-                    decode,
-                    store,
-                    namespace=namespace,
-                    label_selector=selector,
-                    page_size=settings.page_size,
-                    remedies={NotFound: _CRD_REMEDY} if resource is MEMCACHEDS else {},
-                )
+
+    def watch(
+        resource: Resource,
+        decode: Callable[[msgspec.Raw], R],
+        store: Store[R],
+        concerned: Callable[[R], ObjectKey | None],
+        label_selector: str = "",
+    ) -> None:
+        """Fill `store`, and wake the Memcached that a change in it concerns."""
+        store.add_handler(_waker(queue, store, concerned, own_writes))
+        for namespace in namespaces or (None,):
+            reflector = Reflector(
+                client,
+                resource,
+                decode,
+                store,
+                namespace=namespace,
+                label_selector=label_selector,
+                page_size=settings.page_size,
+                remedies={NotFound: _CRD_REMEDY} if resource is MEMCACHEDS else {},
             )
+            manager.add_reflector(reflector)
+
+    def of_same_name(record: Record) -> ObjectKey | None:
+        # A Deployment bears the name of its Memcached; so does a stranger's that is in its way.
+        key = key_of(record)
+        return key if caches.memcacheds.get(key) is not None else None
+
+    watch(MEMCACHEDS, memcached_record, caches.memcacheds, key_of)
+    watch(DEPLOYMENTS, deployment_record, caches.deployments, of_same_name)
+    watch(PODS, pod_record, caches.pods, _memcached_of, POD_SELECTOR)
     return manager
-
-
-def _key(record: Record) -> ObjectKey | None:
-    return key_of(record)
 
 
 def _memcached_of(pod: PodRecord) -> ObjectKey | None:
     return pod.memcached_key
 
 
-def _wake(
+def _waker(
     queue: AsyncWorkQueue[ObjectKey],
     store: Store[R],
-    keys: Callable[[R], ObjectKey | None],
+    concerned: Callable[[R], ObjectKey | None],
     own_writes: OwnWrites,
 ) -> Handler[R]:
     """A handler that asks for a reconcile of the Memcached that a change concerns."""
 
     def changed(before: R | None, after: R | None) -> None:
         priority = LOW_PRIORITY if store.relisting else 0
-        for key in _concerned(keys, before, after):
+        for key in {concerned(record) for record in (before, after) if record is not None}:
             # A new version that differs in nothing that a reconcile reads wakes nobody, unless the version itself is
             # what a key waits for.
-            if not own_writes.pending(key) and _same_but_version(before, after):
-                continue
-            queue.add(key, priority=priority)
+            if key is not None and (own_writes.pending(key) or not _same_but_version(before, after)):
+                queue.add(key, priority=priority)
 
     return changed
-
-
-def _concerned(keys: Callable[[R], ObjectKey | None], before: R | None, after: R | None) -> Iterable[ObjectKey]:
-    found = {keys(record) for record in (before, after) if record is not None}
-    return (key for key in found if key is not None)
 
 
 def _same_but_version(before: object, after: object) -> bool:

@@ -100,7 +100,7 @@ def _somebody_elses(live: DeploymentRecord) -> Action:
         # The garbage collector has not come by yet. Its owner is gone for good: uids are never used twice.
         return Await("The Deployment of a deleted Memcached of the same name is still there; waiting for it to go.")
     whose = f"belongs to {live.owner}" if live.owner else "has no owner"
-    remedy = "Rename this Memcached, or delete that Deployment"
+    remedy = "Rename this Memcached or delete that Deployment"
     if not live.owner:
         remedy += (
             f"; to hand it over, annotate it with {desired.OWNER_UID_ANNOTATION}=UID, the metadata.uid of this Memcached"

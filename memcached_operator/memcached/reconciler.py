@@ -345,9 +345,9 @@ def _body(wanted: Deployment, **precondition: str) -> object:
 
 def _ports_patch(wanted: Deployment, uid: str) -> object:
     template = wanted.spec.template
-    assert template is not None and template.spec is not None and template.spec.containers
-    container = template.spec.containers[0]
+    pod = template.spec if template else None
+    (container,) = (pod.containers if pod else None) or ()
     ports = [{"$patch": "replace"}, *msgspec.to_builtins(container.ports)]
-    pod = {"containers": [{"name": container.name, "ports": ports}]}
-    return {"metadata": {"uid": uid}, "spec": {"template": {"spec": pod}}}
+    patch = {"containers": [{"name": container.name, "ports": ports}]}
+    return {"metadata": {"uid": uid}, "spec": {"template": {"spec": patch}}}
 
