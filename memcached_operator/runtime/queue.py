@@ -83,8 +83,8 @@ class WorkQueue(Generic[K]):
 
     Every key is in at most one of three states, and holds nothing once it is in none:
 
-    - `_waiting`: to become due at a time in the future. `_timers` orders these keys; an entry of it whose sequence number
-      is not the one in `_waiting` is stale.
+    - `_waiting`: to become due at a time in the future. `_timers` orders these keys; an entry of it whose sequence
+      number is not the one in `_waiting` is stale.
     - `_due`: to be handed out. It is in the band of its priority, unless the key is being worked on: then `done` puts
       it there.
     - neither.

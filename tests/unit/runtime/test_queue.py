@@ -659,7 +659,7 @@ class QueueAgainstModel(RuleBasedStateMachine):
             assert held(self.queue) == []
 
 
-QueueAgainstModel.TestCase.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+QueueAgainstModel.TestCase.settings = settings(max_examples=120, stateful_step_count=50, deadline=None)
 TestQueueAgainstModel = QueueAgainstModel.TestCase
 
 

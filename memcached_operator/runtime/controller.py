@@ -1,0 +1,343 @@
+"""The controller: workers that take keys from a queue, reconcile them, and decide what a result means for its key."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import itertools
+import logging
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Hashable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from memcached_operator.kube.errors import ApiError, Conflict, KubeError
+from memcached_operator.runtime.queue import AsyncWorkQueue
+
+log = logging.getLogger(__name__)
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a reconcile that went well asks for.
+
+    Attributes:
+        requeue_after_s: look again after so many seconds at the latest; None when only a change is a reason.
+        priority: the priority of that look; None keeps the one that this reconcile had.
+    """
+
+    requeue_after_s: float | None = None
+    priority: int | None = None
+
+
+class TerminalError(Exception):
+    """Trying again cannot help until the object changes; the message says what has to change."""
+
+
+class Outcome(StrEnum):
+    """How a reconcile ended."""
+
+    SUCCESS = "success"
+    REQUEUE_AFTER = "requeue_after"
+    ERROR = "error"
+    TERMINAL = "terminal"
+    TIMEOUT = "timeout"
+
+
+class ReconcileObserver(Protocol):
+    """Told of each reconcile as it ends."""
+
+    def reconciled(self, controller: str, outcome: Outcome, seconds: float) -> None:
+        """A reconcile of that controller ended so, and took so long."""
+
+
+# Makes ids of this process differ from those of its predecessor in the same log. One draw, not one per reconcile.
+_PROCESS_ID = secrets.token_hex(3)
+
+
+class ReconcileContext(NamedTuple):
+    """Which reconcile the current task works for."""
+
+    controller: str
+    key: object
+    sequence: int
+
+    @property
+    def id(self) -> str:
+        """Short and unique among all reconciles of this controller; made when a log line asks for it."""
+        return f"{_PROCESS_ID}-{self.sequence}"
+
+
+current_reconcile: ContextVar[ReconcileContext | None] = ContextVar("current_reconcile", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerConfig:
+    """The knobs of one controller.
+
+    Attributes:
+        workers: reconciles at the same time. controller-runtime's single one is its most complained-of default; a
+            reconcile mostly waits for the API server.
+        reconcile_timeout_s: seconds after which a reconcile is cancelled and counted as failed.
+        drain_timeout_s: seconds that reconciles may still take after `stop`.
+    """
+
+    workers: int = 8
+    reconcile_timeout_s: float = 60.0
+    drain_timeout_s: float = 20.0
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise ValueError(f"workers is {self.workers}: a controller needs at least 1")
+        if self.reconcile_timeout_s <= 0:
+            raise ValueError(f"reconcile_timeout_s is {self.reconcile_timeout_s}: it must be more than 0 seconds")
+        if self.drain_timeout_s < 0:
+            raise ValueError(f"drain_timeout_s is {self.drain_timeout_s}: it cannot be negative")
+
+
+# A worker that finds one ready key after another and never has to wait lets the loop breathe after this long: with
+# eight workers, probes and watches then wait some 16 ms at most.
+_SLICE_S = 0.002
+
+
+class Controller(Generic[K]):
+    """Reconciles keys with a fixed number of workers, each key in one worker at a time.
+
+    What an end means for the key, in the order of controller-runtime: an error schedules the next attempt after the
+    backoff (and after Retry-After, if the server named one); a `TerminalError` schedules nothing; `requeue_after_s`
+    forgets the failures and schedules the next look; success forgets the failures.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Callable[[K], Awaitable[Result]],
+        *,
+        config: ControllerConfig | None = None,
+        queue: AsyncWorkQueue[K] | None = None,
+        gate: Callable[[], Awaitable[object]] | None = None,
+        ready: Callable[[K], float] | None = None,
+        observer: ReconcileObserver | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        Args:
+            name: names the controller in logs and metrics.
+            reconcile: coroutine function that makes the world of one key as it should be.
+            config: numbers; the defaults of `ControllerConfig` if None.
+            queue: where the keys come from; one of its own if None.
+            gate: awaited once before the first key is taken, e.g. until the caches are synced.
+            ready: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
+                has seen the key's own last write. A key that waits is neither counted nor logged.
+            observer: told of each reconcile.
+            clock: measures durations, in seconds.
+
+        Raises:
+            TypeError: `reconcile` is not a coroutine function.
+        """
+        if not (inspect.iscoroutinefunction(reconcile) or inspect.iscoroutinefunction(type(reconcile).__call__)):
+            raise TypeError(f"the reconciler of controller {name!r} is not a coroutine function: write `async def`")
+        self.name = name
+        self.config = config or ControllerConfig()
+        self.queue: AsyncWorkQueue[K] = AsyncWorkQueue() if queue is None else queue
+        self._reconcile = reconcile
+        self._gate = gate
+        self._ready = ready
+        self._observer = observer
+        self._clock = clock
+        self._sequence = itertools.count(1)
+        self._failures = FailureLog[K](name, clock)
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Take no more keys; `run` returns when the workers have finished what they do."""
+        self._stopping.set()
+        self.queue.shut_down()
+
+    async def run(self) -> None:
+        """Work until `stop`, then let the workers finish for `drain_timeout_s` and cancel those that have not.
+
+        Raises:
+            ExceptionGroup: a worker ended although nobody had stopped it. The reconciler's own errors never do this.
+        """
+        if not await self._wait_for_gate():
+            return
+        async with asyncio.TaskGroup() as group:
+            workers = [
+                group.create_task(self._work(), name=f"{self.name}-worker-{number}")
+                for number in range(self.config.workers)
+            ]
+            await self._stopping.wait()
+            _, late = await asyncio.wait(workers, timeout=self.config.drain_timeout_s)
+            if unfinished := self.queue.core.processing:
+                log.warning(
+                    "%s: cancelled %d reconciles that had not finished within %g s of the stop",
+                    self.name,
+                    unfinished,
+                    self.config.drain_timeout_s,
+                )
+            for worker in late:
+                worker.cancel()
+
+    async def _wait_for_gate(self) -> bool:
+        """Whether the gate opened before the controller was stopped."""
+        if self._gate is None:
+            return not self._stopping.is_set()
+        opened = asyncio.ensure_future(self._gate())
+        stopped = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait((opened, stopped), return_when=asyncio.FIRST_COMPLETED)
+            if opened.done():
+                opened.result()
+            return not self._stopping.is_set()
+        finally:
+            opened.cancel()
+            stopped.cancel()
+
+    async def _work(self) -> None:
+        queue, clock = self.queue, self._clock
+        slice_ends = 0.0
+        while (key := await queue.get()) is not None:
+            try:
+                await self._process(key)
+            finally:
+                queue.done(key)
+            if (now := clock()) >= slice_ends:
+                await asyncio.sleep(0)
+                slice_ends = now + _SLICE_S
+        if not self._stopping.is_set():
+            raise RuntimeError(f"a worker of controller {self.name!r} found its queue shut down, but nobody stopped it")
+
+    async def _process(self, key: K) -> None:
+        if self._ready is not None and (wait_s := self._ready(key)) > 0.0:
+            self.queue.requeue(key, after_s=wait_s)
+            return
+        token = current_reconcile.set(ReconcileContext(self.name, key, next(self._sequence)))
+        began = self._clock()
+        try:
+            outcome = await self._attempt(key)
+        finally:
+            current_reconcile.reset(token)
+        if self._observer is not None:
+            self._observer.reconciled(self.name, outcome, self._clock() - began)
+
+    async def _attempt(self, key: K) -> Outcome:
+        queue = self.queue
+        limit = asyncio.timeout(self.config.reconcile_timeout_s)
+        try:
+            async with limit:
+                result = await self._reconcile(key)
+            if not isinstance(result, Result):
+                raise TypeError(f"the reconciler of controller {self.name!r} returned {result!r}: return a Result")
+        except asyncio.CancelledError as error:
+            # A worker that is told to end must end. A cancellation that nobody asked of it is a bug of the reconciler;
+            # passed on, it would end this worker without a sound.
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            self._failures.failed(key, error, queue.fail(key))
+            return Outcome.ERROR
+        except TerminalError as error:
+            queue.forget(key)
+            self._failures.failed(key, error, None)
+            return Outcome.TERMINAL
+        except Exception as error:
+            if limit.expired() and isinstance(error, TimeoutError):
+                late = ReconcileTimeout(f"not finished within {self.config.reconcile_timeout_s:g} s, cancelled")
+                self._failures.failed(key, late, queue.fail(key))
+                return Outcome.TIMEOUT
+            asked_s = error.retry_after_s if isinstance(error, ApiError) else None
+            self._failures.failed(key, error, queue.fail(key, at_least_s=asked_s or 0.0))
+            return Outcome.ERROR
+        self._failures.worked(key)
+        queue.forget(key)
+        if result.requeue_after_s is None:
+            return Outcome.SUCCESS
+        queue.requeue(key, after_s=result.requeue_after_s, priority=result.priority)
+        return Outcome.REQUEUE_AFTER
+
+
+class ReconcileTimeout(Exception):
+    """A reconcile took longer than `reconcile_timeout_s`."""
+
+
+# A failure that stays the same is said again after a minute, then after twice as long each time, up to an hour: enough
+# to be found in any log that is rotated daily, too little to drown the rest.
+_FIRST_REMINDER_S = 60.0
+_LONGEST_REMINDER_S = 3600.0
+
+# Failures that differ in numbers alone (resourceVersions, ports, counts) are the same failure.
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(slots=True)
+class _Streak:
+    """One key that fails: since when, how often, and what was last said about it."""
+
+    began: float
+    attempts: int = 0
+    said: str | None = None
+    reminder_s: float = _FIRST_REMINDER_S
+    quiet_until: float = 0.0
+
+
+class FailureLog(Generic[K]):
+    """Says that a key fails when it begins, when the reason changes and at growing intervals, and once when it is over.
+
+    An error of the API or a `TerminalError` is one line; whatever else is a bug and brings its traceback. A single
+    Conflict is not worth a line: someone else wrote first, and the next attempt sees what.
+    Only keys that fail are held.
+    """
+
+    def __init__(self, controller: str, clock: Callable[[], float]) -> None:
+        self._controller = controller
+        self._clock = clock
+        self._streaks: dict[K, _Streak] = {}
+
+    def failed(self, key: K, error: BaseException, retry_in_s: float | None) -> None:
+        """An attempt failed; the next one comes after `retry_in_s` seconds, or, if None, when the object changes."""
+        now = self._clock()
+        streak = self._streaks.get(key)
+        if streak is None:
+            streak = self._streaks[key] = _Streak(began=now)
+        streak.attempts += 1
+        if isinstance(error, Conflict) and streak.attempts == 1:
+            return
+        identity = _DIGITS.sub("#", f"{type(error).__name__} {error}")
+        new = identity != streak.said
+        if not new and now < streak.quiet_until:
+            return
+        streak.reminder_s = _FIRST_REMINDER_S if new else min(2 * streak.reminder_s, _LONGEST_REMINDER_S)
+        streak.said = identity
+        streak.quiet_until = now + streak.reminder_s
+        expected = isinstance(error, KubeError | TerminalError | ReconcileTimeout)
+        log.log(
+            logging.WARNING if expected else logging.ERROR,
+            "%s %s: attempt %d failed, next one %s: %s",
+            self._controller,
+            key,
+            streak.attempts,
+            "when the object changes" if retry_in_s is None else f"in {retry_in_s:.3g} s",
+            error if expected else f"{type(error).__name__}: {error}",
+            exc_info=None if expected or not new else error,
+        )
+
+    def worked(self, key: K) -> None:
+        """An attempt went well."""
+        if not self._streaks:
+            return
+        streak = self._streaks.pop(key, None)
+        if streak is not None and streak.said is not None:
+            log.info(
+                "%s %s: recovered after %d failed attempts in %.3g s",
+                self._controller,
+                key,
+                streak.attempts,
+                self._clock() - streak.began,
+            )
