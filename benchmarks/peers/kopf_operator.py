@@ -108,7 +108,6 @@ def deployments(body: kopf.Body, **_: Any) -> dict[Key, dict[str, Any]]:
         "size": spec["replicas"],
         "image": container["image"],
         "command": list(container.get("command", ())),
-        "replicas": status.get("replicas", 0),
         "ready": status.get("readyReplicas", 0),
     }
     return {(meta["namespace"], meta["name"]): live}
@@ -178,9 +177,10 @@ async def _reconcile_once(key: Key, indices: Mapping[str, Any]) -> None:
     if patch:
         await _send("PATCH", f"{deployments_path}/{name}", {"spec": patch}, "application/merge-patch+json", accept=404)
 
+    nodes = sorted(pod for pod in indices["pods"].get(key, ()) if pod is not None)
     status = {
-        "nodes": sorted(pod for pod in indices["pods"].get(key, ()) if pod is not None),
-        "replicas": live["replicas"],
+        "nodes": nodes,
+        "replicas": len(nodes),
         "readyReplicas": live["ready"],
         "observedGeneration": wanted["generation"],
     }

@@ -112,7 +112,7 @@ func requestOf(_ context.Context, pod client.Object) []reconcile.Request {
 func deploymentMatters(update event.UpdateEvent) bool {
 	before, after := update.ObjectOld.(*appsv1.Deployment), update.ObjectNew.(*appsv1.Deployment)
 	return before.UID != after.UID || before.Generation != after.Generation ||
-		before.Status.Replicas != after.Status.Replicas || before.Status.ReadyReplicas != after.Status.ReadyReplicas ||
+		before.Status.ReadyReplicas != after.Status.ReadyReplicas ||
 		len(before.Labels) != len(after.Labels) || len(before.OwnerReferences) != len(after.OwnerReferences)
 }
 

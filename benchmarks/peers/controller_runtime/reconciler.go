@@ -87,9 +87,10 @@ func (r *reconciler) report(ctx context.Context, memcached *Memcached, deploymen
 	if err != nil {
 		return err
 	}
+	// The number of nodes, not the Deployment's own count, which arrives later and would cost a write of its own.
 	status := MemcachedStatus{
 		Nodes:              nodes,
-		Replicas:           deployment.Status.Replicas,
+		Replicas:           int32(len(nodes)),
 		ReadyReplicas:      deployment.Status.ReadyReplicas,
 		ObservedGeneration: memcached.Generation,
 	}

@@ -1,0 +1,66 @@
+"""The benchmark's output for people and for machines."""
+
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.figures import Run
+from benchmarks.report import Report, table, write_json
+
+OURS = Run(
+    operator="ours",
+    round=1,
+    figures={"load_cpu_s": 1.5, "restart_writes": 0, "rss_idle_mib": None},
+    requests={"create deployments 201": 7},
+    notes=["the load took longer than 9 s"],
+)
+GO = Run(
+    operator="go", round=1, figures={"load_cpu_s": 3.0, "restart_writes": 0, "rss_idle_mib": 30}, requests={}, notes=[]
+)
+
+
+def report(*runs: Run) -> Report:
+    return Report(count=7, size=2, writers=64, changes=5, machine="2 CPUs", runs=list(runs))
+
+
+def row(text: str, label: str) -> list[str]:
+    (line,) = [line for line in text.splitlines() if line.startswith(label)]
+    return line.removeprefix(label).split()
+
+
+def test_each_figure_stands_beside_its_ratio_to_go() -> None:
+    assert row(table(report(OURS, GO)), "CPU of the operator for the load, s") == ["1.50", "(0.50x)", "3.00"]
+
+
+def test_a_baseline_of_zero_gives_the_figure_without_a_ratio() -> None:
+    assert row(table(report(OURS, GO)), "restart, nothing to do: writes") == ["0", "0"]
+
+
+def test_a_missing_figure_is_a_dash() -> None:
+    assert row(table(report(OURS, GO)), "RSS idle, MiB") == ["-", "30.0"]
+
+
+def test_without_go_there_are_no_ratios() -> None:
+    assert "x)" not in table(report(OURS))
+
+
+def test_columns_are_aligned() -> None:
+    lines = table(report(OURS, GO)).split("\n\n")[1].splitlines()
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_the_head_says_what_was_done() -> None:
+    text = table(report(OURS))
+    assert text.startswith("7 Memcacheds of size 2 by 64 writers, 5 changes of size; rounds: 1; 2 CPUs\n")
+
+
+def test_requests_and_notes_follow() -> None:
+    text = table(report(OURS, GO))
+    assert row(text, "create deployments 201") == ["7"]
+    assert "ours, round 1: the load took longer than 9 s" in text
+
+
+def test_the_json_file_gives_the_report_back(tmp_path: Path) -> None:
+    written = report(OURS, GO)
+    write_json(written, tmp_path / "bench.json")
+    assert msgspec.json.decode((tmp_path / "bench.json").read_bytes(), type=Report) == written
