@@ -1,8 +1,8 @@
 """Start, supervise and stop what makes up an operator: one TaskGroup, no loose tasks.
 
-The order: watches first, workers once every cache is in sync, and on the way out workers first, so that their last
-writes still find a client and a recorder. Whatever ends unexpectedly ends the whole: a process that looks alive and
-watches nothing is worse than one that is restarted.
+The order: watches and services first, workers once every cache is in sync, and on the way out workers first, then the
+watches and last the services, so that the workers' last writes still find a client and a recorder. Whatever ends
+unexpectedly ends the whole: a process that looks alive and watches nothing is worse than one that is restarted.
 """
 
 from __future__ import annotations
@@ -21,11 +21,8 @@ logger = logging.getLogger(__name__)
 _SYNC_PATIENCE_S = 10.0
 
 
-class Runnable(Protocol):
-    """A controller, or whatever else works between the sync and the end."""
-
-    @property
-    def name(self) -> str: ...
+class Service(Protocol):
+    """Works beside everything else from the start on, like an event recorder."""
 
     async def run(self) -> None:
         """Work until `stop` was called and what was begun is finished."""
@@ -34,6 +31,13 @@ class Runnable(Protocol):
     def stop(self) -> None:
         """Begin nothing more."""
         ...
+
+
+class Runnable(Service, Protocol):
+    """A controller, or whatever else works between the sync and the end."""
+
+    @property
+    def name(self) -> str: ...
 
 
 class UnexpectedEndError(Exception):
@@ -46,7 +50,8 @@ class Manager:
     def __init__(self) -> None:
         self._reflectors: list[Reflector[Any]] = []
         self._runnables: list[Runnable] = []
-        self._services: list[tuple[str, Callable[[], Awaitable[None]]]] = []
+        self._services: list[tuple[str, Service]] = []
+        self._ending = False
 
     def add_reflector(self, reflector: Reflector[Any]) -> None:
         """Feed a cache from the start on; the runnables wait for its first complete picture."""
@@ -62,9 +67,9 @@ class Manager:
             raise ValueError(f"two controllers are named {runnable.name!r}: give each a name of its own")
         self._runnables.append(runnable)
 
-    def add_service(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
-        """Run beside everything from the start on; cancelled last."""
-        self._services.append((name, run))
+    def add_service(self, name: str, service: Service) -> None:
+        """Run beside everything from the start on; stopped last."""
+        self._services.append((name, service))
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run everything until `stop` is set.
@@ -74,17 +79,24 @@ class Manager:
             BaseExceptionGroup: a part died of an exception.
         """
         async with asyncio.TaskGroup() as background:
-            tasks = [
-                background.create_task(_for_ever(name, run), name=name)
-                for name, run in (
-                    *self._services,
-                    *((f"watch of {each.description}", each.run) for each in self._reflectors),
-                )
+            for name, service in self._services:
+                background.create_task(self._until_end(name, service.run), name=name)
+            watches = [
+                background.create_task(self._until_end(f"watch of {each.description}", each.run), name=each.description)
+                for each in self._reflectors
             ]
             if await self._synced(stop):
                 await self._work(stop)
-            for task in tasks:
-                task.cancel()
+            self._ending = True
+            for watch in watches:
+                watch.cancel()
+            for _, service in self._services:
+                service.stop()
+
+    async def _until_end(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        await run()
+        if not self._ending:
+            raise UnexpectedEndError(f"{name} ended by itself")
 
     async def _synced(self, stop: asyncio.Event) -> bool:
         """Wait for all caches, and say which ones are missing when it takes long; False when `stop` came first."""
@@ -121,8 +133,3 @@ class Manager:
                     raise UnexpectedEndError(f"{ended.get_name()} ended by itself")
             for each in self._runnables:
                 each.stop()
-
-
-async def _for_ever(name: str, run: Callable[[], Awaitable[None]]) -> None:
-    await run()
-    raise UnexpectedEndError(f"{name} ended by itself")
