@@ -66,6 +66,7 @@ async def run(settings: Settings) -> int:
             client,
             reporting_controller=settings.operator_name,
             reporting_instance=f"{settings.operator_name}-{socket.gethostname()}",
+            field_manager=FIELD_MANAGER,
         )
         manager = build(settings, client, recorder, namespaces)
         await manager.run(stop)
@@ -115,7 +116,7 @@ def build(settings: Settings, client: ApiClient, recorder: EventRecorder, namesp
         ready=own_writes.wait_s,
     )
     manager = Manager()
-    manager.add_service("event recorder", recorder.run)
+    manager.add_service("event recorder", recorder)
     manager.add_runnable(controller)
 
     def watch(

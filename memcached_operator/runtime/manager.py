@@ -105,9 +105,7 @@ class Manager:
         try:
             waiting = set(syncs)
             while waiting and not stopping.done():
-                await asyncio.wait(
-                    {*waiting, stopping}, timeout=_SYNC_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED
-                )
+                await asyncio.wait({*waiting, stopping}, timeout=_SYNC_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
                 late = {task for task in waiting if not task.done()}
                 if late == waiting and not stopping.done():
                     missing = ", ".join(syncs[task].description for task in late)
