@@ -1,0 +1,134 @@
+"""What the integration tests share: the CRD, an account with the least rights, operators to start, kubectl to look."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.operator_process import DEADLINE_S, PROJECT, OperatorProcess
+
+CRD = PROJECT / "manifests" / "crd" / "cache.example.com_memcacheds.yaml"
+RBAC = Path(__file__).with_name("rbac.yaml")
+ACCOUNT = "memcached-operator"
+ACCOUNT_NAMESPACE = "default"
+ROLE = "memcached-operator-under-test"
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """The real kubectl in one namespace. Waiting is kubectl's own `wait`: it watches, and has a deadline."""
+
+    cluster: Cluster
+    namespace: str
+
+    def __call__(self, *arguments: str, input: str | None = None, check: bool = True) -> str:
+        """Run it; its standard output."""
+        return self.run(*arguments, input=input, check=check).stdout
+
+    def run(
+        self, *arguments: str, input: str | None = None, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it; everything about how it ended."""
+        return self.cluster.kubectl("--namespace", self.namespace, *arguments, input=input, check=check)
+
+    def get(self, *what: str) -> Any:
+        """`kubectl get ... -o json`, decoded."""
+        return json.loads(self("get", *what, "-o", "json"))
+
+    def apply(self, *documents: dict[str, Any], create: bool = False) -> None:
+        """`kubectl apply -f -` (or create) of these objects."""
+        text = "\n---\n".join(json.dumps(document) for document in documents)
+        self("create" if create else "apply", "-f", "-", input=text)
+
+    def wait(self, what: str, condition: str, *, deadline_s: float = DEADLINE_S) -> None:
+        """`kubectl wait WHAT --for=CONDITION`; also for objects that are not there yet."""
+        if not condition.startswith("delete"):
+            self("wait", what, "--for=create", f"--timeout={deadline_s:.0f}s")
+        self("wait", what, f"--for={condition}", f"--timeout={deadline_s:.0f}s")
+
+    def wait_field(self, what: str, path: str, value: object, *, deadline_s: float = DEADLINE_S) -> None:
+        """Wait until the field at a JSONPath such as `.status.replicas` has that value."""
+        self.wait(what, f"jsonpath={{{path}}}={value}", deadline_s=deadline_s)
+
+    def uid(self, what: str) -> str:
+        """`metadata.uid`."""
+        return str(self.get(what)["metadata"]["uid"])
+
+
+def memcached(name: str, size: object = None, **spec: object) -> dict[str, Any]:
+    """A Memcached as a user writes it."""
+    if size is not None:
+        spec["size"] = size
+    return {
+        "apiVersion": "cache.example.com/v1alpha1",
+        "kind": "Memcached",
+        "metadata": {"name": name},
+        **({"spec": spec} if spec else {}),
+    }
+
+
+@pytest.fixture(scope="session")
+def installed(cluster: Cluster) -> Cluster:
+    """The cluster with our CRD, and with the rights of the operator's account."""
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD), "-f", str(RBAC))
+    cluster.kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
+    cluster.service_account_dir(ACCOUNT_NAMESPACE, ACCOUNT)
+    subject = f"--serviceaccount={ACCOUNT_NAMESPACE}:{ACCOUNT}"
+    cluster.kubectl("create", "clusterrolebinding", ROLE, f"--clusterrole={ROLE}", subject)
+    return cluster
+
+
+@pytest.fixture
+def kubectl(installed: Cluster, namespace: str) -> Kubectl:
+    """kubectl in a fresh namespace of a cluster that has our CRD."""
+    return Kubectl(installed, namespace)
+
+
+class Operators:
+    """Starts operators as a pod's process would run: by service account, with the least rights. Ends what it began."""
+
+    def __init__(self, cluster: Cluster, ends: ExitStack) -> None:
+        self._cluster = cluster
+        self._ends = ends
+
+    def start(self, *arguments: str, account_dir: Path | None = None, **variables: str) -> OperatorProcess:
+        """Start one, with flags and variables of the caller's."""
+        folder = account_dir or self._cluster.service_account_dir(ACCOUNT_NAMESPACE, ACCOUNT)
+        environment = {**self._cluster.in_cluster_environment, **variables}
+        operator = OperatorProcess("--service-account-dir", str(folder), *arguments, environment=environment)
+        self._ends.callback(operator.kill)
+        return operator
+
+    def start_with_kubeconfig(self, kubeconfig: Path, *arguments: str, **variables: str) -> OperatorProcess:
+        """Start one as on a laptop."""
+        operator = OperatorProcess("--kubeconfig", str(kubeconfig), *arguments, environment=variables)
+        self._ends.callback(operator.kill)
+        return operator
+
+
+@pytest.fixture(scope="module")
+def module_operators(installed: Cluster) -> Iterator[Operators]:
+    """Operators that live as long as the module's tests."""
+    with ExitStack() as ends:
+        yield Operators(installed, ends)
+
+
+@pytest.fixture
+def operators(installed: Cluster) -> Iterator[Operators]:
+    """Operators that end with the test."""
+    with ExitStack() as ends:
+        yield Operators(installed, ends)
+
+
+@pytest.fixture(scope="module")
+def operator(module_operators: Operators) -> OperatorProcess:
+    """One operator for all namespaces, for all tests of a module."""
+    return module_operators.start("--all-namespaces", "--log-level=debug").ready()

@@ -1,0 +1,114 @@
+"""The operator as its users run it: a process with flags, variables, signals and a log."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[1]
+# Generous: a loaded machine starts Python in seconds. Tests end as soon as what they wait for is there.
+DEADLINE_S = 60.0
+IN_SYNC = "caches are in sync"
+
+
+class OperatorProcess:
+    """`python -m memcached_operator` with its log, line by line as it comes."""
+
+    def __init__(self, *arguments: str, environment: Mapping[str, str], cwd: Path | None = None) -> None:
+        """
+        Args:
+            arguments: after `python -m memcached_operator`.
+            environment: added to PATH and nothing else: no variable of the developer's has a say.
+            cwd: where it runs, to show that it depends on no folder.
+        """
+        self.lines: list[str] = []
+        self._changed = threading.Condition()
+        bare = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(PROJECT)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "memcached_operator", *arguments],
+            env={**bare, **environment},
+            cwd=cwd or "/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        return "".join(self.lines)
+
+    def wait_for_log(self, *texts: str, deadline_s: float = DEADLINE_S, after: int = 0) -> str:
+        """The first line after line number `after` that holds all `texts`; fails with the whole log."""
+        return self.wait_until(
+            lambda lines: next((line for line in lines[after:] if all(text in line for text in texts)), None),
+            f"no log line with {texts}",
+            deadline_s,
+        )
+
+    def wait_until(
+        self, found: Callable[[list[str]], str | None], complaint: str, deadline_s: float = DEADLINE_S
+    ) -> str:
+        """Wait until the log, looked at anew with each line, gives an answer."""
+        ends = time.monotonic() + deadline_s
+        with self._changed:
+            while (answer := found(self.lines)) is None:
+                left_s = ends - time.monotonic()
+                ended = self._process.poll() is not None and not self._reader.is_alive()
+                if left_s <= 0 or ended:
+                    state = f"ended with {self._process.returncode}" if ended else "is running"
+                    raise AssertionError(f"{complaint}; the operator {state}. Its log:\n{self.log}")
+                self._changed.wait(min(left_s, 1.0))
+            return answer
+
+    def ready(self) -> OperatorProcess:
+        """Wait until its caches are in sync."""
+        self.wait_for_log(IN_SYNC)
+        return self
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
+    def wait(self, deadline_s: float = DEADLINE_S) -> int:
+        """Its exit code, once it has ended and its log is complete."""
+        try:
+            code = self._process.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the operator did not end within {deadline_s} s. Its log:\n{self.log}") from None
+        self._reader.join(deadline_s)
+        return code
+
+    def stop(self) -> int:
+        """End it as Kubernetes does; its exit code."""
+        if self._process.poll() is None:
+            self.send(signal.SIGTERM)
+        return self.wait()
+
+    def kill(self) -> None:
+        """End it as the kernel does when memory is short."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self.wait()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            with self._changed:
+                self.lines.append(line)
+                self._changed.notify_all()
+        with self._changed:
+            self._changed.notify_all()
