@@ -67,7 +67,6 @@ async def run(settings: Settings) -> int:
             reporting_controller=settings.operator_name,
             reporting_instance=f"{settings.operator_name}-{socket.gethostname()}",
             field_manager=FIELD_MANAGER,
-            field_manager=FIELD_MANAGER,
         )
         manager = build(settings, client, recorder, namespaces)
         await manager.run(stop)
