@@ -39,7 +39,7 @@ def table(report: Report) -> str:
         f"; rounds: {rounds}; {report.machine}"
     )
     parts = [head, _aligned(rows)]
-    parts += [_requests(report.runs, name) for name in operators]
+    parts += [_requests(run) for run in _last_runs(report.runs) if run.requests]
     notes = [f"{run.operator}, round {run.round}: {note}" for run in report.runs for note in run.notes]
     if notes:
         parts.append("\n".join(notes))
@@ -56,10 +56,13 @@ def _cell(runs: Sequence[Run], operator: str, figure: Figure) -> str:
     return f"{text} ({times:.2f}x)"
 
 
-def _requests(runs: Sequence[Run], operator: str) -> str:
-    last = [run for run in runs if run.operator == operator][-1]
-    rows = [[f"requests of {operator} during the load", ""], *([what, str(n)] for what, n in last.requests.items())]
-    return _aligned(rows)
+def _last_runs(runs: Sequence[Run]) -> list[Run]:
+    return list({run.operator: run for run in runs}.values())
+
+
+def _requests(run: Run) -> str:
+    counted = [[what, str(number)] for what, number in run.requests.items()]
+    return _aligned([[f"requests of {run.operator} during the load", ""], *counted])
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

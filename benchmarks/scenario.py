@@ -34,7 +34,7 @@ _WATCHED = {"memcacheds", "deployments", "pods"}
 
 _START_DEADLINE_S = 120.0
 _CHANGE_DEADLINE_S = 30.0
-_RESTART_DEADLINE_S = 300.0
+_RESTART_DEADLINE_S = 180.0
 # Several times what a slow operator takes on two cores.
 _LOAD_DEADLINE_S, _LOAD_DEADLINE_PER_MEMCACHED_S = 120.0, 0.15
 # Lets a change's echoes (ReplicaSet, Deployment's status, operator's status) pass before the next one is timed.
@@ -213,6 +213,7 @@ async def _generate(load: Load) -> Loaded:
     finally:
         if process.returncode is None:
             process.kill()
+            await process.wait()
     if process.returncode != 0:
         raise PhaseFailed(f"the load generator ended with code {process.returncode}, see above")
     return msgspec.json.decode(output, type=Loaded)
