@@ -106,9 +106,10 @@ class OperatorProcess:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            with self._changed:
-                self.lines.append(line)
-                self._changed.notify_all()
+        with self._process.stdout as log:
+            for line in log:
+                with self._changed:
+                    self.lines.append(line)
+                    self._changed.notify_all()
         with self._changed:
             self._changed.notify_all()
