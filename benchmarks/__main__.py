@@ -23,8 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     names = list(dict.fromkeys(options.operator or (OPERATORS if options.peers else ["ours"])))
     plan = Plan(count=options.count, size=options.size, writers=options.writers, changes=options.changes)
-    # SIGTERM ends a benchmark as Ctrl-C does: through every `finally`, so that nothing stays behind. A shell that starts
-    # it in the background has it ignore Ctrl-C, which would take SIGTERM with it.
+    # SIGTERM ends a benchmark as Ctrl-C does: through every `finally`, so that nothing stays behind. A shell that
+    # starts it in the background has it ignore Ctrl-C, which would take SIGTERM with it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     runs: list[Run] = []

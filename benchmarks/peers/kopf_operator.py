@@ -226,6 +226,7 @@ def _deployment(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
     namespace, name = key
     selector = {"app": "memcached", "memcached_cr": name}
     labels = selector | {
+        "app.kubernetes.io/component": "cache",
         "app.kubernetes.io/name": "memcached",
         "app.kubernetes.io/instance": name,
         "app.kubernetes.io/managed-by": "memcached-operator",

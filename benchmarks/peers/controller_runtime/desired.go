@@ -22,6 +22,7 @@ func size(m *Memcached) int32 { return ptr.Deref(m.Spec.Size, 1) }
 // desiredDeployment is the Deployment that a Memcached wants, its owner reference included.
 func desiredDeployment(m *Memcached) *appsv1.Deployment {
 	labels := selectorLabels(m.Name)
+	labels["app.kubernetes.io/component"] = "cache"
 	labels["app.kubernetes.io/name"] = "memcached"
 	labels["app.kubernetes.io/instance"] = m.Name
 	labels["app.kubernetes.io/managed-by"] = "memcached-operator"
