@@ -8,7 +8,8 @@ import os
 import signal
 import socket
 from collections.abc import Callable
-from typing import TypeVar
+from pathlib import Path
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -28,7 +29,6 @@ from memcached_operator.runtime.own_writes import OwnWrites
 from memcached_operator.runtime.queue import LOW_PRIORITY, AsyncWorkQueue
 from memcached_operator.runtime.reflector import Reflector
 from memcached_operator.runtime.store import Handler, ObjectKey, Store, key_of
-from memcached_operator.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -43,32 +43,59 @@ _CRD_REMEDY = (
 )
 
 
-async def run(settings: Settings) -> int:
+class OperatorConfig(msgspec.Struct, frozen=True):
+    """The settings as the operator takes them; `settings.Settings` says what each means, where it comes from, and why.
+
+    A plain struct, so that the operator's process need not load what validates them.
+    """
+
+    kubeconfig: str | None
+    context: str | None
+    service_account_dir: str
+    request_timeout_s: float
+    page_size: int
+    watch_namespaces: tuple[str, ...] | None
+    memcached_image: str
+    operator_name: str
+    workers: int
+    reconcile_timeout_s: float
+    status_interval_ms: int
+    shutdown_timeout_s: float
+    log_format: Literal["text", "json"]
+    log_level: str
+
+
+def decode_config(settings_json: str) -> OperatorConfig:
+    """The settings from the JSON that `settings.Settings` is dumped to."""
+    return msgspec.json.decode(settings_json, type=OperatorConfig)
+
+
+async def run(config: OperatorConfig) -> int:
     """Run the operator until SIGTERM or SIGINT; the process's exit code.
 
     Raises:
         KubeError: there is no usable way to the API server.
     """
     access = load_access(
-        kubeconfig=settings.kubeconfig,
-        context=settings.context,
-        service_account_dir=settings.service_account_dir,
+        kubeconfig=config.kubeconfig,
+        context=config.context,
+        service_account_dir=Path(config.service_account_dir),
         environ=os.environ,
     )
-    namespaces = watched_namespaces(settings.watch_namespaces, access.namespace)
+    namespaces = watched_namespaces(config.watch_namespaces, access.namespace)
     scope = ", ".join(namespaces) if namespaces else "all namespaces"
     logger.info("memcached-operator %s: %s, %s; watching %s", __version__, access.server, access.description, scope)
     stop = asyncio.Event()
     _stop_on_signals(stop)
-    user_agent = f"{settings.operator_name}/{__version__}"
-    async with ApiClient(access, user_agent=user_agent, timeout_s=settings.request_timeout_s) as client:
+    user_agent = f"{config.operator_name}/{__version__}"
+    async with ApiClient(access, user_agent=user_agent, timeout_s=config.request_timeout_s) as client:
         recorder = EventRecorder(
             client,
-            reporting_controller=settings.operator_name,
-            reporting_instance=f"{settings.operator_name}-{socket.gethostname()}",
+            reporting_controller=config.operator_name,
+            reporting_instance=f"{config.operator_name}-{socket.gethostname()}",
             field_manager=FIELD_MANAGER,
         )
-        manager = build(settings, client, recorder, namespaces)
+        manager = build(config, client, recorder, namespaces)
         await manager.run(stop)
     logger.info("ended in good order")
     return 0
@@ -86,7 +113,7 @@ def watched_namespaces(asked: tuple[str, ...] | None, own: str | None) -> tuple[
     return (own or "default",)
 
 
-def build(settings: Settings, client: ApiClient, recorder: EventRecorder, namespaces: tuple[str, ...]) -> Manager:
+def build(config: OperatorConfig, client: ApiClient, recorder: EventRecorder, namespaces: tuple[str, ...]) -> Manager:
     """Put the parts together; nothing runs yet."""
     caches = Caches(Store(), Store(), Store({"memcached": _memcached_of}))
     own_writes = OwnWrites()
@@ -98,9 +125,9 @@ def build(settings: Settings, client: ApiClient, recorder: EventRecorder, namesp
         own_writes,
         recorder,
         ReconcilerConfig(
-            image=settings.memcached_image,
+            image=config.memcached_image,
             field_manager=FIELD_MANAGER,
-            status_delay_s=settings.status_interval_ms / 1000,
+            status_delay_s=config.status_interval_ms / 1000,
         ),
     )
     queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue()
@@ -108,9 +135,9 @@ def build(settings: Settings, client: ApiClient, recorder: EventRecorder, namesp
         "memcached",
         reconciler.reconcile,
         config=ControllerConfig(
-            workers=settings.workers,
-            reconcile_timeout_s=settings.reconcile_timeout_s,
-            drain_timeout_s=settings.shutdown_timeout_s,
+            workers=config.workers,
+            reconcile_timeout_s=config.reconcile_timeout_s,
+            drain_timeout_s=config.shutdown_timeout_s,
         ),
         queue=queue,
         ready=own_writes.wait_s,
@@ -136,7 +163,7 @@ def build(settings: Settings, client: ApiClient, recorder: EventRecorder, namesp
                 store,
                 namespace=namespace,
                 label_selector=label_selector,
-                page_size=settings.page_size,
+                page_size=config.page_size,
                 remedies={NotFound: _CRD_REMEDY} if resource is MEMCACHEDS else {},
             )
             manager.add_reflector(reflector)
@@ -188,11 +215,11 @@ def _stop_on_signals(stop: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
 
     def asked(number: signal.Signals) -> None:
-        logger.info("%s received: finishing what was begun", number.name)
-        stop.set()
         for each in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(each)
             signal.signal(each, signal.SIG_DFL)
+        logger.info("%s received: finishing what was begun; a second one ends it at once", number.name)
+        stop.set()
 
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, asked, each)

@@ -1,0 +1,27 @@
+"""What an operator asked of the API server, by the audit log."""
+
+from __future__ import annotations
+
+from lab.audit import AuditEvent
+from tests.cluster import Cluster
+
+_READS = frozenset({"get", "list", "watch"})
+
+
+def requests_of(cluster: Cluster, operator_name: str, *, since: int = 0) -> list[AuditEvent]:
+    """All requests of the operator of that name (`OPERATOR_NAME`), which its User-Agent begins with."""
+    return cluster.audit_events(since=since, user_agent=f"{operator_name}/")
+
+
+def writes_of(cluster: Cluster, operator_name: str, *, since: int = 0) -> list[AuditEvent]:
+    """Those that change something."""
+    return [each for each in requests_of(cluster, operator_name, since=since) if each.verb not in _READS]
+
+
+def written(events: list[AuditEvent]) -> list[str]:
+    """Each as `verb resource[/subresource] name`, in order; events of the recorder are left out."""
+    return [
+        f"{each.verb} {each.resource}{'/' + each.subresource if each.subresource else ''} {each.name}"
+        for each in sorted(events, key=lambda each: each.received_at)
+        if each.resource != "events"
+    ]

@@ -1,0 +1,140 @@
+"""How the operator ends: on request in good order, on a second request at once, and with a message when a part dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.control_plane import ControlPlane
+from tests.integration.admission import SlowAdmission
+from tests.integration.conftest import Kubectl, Operators, memcached
+from tests.operator_process import PROJECT, OperatorProcess
+
+ASKED = "finishing what was begun"
+# "Within seconds": far below the 30 s after which the kubelet kills, and far above what a loaded machine needs.
+SECONDS = 15.0
+
+STOP_SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+
+
+def ended_well(operator: OperatorProcess) -> bool:
+    """Exit code 0, the last line says so, and no connection, task or warning was left behind."""
+    code = operator.wait(SECONDS)
+    assert not any(word in operator.log for word in ("Traceback", "Unclosed", "never", "Warning")), operator.log
+    return code == 0 and operator.lines[-1].endswith("ended in good order\n")
+
+
+@STOP_SIGNALS
+def test_it_ends_within_seconds_when_asked(kubectl: Kubectl, operators: Operators, number: signal.Signals) -> None:
+    operator = operators.start("-n", kubectl.namespace).ready()
+    operator.send(number)
+    assert ended_well(operator)
+    assert f"{number.name} received: {ASKED}" in operator.log
+
+
+@pytest.fixture
+def admission(kubectl: Kubectl, tmp_path: Path) -> Iterator[SlowAdmission]:
+    """Holds every creation of a Deployment in the namespace until the test lets it go."""
+    with SlowAdmission(kubectl, "deployments", tmp_path) as slow:
+        yield slow
+
+
+def test_workers_finish_what_they_do_before_it_ends(
+    kubectl: Kubectl, operators: Operators, admission: SlowAdmission
+) -> None:
+    operator = operators.start("-n", kubectl.namespace).ready()
+    kubectl.apply(memcached("late", 1))
+    admission.wait_for_request("late")
+    operator.send(signal.SIGTERM)
+    operator.wait_for_log(ASKED)
+    admission.release()
+    assert ended_well(operator)
+    assert "created Deployment" in operator.log.partition(ASKED)[2]
+    assert kubectl.get("deployment/late")["spec"]["replicas"] == 1
+    assert "Created" in kubectl("get", "events", "--field-selector=involvedObject.name=late")
+
+
+def test_what_takes_longer_than_the_shutdown_timeout_is_cancelled(
+    kubectl: Kubectl, operators: Operators, admission: SlowAdmission
+) -> None:
+    operator = operators.start("-n", kubectl.namespace, "--shutdown-timeout-s=0.5").ready()
+    kubectl.apply(memcached("stuck", 1))
+    admission.wait_for_request("stuck")
+    operator.send(signal.SIGTERM)
+    operator.wait_for_log("cancelled 1 reconciles that had not finished within 0.5 s")
+    assert ended_well(operator)
+
+
+@STOP_SIGNALS
+def test_a_second_request_ends_it_at_once(
+    kubectl: Kubectl, operators: Operators, admission: SlowAdmission, number: signal.Signals
+) -> None:
+    operator = operators.start("-n", kubectl.namespace).ready()
+    kubectl.apply(memcached("stuck", 1))
+    admission.wait_for_request("stuck")
+    operator.send(signal.SIGTERM)
+    operator.wait_for_log(ASKED)
+    operator.send(number)
+    assert operator.wait(SECONDS) == -number
+    assert "ended in good order" not in operator.log
+
+
+@STOP_SIGNALS
+def test_it_ends_while_the_api_server_is_gone(
+    kubectl: Kubectl, operators: Operators, number: signal.Signals
+) -> None:
+    account = operators.account_dir()
+    operator = operators.start("-n", kubectl.namespace, account_dir=account).ready()
+    kubectl.cluster.kill_apiserver()
+    try:
+        operator.wait_for_log("cannot watch")
+        operator.send(number)
+        assert ended_well(operator)
+        before_sync = operators.start("-n", kubectl.namespace, account_dir=account)
+        before_sync.wait_for_log("cannot watch")
+        before_sync.send(number)
+        assert ended_well(before_sync)
+    finally:
+        kubectl.cluster.start_apiserver()
+
+
+def test_it_ends_while_the_api_server_hangs(kubectl: Kubectl, operators: Operators) -> None:
+    assert isinstance(kubectl.cluster, ControlPlane)
+    pid = kubectl.cluster.apiserver_pid
+    assert pid is not None
+    account = operators.account_dir()
+    operator = operators.start("-n", kubectl.namespace, account_dir=account).ready()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        before_sync = operators.start("-n", kubectl.namespace, account_dir=account)
+        before_sync.wait_for_log("watching")  # the first line; its requests hang from here on
+        for each in (operator, before_sync):
+            each.send(signal.SIGTERM)
+            assert ended_well(each)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+# Python imports a module of this name as it starts: the one way into a process that is otherwise as users run it.
+FAULT = """
+from memcached_operator.runtime import reflector
+
+def complete(self, resource_version):
+    raise RuntimeError("a fault of the test's")
+
+reflector.Reflector.complete = complete
+"""
+
+
+def test_a_part_that_dies_ends_the_process_with_a_message_and_exit_code_1(
+    kubectl: Kubectl, operators: Operators, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(FAULT)
+    operator = operators.start("-n", kubectl.namespace, PYTHONPATH=f"{tmp_path}:{PROJECT}")
+    assert operator.wait(SECONDS) == 1
+    assert "FATAL cli: ended by a fault of its own" in operator.log
+    assert "RuntimeError: a fault of the test's" in operator.log

@@ -1,0 +1,128 @@
+"""Which namespaces are watched, how that is said, and that every request stays inside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.integration.accounts import account_with_role, operator_rules
+from tests.integration.conftest import Kubectl, Operators, memcached
+from tests.integration.requests import requests_of
+
+# What an operator may find in a file that names no namespace.
+NAMESPACE_OF_A_BARE_CONTEXT = "default"
+
+
+@pytest.fixture
+def neighbour(kubectl: Kubectl) -> Iterator[Kubectl]:
+    """kubectl in a second namespace."""
+    name = f"{kubectl.namespace}-b"
+    kubectl.cluster.kubectl("create", "namespace", name)
+    yield Kubectl(kubectl.cluster, name)
+    kubectl.cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def test_in_one_namespace_however_it_is_named_a_role_is_enough_and_no_request_leaves_it(
+    kubectl: Kubectl, operators: Operators
+) -> None:
+    one = kubectl.namespace
+    ways: dict[str, tuple[list[str], dict[str, str]]] = {
+        "flag": (["--watch-namespace", one], {}),
+        "short-flag-over-variable": (["-n", one], {"WATCH_NAMESPACE": "elsewhere"}),
+        "alias": ([f"--namespace={one}"], {}),
+        "variable": ([], {"WATCH_NAMESPACE": one}),
+        "unset-in-a-pod": ([], {}),
+    }
+    account = account_with_role(kubectl, operator_rules())
+    mark = kubectl.cluster.audit_mark()
+    # Operators beside each other, which no user has, but which all write the same.
+    started = {
+        way: operators.start(*flags, account_dir=account, OPERATOR_NAME=f"{one}-{way}", **variables)
+        for way, (flags, variables) in ways.items()
+    }
+    for each in started.values():
+        each.ready()
+    kubectl.apply(memcached("mine", 2))
+    kubectl.wait_field("mc/mine", ".status.replicas", 2)
+    for way, operator in started.items():
+        assert f"watching {one}\n" in operator.lines[0], way
+        requests = requests_of(kubectl.cluster, f"{one}-{way}", since=mark)
+        assert {event.namespace for event in requests} == {one}, way
+        assert {event.resource for event in requests if event.verb == "watch"} == {"memcacheds", "deployments", "pods"}
+        assert [event for event in requests if event.code == 403] == [], way
+
+
+def test_several_namespaces_are_joined_by_commas_and_each_needs_its_role(
+    kubectl: Kubectl, neighbour: Kubectl, operators: Operators
+) -> None:
+    account = account_with_role(kubectl, operator_rules())
+    account_with_role(neighbour, operator_rules(), subject_namespace=kubectl.namespace)
+    both = f"{kubectl.namespace},{neighbour.namespace}"
+    mark = kubectl.cluster.audit_mark()
+    operator = operators.start(account_dir=account, WATCH_NAMESPACE=both, OPERATOR_NAME=kubectl.namespace).ready()
+    for each in (kubectl, neighbour):
+        each.apply(memcached("twin", 1))
+        each.wait_field("mc/twin", ".status.replicas", 1)
+    assert f"watching {kubectl.namespace}, {neighbour.namespace}\n" in operator.lines[0]
+    requests = requests_of(kubectl.cluster, kubectl.namespace, since=mark)
+    assert {event.namespace for event in requests} == {kubectl.namespace, neighbour.namespace}
+
+
+def test_what_is_in_another_namespace_is_left_alone(
+    kubectl: Kubectl, neighbour: Kubectl, operators: Operators
+) -> None:
+    neighbour.apply(memcached("outside", 1))
+    operators.start("-n", kubectl.namespace).ready()
+    kubectl.apply(memcached("inside", 1))
+    kubectl.wait_field("mc/inside", ".status.replicas", 1)
+    assert neighbour.get("deployments")["items"] == []
+    assert "status" not in neighbour.get("mc/outside")
+
+
+def test_all_namespaces_however_it_is_said_take_one_watch_for_each_kind(
+    kubectl: Kubectl, neighbour: Kubectl, operators: Operators
+) -> None:
+    ways: dict[str, tuple[list[str], dict[str, str]]] = {
+        "flag-over-variable": (["-A"], {"WATCH_NAMESPACE": "elsewhere"}),
+        "empty-variable": ([], {"WATCH_NAMESPACE": ""}),
+        "empty-flag": (["--watch-namespace="], {}),
+    }
+    mark = kubectl.cluster.audit_mark()
+    started = {
+        way: operators.start(*flags, OPERATOR_NAME=f"{kubectl.namespace}-{way}", **variables)
+        for way, (flags, variables) in ways.items()
+    }
+    for way, operator in started.items():
+        operator.ready()
+        assert "watching all namespaces\n" in operator.lines[0], way
+        requests = requests_of(kubectl.cluster, f"{kubectl.namespace}-{way}", since=mark)
+        watches = sorted((event.resource, event.namespace) for event in requests if event.code == 200)
+        assert watches == [("deployments", ""), ("memcacheds", ""), ("pods", "")], way
+    for each in (kubectl, neighbour):
+        each.apply(memcached("anywhere", 1))
+        each.wait_field("mc/anywhere", ".status.replicas", 1)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_on_a_laptop_the_context_s_namespace_is_watched(
+    kubectl: Kubectl, operators: Operators, tmp_path: Path, named: bool
+) -> None:
+    config = _admin_kubeconfig(kubectl.cluster)
+    if named:
+        config["contexts"][0]["context"]["namespace"] = kubectl.namespace
+    else:
+        del config["contexts"][0]["context"]["namespace"]
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps(config))
+    operator = operators.start_with_kubeconfig(path).ready()
+    watched = kubectl.namespace if named else NAMESPACE_OF_A_BARE_CONTEXT
+    assert f"watching {watched}\n" in operator.lines[0]
+
+
+def _admin_kubeconfig(cluster: Cluster) -> dict[str, list[dict[str, dict[str, str]]]]:
+    config: dict[str, list[dict[str, dict[str, str]]]] = json.loads(cluster.kubeconfig_path.read_text())
+    return config
