@@ -80,6 +80,9 @@ def installed(cluster: Cluster) -> Cluster:
     """The cluster with our CRD, and with the rights of the operator's account."""
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD), "-f", str(RBAC))
     cluster.kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
+    # The garbage collector learns of a new kind when it starts and every 30 s: no test of a deletion need wait for that.
+    cluster.stop_controller_manager()
+    cluster.start_controller_manager()
     cluster.service_account_dir(ACCOUNT_NAMESPACE, ACCOUNT)
     subject = f"--serviceaccount={ACCOUNT_NAMESPACE}:{ACCOUNT}"
     cluster.kubectl("create", "clusterrolebinding", ROLE, f"--clusterrole={ROLE}", subject)
@@ -99,9 +102,13 @@ class Operators:
         self._cluster = cluster
         self._ends = ends
 
+    def account_dir(self) -> Path:
+        """The folder of the account with the least rights; takes an API server to make."""
+        return self._cluster.service_account_dir(ACCOUNT_NAMESPACE, ACCOUNT)
+
     def start(self, *arguments: str, account_dir: Path | None = None, **variables: str) -> OperatorProcess:
         """Start one, with flags and variables of the caller's."""
-        folder = account_dir or self._cluster.service_account_dir(ACCOUNT_NAMESPACE, ACCOUNT)
+        folder = account_dir or self.account_dir()
         environment = {**self._cluster.in_cluster_environment, **variables}
         operator = OperatorProcess("--service-account-dir", str(folder), *arguments, environment=environment)
         self._ends.callback(operator.kill)
@@ -109,7 +116,11 @@ class Operators:
 
     def start_with_kubeconfig(self, kubeconfig: Path, *arguments: str, **variables: str) -> OperatorProcess:
         """Start one as on a laptop."""
-        operator = OperatorProcess("--kubeconfig", str(kubeconfig), *arguments, environment=variables)
+        return self.start_bare("--kubeconfig", str(kubeconfig), *arguments, **variables)
+
+    def start_bare(self, *arguments: str, **variables: str) -> OperatorProcess:
+        """Start one that has nothing but these flags and variables."""
+        operator = OperatorProcess(*arguments, environment=variables)
         self._ends.callback(operator.kill)
         return operator
 
