@@ -99,17 +99,18 @@ class Manager:
             raise UnexpectedEndError(f"{name} ended by itself")
 
     async def _synced(self, stop: asyncio.Event) -> bool:
-        """Wait for all caches, and say which ones are missing when it takes long; False when `stop` came first."""
+        """Wait for all caches, and say once which ones are missing when it takes long; False when `stop` came first."""
         stopping = asyncio.create_task(stop.wait())
         syncs = {asyncio.create_task(each.synced.wait()): each for each in self._reflectors}
         try:
-            waiting = set(syncs)
+            waiting, said = set(syncs), set[object]()
             while waiting and not stopping.done():
                 await asyncio.wait({*waiting, stopping}, timeout=_SYNC_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
                 late = {task for task in waiting if not task.done()}
-                if late == waiting and not stopping.done():
-                    missing = ", ".join(syncs[task].description for task in late)
-                    logger.warning("still waiting for the first list of %s", missing)
+                if late == waiting != said and not stopping.done():
+                    missing = ", ".join(sorted(syncs[task].description for task in late))
+                    logger.warning("nothing is reconciled yet: still waiting for the first list of %s", missing)
+                    said = late
                 waiting = late
             return not stopping.done()
         finally:

@@ -84,9 +84,7 @@ def test_a_second_request_ends_it_at_once(
 
 
 @STOP_SIGNALS
-def test_it_ends_while_the_api_server_is_gone(
-    kubectl: Kubectl, operators: Operators, number: signal.Signals
-) -> None:
+def test_it_ends_while_the_api_server_is_gone(kubectl: Kubectl, operators: Operators, number: signal.Signals) -> None:
     account = operators.account_dir()
     operator = operators.start("-n", kubectl.namespace, account_dir=account).ready()
     kubectl.cluster.kill_apiserver()

@@ -72,9 +72,7 @@ def test_several_namespaces_are_joined_by_commas_and_each_needs_its_role(
     assert {event.namespace for event in requests} == {kubectl.namespace, neighbour.namespace}
 
 
-def test_what_is_in_another_namespace_is_left_alone(
-    kubectl: Kubectl, neighbour: Kubectl, operators: Operators
-) -> None:
+def test_what_is_in_another_namespace_is_left_alone(kubectl: Kubectl, neighbour: Kubectl, operators: Operators) -> None:
     neighbour.apply(memcached("outside", 1))
     operators.start("-n", kubectl.namespace).ready()
     kubectl.apply(memcached("inside", 1))

@@ -99,9 +99,7 @@ class TestOrder:
         operator = operators.start_bare(*flags, **everything).ready()
         assert chosen in operator.lines[0]
 
-    def test_the_files_in_the_variable_are_merged(
-        self, kubectl: Kubectl, operators: Operators, tmp_path: Path
-    ) -> None:
+    def test_the_files_in_the_variable_are_merged(self, kubectl: Kubectl, operators: Operators, tmp_path: Path) -> None:
         whole = config(kubectl.cluster, namespace=kubectl.namespace)
         parts = [["clusters"], ["users"], ["contexts", "current-context"]]
         paths = [
