@@ -1,8 +1,8 @@
 """The Kubernetes API over aiohttp: one request, one stream, and the writes that an operator needs.
 
 Two pools of connections. Each watch owns a connection for minutes (HTTP/1.1 has no multiplexing), so watches have a
-connector without a limit; API calls share a bounded pool of warm ones. The credential goes on each request, never into a
-session: tokens rotate, and closing a session under running requests to log in again is how other clients died.
+connector without a limit; API calls share a bounded pool of warm ones. The credential goes on each request, never into
+a session: tokens rotate, and closing a session under running requests to log in again is how other clients died.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from yarl import URL
 
 from memcached_operator.kube.auth import ClusterAccess
 from memcached_operator.kube.errors import (
-    ApiError,
     KubeError,
     MalformedAnswer,
     StreamStalled,
@@ -45,8 +44,8 @@ MAX_CONNECTIONS = 64
 # The server closes idle connections after 90 s; let go well before it, so that a request seldom meets a closing one.
 IDLE_CONNECTION_S = 60.0
 CONNECT_TIMEOUT_S = 10.0
-# A dead peer is found by the kernel after 30 + 3 * 10 s where no byte is to be sent, and load balancers that forget idle
-# connections after minutes (4 on one cloud) are kept awake. The silence limit of a watch does not depend on it.
+# A dead peer is found by the kernel after 30 + 3 * 10 s where no byte is to be sent, and load balancers that forget
+# idle connections after minutes (4 on one cloud) are kept awake. The silence limit of a watch does not depend on it.
 KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 30, 10, 3
 
 
@@ -100,7 +99,8 @@ class ApiClient:
         self._user_agent = user_agent
         self._timeout_s = timeout_s
         self._clock = clock
-        self._sessions: tuple[aiohttp.ClientSession, aiohttp.ClientSession] | None = None
+        self._sessions: tuple[aiohttp.ClientSession, ...] = ()
+        self._retired: tuple[aiohttp.ClientSession, ...] = ()
         self._tls_generation = -1
 
     async def __aenter__(self) -> ApiClient:
@@ -111,8 +111,8 @@ class ApiClient:
 
     async def close(self) -> None:
         """Close all connections; running requests fail."""
-        sessions, self._sessions = self._sessions, None
-        for session in sessions or ():
+        sessions, self._sessions, self._retired = (*self._sessions, *self._retired), (), ()
+        for session in sessions:
             await session.close()
 
     async def request(
@@ -136,7 +136,7 @@ class ApiClient:
             KubeError: one of the closed set of `kube.errors`.
         """
         timeout = aiohttp.ClientTimeout(total=timeout_s or self._timeout_s, sock_connect=CONNECT_TIMEOUT_S)
-        retried_connection = method == "POST"
+        may_repeat = method != "POST"
         refreshed = False
         while True:
             started = self._clock()
@@ -145,16 +145,14 @@ class ApiClient:
                     method, path, query, body, content_type, timeout, watch=False, gzip=gzip
                 ) as response:
                     answer = await response.read()
-            except aiohttp.ServerDisconnectedError as error:
-                if retried_connection:
-                    raise Unreachable(_describe(error)) from error
-                retried_connection = True
-                continue
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                if may_repeat and _was_cut(error):
+                    may_repeat = False
+                    continue
                 raise Unreachable(f"{method} {path}: {_describe(error)}") from error
-            if response.status < 400:
-                return answer
             failure = _failure(response, answer)
+            if failure is None:
+                return answer
             if isinstance(failure, Unauthorized) and not refreshed:
                 refreshed = True
                 if await self.access.credentials.refresh(started):
@@ -183,14 +181,16 @@ class ApiClient:
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise Unreachable(_describe(error)) from error
         try:
-            if response.status >= 400:
+            failure = None
+            if response.status >= 300:
                 try:
                     answer = await response.read()
                 except (aiohttp.ClientError, OSError, TimeoutError):
                     answer = b""
                 failure = _failure(response, answer)
-                if isinstance(failure, Unauthorized):
-                    await self.access.credentials.refresh(started)
+            if isinstance(failure, Unauthorized):
+                await self.access.credentials.refresh(started)
+            if failure is not None:
                 raise failure
             yield Stream(response, silence_limit_s)
         finally:
@@ -289,7 +289,7 @@ class ApiClient:
         if body is not None:
             headers["Content-Type"] = content_type
         url = self._base + path + (f"?{urlencode(query)}" if query else "")
-        calls, watches = await self._open_sessions()
+        calls, watches = await self._current_sessions()
         return await (watches if watch else calls).request(
             method,
             URL(url, encoded=True),
@@ -301,18 +301,19 @@ class ApiClient:
             server_hostname=self.access.tls_server_name,
         )
 
-    async def _open_sessions(self) -> tuple[aiohttp.ClientSession, aiohttp.ClientSession]:
-        generation = self.access.credentials.ssl_generation
-        if self._sessions is not None and generation == self._tls_generation:
-            return self._sessions
-        stale, self._sessions = self._sessions, None
+    async def _current_sessions(self) -> tuple[aiohttp.ClientSession, ...]:
+        """The pools for API calls and for watches, of the trust and the client certificate that hold now."""
         context = self.access.credentials.ssl_context()
-        self._sessions = (_session(context, limit=MAX_CONNECTIONS), _session(context, limit=0))
+        generation = self.access.credentials.ssl_generation
+        if self._sessions and generation == self._tls_generation:
+            return self._sessions
+        # What runs on the old pools runs to its end there; they close at the next rotation, or with the client.
+        stale, self._retired = self._retired, self._sessions
+        current = self._sessions = (_session(context, limit=MAX_CONNECTIONS), _session(context, limit=0))
         self._tls_generation = generation
-        for session in stale or ():
-            # Requests that run on the old trust end as Unreachable and are repeated on the new one by their callers.
+        for session in stale:
             await session.close()
-        return self._sessions
+        return current
 
 
 def _session(context: ssl.SSLContext | None, *, limit: int) -> aiohttp.ClientSession:
@@ -348,19 +349,29 @@ def _socket_with_keepalive(address: tuple[Any, ...]) -> socket.socket:
     return connection
 
 
-def _failure(response: aiohttp.ClientResponse, answer: bytes) -> KubeError:
-    if response.status < 400:
-        return MalformedAnswer(f"HTTP {response.status}")
-    failure: ApiError = classify_response(
-        response.status, answer, parse_retry_after(response.headers.get("Retry-After"))
-    )
-    return failure
+def _failure(response: aiohttp.ClientResponse, answer: bytes) -> KubeError | None:
+    """What an answer says went wrong; None when it is the JSON object that every success is."""
+    if response.status >= 400:
+        return classify_response(response.status, answer, parse_retry_after(response.headers.get("Retry-After")))
+    if response.status >= 300:
+        return MalformedAnswer(f"HTTP {response.status}, which no API server answers: a proxy asks to go elsewhere")
+    if not answer.startswith(b"{"):
+        return MalformedAnswer(f"HTTP {response.status} with what is no object of the API: {answer[:80]!r}")
+    return None
+
+
+def _was_cut(error: Exception) -> bool:
+    """Whether an existing connection was closed or reset, as happens to one that was idle for long."""
+    lost = isinstance(error, (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError))
+    return lost and not isinstance(error, aiohttp.ClientConnectorError)
 
 
 def _describe(error: BaseException) -> str:
     """A failure in words: aiohttp's and asyncio's are often empty."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"the server's certificate is not trusted: {error.certificate_error}"
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"the proxy answers {error.status} {error.message}"  # its own words hold the proxy's URL and password
     if isinstance(error, asyncio.TimeoutError):
         return str(error) or "no answer in time"
     return str(error) or type(error).__name__

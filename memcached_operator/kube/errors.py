@@ -9,6 +9,11 @@ from __future__ import annotations
 
 import msgspec
 
+from memcached_operator.kube.retry import MAX_RETRY_AFTER_S
+
+# What decoding bytes from the wire can raise: also text that is no UTF-8, and nesting deeper than Python's stack.
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 
 class Cause(msgspec.Struct, frozen=True):
     """One entry of `Status.details.causes`."""
@@ -43,7 +48,7 @@ class KubeError(Exception):
 
 
 class Unreachable(KubeError):
-    """No answer: refused, reset, no route, DNS, TLS, or out of time. Nothing is known about whether a write happened."""
+    """No answer: refused, reset, no route, DNS, TLS, or out of time. Whether a write happened is not known."""
 
 
 class StreamStalled(KubeError):
@@ -167,7 +172,9 @@ _QUOTED_TEXT_CHARS = 200
 def classify_status(status: Status, *, http_status: int = 0, retry_after_s: float | None = None) -> ApiError:
     """An error from a decoded `Status`; its own code wins over the HTTP status that carried it."""
     details = status.details or StatusDetails()
-    wait_s = retry_after_s if retry_after_s is not None else details.retryAfterSeconds
+    wait_s = retry_after_s
+    if wait_s is None and details.retryAfterSeconds is not None:
+        wait_s = min(max(float(details.retryAfterSeconds), 0.0), MAX_RETRY_AFTER_S)
     return classify(
         status.code or http_status or 500, status.reason or "", status.message or "", wait_s, details.causes or ()
     )
@@ -177,7 +184,7 @@ def classify_response(http_status: int, body: bytes, retry_after_s: float | None
     """An error from an HTTP answer of 400 and above, whether or not its body is a `Status`."""
     try:
         status = _decode_status(body)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         status = None
     if status is None or status.kind != "Status":
         text = body[: _QUOTED_TEXT_CHARS * 4].decode("utf-8", "replace").strip()[:_QUOTED_TEXT_CHARS]
@@ -186,8 +193,8 @@ def classify_response(http_status: int, body: bytes, retry_after_s: float | None
 
 
 def classify_event(object_: bytes | msgspec.Raw) -> ApiError:
-    """An error from the object of a watch's ERROR event."""
+    """An error from a `Status` that came under HTTP 200: the object of a watch's ERROR event, or a bare one."""
     try:
         return classify_status(_decode_status(object_))
-    except msgspec.DecodeError:
-        return classify(500, "", "an ERROR event without a readable Status")
+    except UNDECODABLE:
+        return classify(500, "", "an error without a readable Status")

@@ -44,7 +44,7 @@ MAX_RETRY_AFTER_S = 300.0
 
 
 def parse_retry_after(value: str | None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float | None:
-    """Seconds that a Retry-After header asks for, between 0 and `MAX_RETRY_AFTER_S`; None when it says nothing readable.
+    """Seconds that a Retry-After header asks for, between 0 and `MAX_RETRY_AFTER_S`; None when it cannot be read.
 
     RFC 9110 allows whole seconds and an HTTP-date; proxies are seen to send fractions.
     """
@@ -55,7 +55,7 @@ def parse_retry_after(value: str | None, now: Callable[[], datetime] = lambda: d
     except ValueError:
         try:
             when = parsedate_to_datetime(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         wait_s = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - now().timestamp()
     if wait_s != wait_s:  # NaN, the one number that min and max let through

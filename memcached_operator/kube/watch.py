@@ -22,6 +22,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from memcached_operator.kube.errors import (
+    UNDECODABLE,
     ApiError,
     Expired,
     Forbidden,
@@ -31,13 +32,11 @@ from memcached_operator.kube.errors import (
     NotFound,
     ResourceVersionTooLarge,
     ServerError,
-    Status,
     StreamStalled,
     TooManyRequests,
     Unauthorized,
     Unreachable,
     classify_event,
-    classify_status,
 )
 from memcached_operator.kube.retry import Backoff
 
@@ -53,10 +52,12 @@ BACKOFF_CAP_S = 30.0
 BACKOFF_RESET_S = 120.0
 # A missing CRD or a missing right is mended by a person who is waiting for the effect: never wait longer than this.
 MENDABLE_CAP_S = 5.0
-# A watch that ends sooner than this without an event is a failure (client-go's VeryShortWatchError), else we would spin.
+# A watch that ends sooner than this without an event is a failure (client-go's VeryShortWatchError), or we would spin.
 SHORT_WATCH_S = 1.0
 # After so many failures in a row of streaming lists that are not plainly transport trouble, pages are tried instead.
 STREAMING_TRIES = 2
+# After so many failures in a row of resuming, where the server answers but not with a watch, a new picture is taken.
+RESUME_TRIES = 5
 
 
 class Record(Protocol):
@@ -176,7 +177,6 @@ class _Page(msgspec.Struct):
 _decode_frame = msgspec.json.Decoder(_Frame).decode
 _decode_bare = msgspec.json.Decoder(_Bare).decode
 _decode_page = msgspec.json.Decoder(_Page).decode
-_decode_status = msgspec.json.Decoder(Status).decode
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _QUOTED_CHARS = 80
@@ -190,6 +190,7 @@ class Watch(Generic[R]):
         and belongs to this scope and selector alone.
         While a picture is being built (`_building`), nothing moves `resource_version`: a streaming list's objects come
         in key order, not in the order of their versions.
+        `failures` counts ended requests since the watch last worked: since a picture was complete, or a line was good.
     """
 
     def __init__(
@@ -220,6 +221,8 @@ class Watch(Generic[R]):
         self._continue = ""
         self._building = False
         self._events = 0
+        self._mode = Mode.STREAMING_LIST
+        self.failures = 0
         self.resource_version = ""
         self.streaming_lists = True
 
@@ -227,31 +230,34 @@ class Watch(Generic[R]):
         """The GET to send now."""
         self._events = 0
         if self.resource_version:
-            return Request(Mode.RESUMED, self._watch_query(resourceVersion=self.resource_version))
+            self._mode = Mode.RESUMED
+            return Request(self._mode, self._watch_query(resourceVersion=self.resource_version))
         if self.streaming_lists:
+            self._mode = Mode.STREAMING_LIST
             self._begin()
             # No resourceVersion: the picture is as fresh as the moment of the request, never an old replica's.
             query = self._watch_query(sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
-            return Request(Mode.STREAMING_LIST, query)
+            return Request(self._mode, query)
+        self._mode = Mode.PAGES
         if not self._continue:
             self._begin()
         paging = {} if self._unpaged else {"limit": str(self._page_size)}
         resume = {"continue": self._continue} if self._continue else {}
-        return Request(Mode.PAGES, self._selector | paging | resume)
+        return Request(self._mode, self._selector | paging | resume)
 
     def page(self, body: bytes) -> bool:
         """Take one page; True when the picture is complete.
 
         Raises:
-            MalformedAnswer: not a list, or a list without a resourceVersion (a watch from "" would miss what came between).
+            MalformedAnswer: not a list, or one without a resourceVersion (a watch from "" would miss what came since).
             ApiError: a `Status` delivered as 200.
         """
         try:
             page = _decode_page(body)
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             raise MalformedAnswer(f"not a list of objects: {_quote(body)}") from error
         if page.kind == "Status":
-            raise classify_status(_decode_status(body))
+            raise classify_event(body)
         if not page.metadata.resourceVersion:
             raise MalformedAnswer("a list without a resourceVersion: there is nothing to watch from")
         for item in page.items or ():
@@ -271,7 +277,7 @@ class Watch(Generic[R]):
         """
         try:
             frame = _decode_frame(line)
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             raise MalformedAnswer(f"not a watch event: {_quote(line)}") from error
         match frame.type:
             case "ADDED" | "MODIFIED":
@@ -285,22 +291,30 @@ class Watch(Generic[R]):
             case "ERROR":
                 raise classify_event(frame.object)
             case _ if frame.kind == "Status":
-                raise classify_status(_decode_status(line))
+                raise classify_event(line)
             case _:
                 raise MalformedAnswer(f"not a watch event: {_quote(line)}")
         if version and not self._building:
             self.resource_version = version
+            self.failures = 0
 
     def last_line(self, rest: bytes) -> None:
         """Take what came after the last newline: a whole event that lost its newline, or half of one, which is dropped.
 
         The half is not lost: the resumed watch begins before it.
+
+        Raises:
+            ApiError: as `line` does.
+            MalformedAnswer: not even half an event.
         """
-        if rest:
-            try:
-                self.line(rest)
-            except MalformedAnswer:
-                return
+        rest = rest.strip()
+        if not rest:
+            return
+        try:
+            self.line(rest)
+        except MalformedAnswer:
+            if not rest.startswith(b"{"):
+                raise
 
     def ended(self, error: KubeError | None, lasted_s: float, received_bytes: int) -> Pause:
         """The request ended, by itself (`error` None) or by a failure; decide what comes next and when.
@@ -310,15 +324,18 @@ class Watch(Generic[R]):
             lasted_s: seconds since it was sent.
             received_bytes: bytes of the answer's body; 0 from a stream means that it was silent from end to end.
         """
-        mode = self._mode()
         if lasted_s >= BACKOFF_RESET_S and received_bytes:
             self._backoff.reset()
-        if error is None and mode is Mode.PAGES:
+        if error is None and self._mode is Mode.PAGES:
             self._backoff.reset()
             return Pause(0.0, Cause.CLOSED, 0)
+        # A streaming list goes on as a watch once its picture is complete.
+        mode = self._mode if self._building else Mode.RESUMED
+        self.failures += 1
         cause = self._judge(error, mode, lasted_s, received_bytes)
         if cause is Cause.CLOSED:
             self._backoff.reset()
+            self.failures = 0
             return Pause(0.0, cause, 0)
         first = self._backoff.attempts == 0
         delay_s = self._backoff.next_s()
@@ -328,12 +345,7 @@ class Watch(Generic[R]):
             delay_s = min(delay_s, MENDABLE_CAP_S)
         if isinstance(error, ApiError) and error.retry_after_s is not None:
             delay_s = max(delay_s, error.retry_after_s + self._uniform(0.0, BACKOFF_BASE_S))
-        return Pause(delay_s, cause, self._backoff.attempts)
-
-    def _mode(self) -> Mode:
-        if self.resource_version:
-            return Mode.RESUMED
-        return Mode.STREAMING_LIST if self.streaming_lists else Mode.PAGES
+        return Pause(delay_s, cause, self.failures)
 
     def _judge(self, error: KubeError | None, mode: Mode, lasted_s: float, received_bytes: int) -> Cause:
         """Name the cause, and forget whatever must not be resumed from."""
@@ -347,7 +359,7 @@ class Watch(Generic[R]):
                 self._forget()
                 return Cause.SILENT
             case None if lasted_s < SHORT_WATCH_S and self._events == 0:
-                return Cause.SHORT
+                cause = Cause.SHORT
             case None:
                 return Cause.CLOSED
             case StreamStalled():
@@ -374,8 +386,10 @@ class Watch(Generic[R]):
                 return Cause.NOT_FOUND
             case Invalid():
                 cause = Cause.UNSUPPORTED
-            case ServerError():
+            case ServerError(status=500):
                 cause = Cause.SERVER_ERROR
+            case ServerError():
+                return Cause.SERVER_ERROR  # a gateway, or a server that boots: says nothing about what was asked for
             case MalformedAnswer():
                 cause = Cause.MALFORMED
             case _:
@@ -385,8 +399,8 @@ class Watch(Generic[R]):
             self._streaming_failures += 1
             if isinstance(error, Invalid) or self._streaming_failures >= STREAMING_TRIES:
                 self.streaming_lists = False
-        elif mode is Mode.RESUMED and isinstance(error, Invalid):
-            self._forget()  # a version that the server does not even parse
+        elif isinstance(error, Invalid) or (mode is Mode.RESUMED and self.failures >= RESUME_TRIES):
+            self._forget()  # a version or a continue token that the server does not even parse, or chokes on
         return cause
 
     def _forget(self) -> None:
@@ -402,6 +416,7 @@ class Watch(Generic[R]):
         self._building = False
         self._unpaged = False
         self._streaming_failures = 0
+        self.failures = 0
         self.resource_version = resource_version
         self._sink.complete(resource_version)
 
@@ -412,7 +427,7 @@ class Watch(Generic[R]):
     def _put(self, raw: msgspec.Raw) -> str:
         try:
             record = self._decode(raw)
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             return self._unreadable(raw, gone=False, why=str(error))
         self._sink.put(record)
         return record.resource_version
@@ -420,7 +435,7 @@ class Watch(Generic[R]):
     def _remove(self, raw: msgspec.Raw) -> str:
         try:
             record = self._decode(raw)
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             return self._unreadable(raw, gone=True, why=str(error))
         self._sink.remove(record)
         # The version of the deletion, not of the last write (or of the edit by which it left the selection).
@@ -430,8 +445,10 @@ class Watch(Generic[R]):
         # Of a bookmark only the version is true: a built-in kind's carries a whole object of nulls.
         try:
             meta = _decode_bare(raw).metadata
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             raise MalformedAnswer(f"a bookmark without metadata: {_quote(bytes(raw))}") from error
+        if not meta.resourceVersion:
+            raise MalformedAnswer(f"a bookmark without a resourceVersion: {_quote(bytes(raw))}")
         if self._building and meta.annotations and meta.annotations.get(_INITIAL_EVENTS_END) == "true":
             self._complete(meta.resourceVersion)
         return meta.resourceVersion
@@ -439,7 +456,7 @@ class Watch(Generic[R]):
     def _unreadable(self, raw: msgspec.Raw, *, gone: bool, why: str) -> str:
         try:
             meta = _decode_bare(raw).metadata
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             meta = _Meta()
         self._sink.unreadable(meta.namespace, meta.name, gone, why)
         return meta.resourceVersion

@@ -27,8 +27,8 @@ class _Expectation(NamedTuple):
 class OwnWrites:
     """For each key the versions that its writes were answered with and its caches have yet to show.
 
-    Invariant: an expectation is gone as soon as the store has held that version or a later one, another uid, or no such
-    object any more.
+    Invariant: an expectation is gone as soon as the store has held that version or a later one, a successor's included,
+    or has seen that object leave.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -44,7 +44,7 @@ class OwnWrites:
     def expect(self, key: ObjectKey, kind: str, uid: str, resource_version: str) -> None:
         """A write for `key` was answered with this version; an unchanged object's is there already."""
         held = self._stores[kind].get(key)
-        if held is not None and held.uid == uid and version_reached(held.resource_version, resource_version):
+        if held is not None and version_reached(held.resource_version, resource_version):
             return
         expectation = _Expectation(kind, uid, resource_version, self._clock() + PATIENCE_S)
         self._pending.setdefault(key, []).append(expectation)
@@ -80,7 +80,7 @@ class OwnWrites:
             expectations = self._pending.get(key)
             if expectations is None:
                 return
-            left = [each for each in expectations if each.kind != kind or not _arrived(each, after)]
+            left = [each for each in expectations if each.kind != kind or not _arrived(each, before, after)]
             if left:
                 self._pending[key] = left
             else:
@@ -89,9 +89,8 @@ class OwnWrites:
         return seen
 
 
-def _arrived(expectation: _Expectation, after: Any) -> bool:
-    return (
-        after is None
-        or after.uid != expectation.uid
-        or version_reached(after.resource_version, expectation.resource_version)
-    )
+def _arrived(expectation: _Expectation, before: Any, after: Any) -> bool:
+    if after is None:
+        # A predecessor that leaves says nothing about what we wrote in its place.
+        return bool(before.uid == expectation.uid)
+    return version_reached(after.resource_version, expectation.resource_version)

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import Forbidden, KubeError, NotFound, Unreachable
+from memcached_operator.kube.errors import (
+    ApiError,
+    AuthenticationUnavailable,
+    Forbidden,
+    KubeError,
+    NotFound,
+    Unauthorized,
+    Unreachable,
+)
 from memcached_operator.kube.lines import LineSplitter
 from memcached_operator.kube.resources import Resource
 from memcached_operator.kube.watch import SILENCE_LIMIT_S, Cause, Pause, Record, Watch
@@ -25,10 +35,30 @@ R = TypeVar("R", bound=Record)
 # Lines between two looks at the loop while a large picture comes in: about 2 ms of decoding, so that timers, probes and
 # workers go on (75,000 objects a second were measured for a slower decoder).
 _LINES_PER_TURN = 500
-# The first failure is kept quiet: a booting API server answers 403 and 404 for some 300 ms, and streams break.
+# The first failure of each cause in a row is kept quiet: a booting API server answers 403, 429 and 503 for some 300 ms,
+# streams break, and the version that is held expires while nobody is there to watch.
 _FAILURES_BEFORE_WORDS = 2
 # An unreadable object is named once; beyond so many names we only count.
 _UNREADABLE_NAMES = 1000
+
+
+class ByteStream(Protocol):
+    """The body of a watch's answer; see `kube.client.Stream`."""
+
+    @property
+    def received_bytes(self) -> int: ...
+
+    async def read(self) -> bytes: ...
+
+
+class WatchClient(Protocol):
+    """What a reflector needs of `kube.client.ApiClient`."""
+
+    async def request(self, method: str, path: str, *, query: Mapping[str, str] | None, gzip: bool) -> bytes: ...
+
+    def stream(
+        self, path: str, query: Mapping[str, str], silence_limit_s: float
+    ) -> AbstractAsyncContextManager[ByteStream]: ...
 
 
 @dataclass(slots=True)
@@ -39,25 +69,29 @@ class StreamStatistics:
         restarts: ended requests by cause.
         relists: complete pictures taken, the first included.
         last_byte_s: monotonic time of the last byte, or of the first request.
-        last_event_s: monotonic time of the last line.
+        last_event_s: monotonic time of the last page or line.
+        unreadable: versions of objects that could not be decoded.
     """
 
     restarts: dict[Cause, int] = field(default_factory=dict)
     relists: int = 0
     last_byte_s: float = 0.0
     last_event_s: float = 0.0
+    unreadable: int = 0
 
 
 class Reflector(Generic[R]):
     """Keeps a store's picture of one kind and scope; see `run`.
 
     It is the sink of its own `Watch`. While a picture is built, its records wait in `_picture` and reach the store in
-    one go: readers never see half a picture.
+    one go: readers never see half a picture. `_kept` holds what the picture has but nobody could read. `_unreadable`
+    holds the unreadable objects that were named in the log. `_causes` counts why requests failed since the watch last
+    worked.
     """
 
     def __init__(
         self,
-        client: ApiClient,
+        client: WatchClient,
         resource: Resource,
         decode: Callable[[msgspec.Raw], R],
         store: Store[R],
@@ -65,10 +99,11 @@ class Reflector(Generic[R]):
         namespace: str | None = None,
         label_selector: str = "",
         page_size: int = 500,
-        remedies: dict[type[KubeError], str] | None = None,
+        remedies: Mapping[type[KubeError], str] | None = None,
         silence_limit_s: float = SILENCE_LIMIT_S,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
         """
         Args:
@@ -83,6 +118,7 @@ class Reflector(Generic[R]):
             silence_limit_s: a stream without a byte for so long is dead.
             clock: monotonic seconds.
             sleep: waits; passed in so that tests need not.
+            uniform: the source of jitter.
         """
         self.resource = resource
         self.namespace = namespace
@@ -90,7 +126,7 @@ class Reflector(Generic[R]):
         self.statistics = StreamStatistics()
         self._client = client
         self._store = store
-        self._watch = Watch(decode, self, label_selector=label_selector, page_size=page_size)
+        self._watch = Watch(decode, self, label_selector=label_selector, page_size=page_size, uniform=uniform)
         self._path = resource.path(namespace)
         self._remedies = remedies or {}
         self._silence_limit_s = silence_limit_s
@@ -99,7 +135,7 @@ class Reflector(Generic[R]):
         self._picture: dict[ObjectKey, R] | None = None
         self._kept: set[ObjectKey] = set()
         self._unreadable: set[ObjectKey] = set()
-        self._said: type[KubeError] | None = None
+        self._causes: Counter[Cause] = Counter()
 
     @property
     def description(self) -> str:
@@ -132,8 +168,9 @@ class Reflector(Generic[R]):
             if not request.streams:
                 body = await self._client.request("GET", self._path, query=request.query, gzip=True)
                 received_bytes = len(body)
-                self._heard()
+                self.statistics.last_byte_s = self._clock()
                 self._watch.page(body)
+                self._progressed()
                 return None, received_bytes
             splitter = LineSplitter()
             async with self._client.stream(self._path, request.query, self._silence_limit_s) as stream:
@@ -144,7 +181,7 @@ class Reflector(Generic[R]):
                         received_bytes = stream.received_bytes
                     if not chunk:
                         break
-                    self._heard()
+                    self.statistics.last_byte_s = self._clock()
                     await self._feed(splitter.feed(chunk))
                 self._watch.last_line(splitter.rest())
             return None, received_bytes
@@ -156,25 +193,30 @@ class Reflector(Generic[R]):
             self._watch.line(line)
             if number % _LINES_PER_TURN == 0:
                 await asyncio.sleep(0)
+        if lines:
+            self._progressed()
 
-    def _heard(self) -> None:
-        self.statistics.last_byte_s = self.statistics.last_event_s = self._clock()
-        if self._said is not None:
-            logger.info("watching %s again", self.description)
-            self._said = None
+    def _progressed(self) -> None:
+        self.statistics.last_event_s = self._clock()
+        if self._causes and self._watch.failures == 0:
+            if max(self._causes.values()) >= _FAILURES_BEFORE_WORDS:
+                logger.info("watching %s again", self.description)
+            self._causes.clear()
 
     def _report(self, error: KubeError | None, pause: Pause) -> None:
-        """Say once what keeps the watch from working, and what to do about it."""
-        if error is None or pause.failures < _FAILURES_BEFORE_WORDS or self._said is type(error):
+        """Say once per cause what keeps the watch from working, and what to do about it."""
+        if pause.failures:
+            self._causes[pause.cause] += 1
+        if self._causes[pause.cause] != _FAILURES_BEFORE_WORDS:
             logger.debug("%s: %s, next request in %.1f s", self.description, pause.cause, pause.seconds)
             return
-        self._said = type(error)
-        remedy = self._remedies.get(type(error)) or _remedy(error, self.resource)
+        what = "the answers end without an event" if error is None else str(error).rstrip(".")
+        remedy = (self._remedies.get(type(error)) if error else None) or _remedy(error, self.resource)
         logger.error(
-            "cannot watch %s: %s. %s The operator keeps trying and goes on by itself.",
+            "cannot watch %s: %s.%s The operator keeps trying and goes on by itself.",
             self.description,
-            error,
-            remedy,
+            what,
+            f" {remedy}" if remedy else "",
         )
 
     # The sink of the watch.
@@ -186,6 +228,8 @@ class Reflector(Generic[R]):
 
     def put(self, record: R) -> None:
         """An object as it is now."""
+        if self._unreadable:
+            self._unreadable.discard(key_of(record))
         if self._picture is None:
             self._store.put(record)
         else:
@@ -197,11 +241,13 @@ class Reflector(Generic[R]):
             self._store.remove(key_of(record), record.uid)
         else:
             self._picture.pop(key_of(record), None)
+            self._kept.discard(key_of(record))
 
     def complete(self, resource_version: str) -> None:
         """The picture is whole: swap it in."""
         picture, self._picture = self._picture or {}, None
         self._store.replace(picture.values(), self._kept, self.namespace)
+        self._unreadable &= self._kept
         self.statistics.relists += 1
         logger.debug("%s: %d objects at resourceVersion %s", self.description, len(picture), resource_version)
         self.synced.set()
@@ -211,21 +257,33 @@ class Reflector(Generic[R]):
         key = ObjectKey(namespace, name)
         if gone:
             self._unreadable.discard(key)
-            self._store.remove(key)
+            if self._picture is None:
+                self._store.remove(key)
+            else:
+                self._picture.pop(key, None)
+                self._kept.discard(key)
             return
-        self._kept.add(key)
+        self.statistics.unreadable += 1
+        if self._picture is not None:
+            self._kept.add(key)
         if key not in self._unreadable and len(self._unreadable) < _UNREADABLE_NAMES:
             self._unreadable.add(key)
             logger.warning("cannot read %s %s, it is left alone until it changes: %s", self.resource.kind, key, why)
 
 
-def _remedy(error: KubeError, resource: Resource) -> str:
+def _remedy(error: KubeError | None, resource: Resource) -> str:
     match error:
         case NotFound():
             return f"The kind {resource.kind} is not served: install its CustomResourceDefinition."
         case Forbidden():
             return f"Grant get, list and watch on {resource.qualified_name} to the operator's account."
+        case Unauthorized():
+            return "Give the operator a credential that the API server accepts."
         case Unreachable():
             return "Check that the API server is up and can be reached from here."
+        case AuthenticationUnavailable():
+            return ""  # its message ends with the remedy
+        case ApiError():
+            return "See the API server's log."
         case _:
-            return "See the message of the API server."
+            return "Check what stands between the operator and the API server: a proxy, a load balancer."

@@ -37,8 +37,8 @@ IndexFunction = Callable[[R], ObjectKey | None]
 def version_reached(seen: str, wanted: str) -> bool:
     """Whether a resourceVersion `seen` is `wanted` or later.
 
-    Kubernetes promises since 1.35 that versions of one kind compare as decimal numbers: the shorter is the smaller, then
-    digit by digit. It was so with etcd before. What is no such number is compared for equality.
+    Kubernetes promises since 1.35 that versions of one kind compare as decimal numbers: the shorter is the smaller,
+    then digit by digit. It was so with etcd before. What is no such number is compared for equality.
     """
     if seen == wanted:
         return True
@@ -55,7 +55,8 @@ class Store(Generic[R]):
     """Records of one kind.
 
     Invariants:
-        For one uid a resourceVersion never goes backwards: a late answer cannot undo what a watch has shown.
+        Under one name a resourceVersion never goes backwards by `put`, nor a uid: a late answer cannot undo what a
+            watch has shown. By `replace` it may: a complete picture is the truth, also after an etcd was restored.
         Each index holds exactly the keys of records for which its function gives a value.
         Handlers run after the store and its indexes have changed, once for each change, never for an unchanged record.
     """
@@ -65,6 +66,7 @@ class Store(Generic[R]):
         self._functions = dict(indexes or {})
         self._indexes: dict[str, dict[ObjectKey, set[ObjectKey]]] = {name: {} for name in self._functions}
         self._handlers: list[Handler[R]] = []
+        self.relisting = False  # handlers may ask: what comes now is a picture, of no urgency
 
     def __len__(self) -> int:
         return len(self._records)
@@ -86,24 +88,11 @@ class Store(Generic[R]):
         return [key for key in self._records if namespace is None or key.namespace == namespace]
 
     def put(self, record: R) -> bool:
-        """Take a version of an object; False when the same or a later one is held already."""
-        key = key_of(record)
-        before = self._records.get(key)
-        if (
-            before is not None
-            and before.uid == record.uid
-            and version_reached(before.resource_version, record.resource_version)
-        ):
+        """Take a version of an object; False when the same or a later one, or a successor, is held already."""
+        before = self._records.get(key_of(record))
+        if before is not None and version_reached(before.resource_version, record.resource_version):
             return False
-        self._records[key] = record
-        for name, function in self._functions.items():
-            old, new = (None if before is None else function(before)), function(record)
-            if old != new:
-                self._unfile(name, old, key)
-                if new is not None:
-                    self._indexes[name].setdefault(new, set()).add(key)
-        for handler in self._handlers:
-            handler(before, record)
+        self._set(before, record)
         return True
 
     def remove(self, key: ObjectKey, uid: str | None = None) -> bool:
@@ -127,11 +116,30 @@ class Store(Generic[R]):
             namespace: the scope of the picture, None for all namespaces.
         """
         missing = set(self.keys(namespace)) - kept
-        for record in records:
-            missing.discard(key_of(record))
-            self.put(record)
-        for key in missing:
-            self.remove(key)
+        self.relisting = True
+        try:
+            for record in records:
+                key = key_of(record)
+                missing.discard(key)
+                before = self._records.get(key)
+                if before is None or (before.uid, before.resource_version) != (record.uid, record.resource_version):
+                    self._set(before, record)
+            for key in missing:
+                self.remove(key)
+        finally:
+            self.relisting = False
+
+    def _set(self, before: R | None, record: R) -> None:
+        key = key_of(record)
+        self._records[key] = record
+        for name, function in self._functions.items():
+            old, new = (None if before is None else function(before)), function(record)
+            if old != new:
+                self._unfile(name, old, key)
+                if new is not None:
+                    self._indexes[name].setdefault(new, set()).add(key)
+        for handler in self._handlers:
+            handler(before, record)
 
     def _unfile(self, index: str, value: ObjectKey | None, key: ObjectKey) -> None:
         if value is None:
