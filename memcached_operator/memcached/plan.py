@@ -10,7 +10,6 @@ from memcached_operator.memcached.drift import Difference, differences
 from memcached_operator.memcached.objects import Deployment, comparable, decode_deployment
 from memcached_operator.memcached.records import DeploymentRecord
 
-_REPLICAS = "spec.replicas"
 _PORTS = f"spec.template.spec.containers[{desired.CONTAINER}].ports"
 
 
@@ -92,18 +91,19 @@ def plan(wanted: Deployment, uid: str, live: DeploymentRecord | None) -> Action:
 
 def is_ours(live: DeploymentRecord, uid: str) -> bool:
     """Whether the Memcached of that uid controls the Deployment, or did until its ownerReference was removed."""
-    return live.owner_uid == uid if live.owner else live.made_for_uid == uid
+    return bool(live.owned) and (live.owner_uid if live.owner else live.made_for_uid) == uid
 
 
 def _somebody_elses(live: DeploymentRecord) -> Action:
-    if live.owner == f"{KIND} {live.name}":
-        # The garbage collector has not come by yet. Its owner is gone for good: uids are never used twice.
+    if live.owned and live.owner == f"{KIND} {live.name}":
+        # The garbage collector has not come by yet. Its owner is gone for good: uids are never used twice. (What
+        # belongs to a Memcached of some other API group is a stranger's, and nothing is held of it.)
         return Await("The Deployment of a deleted Memcached of the same name is still there; waiting for it to go.")
     whose = f"belongs to {live.owner}" if live.owner else "has no owner"
     remedy = "Rename this Memcached or delete that Deployment"
     if not live.owner:
         remedy += (
-            f"; to hand it over, annotate it with {desired.OWNER_UID_ANNOTATION}=UID, the metadata.uid of this Memcached"
+            f"; to hand it over, annotate it with {desired.OWNER_UID_ANNOTATION}=UID, this Memcached's metadata.uid"
         )
     return LeaveAlone(f"A Deployment named {live.name} exists and {whose}: it is left alone. {remedy}.")
 

@@ -29,6 +29,7 @@ from memcached_operator.memcached.records import (
     memcached_record,
 )
 from memcached_operator.memcached.status import (
+    Condition,
     Observed,
     Reason,
     Trouble,
@@ -49,6 +50,9 @@ MEMCACHEDS = Resource(GROUP, VERSION, PLURAL, KIND)
 
 # How often to look again at what no watch may tell us of: a right that was granted, a quota that was raised.
 SLOW_RETRY_S = 30.0
+# After a write that came to nothing because its object is being replaced or goes: an event should be here well before.
+# It is not after a create under a ResourceQuota that many creates change at once, which is answered 409 as well.
+VANISHED_RETRY_S = 5.0
 # An etcd never hands out resourceVersion 1 for an object (an empty one is at revision 1): an apply that carries it can
 # only create. On an object that exists, whoever's, it is answered 409 before anything is changed.
 _MUST_NOT_EXIST = "1"
@@ -148,12 +152,10 @@ class MemcachedReconciler:
         try:
             found = await self._act(memcached, wanted, deployment)
         except _VanishedError:
-            return _DONE
+            return Result(requeue_after_s=VANISHED_RETRY_S)
         return await self._report(memcached, spec.size, found)
 
-    async def _act(
-        self, memcached: MemcachedRecord, wanted: Deployment, deployment: DeploymentRecord | None
-    ) -> _Found:
+    async def _act(self, memcached: MemcachedRecord, wanted: Deployment, deployment: DeploymentRecord | None) -> _Found:
         """Do what the plan says, and tell how things stand then."""
         key = ObjectKey(memcached.namespace, memcached.name)
         try:
@@ -166,7 +168,7 @@ class MemcachedReconciler:
                 deployment = await self._live_deployment(key)
                 action = plan.plan(wanted, memcached.uid, deployment)
             match action:
-                case plan.Scale() if deployment is not None:
+                case plan.Scale():
                     deployment = await self._scale(memcached, action)
                 case plan.Repair():
                     deployment = await self._repair(memcached, wanted, action)
@@ -180,11 +182,12 @@ class MemcachedReconciler:
         except Invalid as error:
             if any(cause.field == "metadata.uid" for cause in error.causes):
                 raise _VanishedError from error  # re-created since the cache saw it; its events are on their way
-            return _Found(None, Trouble(Reason.INVALID_SPEC, f"The API server refused the Deployment: {error.message}"))
+            message = f"The API server refused the Deployment: {error.message or error}"
+            return _Found(deployment, Trouble(Reason.INVALID_SPEC, message))
         except Forbidden as error:
             if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
                 raise _VanishedError from error  # the Memcached goes with its namespace
-            return _Found(deployment, Trouble(refusal_reason(error.message), error.message))
+            return _Found(deployment, Trouble(refusal_reason(error.message), error.message or str(error)))
         except (Conflict, NotFound) as error:
             # Deleted or re-created since the cache saw it; the event will wake the key.
             logger.debug("%s changed under our write: %s", key, error)
@@ -204,7 +207,7 @@ class MemcachedReconciler:
         made = deployment_record(answer)
         # Not put into the store: if it was deleted meanwhile, no event would ever take it out again.
         self._own_writes.expect(key, DEPLOYMENTS.kind, made.uid, made.resource_version)
-        why = "it was gone" if again else "new Memcached"
+        why = "there was none" if again else "new Memcached"
         logger.info("created Deployment %s with %d replicas (%s)", key, wanted.spec.replicas, why)
         note = f"Created Deployment {key.name} with {wanted.spec.replicas} replicas"
         self._tell(memcached, "Normal", "Created", "Create", note)
@@ -282,7 +285,8 @@ class MemcachedReconciler:
         observed = Observed(key.name, memcached.generation, size, found.deployment, pods, trouble, found.waiting)
         wanted = status_of(observed, last, now)
         patch = status_patch(wanted, last)
-        retry = Result(requeue_after_s=SLOW_RETRY_S) if trouble and trouble.reason is not Reason.INVALID_SPEC else _DONE
+        # A specification that cannot be read is mended by an event alone.
+        retry = Result(requeue_after_s=SLOW_RETRY_S) if trouble and size is not None else _DONE
         if not patch:
             self._unreported.pop(key, None)
             return retry
@@ -291,14 +295,6 @@ class MemcachedReconciler:
             left_s = since + self._config.status_delay_s - self._clock()
             if left_s > 0:
                 return Result(requeue_after_s=left_s)
-        degraded, before = wanted.condition("Degraded"), last.condition("Degraded")
-        if (
-            degraded is not None
-            and degraded.status == "True"
-            and (before is None or (before.status, before.message) != (degraded.status, degraded.message))
-        ):
-            logger.warning("%s is degraded: %s: %s", key, degraded.reason, degraded.message)
-            self._tell(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
         # The version guards a re-created Memcached of the same name (/status ignores a wrong uid), and conditions that
         # somebody else wrote meanwhile: a merge patch replaces the list as a whole.
         body = {"metadata": {"resourceVersion": memcached.resource_version}, "status": patch}
@@ -317,9 +313,20 @@ class MemcachedReconciler:
         except NotFound:
             return _DONE
         self._unreported.pop(key, None)
+        self._warn(memcached, wanted.condition("Degraded"), last.condition("Degraded"))
         if self._caches.memcacheds.get(key) is not None:
             self._caches.memcacheds.put(memcached_record(answer))
         return retry
+
+    def _warn(self, memcached: MemcachedRecord, degraded: Condition | None, before: Condition | None) -> None:
+        """Say what is in the way when it begins and when it changes."""
+        if degraded is None or degraded.status != "True":
+            return
+        if before is not None and (before.status, before.message) == (degraded.status, degraded.message):
+            return
+        key = ObjectKey(memcached.namespace, memcached.name)
+        logger.warning("%s is degraded: %s: %s", key, degraded.reason, degraded.message)
+        self._tell(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
 
     def _tell(
         self, memcached: MemcachedRecord, type_: Literal["Normal", "Warning"], reason: str, action: str, note: str
@@ -350,4 +357,3 @@ def _ports_patch(wanted: Deployment, uid: str) -> object:
     ports = [{"$patch": "replace"}, *msgspec.to_builtins(container.ports)]
     patch = {"containers": [{"name": container.name, "ports": ports}]}
     return {"metadata": {"uid": uid}, "spec": {"template": {"spec": patch}}}
-

@@ -51,7 +51,10 @@ class DeploymentRecord(msgspec.Struct, frozen=True, gc=False):
         owner_uid: uid of the controlling owner.
         made_for_uid: uid of the Memcached that it was made for, as its annotation says; survives a lost ownerReference.
         deleting: it has a deletionTimestamp.
+        generation: 1 until its specification is first changed.
         settled: its controller has seen its latest generation.
+        rolled_out: its controller has said that the pods of its present template are all available. It stays so when it
+            is scaled and when pods are lost; a new template ends it.
         create_failure: what keeps it from making pods, in the API server's words.
         deadline_exceeded: its controller's message once it gave up waiting for progress, "" before.
         owned: JSON of the fields that this operator compares (`objects.encode_deployment`), b"" for a stranger's.
@@ -65,7 +68,9 @@ class DeploymentRecord(msgspec.Struct, frozen=True, gc=False):
     owner_uid: str
     made_for_uid: str
     deleting: bool
+    generation: int
     settled: bool
+    rolled_out: bool
     create_failure: str
     deadline_exceeded: str
     owned: bytes
@@ -163,12 +168,20 @@ def deployment_record(raw: msgspec.Raw | bytes) -> DeploymentRecord:
     owner = meta.controller() or _NO_OWNER
     made_for_uid = (meta.annotations or {}).get(OWNER_UID_ANNOTATION, "")
     ours = owner.kind == KIND and owner.apiVersion == API_VERSION
+    generation = meta.generation or 0
+    rolled_out = False
     create_failure = deadline_exceeded = ""
     for condition in object_.status.conditions or ():
-        if condition.type == "ReplicaFailure" and condition.status == "True":
-            create_failure = condition.message or condition.reason
-        elif condition.type == "Progressing" and condition.status == "False":
-            deadline_exceeded = condition.message or condition.reason
+        match condition:
+            # The former speaks of pods, the latter of their ReplicaSet: a quota may forbid either.
+            case _Condition("ReplicaFailure", "True") | _Condition("Progressing", "False", "ReplicaSetCreateError"):
+                create_failure = condition.message or condition.reason
+            case _Condition("Progressing", "False"):
+                deadline_exceeded = condition.message or condition.reason
+            case _Condition("Progressing", "True", "NewReplicaSetAvailable"):
+                rolled_out = True
+            case _:
+                pass
     return DeploymentRecord(
         namespace=sys.intern(meta.namespace or ""),
         name=meta.name or "",
@@ -178,7 +191,9 @@ def deployment_record(raw: msgspec.Raw | bytes) -> DeploymentRecord:
         owner_uid=owner.uid,
         made_for_uid=made_for_uid,
         deleting=meta.deletionTimestamp is not None,
-        settled=object_.status.observedGeneration >= (meta.generation or 0),
+        generation=generation,
+        settled=object_.status.observedGeneration >= generation,
+        rolled_out=rolled_out,
         create_failure=create_failure,
         deadline_exceeded=deadline_exceeded,
         owned=encode_deployment(_owned(meta, _decode_deployment_spec(object_.spec))) if made_for_uid or ours else b"",

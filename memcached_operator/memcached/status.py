@@ -158,7 +158,8 @@ def _available(observed: Observed, ready: int) -> Condition:
     if observed.trouble and observed.trouble.reason is Reason.NOT_CONTROLLED:
         message = "No server runs: another Deployment bears the name."
         return Condition("Available", "False", Reason.MINIMUM_REPLICAS_UNAVAILABLE, message)
-    count = f"{ready} of {observed.size} servers are ready"
+    # While it scales down or replaces pods there may be more than are wanted; `readyReplicas` counts these too.
+    count = f"{min(ready, observed.size)} of {observed.size} servers are ready"
     if ready >= minimum_available(observed.size):
         return Condition("Available", "True", Reason.MINIMUM_REPLICAS_AVAILABLE, f"{count}.")
     why = _commonest_problem(observed)
@@ -171,7 +172,7 @@ def _commonest_problem(observed: Observed) -> str:
         return observed.deployment.create_failure
     problems = Counter(pod.problem for pod in observed.pods if pod.problem and not pod.ready)
     if not problems:
-        return ""
+        return observed.trouble.message if observed.trouble else ""
     # By count, then by name: equal counts must not make the message flap.
     problem, count = min(problems.items(), key=lambda item: (-item[1], item[0]))
     return f"{count} with {problem}" if len(problems) > 1 or count < len(observed.pods) else problem
@@ -179,30 +180,38 @@ def _commonest_problem(observed: Observed) -> str:
 
 def _progressing(observed: Observed, ready: int, last: Status) -> Condition:
     deployment, size = observed.deployment, observed.size
-    if observed.trouble is not None and deployment is None:
+    if observed.trouble is not None:
+        # Not Complete: what follows once the trouble is over is a rollout, not the loss of a pod.
         message = "Nothing is being changed; see the condition Degraded."
-        return Condition("Progressing", "False", Reason.COMPLETE, message)
+        return Condition("Progressing", "False", observed.trouble.reason, message)
     if deployment is None or size is None:
         return Condition("Progressing", "True", Reason.DEPLOYING, observed.waiting or "The Deployment is being made.")
     if deployment.deadline_exceeded:
         return Condition("Progressing", "False", Reason.DEADLINE_EXCEEDED, deployment.deadline_exceeded)
-    before = last.condition("Progressing")
-    under_way = before.reason if before is not None and before.status == "True" else ""
-    was_complete = before is not None and before.reason == Reason.COMPLETE
-    existing = len(observed.pods)
     if len({pod.template_hash for pod in observed.pods}) > 1:
         return Condition("Progressing", "True", Reason.UPDATING, "Pods of the former template are being replaced.")
-    if existing == size and ready == size and deployment.settled:
+    before = last.condition("Progressing")
+    existing = len(observed.pods)
+    # The first template's pods speak for themselves, sooner than the Deployment does. Of a later template there may be
+    # none yet, while those of the former are all ready.
+    one_template = deployment.rolled_out or deployment.generation == 1
+    complete = existing == ready == size and deployment.settled and one_template
+    # A pod that is lost, restarted or replaced in place is no rollout: once complete, stay so.
+    stays_complete = (
+        before is not None
+        and before.reason == Reason.COMPLETE
+        and last.observedGeneration == observed.generation
+        and deployment.rolled_out
+    )
+    if complete or stays_complete:
         return Condition("Progressing", "False", Reason.COMPLETE, f"All {size} servers have been rolled out.")
-    if was_complete and last.observedGeneration == observed.generation:
-        # A pod that is lost, restarted or replaced in place is no rollout: once complete, stay so.
-        return Condition("Progressing", "False", Reason.COMPLETE, f"All {size} servers have been rolled out.")
-    message = f"{existing} of {size} servers exist, {ready} are ready."
-    if under_way:
-        return Condition("Progressing", "True", under_way, message)
-    if not was_complete:
-        return Condition("Progressing", "True", Reason.DEPLOYING, message)
-    return Condition("Progressing", "True", Reason.UPDATING if existing == size else Reason.SCALING, message)
+    if before is not None and before.status == "True":
+        reason = before.reason
+    elif deployment.generation == 1:
+        reason = Reason.DEPLOYING
+    else:
+        reason = Reason.UPDATING if existing == size else Reason.SCALING
+    return Condition("Progressing", "True", reason, f"{size} servers are wanted, {existing} exist, {ready} are ready.")
 
 
 def _degraded(observed: Observed) -> Condition:
