@@ -132,6 +132,13 @@ def test_a_deployment_is_rolled_out_when_its_controller_says_so() -> None:
     assert not deployment(lambda live: live.pop("status")).rolled_out
 
 
+def test_a_deployment_is_revised_once_its_controller_has_seen_a_second_template() -> None:
+    assert not deployment_of().revised
+    revision = "deployment.kubernetes.io/revision"
+    assert deployment(lambda live: live["metadata"]["annotations"].update({revision: "2"})).revised
+    assert not deployment(lambda live: live["metadata"]["annotations"].pop(revision)).revised
+
+
 def test_what_keeps_a_deployment_from_making_pods_is_told_in_the_servers_words() -> None:
     message = 'pods "sessions-7cc6f4b5f7-4nkmr" is forbidden: exceeded quota: q, requested: pods=1'
     failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}

@@ -216,6 +216,17 @@ def test_a_rollout_that_begins_small_keeps_its_name_when_it_is_scaled() -> None:
     assert reported(scaled, "Progressing") == ("True", "Deploying")
 
 
+def test_a_first_rollout_that_was_scaled_is_complete_as_soon_as_its_servers_are(complete: Status) -> None:
+    scaled = msgspec.structs.replace(DEPLOYING, generation=2)
+    for last in (NEW, complete):
+        assert reported(look(4, pods(4), scaled, last=last, generation=2), "Progressing") == ("False", "Complete")
+
+
+def test_a_new_size_is_no_update_when_its_pods_are_faster_than_the_deployment(complete: Status) -> None:
+    unseen = msgspec.structs.replace(SCALED, settled=False)
+    assert reported(look(4, pods(4), unseen, last=complete, generation=2), "Progressing") == ("True", "Scaling")
+
+
 def test_pods_of_two_templates_are_an_update(complete: Status) -> None:
     found = [*pods(2, template="a"), *pods(1, template="b")]
     status = look(3, found, UPDATED, last=complete)
@@ -351,6 +362,18 @@ def test_a_transition_is_timed_when_the_status_changes_and_not_when_reason_or_me
     assert [condition.lastTransitionTime for condition in second.conditions or ()] == [NOW, NOW, NOW]
     third = look(3, pods(3), DEPLOYING, last=second, now=LATER)
     assert [condition.lastTransitionTime for condition in third.conditions or ()] == [LATER, LATER, NOW]
+
+
+def test_a_rollout_that_turns_into_another_kind_of_rollout_is_no_transition() -> None:
+    first = look(3, pods(1), DEPLOYING, now=NOW)
+    second = look(3, [*pods(1), pod_of("x", template="b")], UPDATED, last=first, now=LATER)
+    assert (reported(first, "Progressing"), reported(second, "Progressing")) == (
+        ("True", "Deploying"),
+        ("True", "Updating"),
+    )
+    condition = second.condition("Progressing")
+    assert condition is not None
+    assert condition.lastTransitionTime == NOW
 
 
 def test_a_condition_without_a_time_gets_one() -> None:
