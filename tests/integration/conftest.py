@@ -33,9 +33,7 @@ class Kubectl:
         """Run it; its standard output."""
         return self.run(*arguments, input=input, check=check).stdout
 
-    def run(
-        self, *arguments: str, input: str | None = None, check: bool = True
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, input: str | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run it; everything about how it ended."""
         return self.cluster.kubectl("--namespace", self.namespace, *arguments, input=input, check=check)
 
@@ -80,7 +78,7 @@ def installed(cluster: Cluster) -> Cluster:
     """The cluster with our CRD, and with the rights of the operator's account."""
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD), "-f", str(RBAC))
     cluster.kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
-    # The garbage collector learns of a new kind when it starts and every 30 s: no test of a deletion need wait for that.
+    # The garbage collector learns of a new kind when it starts, and every 30 s: too long for each test of a deletion.
     cluster.stop_controller_manager()
     cluster.start_controller_manager()
     cluster.service_account_dir(ACCOUNT_NAMESPACE, ACCOUNT)

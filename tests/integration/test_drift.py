@@ -1,0 +1,182 @@
+"""What others do to a Deployment of ours: what is ours is put right once, what is theirs stays."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import Kubectl, memcached
+from tests.integration.witness import catch_up, deployment_writes, wait, wait_condition
+
+pytestmark = pytest.mark.usefixtures("operator")
+
+Path = tuple[str | int, ...]
+CONTAINER: Path = ("spec", "template", "spec", "containers", 0)
+IMAGE = "memcached:1.6.45"
+
+
+@pytest.fixture(name="shop")
+def fixture_shop(kubectl: Kubectl) -> Kubectl:
+    """kubectl in a namespace where a Memcached named shop has its Deployment and is at rest."""
+    kubectl.apply(memcached("shop", 0, image=IMAGE), create=True)
+    wait_condition(kubectl, "shop", "Progressing", "Complete")
+    return kubectl
+
+
+def at(document: Any, path: Path) -> Any:
+    for step in path:
+        document = document[step]
+    return document
+
+
+def live(kubectl: Kubectl) -> Any:
+    return kubectl.get("deployment", "shop")
+
+
+def json_patch(kubectl: Kubectl, *operations: dict[str, object]) -> None:
+    kubectl("patch", "deployment/shop", "--type=json", "-p", json.dumps(operations))
+
+
+def operation(op: str, path: Path, value: object = None) -> dict[str, object]:
+    pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+    return {"op": op, "path": pointer, "value": value}
+
+
+LABEL: Path = ("metadata", "labels", "app.kubernetes.io/managed-by")
+POD_LABEL: Path = ("spec", "template", "metadata", "labels", "app.kubernetes.io/name")
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        (operation("replace", ("spec", "replicas"), 3), ("spec", "replicas")),
+        (operation("replace", (*CONTAINER, "image"), "evil"), (*CONTAINER, "image")),
+        (operation("replace", (*CONTAINER, "command"), ["sleep", "1"]), (*CONTAINER, "command")),
+        (operation("replace", (*CONTAINER, "ports", 0, "containerPort"), 11212), (*CONTAINER, "ports")),
+        (operation("replace", (*CONTAINER, "ports", 0, "name"), "other"), (*CONTAINER, "ports")),
+        (operation("remove", (*CONTAINER, "ports")), (*CONTAINER, "ports")),
+        (operation("replace", (*CONTAINER, "securityContext"), {}), (*CONTAINER, "securityContext")),
+        (operation("replace", LABEL, "me"), LABEL),
+        (operation("remove", LABEL), LABEL),
+        (operation("remove", POD_LABEL), POD_LABEL),
+        (operation("remove", ("metadata", "ownerReferences")), ("metadata", "ownerReferences")),
+        (
+            operation("remove", ("metadata", "annotations", "cache.example.com/memcached-uid")),
+            ("metadata", "annotations", "cache.example.com/memcached-uid"),
+        ),
+    ],
+    ids=[
+        "replicas", "image", "command", "port number", "port name", "ports removed", "security", "label changed",
+        "label removed", "pod label removed", "ownerReference removed", "annotation removed",
+    ],
+)  # fmt: skip
+def test_a_field_of_ours_that_was_changed_is_put_right_by_one_write(
+    shop: Kubectl, change: dict[str, object], path: Path
+) -> None:
+    before = at(live(shop), path)
+    mark = shop.cluster.audit_mark()
+    json_patch(shop, change)
+    catch_up(shop)
+    assert at(live(shop), path) == before
+    # No fight: what was healed once is not written again.
+    assert deployment_writes(shop, "shop", mark) == ["deployments 200"]
+
+
+def test_an_argument_and_a_port_that_were_added_are_taken_away(shop: Kubectl) -> None:
+    before = live(shop)["spec"]
+    json_patch(
+        shop,
+        operation("add", (*CONTAINER, "args"), ["-vv"]),
+        operation("add", (*CONTAINER, "ports", "-"), {"containerPort": 80, "name": "web"}),
+    )
+    catch_up(shop)
+    assert live(shop)["spec"] == before
+
+
+def test_kubectl_scale_and_set_image_on_the_deployment_do_not_last(shop: Kubectl) -> None:
+    shop("scale", "deployment/shop", "--replicas=2")
+    shop("set", "image", "deployment/shop", "memcached=memcached:latest")
+    catch_up(shop)
+    spec = live(shop)["spec"]
+    assert spec["replicas"] == 0
+    assert at({"spec": spec}, (*CONTAINER, "image")) == IMAGE
+
+
+def test_what_others_add_stays_and_costs_no_write(shop: Kubectl) -> None:
+    mark = shop.cluster.audit_mark()
+    shop("rollout", "restart", "deployment/shop")
+    shop("annotate", "deployment/shop", "example.com/note=theirs")
+    shop("label", "deployment/shop", "example.com/team=theirs")
+    sidecar = {"name": "sidecar", "image": "sidecar", "ports": [{"containerPort": 9150, "name": "metrics"}]}
+    environment = [{"name": "THEIRS", "value": "1"}]
+    resources = {"limits": {"memory": "128Mi"}}
+    json_patch(
+        shop,
+        operation("add", ("spec", "template", "spec", "containers", "-"), sidecar),
+        operation("add", (*CONTAINER, "env"), environment),
+        operation("replace", (*CONTAINER, "resources"), resources),
+        operation("add", ("spec", "template", "metadata", "labels", "example.com/team"), "theirs"),
+        operation("add", ("metadata", "finalizers"), ["example.com/theirs"]),
+        operation("add", ("spec", "minReadySeconds"), 5),
+    )
+    catch_up(shop)
+    assert deployment_writes(shop, "shop", mark) == []
+
+    # Neither does a write of ours take it away, of whichever sort.
+    shop("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"image":"memcached:1.6.44"}}')
+    wait(shop, "deployment/shop", ".spec.template.spec.containers[0].image", "memcached:1.6.44")
+    shop("scale", "mc/shop", "--replicas=1")
+    wait(shop, "mc/shop", ".status.replicas", 1)
+    found = live(shop)
+    meta, template = found["metadata"], found["spec"]["template"]
+    ours, theirs = template["spec"]["containers"]
+    assert "kubectl.kubernetes.io/restartedAt" in template["metadata"]["annotations"]
+    assert (meta["annotations"]["example.com/note"], meta["labels"]["example.com/team"]) == ("theirs", "theirs")
+    assert (theirs["name"], theirs["image"]) == ("sidecar", "sidecar")
+    assert (ours["env"], ours["resources"]) == (environment, resources)
+    assert template["metadata"]["labels"]["example.com/team"] == "theirs"
+    assert (meta["finalizers"], found["spec"]["minReadySeconds"]) == (["example.com/theirs"], 5)
+    json_patch(shop, operation("remove", ("metadata", "finalizers")))
+
+
+def test_another_owner_that_does_not_control_may_stay(shop: Kubectl) -> None:
+    shop("create", "configmap", "other")
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": shop.uid("configmap/other")}
+    mark = shop.cluster.audit_mark()
+    json_patch(shop, operation("add", ("metadata", "ownerReferences", "-"), other))
+    catch_up(shop)
+    assert deployment_writes(shop, "shop", mark) == []
+    json_patch(shop, operation("remove", ("metadata", "ownerReferences", 0)))
+    catch_up(shop)
+    owners = live(shop)["metadata"]["ownerReferences"]
+    assert sorted((owner["kind"], owner.get("controller", False)) for owner in owners) == [
+        ("ConfigMap", False),
+        ("Memcached", True),
+    ]
+
+
+@pytest.mark.parametrize("mode", ["background", "foreground", "orphan"])
+def test_a_deployment_that_was_deleted_is_made_again(shop: Kubectl, mode: str) -> None:
+    shop("scale", "mc/shop", "--replicas=2")
+    wait(shop, "mc/shop", ".status.replicas", 2)
+    before = shop.uid("deployment/shop")
+    mark = shop.cluster.audit_mark()
+    shop("delete", "deployment/shop", f"--cascade={mode}", "--timeout=45s")
+    shop.wait("deployment/shop", "create")
+    catch_up(shop, pods=True)
+    wait(shop, "deployment/shop", ".status.replicas", 2)
+    wait(shop, "mc/shop", ".status.replicas", 2)
+    assert shop.uid("deployment/shop") != before
+    assert deployment_writes(shop, "shop", mark) == ["deployments 201"]
+
+
+def test_a_change_of_the_size_while_the_replicas_drift_ends_with_the_size(shop: Kubectl) -> None:
+    for size in range(1, 4):
+        shop("scale", "deployment/shop", "--replicas=7")
+        shop("scale", "mc/shop", f"--replicas={size}")
+        shop("scale", "deployment/shop", "--replicas=5")
+    wait(shop, "mc/shop", ".status.replicas", 3)
+    catch_up(shop)
+    assert live(shop)["spec"]["replicas"] == 3

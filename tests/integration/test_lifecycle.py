@@ -1,0 +1,249 @@
+"""One Memcached from its creation to its deletion, as the users of kubectl see it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from lab.build import build
+from tests.integration.conftest import Kubectl, memcached
+from tests.integration.witness import (
+    catch_up,
+    complete,
+    condition,
+    deployment_writes,
+    pods_of,
+    wait,
+    wait_condition,
+    writes,
+)
+from tests.operator_process import OperatorProcess
+
+pytestmark = pytest.mark.usefixtures("operator")
+
+# Both as the guides print them.
+EXAMPLE = """\
+apiVersion: "cache.example.com/v1alpha1"
+kind: "Memcached"
+metadata:
+  name: "example-memcached"
+spec:
+  size: 3
+"""
+SAMPLE = """\
+apiVersion: cache.example.com/v1alpha1
+kind: Memcached
+metadata:
+  name: memcached-sample
+spec:
+  size: 2
+"""
+LABELS = {
+    "app": "memcached",
+    "memcached_cr": "shop",
+    "app.kubernetes.io/component": "cache",
+    "app.kubernetes.io/instance": "shop",
+    "app.kubernetes.io/managed-by": "memcached-operator",
+    "app.kubernetes.io/name": "memcached",
+}
+
+
+def test_a_memcached_gets_one_deployment_that_it_controls(kubectl: Kubectl) -> None:
+    kubectl.apply(memcached("shop", 3, image="memcached:1.6.45"), create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 3)
+
+    made = kubectl.get("deployment", "shop")
+    meta, spec, template = made["metadata"], made["spec"], made["spec"]["template"]
+    assert meta["ownerReferences"] == [
+        {
+            "apiVersion": "cache.example.com/v1alpha1",
+            "kind": "Memcached",
+            "name": "shop",
+            "uid": kubectl.uid("mc/shop"),
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+    ]
+    assert meta["labels"] == LABELS
+    assert spec["replicas"] == 3
+    assert spec["selector"] == {"matchLabels": {"app": "memcached", "memcached_cr": "shop"}}
+    assert template["metadata"]["labels"] == LABELS
+    assert template["spec"]["automountServiceAccountToken"] is False
+    (container,) = template["spec"]["containers"]
+    assert container["name"] == "memcached"
+    assert container["image"] == "memcached:1.6.45"
+    assert container["command"] == ["memcached", "-m", "64", "-o", "modern", "-v"]
+    assert container["ports"] == [{"name": "memcached", "containerPort": 11211, "protocol": "TCP"}]
+    assert "args" not in container
+    assert template["spec"]["securityContext"]["runAsUser"] == 11211
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    fields = kubectl.get("deployment", "shop", "--show-managed-fields")["metadata"]["managedFields"]
+    assert ("memcached-operator", "Apply") in [(each["manager"], each["operation"]) for each in fields]
+
+    catch_up(kubectl)
+    assert deployment_writes(kubectl, "shop") == ["deployments 201"]
+
+
+def test_its_pods_are_admitted_under_the_restricted_profile(kubectl: Kubectl) -> None:
+    kubectl("label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted")
+    kubectl.apply(memcached("shop", 2), create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 2)
+
+
+def test_a_memcached_without_a_size_or_a_spec_has_one_server(kubectl: Kubectl) -> None:
+    kubectl.apply(memcached("bare"), memcached("empty") | {"spec": {}}, create=True)
+    for name in ("bare", "empty"):
+        wait(kubectl, f"mc/{name}", ".status.replicas", 1)
+        assert kubectl.get("deployment", name)["spec"]["replicas"] == 1
+
+
+def test_the_guides_example_is_applied_grows_from_3_to_4_and_is_deleted(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", input=EXAMPLE)
+    wait(kubectl, "memcached/example-memcached", ".status.replicas", 3)
+    status = kubectl.get("memcached/example-memcached")["status"]
+    assert status["nodes"] == pods_of(kubectl, "example-memcached")
+
+    kubectl("apply", "-f", "-", input=EXAMPLE.replace("size: 3", "size: 4"))
+    wait(kubectl, "memcached/example-memcached", ".status.replicas", 4)
+    (line,) = kubectl("get", "deployment", "--no-headers").splitlines()
+    assert line.split()[:3] == ["example-memcached", "0/4", "4"]
+
+    kubectl("delete", "-f", "-", input=EXAMPLE)
+    kubectl.wait("deployment/example-memcached", "delete")
+    kubectl("wait", "pods", "--all", "--for=delete", "--timeout=60s")
+
+
+def test_the_guides_sample_grows_by_a_merge_patch(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", input=SAMPLE)
+    wait(kubectl, "memcached/memcached-sample", ".status.replicas", 2)
+    kubectl("patch", "memcached", "memcached-sample", "-p", '{"spec":{"size": 3}}', "--type=merge")
+    wait(kubectl, "memcached/memcached-sample", ".status.replicas", 3)
+
+
+def test_kubectl_scale_and_edit_change_the_size_both_ways_and_to_0(kubectl: Kubectl) -> None:
+    kubectl.apply(memcached("shop", 1), create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    mark = kubectl.cluster.audit_mark()
+    for size in (3, 0):
+        kubectl("scale", "memcached", "shop", f"--replicas={size}")
+        wait(kubectl, "mc/shop", ".status.replicas", size)
+    assert kubectl.get("mc", "shop")["status"]["nodes"] == []
+
+    edit(kubectl, "mc/shop", "s/size: 0/size: 2/")
+    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    catch_up(kubectl)
+    assert deployment_writes(kubectl, "shop", mark) == ["deployments 200"] * 3
+
+
+def edit(kubectl: Kubectl, what: str, sed: str) -> None:
+    """`kubectl edit` by an editor that needs no person."""
+    environment = {
+        "KUBECONFIG": str(kubectl.cluster.kubeconfig_path),
+        "KUBE_EDITOR": f"sed -i '{sed}'",
+        "PATH": os.environ["PATH"],
+        "HOME": str(kubectl.cluster.kubeconfig_path.parent),
+    }
+    command = [str(build() / "kubectl"), "--namespace", kubectl.namespace, "edit", what]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("mode", ["background", "foreground"])
+def test_deletion_takes_the_deployment_along_and_the_operator_writes_nothing(kubectl: Kubectl, mode: str) -> None:
+    kubectl.apply(memcached("shop", 2), create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    mark = kubectl.cluster.audit_mark()
+    kubectl("delete", "mc/shop", f"--cascade={mode}", "--timeout=60s")
+    kubectl.wait("deployment/shop", "delete")
+    catch_up(kubectl, pods=True)
+    assert pods_of(kubectl, "shop") == []
+    assert writes(kubectl, "shop", mark) == []
+
+
+def test_nothing_is_written_for_a_memcached_that_waits_for_its_finalizers(kubectl: Kubectl) -> None:
+    held = memcached("shop", 2)
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    kubectl.apply(held, create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    kubectl("delete", "mc/shop", "--wait=false")
+    catch_up(kubectl)
+    mark = kubectl.cluster.audit_mark()
+
+    kubectl("delete", "deployment/shop", "--cascade=foreground", "--timeout=60s")
+    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"size":5}}')
+    catch_up(kubectl, pods=True)
+    assert kubectl("get", "deployment", "shop", "--ignore-not-found") == ""
+    assert writes(kubectl, "shop", mark) == []
+
+    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    kubectl.wait("mc/shop", "delete")
+
+
+def test_an_orphaned_deployment_stays_and_a_new_memcached_takes_it_only_when_told(kubectl: Kubectl) -> None:
+    complete(kubectl, "shop", 1)
+    pods, deployment = pods_of(kubectl, "shop"), kubectl.uid("deployment/shop")
+    mark = kubectl.cluster.audit_mark()
+    kubectl("delete", "mc/shop", "--cascade=orphan", "--timeout=60s")
+    catch_up(kubectl)
+    assert "ownerReferences" not in kubectl.get("deployment", "shop")["metadata"]
+    assert writes(kubectl, "shop", mark) == []
+
+    kubectl.apply(memcached("shop", 2), create=True)
+    uid = kubectl.uid("mc/shop")
+    degraded = wait_condition(kubectl, "shop", "Degraded", "NotControlled")
+    assert "annotate it with cache.example.com/memcached-uid=UID, this Memcached's metadata.uid" in degraded["message"]
+    assert kubectl.get("mc", "shop")["status"]["nodes"] == []
+    assert kubectl.get("deployment", "shop")["spec"]["replicas"] == 1
+
+    kubectl("annotate", "--overwrite", "deployment/shop", f"cache.example.com/memcached-uid={uid}")
+    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    taken = kubectl.get("deployment", "shop")
+    assert taken["metadata"]["uid"] == deployment
+    assert [owner["uid"] for owner in taken["metadata"]["ownerReferences"]] == [uid]
+    assert set(pods) < set(kubectl.get("mc", "shop")["status"]["nodes"])
+    assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
+
+
+def test_a_deployment_survives_its_orphaning_also_when_the_operator_learns_of_it_late(
+    kubectl: Kubectl, operator: OperatorProcess
+) -> None:
+    # What came meanwhile arrives in no certain order: the lost ownerReference may come before the deletion. An operator
+    # that put it back would hand the Deployment to the garbage collector.
+    names = [f"shop-{number}" for number in range(8)]
+    kubectl.apply(*(memcached(name, 0) for name in names), create=True)
+    for name in names:
+        wait_condition(kubectl, name, "Progressing", "Complete")
+    uids = {name: kubectl.uid(f"deployment/{name}") for name in names}
+    mark = kubectl.cluster.audit_mark()
+    operator.send(signal.SIGSTOP)
+    try:
+        kubectl("delete", "mc", *names, "--cascade=orphan", "--timeout=60s")
+    finally:
+        operator.send(signal.SIGCONT)
+    catch_up(kubectl)
+    assert {name: kubectl.uid(f"deployment/{name}") for name in names} == uids
+    assert [write for name in names for write in writes(kubectl, name, mark)] == []
+
+
+def test_deletion_and_creation_at_once_under_one_name_gives_a_new_deployment(kubectl: Kubectl) -> None:
+    kubectl.apply(memcached("shop", 2), create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    before = {what: kubectl.uid(f"{what}/shop") for what in ("mc", "deployment")}
+    pods = pods_of(kubectl, "shop")
+    mark = kubectl.cluster.audit_mark()
+
+    kubectl("delete", "mc/shop", "--wait=false")
+    kubectl.apply(memcached("shop", 3), create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 3)
+
+    after = kubectl.uid("mc/shop")
+    assert after != before["mc"]
+    made = kubectl.get("deployment", "shop")
+    assert made["metadata"]["uid"] != before["deployment"]
+    assert [owner["uid"] for owner in made["metadata"]["ownerReferences"]] == [after]
+    assert not set(pods) & set(kubectl.get("mc", "shop")["status"]["nodes"])
+    catch_up(kubectl)
+    assert deployment_writes(kubectl, "shop", mark).count("deployments 201") == 1
+    assert condition(kubectl, "shop", "Degraded")["status"] == "False"

@@ -1,0 +1,177 @@
+"""A Deployment of the same name that somebody else made: never changed, complained of, and replaced when it goes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.admission import SlowAdmission
+from tests.integration.conftest import Kubectl, memcached
+from tests.integration.witness import (
+    catch_up,
+    complete,
+    condition,
+    deployment,
+    deployment_writes,
+    pods_of,
+    wait,
+    wait_condition,
+)
+from tests.operator_process import OperatorProcess
+
+pytestmark = pytest.mark.usefixtures("operator")
+
+# What its own controller writes.
+CONTROLLERS = ("resourceVersion", "managedFields")
+
+
+def stored(kubectl: Kubectl) -> dict[str, Any]:
+    """The Deployment named shop without what its own controller writes, and who else wrote."""
+    found = kubectl.get("deployment", "shop", "--show-managed-fields")
+    meta = found["metadata"]
+    managers = {each["manager"] for each in meta["managedFields"]}
+    return {
+        "metadata": {field: value for field, value in meta.items() if field not in CONTROLLERS},
+        "spec": found["spec"],
+        "operator wrote": "memcached-operator" in managers,
+    }
+
+
+def at_rest(kubectl: Kubectl) -> dict[str, Any]:
+    """`stored`, once its controller is done with it."""
+    wait(kubectl, "deployment/shop", '.status.conditions[?(@.type=="Progressing")].reason', "NewReplicaSetAvailable")
+    return stored(kubectl)
+
+
+@pytest.mark.parametrize("owner", ["nobody", "a ConfigMap", "another Memcached"])
+def test_a_strangers_deployment_is_left_alone_and_complained_of(kubectl: Kubectl, owner: str) -> None:
+    owners: list[dict[str, object]] = []
+    if owner == "a ConfigMap":
+        kubectl("create", "configmap", "other")
+        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": kubectl.uid("configmap/other")}
+        owners = [{**reference, "controller": True}]
+    elif owner == "another Memcached":
+        complete(kubectl, "other", 0)
+        owners = kubectl.get("deployment", "other")["metadata"]["ownerReferences"]
+    kubectl.apply(deployment("shop", ownerReferences=owners), create=True)
+    before = at_rest(kubectl)
+
+    kubectl.apply(memcached("shop", 2), create=True)
+    degraded = wait_condition(kubectl, "shop", "Degraded", "NotControlled")
+    whose = {
+        "nobody": "has no owner",
+        "a ConfigMap": "belongs to ConfigMap other",
+        "another Memcached": "belongs to Memcached other",
+    }
+    assert degraded["status"] == "True"
+    assert f"A Deployment named shop exists and {whose[owner]}: it is left alone." in degraded["message"]
+    available = condition(kubectl, "shop", "Available")
+    assert (available["status"], available["reason"]) == ("False", "MinimumReplicasUnavailable")
+    kubectl("scale", "mc/shop", "--replicas=3")
+    wait(kubectl, "mc/shop", ".status.observedGeneration", 2)
+    catch_up(kubectl)
+    assert stored(kubectl) == before
+    assert deployment_writes(kubectl, "shop") == []
+
+
+def test_a_strangers_deployment_that_equals_ours_is_not_seized_and_its_pods_are_not_counted(kubectl: Kubectl) -> None:
+    kubectl.apply(memcached("shop", 1), create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    ours = kubectl.get("deployment", "shop")
+    kubectl("delete", "mc/shop")
+    kubectl.wait("deployment/shop", "delete")
+    kubectl("wait", "pods", "--all", "--for=delete", "--timeout=45s")
+
+    twin = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "shop", "labels": ours["metadata"]["labels"]},
+        "spec": ours["spec"],
+    }
+    kubectl.apply(twin, create=True)
+    wait(kubectl, "deployment/shop", ".status.replicas", 1)
+    before, mark = stored(kubectl), kubectl.cluster.audit_mark()
+    kubectl.apply(memcached("shop", 1), create=True)
+    wait_condition(kubectl, "shop", "Degraded", "NotControlled")
+    catch_up(kubectl, pods=True)
+    assert stored(kubectl) == before
+    assert not before["operator wrote"]
+    assert deployment_writes(kubectl, "shop", mark) == []
+    assert len(pods_of(kubectl, "shop")) == 1
+    status = kubectl.get("mc", "shop")["status"]
+    assert (status["nodes"], status["replicas"], status["readyReplicas"]) == ([], 0, 0)
+
+
+@pytest.mark.parametrize("equal", [False, True], ids=["another", "an equal one"])
+def test_a_deployment_that_a_stranger_creates_between_our_read_and_our_write_is_left_alone(
+    kubectl: Kubectl, tmp_path: Path, equal: bool
+) -> None:
+    stranger = deployment("shop")
+    if equal:
+        complete(kubectl, "twin", 0)
+        text = kubectl("get", "deployment", "twin", "-o=jsonpath={.spec}").replace("twin", "shop")
+        stranger["spec"] = json.loads(text)
+    with SlowAdmission(kubectl, "deployments", tmp_path) as slow:
+        kubectl.apply(memcached("shop", 0), create=True)
+        # The operator has seen that there is none, and its write is on its way.
+        slow.wait_for_request("shop")
+        kubectl.apply(stranger, create=True)
+        before = stored(kubectl)
+    wait_condition(kubectl, "shop", "Degraded", "NotControlled")
+    catch_up(kubectl)
+    after = stored(kubectl)
+    assert after["spec"] == before["spec"]
+    assert "ownerReferences" not in after["metadata"]
+    assert not after["operator wrote"]
+    assert deployment_writes(kubectl, "shop") == ["deployments 409"]
+
+
+def test_our_deployment_follows_as_soon_as_the_strangers_goes(kubectl: Kubectl, operator: OperatorProcess) -> None:
+    kubectl.apply(deployment("shop"), memcached("shop", 2), create=True)
+    wait_condition(kubectl, "shop", "Degraded", "NotControlled")
+    operator.wait_for_log("is degraded: NotControlled", f"{kubectl.namespace}/shop")
+    kubectl("delete", "deployment", "shop")
+    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    assert condition(kubectl, "shop", "Degraded")["status"] == "False"
+    assert kubectl.get("deployment", "shop")["metadata"]["ownerReferences"][0]["uid"] == kubectl.uid("mc/shop")
+    assert deployment_writes(kubectl, "shop") == ["deployments 201"]
+
+
+def test_the_deletion_of_a_memcached_does_not_touch_a_strangers_deployment(kubectl: Kubectl) -> None:
+    kubectl.apply(deployment("shop"), memcached("shop", 2), create=True)
+    wait_condition(kubectl, "shop", "Degraded", "NotControlled")
+    before = at_rest(kubectl)
+    kubectl("delete", "mc/shop", "--cascade=foreground", "--timeout=45s")
+    catch_up(kubectl)
+    assert stored(kubectl) == before
+    assert deployment_writes(kubectl, "shop") == []
+
+
+def test_a_deployment_that_another_controller_takes_over_is_given_up(kubectl: Kubectl) -> None:
+    complete(kubectl, "shop", 0)
+    kubectl("create", "configmap", "other")
+    uid, mark = kubectl.uid("configmap/other"), kubectl.cluster.audit_mark()
+    taker = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": uid, "controller": True}
+    patch = [{"op": "replace", "path": "/metadata/ownerReferences", "value": [taker]}]
+    kubectl("patch", "deployment/shop", "--type=json", "-p", json.dumps(patch))
+    degraded = wait_condition(kubectl, "shop", "Degraded", "NotControlled")
+    assert "belongs to ConfigMap other" in degraded["message"]
+    catch_up(kubectl)
+    assert deployment_writes(kubectl, "shop", mark) == []
+    assert [owner["name"] for owner in kubectl.get("deployment", "shop")["metadata"]["ownerReferences"]] == ["other"]
+
+
+def test_a_pod_with_our_labels_that_nobody_owns_is_neither_counted_nor_touched(kubectl: Kubectl) -> None:
+    labels = {"app": "memcached", "memcached_cr": "shop"}
+    container = {"name": "main", "image": "main"}
+    stray = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray", "labels": labels}}
+    kubectl.apply({**stray, "spec": {"containers": [container]}}, create=True)
+    before = kubectl.get("pod", "stray")
+    kubectl.apply(memcached("shop", 1), create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    catch_up(kubectl, pods=True)
+    assert kubectl.get("mc", "shop")["status"]["nodes"] == [pod for pod in pods_of(kubectl, "shop") if pod != "stray"]
+    assert kubectl.get("pod", "stray") == before
