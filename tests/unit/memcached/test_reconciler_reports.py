@@ -1,0 +1,257 @@
+"""What a reconcile tells of what it found: the status, when it is written, and what is complained of."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from memcached_operator.kube.errors import Cause, Conflict, Forbidden, Invalid, NotFound, Unreachable
+from memcached_operator.runtime.controller import Result
+from memcached_operator.runtime.own_writes import PATIENCE_S
+from tests.unit.memcached.support import NAME, NAMESPACE, live_deployment
+from tests.unit.memcached.world import (
+    APPLY,
+    DELAY_S,
+    DONE,
+    GET_DEPLOYMENT,
+    GET_MEMCACHED,
+    SLOWLY,
+    SOON,
+    WRITE_STATUS,
+    Event,
+    World,
+)
+
+# What the API server or a person refuses
+
+
+async def test_a_specification_that_cannot_be_read_is_told_and_left_to_a_change_of_it(world: World) -> None:
+    world.memcached(size="three")
+    world.show()
+    await world.reconcile()
+    world.now += DELAY_S
+    assert await world.reconcile() == DONE
+    assert world.api.verbs() == [WRITE_STATUS]
+    assert world.condition("Degraded") == ("True", "InvalidSpec")
+    assert "spec.size: must be a whole number" in world.message("Degraded")
+    assert world.condition("Available") == ("Unknown", "InvalidSpec")
+
+
+async def test_servers_go_on_while_a_specification_cannot_be_read(running: World) -> None:
+    running.memcached(size=-1)
+    await running.settle()
+    assert running.deployment["spec"]["replicas"] == 2
+    assert len(running.status["nodes"]) == 2
+
+
+FORBIDDEN = 'deployments.apps is forbidden: User "operator" cannot patch resource "deployments"'
+QUOTA = 'deployments.apps "sessions" is forbidden: exceeded quota: q, requested: count/deployments.apps=1'
+
+
+@pytest.mark.parametrize(("message", "reason"), [(FORBIDDEN, "Forbidden"), (QUOTA, "QuotaExceeded")])
+async def test_a_create_that_is_forbidden_is_told_and_tried_again_slowly_until_it_is_not(
+    world: World, message: str, reason: str
+) -> None:
+    assert await world.refused("apply", Forbidden(403, "Forbidden", message)) == SLOWLY
+    assert world.condition("Degraded") == ("True", reason)
+    assert world.message("Degraded") == message
+    assert world.message("Available") == f"0 of 2 servers are ready: {message}"
+    assert world.recorder.events == [Event("Warning", reason, message)]
+    await world.settle()
+    assert world.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_a_refusal_without_words_still_has_a_message(world: World) -> None:
+    await world.refused("apply", Forbidden(403))
+    assert world.message("Degraded") == "403 Forbidden: no message"
+
+
+async def test_a_change_that_is_forbidden_leaves_what_runs_in_the_status(running: World) -> None:
+    running.memcached(size=3)
+    running.show()
+    assert await running.refused("merge_patch", Forbidden(403, "Forbidden", FORBIDDEN)) == SLOWLY
+    assert running.condition("Degraded") == ("True", "Forbidden")
+    assert running.condition("Progressing") == ("False", "Forbidden")
+    assert len(running.status["nodes"]) == 2
+
+
+async def test_in_a_namespace_that_is_going_nothing_is_complained_of(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    cause = Cause("NamespaceTerminating", "namespace shop is being terminated", "metadata.namespace")
+    world.api.refuse("apply", "Deployment", Forbidden(403, "Forbidden", "unable to create", causes=(cause,)))
+    with caplog.at_level(logging.INFO):
+        assert await world.reconcile() == SOON
+    assert world.api.verbs() == [APPLY]
+    assert world.recorder.events == []
+    assert caplog.messages == []
+
+
+async def test_in_a_namespace_that_is_gone_nothing_is_complained_of(world: World) -> None:
+    world.api.refuse("apply", "Deployment", NotFound(404, "NotFound", 'namespaces "shop" not found'))
+    assert await world.reconcile() == SOON
+    assert world.recorder.events == []
+
+
+async def test_a_deployment_that_the_api_server_finds_invalid_is_told_in_its_words_and_tried_again_slowly(
+    running: World,
+) -> None:
+    running.memcached(size=2, image="memcached:2")
+    running.show()
+    cause = Cause("FieldValueInvalid", "bad", "spec.template.spec.containers[0].image")
+    refusal = Invalid(422, "Invalid", "image: Invalid value", causes=(cause,))
+    assert await running.refused("apply", refusal) == SLOWLY
+    assert running.condition("Degraded") == ("True", "InvalidSpec")
+    assert running.message("Degraded") == "The API server refused the Deployment: image: Invalid value"
+    assert len(running.status["nodes"]) == 2
+
+
+async def test_an_api_server_that_cannot_be_reached_is_the_controllers_to_retry(world: World) -> None:
+    world.api.refuse("apply", "Deployment", Unreachable("connection refused"))
+    with pytest.raises(Unreachable):
+        await world.reconcile()
+
+
+async def test_what_degrades_it_is_told_again_only_when_it_changes(world: World) -> None:
+    for message in (FORBIDDEN, FORBIDDEN, QUOTA, QUOTA, FORBIDDEN):
+        await world.refused("apply", Forbidden(403, "Forbidden", message))
+        world.show()
+    assert [event.note for event in world.recorder.events] == [FORBIDDEN, QUOTA, FORBIDDEN]
+
+
+# Status
+
+
+async def test_a_status_that_still_changes_is_held_back_for_as_long_as_was_said_and_no_longer(running: World) -> None:
+    running.pods(1, 1)
+    running.show()
+    assert await running.reconcile() == Result(requeue_after_s=DELAY_S)
+    running.now += 0.1
+    running.pods(0, 2)
+    running.show()
+    left = await running.reconcile()
+    assert running.api.calls == []
+    assert left.requeue_after_s == pytest.approx(DELAY_S - 0.1)
+    running.now += DELAY_S - 0.1
+    assert await running.reconcile() == DONE
+    assert running.api.verbs() == [WRITE_STATUS]
+    assert running.status["readyReplicas"] == 0
+
+
+async def test_a_status_is_written_at_once_when_all_servers_are_there_and_when_all_are_ready(world: World) -> None:
+    await world.reconcile()
+    world.pods(0, 2)
+    world.show()
+    assert await world.reconcile() == DONE
+    assert world.api.verbs() == [WRITE_STATUS]
+    assert world.status["replicas"] == 2
+    world.pods(2)
+    world.show()
+    assert await world.reconcile() == DONE
+    assert world.api.verbs() == [WRITE_STATUS]
+    assert world.status["readyReplicas"] == 2
+
+
+async def test_a_change_that_is_undone_before_it_was_written_is_never_written(running: World) -> None:
+    running.pods(1, 1)
+    running.show()
+    await running.reconcile()
+    running.pods(2)
+    running.show()
+    running.now += DELAY_S
+    assert await running.reconcile() == DONE
+    assert running.api.calls == []
+    running.pods(1, 1)
+    running.show()
+    assert await running.reconcile() == Result(requeue_after_s=DELAY_S), "the next change waits its own time"
+
+
+async def test_a_status_is_written_to_the_very_version_that_was_seen(running: World) -> None:
+    version = running.api.objects["Memcached", NAMESPACE, NAME]["metadata"]["resourceVersion"]
+    running.pods(0)
+    running.show()
+    await running.reconcile()
+    running.now += DELAY_S
+    await running.reconcile()
+    (call,) = running.api.calls
+    assert call.body["metadata"] == {"resourceVersion": version}
+    assert call.body["status"].keys() == {"nodes", "replicas", "readyReplicas", "conditions"}
+
+
+async def test_a_written_status_is_known_at_once_so_that_it_is_not_written_twice(running: World) -> None:
+    running.pods(0)
+    running.show()
+    await running.reconcile()
+    running.now += DELAY_S
+    await running.reconcile()
+    assert await running.reconcile() == DONE
+    assert running.api.calls == []
+
+
+async def test_a_status_that_somebody_else_wrote_meanwhile_is_looked_at_first(running: World) -> None:
+    foreign = {"type": "Warm", "status": "True", "reason": "Yes", "message": "", "lastTransitionTime": "t"}
+    running.pods(0)
+    running.show()
+    running.status["conditions"].append(foreign)
+    running.api.put(running.api.objects["Memcached", NAMESPACE, NAME])
+    await running.reconcile()
+    running.now += DELAY_S
+    assert await running.reconcile() == Result(requeue_after_s=DELAY_S)
+    assert running.status["replicas"] == 2
+    running.show()
+    await running.reconcile()
+    assert running.status["replicas"] == 0
+    assert running.status["conditions"][-1] == foreign
+
+
+async def test_a_complaint_whose_status_could_not_be_written_is_made_when_it_is(world: World) -> None:
+    stranger = world.api.put(live_deployment())
+    del stranger["metadata"]["ownerReferences"], stranger["metadata"]["annotations"]
+    world.show()
+    await world.reconcile()
+    world.now += DELAY_S
+    world.api.refuse("merge_patch/status", "Memcached", Conflict(409, "Conflict", "the object has been modified"))
+    await world.reconcile()
+    assert world.recorder.events == []
+    await world.reconcile()
+    assert len(world.recorder.events) == 1
+
+
+async def test_the_status_of_a_memcached_that_has_just_gone_is_nobodys(running: World) -> None:
+    running.pods(0)
+    running.show()
+    del running.api.objects["Memcached", NAMESPACE, NAME]
+    await running.reconcile()
+    running.now += DELAY_S
+    assert await running.reconcile() == DONE
+    assert running.api.verbs() == [WRITE_STATUS]
+
+
+async def test_a_terminating_pod_is_in_no_status(running: World) -> None:
+    pod = running.api.objects["Pod", NAMESPACE, f"{NAME}-7cc6f4b5f7-0"]
+    pod["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
+    running.api.put(pod)
+    await running.settle()
+    assert running.status["nodes"] == [f"{NAME}-7cc6f4b5f7-1"]
+
+
+# Our own writes
+
+
+async def test_a_write_that_the_watch_never_shows_is_looked_for_on_the_server(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.reconcile()
+    world.now += PATIENCE_S
+    await world.reconcile()
+    assert world.api.verbs() == [GET_MEMCACHED, GET_DEPLOYMENT, WRITE_STATUS]
+    assert "the watch has not shown our last write for shop/sessions; looking at the live objects" in caplog.messages
+
+
+async def test_what_is_looked_for_on_the_server_and_gone_there_is_left(world: World) -> None:
+    await world.reconcile()
+    world.now += PATIENCE_S
+    world.api.objects.clear()
+    assert await world.reconcile() == DONE
+    assert world.api.verbs() == [GET_MEMCACHED, GET_DEPLOYMENT]
