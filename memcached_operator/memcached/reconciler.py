@@ -56,6 +56,7 @@ VANISHED_RETRY_S = 5.0
 # An etcd never hands out resourceVersion 1 for an object (an empty one is at revision 1): an apply that carries it can
 # only create. On an object that exists, whoever's, it is answered 409 before anything is changed.
 _MUST_NOT_EXIST = "1"
+_OWNERS = "metadata.ownerReferences"
 _DONE = Result()
 
 
@@ -230,6 +231,11 @@ class MemcachedReconciler:
     async def _repair(self, memcached: MemcachedRecord, wanted: Deployment, action: plan.Repair) -> DeploymentRecord:
         """Put our fields back, and leave everybody else's."""
         key = ObjectKey(memcached.namespace, memcached.name)
+        disowned = any(each.path.startswith(_OWNERS) for each in action.differences)
+        if disowned and not await self._still_wanted(key, memcached.uid):
+            # Deleted with --cascade=orphan; the watch of Deployments was faster. Owned by it again, the Deployment
+            # would be the garbage collector's.
+            raise _VanishedError
         if action.ports:
             answer = await self._client.strategic_merge_patch(
                 DEPLOYMENTS,

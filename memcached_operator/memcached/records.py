@@ -53,6 +53,7 @@ class DeploymentRecord(msgspec.Struct, frozen=True, gc=False):
         deleting: it has a deletionTimestamp.
         generation: 1 until its specification is first changed.
         settled: its controller has seen its latest generation.
+        revised: its controller has seen another template than the present one.
         rolled_out: its controller has said that the pods of its present template are all available. It stays so when it
             is scaled and when pods are lost; a new template ends it.
         create_failure: what keeps it from making pods, in the API server's words.
@@ -70,6 +71,7 @@ class DeploymentRecord(msgspec.Struct, frozen=True, gc=False):
     deleting: bool
     generation: int
     settled: bool
+    revised: bool
     rolled_out: bool
     create_failure: str
     deadline_exceeded: str
@@ -159,6 +161,9 @@ class _DeploymentObject(msgspec.Struct):
 _decode_deployment_object = msgspec.json.Decoder(_DeploymentObject).decode
 _decode_deployment_spec = msgspec.json.Decoder(DeploymentSpec).decode
 _NO_OWNER = OwnerReference()
+# The Deployment's controller counts templates here.
+_REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
+_FIRST_REVISION = "1"
 
 
 def deployment_record(raw: msgspec.Raw | bytes) -> DeploymentRecord:
@@ -193,6 +198,7 @@ def deployment_record(raw: msgspec.Raw | bytes) -> DeploymentRecord:
         deleting=meta.deletionTimestamp is not None,
         generation=generation,
         settled=object_.status.observedGeneration >= generation,
+        revised=(meta.annotations or {}).get(_REVISION_ANNOTATION, _FIRST_REVISION) != _FIRST_REVISION,
         rolled_out=rolled_out,
         create_failure=create_failure,
         deadline_exceeded=deadline_exceeded,

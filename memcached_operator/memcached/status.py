@@ -194,7 +194,7 @@ def _progressing(observed: Observed, ready: int, last: Status) -> Condition:
     existing = len(observed.pods)
     # The first template's pods speak for themselves, sooner than the Deployment does. Of a later template there may be
     # none yet, while those of the former are all ready.
-    one_template = deployment.rolled_out or deployment.generation == 1
+    one_template = deployment.rolled_out or not deployment.revised
     complete = existing == ready == size and deployment.settled and one_template
     # A pod that is lost, restarted or replaced in place is no rollout: once complete, stay so.
     stays_complete = (
@@ -210,7 +210,10 @@ def _progressing(observed: Observed, ready: int, last: Status) -> Condition:
     elif deployment.generation == 1:
         reason = Reason.DEPLOYING
     else:
-        reason = Reason.UPDATING if existing == size else Reason.SCALING
+        # Until the Deployment's controller has told what it made of the change, the last number of pods does. (Not
+        # today's: its ReplicaSet may be done with a new size before it says so.)
+        scaling = one_template if deployment.settled else last.replicas != size
+        reason = Reason.SCALING if scaling else Reason.UPDATING
     return Condition("Progressing", "True", reason, f"{size} servers are wanted, {existing} exist, {ready} are ready.")
 
 
