@@ -1,0 +1,113 @@
+"""What a client learns before its first request: versions, groups, resources, schemas, health."""
+
+import re
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.conformance.api import Api, Json, eventually
+from tests.conformance.objects import GROUP
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def resources(api: Api, group_version: str) -> dict[str, Json]:
+    found = api.get(group_version).expect(200)
+    assert found["kind"] == "APIResourceList"
+    return {resource["name"]: resource for resource in found["resources"]}
+
+
+def test_the_server_says_its_version(api: Api) -> None:
+    found = api.get("/version").expect(200)
+    assert re.fullmatch(r"v\d+\.\d+\.\d+\S*", found["gitVersion"])
+    assert found["gitVersion"].startswith(f"v{found['major']}.{found['minor'].rstrip('+')}.")
+
+
+def test_the_server_says_that_it_is_well(api: Api) -> None:
+    for check in ("/readyz", "/livez", "/healthz"):
+        answer = api.request("GET", check)
+        assert (answer.status, answer.body) == (200, b"ok"), check
+
+
+def test_the_groups_and_their_preferred_versions_are_listed(api: Api, widgets: None) -> None:
+    assert api.get("/api").expect(200)["versions"] == ["v1"]
+    found = eventually(
+        lambda: {group["name"]: group for group in api.get("/apis").expect(200)["groups"]},
+        lambda groups: GROUP in groups,
+    )
+    assert {"apps", "coordination.k8s.io", "events.k8s.io", "apiextensions.k8s.io"} < found.keys()
+    for group in ("apps", GROUP):
+        version = {"groupVersion": f"{group}/v1", "version": "v1"}
+        assert found[group]["preferredVersion"] == version
+        assert version in found[group]["versions"]
+        assert api.get(f"/apis/{group}").expect(200)["preferredVersion"] == version
+    assert api.get("/apis/absent.example.com/v1").status == 404
+
+
+def test_a_group_lists_its_resources_with_verbs_and_short_names(api: Api) -> None:
+    apps = resources(api, "/apis/apps/v1")
+    deployments = apps["deployments"]
+    assert (deployments["kind"], deployments["singularName"], deployments["namespaced"]) == (
+        "Deployment",
+        "deployment",
+        True,
+    )
+    assert deployments["shortNames"] == ["deploy"]
+    assert set(deployments["verbs"]) >= {"create", "delete", "get", "list", "patch", "update", "watch"}
+    assert set(apps["deployments/status"]["verbs"]) == {"get", "patch", "update"}
+    assert (apps["deployments/scale"]["kind"], apps["deployments/scale"]["group"]) == ("Scale", "autoscaling")
+    core = resources(api, "/api/v1")
+    assert core["pods"]["shortNames"] == ["po"]
+    assert core["namespaces"]["namespaced"] is False
+
+
+def test_a_crd_is_discovered_like_a_built_in_resource(api: Api, widgets: None) -> None:
+    found = eventually(lambda: api.get(f"/apis/{GROUP}/v1"), lambda answer: answer.status == 200).json["resources"]
+    by_name = {resource["name"]: resource for resource in found}
+    assert {"widgets", "widgets/status", "widgets/scale"} <= by_name.keys()
+    assert (by_name["widgets"]["kind"], by_name["widgets"]["shortNames"]) == ("Widget", ["wid"])
+    assert set(by_name["widgets"]["verbs"]) >= {"create", "delete", "get", "list", "patch", "update", "watch"}
+
+
+@pytest.mark.parametrize(("root", "group", "resource"), [("/api", "", "pods"), ("/apis", GROUP, "widgets")])
+def test_discovery_comes_in_one_answer_where_it_is_asked_for(
+    api: Api, widgets: None, root: str, group: str, resource: str
+) -> None:
+    def found() -> dict[str, Json]:
+        answer = api.request("GET", root, headers={"Accept": AGGREGATED}).expect(200)
+        assert (answer["kind"], answer["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
+        return {item["metadata"].get("name", ""): item for item in answer["items"]}
+
+    [version] = eventually(found, lambda groups: group in groups)[group]["versions"]
+    [entry] = [item for item in version["resources"] if item["resource"] == resource]
+    assert entry["scope"] == "Namespaced"
+    assert {"list", "watch"} < set(entry["verbs"])
+    assert "status" in [item["subresource"] for item in entry["subresources"]]
+
+
+def test_the_schemas_are_indexed_by_group_and_version(api: Api, widgets: None) -> None:
+    crd = f"apis/{GROUP}/v1"
+    paths = eventually(lambda: api.get("/openapi/v3").expect(200)["paths"], lambda found: crd in found)
+    assert {"api/v1", "apis/apps/v1"} < paths.keys()
+    document = api.get(paths[crd]["serverRelativeURL"]).expect(200)
+    assert document["openapi"].startswith("3.0")
+    kinds = {
+        kind["kind"]: schema
+        for schema in document["components"]["schemas"].values()
+        for kind in schema.get("x-kubernetes-group-version-kind", [])
+    }
+    size = kinds["Widget"]["properties"]["spec"]["properties"]["size"]
+    assert (size["type"], size["format"], size["maximum"]) == ("integer", "int32", 100)
+
+
+def test_kubectl_knows_the_resource_of_a_crd(cluster: Cluster, widgets: None) -> None:
+    def lines() -> list[list[str]]:
+        shown = cluster.kubectl("api-resources", f"--api-group={GROUP}", "--no-headers").stdout
+        return [line.split() for line in shown.splitlines()]
+
+    wanted = ["widgets", "wid", f"{GROUP}/v1", "true", "Widget"]
+    eventually(lines, lambda found: wanted in found)
+    explained = eventually(
+        lambda: cluster.kubectl("explain", "widgets.spec.size", check=False), lambda answer: answer.returncode == 0
+    )
+    assert "<integer>" in explained.stdout

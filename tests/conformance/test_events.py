@@ -1,0 +1,153 @@
+"""Events by events.k8s.io/v1: what one must have, how a series grows, and what the core view shows."""
+
+from typing import Any
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.conformance.api import Api, Json, causes, version
+from tests.conformance.objects import config_map, path
+
+TIME = "2026-01-01T00:00:00.000000Z"
+LATER = "2026-01-01T00:01:00.000000Z"
+
+
+def event(namespace: str, name: str | None = "e", **fields: Any) -> Json:
+    """The smallest event that is taken, with these fields changed, or left out where they are None."""
+    metadata = {"namespace": namespace} | ({} if name is None else {"name": name})
+    body = {
+        "metadata": metadata,
+        "regarding": {"namespace": namespace},
+        "eventTime": TIME,
+        "reportingController": "example.com/tester",
+        "reportingInstance": "tester-1",
+        "action": "Try",
+        "reason": "Tried",
+        "type": "Normal",
+        **fields,
+    }
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def regarding(found: Json) -> Json:
+    metadata = found["metadata"]
+    return {
+        **{key: found[key] for key in ("apiVersion", "kind")},
+        **{key: metadata[key] for key in ("namespace", "name", "uid", "resourceVersion")},
+    }
+
+
+def test_the_smallest_event_is_taken_and_comes_back_as_sent(api: Api, namespace: str) -> None:
+    created = api.post(path("events", namespace), event(namespace)).expect(201)
+    assert (created["apiVersion"], created["kind"]) == ("events.k8s.io/v1", "Event")
+    assert created["eventTime"] == TIME
+    assert {key: created[key] for key in ("action", "reason", "type")} == {
+        "action": "Try",
+        "reason": "Tried",
+        "type": "Normal",
+    }
+    assert api.get(path("events", namespace, "e")).expect(200) == created
+
+
+def test_a_generated_name_may_end_in_a_dash_but_not_in_a_dot(api: Api, namespace: str) -> None:
+    dashed = event(namespace, None)
+    dashed["metadata"]["generateName"] = "shop-"
+    assert api.post(path("events", namespace), dashed).expect(201)["metadata"]["name"].startswith("shop-")
+    dotted = event(namespace, None)
+    dotted["metadata"]["generateName"] = "shop."
+    api.post(path("events", namespace), dotted).expect(422, "Invalid")
+
+
+@pytest.mark.parametrize("field", ["eventTime", "reportingController", "reportingInstance", "action", "reason", "type"])
+def test_an_event_without_what_it_must_have_is_422(api: Api, namespace: str, field: str) -> None:
+    refused = api.post(path("events", namespace), event(namespace, **{field: None})).expect(422, "Invalid")
+    assert any(field in name for _, name in causes(refused)) or field in refused["message"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"note": "n" * 1025},
+        {"reason": "r" * 129},
+        {"action": "a" * 129},
+        {"reportingInstance": "i" * 129},
+        {"reportingController": "not a qualified name"},
+        {"type": "Fatal"},
+        {"deprecatedCount": 1},
+        {"series": {"count": 1, "lastObservedTime": TIME}},
+    ],
+)
+def test_an_event_over_a_limit_is_422(api: Api, namespace: str, fields: Json) -> None:
+    api.post(path("events", namespace), event(namespace, **fields)).expect(422, "Invalid")
+
+
+def test_an_event_at_its_limits_is_taken(api: Api, namespace: str) -> None:
+    full = event(namespace, note="n" * 1024, reason="r" * 128, action="a" * 128, reportingInstance="i" * 128)
+    api.post(path("events", namespace), full).expect(201)
+
+
+def test_an_event_s_time_has_six_digits_and_an_offset(api: Api, namespace: str) -> None:
+    for time in ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000000"):
+        api.post(path("events", namespace), event(namespace, eventTime=time)).expect(400, "BadRequest")
+
+
+def test_an_event_names_the_namespace_of_what_it_regards_outside_of_default(api: Api, namespace: str) -> None:
+    subject = regarding(api.post(path("configmaps", namespace), config_map("a")).expect(201))
+    created = api.post(path("events", namespace), event(namespace, regarding=subject)).expect(201)
+    assert created["regarding"] == subject
+    for unplaced in ({**subject, "namespace": None}, None):
+        refused = api.post(path("events", namespace), event(namespace, "f", regarding=unplaced)).expect(422, "Invalid")
+        assert {field for _, field in causes(refused)} == {"involvedObject.namespace"}
+    node = event("default", f"of-{namespace}", regarding={"kind": "Node", "name": "a"})
+    api.post(path("events", "default"), node).expect(201)
+    api.delete(path("events", "default", f"of-{namespace}")).expect(200)
+
+
+def test_a_series_grows_by_merge_patch_and_nothing_else_changes(api: Api, namespace: str) -> None:
+    one = path("events", namespace, "e")
+    created = api.post(path("events", namespace), event(namespace, note="first")).expect(201)
+    grown = api.merge(one, {"series": {"count": 2, "lastObservedTime": LATER}}).expect(200)
+    assert grown["series"] == {"count": 2, "lastObservedTime": LATER}
+    assert version(grown) > version(created)
+    assert api.merge(one, {"series": {"count": 7, "lastObservedTime": LATER}}).expect(200)["series"]["count"] == 7
+    for change in (
+        {"series": {"count": 1}},
+        {"series": {"count": 3, "lastObservedTime": None}},
+        {"note": "second"},
+        {"eventTime": LATER},
+        {"reason": "Other"},
+        {"action": "Other"},
+        {"type": "Warning"},
+    ):
+        api.merge(one, change).expect(422, "Invalid")
+    api.merge(path("events", namespace, "expired"), {"series": {"count": 2}}).expect(404, "NotFound")
+
+
+def test_the_core_view_shows_the_same_event_without_its_old_fields(api: Api, namespace: str) -> None:
+    subject = regarding(api.post(path("configmaps", namespace), config_map("a")).expect(201))
+    created = api.post(path("events", namespace), event(namespace, note="said", regarding=subject)).expect(201)
+    core = api.get(f"/api/v1/namespaces/{namespace}/events/e").expect(200)
+    assert core["apiVersion"] == "v1"
+    assert core["metadata"]["uid"] == created["metadata"]["uid"]
+    assert (core["message"], core["involvedObject"], core["reportingComponent"]) == (
+        "said",
+        subject,
+        "example.com/tester",
+    )
+    assert (core["source"], core["firstTimestamp"], core["lastTimestamp"]) == ({}, None, None)
+    query = f"involvedObject.name=a,involvedObject.uid={subject['uid']},type=Normal"
+    for selected, count in ((query, 1), ("involvedObject.name=b", 0)):
+        found = api.get(f"/api/v1/namespaces/{namespace}/events", fieldSelector=selected).expect(200)
+        assert len(found["items"]) == count
+
+
+def test_kubectl_shows_an_event_with_its_series(cluster: Cluster, api: Api, namespace: str) -> None:
+    subject = regarding(api.post(path("configmaps", namespace), config_map("a")).expect(201))
+    body = event(namespace, note="it was tried", regarding=subject, type="Warning")
+    api.post(path("events", namespace), body).expect(201)
+    api.merge(path("events", namespace, "e"), {"series": {"count": 7, "lastObservedTime": LATER}}).expect(200)
+    for command in (("get", "events"), ("events", "--for", "configmap/a"), ("describe", "configmap", "a")):
+        shown = cluster.kubectl("-n", namespace, *command).stdout
+        assert "it was tried" in shown, command
+        assert "Tried" in shown, command
+    assert "(x7 over" in cluster.kubectl("-n", namespace, "events").stdout

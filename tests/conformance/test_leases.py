@@ -1,0 +1,114 @@
+"""Leases, as leader election uses them: who replaces which version, and what a Lease may say."""
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.conformance.api import Answer, Api, Json, statuses_at_once, version
+from tests.conformance.objects import lease, path
+
+TIME = "2026-01-01T00:00:00.123456Z"
+HELD = {
+    "holderIdentity": "first",
+    "leaseDurationSeconds": 15,
+    "acquireTime": TIME,
+    "renewTime": TIME,
+    "leaseTransitions": 0,
+}
+
+
+def held(holder: str, **metadata: str) -> Json:
+    return lease("lock", {**HELD, "holderIdentity": holder}, **metadata)
+
+
+@pytest.fixture
+def lock(namespace: str) -> str:
+    """The path of a Lease that is not there yet."""
+    return path("leases", namespace, "lock")
+
+
+def test_a_lease_is_created_once_and_comes_back_as_sent(api: Api, namespace: str, lock: str) -> None:
+    created = api.post(path("leases", namespace), held("first")).expect(201)
+    assert created["spec"] == HELD
+    refused = api.post(path("leases", namespace), held("second")).expect(409, "AlreadyExists")
+    assert refused["details"] == {"name": "lock", "group": "coordination.k8s.io", "kind": "leases"}
+    assert api.get(lock).expect(200) == created
+
+
+def test_of_many_who_take_a_lease_by_its_version_one_succeeds(
+    cluster: Cluster, api: Api, namespace: str, lock: str
+) -> None:
+    created = api.post(path("leases", namespace), held("first")).expect(201)
+    wanted = created["metadata"]["resourceVersion"]
+
+    def take(client: Api, number: int) -> Answer:
+        return client.put(lock, held(f"candidate-{number}", resourceVersion=wanted))
+
+    assert statuses_at_once(cluster, 8, take) == [200] + [409] * 7
+    lost = api.put(lock, held("late", resourceVersion=wanted))
+    status = lost.expect(409, "Conflict")
+    assert status["details"] == {"name": "lock", "group": "coordination.k8s.io", "kind": "leases"}
+    assert "Retry-After" not in lost.headers
+    assert version(api.get(lock).json) > version(created)
+
+
+def test_put_needs_a_version_where_the_lease_exists_and_creates_it_where_not(api: Api, lock: str) -> None:
+    created = api.put(lock, held("first")).expect(201)
+    unversioned = api.put(lock, held("second")).expect(422, "Invalid")
+    assert [cause["field"] for cause in unversioned["details"]["causes"]] == ["metadata.resourceVersion"]
+    identity = {key: created["metadata"][key] for key in ("uid", "resourceVersion")}
+    api.delete(lock).expect(200)
+    api.put(lock, held("first", **identity)).expect(409, "Conflict")
+    api.put(lock, held("first", resourceVersion=identity["resourceVersion"])).expect(201)
+
+
+@pytest.mark.parametrize(
+    ("time", "stored"),
+    [
+        ("2026-01-01T00:00:00.123456Z", "2026-01-01T00:00:00.123456Z"),
+        ("2026-01-01T02:00:00.123456+02:00", "2026-01-01T00:00:00.123456Z"),
+        (None, None),
+        ("2026-01-01T00:00:00Z", 400),
+        ("2026-01-01T00:00:00.123Z", 400),
+        ("2026-01-01T00:00:00.123456789Z", 400),
+        ("2026-01-01T00:00:00.123456", 400),
+        ("2026-01-01 00:00:00.123456Z", 400),
+        ("", 400),
+    ],
+)
+def test_times_have_six_digits_and_an_offset(
+    api: Api, namespace: str, time: str | None, stored: str | int | None
+) -> None:
+    answer = api.post(path("leases", namespace), lease("lock", {**HELD, "renewTime": time}))
+    if isinstance(stored, int):
+        answer.expect(stored, "BadRequest")
+    else:
+        assert answer.expect(201)["spec"].get("renewTime") == stored
+
+
+@pytest.mark.parametrize("field", ["leaseDurationSeconds", "leaseTransitions"])
+def test_numbers_that_cannot_be_are_422(api: Api, namespace: str, field: str) -> None:
+    refused = api.post(path("leases", namespace), lease("lock", {**HELD, field: -1})).expect(422, "Invalid")
+    assert [cause["field"] for cause in refused["details"]["causes"]] == [f"spec.{field}"]
+    none = api.post(path("leases", namespace), lease("lock", {**HELD, field: 0}))
+    assert none.status == (422 if field == "leaseDurationSeconds" else 201)
+
+
+def test_a_lease_is_released_by_an_empty_holder_and_taken_again(api: Api, namespace: str, lock: str) -> None:
+    created = api.post(path("leases", namespace), held("first")).expect(201)
+    body = lease("lock", {**HELD, "holderIdentity": "", "leaseDurationSeconds": 1})
+    body["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"]
+    released = api.put(lock, body).expect(200)
+    assert not released["spec"].get("holderIdentity")
+    again = held("second", resourceVersion=released["metadata"]["resourceVersion"])
+    assert api.put(lock, again).expect(200)["spec"]["holderIdentity"] == "second"
+
+
+def test_renewal_by_merge_patch_is_guarded_by_the_version(api: Api, namespace: str, lock: str) -> None:
+    created = api.post(path("leases", namespace), held("first")).expect(201)
+    renewal = {
+        "metadata": {"resourceVersion": created["metadata"]["resourceVersion"]},
+        "spec": {"renewTime": "2026-01-01T00:00:10.000000Z"},
+    }
+    assert api.merge(lock, renewal).expect(200)["spec"]["renewTime"] == "2026-01-01T00:00:10.000000Z"
+    api.merge(lock, {**renewal, "spec": {"holderIdentity": "late"}}).expect(409, "Conflict")
+    api.delete(lock, {"preconditions": {"resourceVersion": created["metadata"]["resourceVersion"]}}).expect(409)

@@ -1,0 +1,197 @@
+"""PATCH in its older forms: JSON merge patch, JSON patch, strategic merge patch; and what guards one."""
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.conformance.api import (
+    JSON,
+    MERGE_PATCH,
+    OTHER_UID,
+    STRATEGIC_MERGE_PATCH,
+    Answer,
+    Api,
+    Json,
+    causes,
+    statuses_at_once,
+    version,
+)
+from tests.conformance.objects import config_map, deployment, path, widget
+
+
+@pytest.fixture
+def one(api: Api, namespace: str) -> str:
+    """The path of a ConfigMap that is there."""
+    body = config_map("a", {"k": "1", "l": "2"}, labels={"x": "1"}, finalizers=["example.com/one", "example.com/two"])
+    api.post(path("configmaps", namespace), body).expect(201)
+    return path("configmaps", namespace, "a")
+
+
+@pytest.fixture
+def web(api: Api, namespace: str) -> str:
+    """The path of a Deployment of no pods, with the containers ``web`` and ``side``."""
+    body = deployment("web", replicas=0)
+    side = {"name": "side", "image": "registry.example.com/side:1", "args": ["--a", "--b"]}
+    body["spec"]["template"]["spec"]["containers"].append(side)
+    api.post(path("deployments", namespace), body).expect(201)
+    return path("deployments", namespace, "web")
+
+
+@pytest.fixture
+def wid(api: Api, namespace: str, widgets: None) -> str:
+    """The path of a Widget that is there."""
+    api.post(path("widgets", namespace), widget("w", {"size": 2, "notes": ["a", "b"]})).expect(201)
+    return path("widgets", namespace, "w")
+
+
+def containers(found: Json) -> dict[str, Json]:
+    return {container["name"]: container for container in found["spec"]["template"]["spec"]["containers"]}
+
+
+def test_a_merge_patch_sets_merges_and_removes_with_null(api: Api, one: str) -> None:
+    patched = api.merge(one, {"data": {"k": "9", "l": None, "m": "3"}, "metadata": {"labels": {"y": "2"}}}).expect(200)
+    assert patched["data"] == {"k": "9", "m": "3"}
+    assert patched["metadata"]["labels"] == {"x": "1", "y": "2"}
+    assert "data" not in api.merge(one, {"data": None}).expect(200)
+
+
+def test_a_merge_patch_replaces_lists_whole(api: Api, one: str, web: str, wid: str) -> None:
+    finalizers = api.merge(one, {"metadata": {"finalizers": ["example.com/two"]}}).expect(200)["metadata"]["finalizers"]
+    assert finalizers == ["example.com/two"]
+    assert api.merge(wid, {"spec": {"notes": ["c"]}}).expect(200)["spec"]["notes"] == ["c"]
+    only = [{"name": "side", "image": "registry.example.com/side:2"}]
+    patched = api.merge(web, {"spec": {"template": {"spec": {"containers": only}}}}).expect(200)
+    assert set(containers(patched)) == {"side"}
+    assert "args" not in containers(patched)["side"]
+    api.merge(one, {"metadata": {"finalizers": None}}).expect(200)
+
+
+def test_a_json_patch_adds_replaces_removes_and_tests(api: Api, wid: str) -> None:
+    patched = api.json_patch(
+        wid,
+        {"op": "test", "path": "/spec/size", "value": 2},
+        {"op": "replace", "path": "/spec/size", "value": 3},
+        {"op": "add", "path": "/spec/notes/-", "value": "c"},
+        {"op": "remove", "path": "/spec/notes/0"},
+        {"op": "add", "path": "/metadata/annotations", "value": {"example.com/a": "1"}},
+        {"op": "add", "path": "/metadata/annotations/example.com~1b", "value": "2"},
+    ).expect(200)
+    assert patched["spec"] == {"size": 3, "notes": ["b", "c"]}
+    assert patched["metadata"]["annotations"] == {"example.com/a": "1", "example.com/b": "2"}
+
+
+def test_a_json_patch_whose_test_or_path_does_not_hold_is_422_and_changes_nothing(api: Api, wid: str) -> None:
+    before = api.get(wid).json
+    change = {"op": "replace", "path": "/spec/size", "value": 9}
+    for operation in (
+        {"op": "test", "path": "/metadata/uid", "value": OTHER_UID},
+        {"op": "test", "path": "/spec/size", "value": 7},
+        {"op": "remove", "path": "/spec/absent"},
+        {"op": "replace", "path": "/spec/absent/deeper", "value": 1},
+    ):
+        api.json_patch(wid, change, operation).expect(422, "Invalid")
+        api.json_patch(f"{wid}/status", operation).expect(422, "Invalid")
+    assert api.get(wid).json == before
+    guarded = {"op": "test", "path": "/metadata/uid", "value": before["metadata"]["uid"]}
+    assert api.json_patch(wid, guarded, change).expect(200)["spec"]["size"] == 9
+
+
+def test_a_strategic_merge_patch_merges_containers_by_name(api: Api, web: str) -> None:
+    change = [{"name": "web", "image": "registry.example.com/web:2"}]
+    patched = api.strategic(web, {"spec": {"template": {"spec": {"containers": change}}}}).expect(200)
+    assert containers(patched)["web"]["image"] == "registry.example.com/web:2"
+    assert containers(patched)["side"]["args"] == ["--a", "--b"]
+
+
+def test_a_strategic_merge_patch_takes_directives(api: Api, web: str) -> None:
+    def patch(*changes: Json) -> dict[str, Json]:
+        body = {"spec": {"template": {"spec": {"containers": list(changes)}}}}
+        return containers(api.strategic(web, body).expect(200))
+
+    assert set(patch({"name": "side", "$patch": "delete"})) == {"web"}
+    third = {"name": "third", "image": "registry.example.com/third:1"}
+    assert set(patch(third)) == {"web", "third"}
+    assert set(patch(third, {"$patch": "replace"})) == {"third"}
+
+
+def test_custom_resources_take_no_strategic_merge_patch(api: Api, wid: str) -> None:
+    refused = api.strategic(wid, {"spec": {"size": 3}}).expect(415, "UnsupportedMediaType")
+    for taken in ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"):
+        assert taken in refused["message"]
+
+
+def test_a_patch_of_an_unknown_content_type_is_415(api: Api, one: str) -> None:
+    for content_type in (JSON, "text/plain"):
+        answer = api.request("PATCH", one, {}, content_type=content_type)
+        answer.expect(415, "UnsupportedMediaType")
+
+
+def test_a_patch_that_cannot_be_read_is_400(api: Api, one: str) -> None:
+    for content_type in (MERGE_PATCH, STRATEGIC_MERGE_PATCH):
+        api.request("PATCH", one, b"{no json", content_type=content_type).expect(400, "BadRequest")
+    api.json_patch(one, {"op": "twist", "path": "/data"}).expect(422, "Invalid")
+
+
+def test_a_patch_of_what_is_not_there_is_404(api: Api, namespace: str, widgets: None) -> None:
+    api.merge(path("configmaps", namespace, "absent"), {"data": {}}).expect(404, "NotFound")
+    api.merge(path("widgets", namespace, "absent", "status"), {"status": {}}).expect(404, "NotFound")
+    api.strategic(path("deployments", namespace, "absent"), {}).expect(404, "NotFound")
+
+
+def test_a_patch_that_changes_nothing_keeps_the_resource_version(api: Api, one: str, wid: str) -> None:
+    before = api.get(one).json
+    assert api.merge(one, {"data": {"k": "1"}}).expect(200) == before
+    assert api.merge(one, {}, fieldManager="another").expect(200) == before
+    assert api.strategic(one, {"data": {"k": "1", "absent": None}}).expect(200) == before
+    assert api.json_patch(one, {"op": "replace", "path": "/data/k", "value": "1"}).expect(200) == before
+
+    api.merge(f"{wid}/status", {"status": {"replicas": 2}}).expect(200)
+    before = api.get(wid).json
+    assert api.merge(f"{wid}/status", {"status": {"replicas": 2}}).expect(200) == before
+    assert api.merge(wid, {"spec": {"unknown": 1}}).expect(200) == before, "what is pruned is no change"
+
+
+def test_a_resource_version_in_a_patch_must_be_the_present_one(api: Api, one: str, wid: str) -> None:
+    for target, change in ((one, {"data": {"k": "2"}}), (wid, {"spec": {"size": 5}})):
+        before = api.get(target).json
+        first = api.merge(target, {"metadata": {"resourceVersion": str(version(before))}, **change}).expect(200)
+        assert version(first) > version(before)
+        for subresource in ("", "/status") if target == wid else ("",):
+            outdated = {"metadata": {"resourceVersion": str(version(before))}}
+            api.merge(target + subresource, {**outdated, **change}).expect(409, "Conflict")
+        assert api.get(target).json == first
+
+
+def test_a_wrong_uid_in_a_patch_is_422_but_status_ignores_it(api: Api, one: str, wid: str) -> None:
+    wrong = {"metadata": {"uid": OTHER_UID}}
+    for target, change in ((one, {"data": {"k": "2"}}), (wid, {"spec": {"size": 5}})):
+        refused = api.merge(target, {**wrong, **change}).expect(422, "Invalid")
+        assert {field for _, field in causes(refused)} == {"metadata.uid"}
+    written = api.merge(f"{wid}/status", {**wrong, "status": {"replicas": 7}}).expect(200)
+    assert written["status"]["replicas"] == 7
+    assert written["metadata"]["uid"] != OTHER_UID
+
+
+def test_a_patch_may_not_change_the_identity(api: Api, one: str) -> None:
+    before = api.get(one).json
+    api.merge(one, {"metadata": {"name": "b"}}).expect(400, "BadRequest")
+    api.merge(one, {"metadata": {"namespace": "default"}}).expect(400, "BadRequest")
+    assert api.get(one).json == before
+
+
+def test_patches_of_different_fields_at_once_all_succeed(cluster: Cluster, api: Api, one: str) -> None:
+    def patch(client: Api, number: int) -> Answer:
+        return client.merge(one, {"data": {f"by-{number}": "x"}})
+
+    assert statuses_at_once(cluster, 8, patch) == [200] * 8
+    assert {f"by-{number}" for number in range(8)} < api.get(one).json["data"].keys()
+
+
+def test_the_manager_of_a_write_is_its_field_manager_or_the_user_agent(api: Api, one: str) -> None:
+    api.merge(one, {"data": {"named": "1"}}, fieldManager="me").expect(200)
+    found = api.merge(one, {"data": {"unnamed": "1"}}).expect(200)
+    entries = {
+        (entry["manager"], key.removeprefix("f:"))
+        for entry in found["metadata"]["managedFields"]
+        for key in entry["fieldsV1"].get("f:data", {})
+    }
+    assert {("me", "named"), ("conformance", "unnamed")} <= entries
