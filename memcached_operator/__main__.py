@@ -1,8 +1,20 @@
-"""`python -m memcached_operator`."""
+"""`python -m memcached_operator`, and the console script."""
 
 import sys
 
-from memcached_operator.cli import main
+from memcached_operator import process
+
+
+def main() -> int:
+    """Do what the command line says, in the process that fits; the exit code."""
+    settings = process.validated_settings()
+    if settings is not None:
+        return process.operate(settings)
+
+    from memcached_operator import cli  # not in the operator's process
+
+    return cli.main()
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,22 +9,19 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from memcached_operator import __version__
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-
     from memcached_operator.knobs import Option
-    from memcached_operator.settings import Settings
 
 PROGRAM = "memcached-operator"
 
 # Exit codes: 2 is what shells and argparse use for wrong usage, 130 what a shell reports when Ctrl-C ended a program.
-DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+DONE, WRONG_USAGE, INTERRUPTED = 0, 2, 130
 
 logger = logging.getLogger(__name__)
 
@@ -75,52 +72,16 @@ def _command_of(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def _run(flags: Flags) -> int:
+    from memcached_operator import logs, process
     from memcached_operator.settings import SettingsError, load_settings
 
     try:
         settings = load_settings(flags)
     except SettingsError as error:
         raise UsageError("\n".join(error.problems)) from None
-
-    from memcached_operator import logs, operator
-    from memcached_operator.runtime.controller import current_reconcile
-
-    logs.configure(
-        log_format=settings.log_format, level=settings.log_level, current_reconcile=lambda: current_reconcile.get(None)
-    )
+    logs.configure(log_format=settings.log_format, level=settings.log_level, current_reconcile=lambda: None)
     _warn_of_unknown_variables()
-    return run_operator(operator.run, settings)
-
-
-def run_operator(run: Callable[["Settings"], Awaitable[int]], settings: "Settings") -> int:
-    """Run the operator on the fastest event loop there is; what keeps it from starting becomes one plain line."""
-    import asyncio
-
-    from memcached_operator.kube.errors import KubeError
-    from memcached_operator.logs import escape
-
-    async def until_done() -> int:
-        return await run(settings)
-
-    try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            return runner.run(until_done())
-    except KubeError as error:
-        if settings.log_format == "json":
-            logger.critical("%s", error)
-        else:
-            print(escape(f"{PROGRAM}: {error}"), file=sys.stderr)
-    except Exception:
-        logger.critical("ended by a fault of its own", exc_info=True)
-    return FAILED
-
-
-def _loop_factory() -> "Callable[[], AbstractEventLoop] | None":
-    try:
-        import uvloop
-    except ImportError:  # not there for every platform; asyncio's own loop does the same, slower
-        return None
-    return uvloop.new_event_loop
+    process.become_operator(settings.model_dump_json())
 
 
 def _warn_of_unknown_variables() -> None:

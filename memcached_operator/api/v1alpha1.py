@@ -14,11 +14,8 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-GROUP: Final = "cache.example.com"
-VERSION: Final = "v1alpha1"
-API_VERSION: Final = f"{GROUP}/{VERSION}"
-KIND: Final = "Memcached"
-PLURAL: Final = "memcacheds"
+from memcached_operator.api.names import IMAGE_CHARACTERS, IMAGE_MAX_LENGTH, SIZE_MAX, InvalidSpec
+
 SINGULAR: Final = "memcached"
 SHORT_NAMES: Final = ("mc",)
 CATEGORIES: Final = ("all",)
@@ -28,18 +25,15 @@ CATEGORIES: Final = ("all",)
 NAME_PATTERN: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 NAME_MAX_LENGTH: Final = 52
 
-_INT32_MAX = 2**31 - 1
-# A repository of 255 characters, ":" and a tag of 128, "@" and a sha512 digest: the longest that registries take.
-_IMAGE_MAX_LENGTH = 255 + 1 + 128 + 1 + len("sha512:") + 128
 # Longer values of a user are cut in messages, which end up in a condition and in a log line.
 _SHOWN_LENGTH = 60
 
 # What a person is told of a field that breaks its rule, whichever part of the rule it breaks.
 _RULES: Final[Mapping[str, str]] = {
     "spec": 'must be an object such as {"size": 3}',
-    "spec.size": f"must be a whole number from 0 to {_INT32_MAX}",
+    "spec.size": f"must be a whole number from 0 to {SIZE_MAX}",
     "spec.image": "must be an image reference such as memcached:1.6.45-alpine: 1 to "
-    f"{_IMAGE_MAX_LENGTH} letters, digits and characters of -_.:/@+[]",
+    f"{IMAGE_MAX_LENGTH} letters, digits and characters of -_.:/@+[]",
 }
 _NAMES_OF_TYPES = {
     bool: "a boolean",
@@ -49,16 +43,15 @@ _NAMES_OF_TYPES = {
     str: "a string",
 }
 
-_Count = Annotated[int, Field(ge=0, le=_INT32_MAX, json_schema_extra={"format": "int32"})]
+_Count = Annotated[int, Field(ge=0, le=SIZE_MAX, json_schema_extra={"format": "int32"})]
 _Image = Annotated[
     str,
     Field(
         min_length=1,
-        max_length=_IMAGE_MAX_LENGTH,
-        # Every character of a reference's grammar, so that a slip such as a space is refused at once. A CEL rule would
-        # say it in words, but a kind with one CEL rule has the API server add "some validation rules were not
-        # checked" to each message about any other field.
-        pattern=r"^[-A-Za-z0-9_.:/@+\[\]]*$",
+        max_length=IMAGE_MAX_LENGTH,
+        # A CEL rule would say it in words, but a kind with one CEL rule has the API server add "some validation rules
+        # were not checked" to each message about any other field.
+        pattern=f"^{IMAGE_CHARACTERS}*$",
     ),
 ]
 _Generation = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
@@ -127,10 +120,6 @@ class MemcachedStatus(_Model):
         "Degraded: something needs a person.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )
-
-
-class InvalidSpec(ValueError):
-    """A specification that cannot be acted on; the message names each wrong field, what it holds, and the remedy."""
 
 
 def validate_spec(raw: object) -> MemcachedSpec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memcached_operator.api import names
 from memcached_operator.api import v1alpha1 as api
 from memcached_operator.runtime.crd import (
     CustomResource,
@@ -12,10 +13,10 @@ from memcached_operator.runtime.crd import (
 )
 
 _RESOURCE = CustomResource(
-    group=api.GROUP,
-    version=api.VERSION,
-    kind=api.KIND,
-    plural=api.PLURAL,
+    group=names.GROUP,
+    version=names.VERSION,
+    kind=names.KIND,
+    plural=names.PLURAL,
     singular=api.SINGULAR,
     short_names=api.SHORT_NAMES,
     categories=api.CATEGORIES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from memcached_operator.api.v1alpha1 import API_VERSION, KIND
+from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.memcached.objects import (
     Capabilities,
     Container,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memcached_operator.api.v1alpha1 import KIND
+from memcached_operator.api.names import KIND
 from memcached_operator.memcached import desired
 from memcached_operator.memcached.drift import Difference, differences
 from memcached_operator.memcached.objects import Deployment, comparable, decode_deployment

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from memcached_operator.api.v1alpha1 import API_VERSION, GROUP, KIND, PLURAL, VERSION, InvalidSpec, validate_spec
+from memcached_operator.api.names import API_VERSION, GROUP, KIND, PLURAL, VERSION, InvalidSpec
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import Conflict, Forbidden, Invalid, NotFound
 from memcached_operator.kube.resources import DEPLOYMENTS, Resource
@@ -28,6 +28,7 @@ from memcached_operator.memcached.records import (
     deployment_record,
     memcached_record,
 )
+from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.status import (
     Condition,
     Observed,
@@ -144,7 +145,7 @@ class MemcachedReconciler:
             self._unreported.pop(key, None)
             return _DONE
         try:
-            spec = validate_spec(memcached.spec or None)
+            spec = read_spec(memcached.spec)
         except InvalidSpec as error:
             found = _Found(deployment, Trouble(Reason.INVALID_SPEC, str(error)))
             return await self._report(memcached, None, found)

@@ -10,7 +10,7 @@ import sys
 
 import msgspec
 
-from memcached_operator.api.v1alpha1 import API_VERSION, KIND
+from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
 from memcached_operator.memcached.objects import (
     Deployment,

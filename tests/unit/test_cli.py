@@ -4,11 +4,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import NoReturn
 
 import pytest
 
 from memcached_operator import __version__, cli, logs
-from memcached_operator.kube.errors import AuthenticationUnavailable
 from memcached_operator.settings import Settings, options, settings_reference
 
 
@@ -31,15 +31,22 @@ def _logging_as_it_was() -> Iterator[None]:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
-    """The settings of each operator that the command line started; it ends at once with exit code 0."""
+    """The settings of each operator that the command line became; it ends at once with exit code 0."""
     seen: list[Settings] = []
 
-    async def run(settings: Settings) -> int:
-        seen.append(settings)
-        return 0
+    def become_operator(settings_json: str) -> NoReturn:
+        seen.append(Settings.model_validate_json(settings_json))
+        raise SystemExit(0)
 
-    monkeypatch.setattr("memcached_operator.operator.run", run)
+    monkeypatch.setattr("memcached_operator.process.become_operator", become_operator)
     return seen
+
+
+def run_with(*arguments: str) -> int:
+    """The exit code of `main` with these arguments."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    return int(ended.value.code or 0)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
@@ -55,13 +62,13 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
 class TestRun:
     @pytest.mark.parametrize("arguments", [[], ["run"]])
     def test_no_command_means_run(self, started: list[Settings], arguments: list[str]) -> None:
-        assert cli.main(arguments) == 0
+        assert run_with(*arguments) == 0
         assert started == [Settings()]
 
     @pytest.mark.parametrize("command", [[], ["run"]])
     def test_flags_become_settings(self, started: list[Settings], command: list[str]) -> None:
         flags = ["--workers", "3", "--log-format=json", "--kubeconfig", "/k", "--reconcile-timeout-s", "1.5"]
-        assert cli.main([*command, *flags]) == 0
+        assert run_with(*command, *flags) == 0
         assert started == [Settings(workers=3, log_format="json", kubeconfig="/k", reconcile_timeout_s=1.5)]
 
     @pytest.mark.parametrize(
@@ -85,95 +92,23 @@ class TestRun:
         namespaces: tuple[str, ...],
     ) -> None:
         monkeypatch.setenv("WATCH_NAMESPACE", "env")
-        assert cli.main(arguments) == 0
+        assert run_with(*arguments) == 0
         assert started[0].watch_namespaces == namespaces
 
     def test_the_last_of_a_repeated_flag_counts(self, started: list[Settings]) -> None:
-        assert cli.main(["--workers", "3", "--workers", "4"]) == 0
+        assert run_with("--workers", "3", "--workers", "4") == 0
         assert started[0].workers == 4
 
     def test_an_unknown_variable_of_ours_is_a_warning(
         self, monkeypatch: pytest.MonkeyPatch, started: list[Settings], capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setenv("MEMCACHED_OPERATOR_WORKER", "3")
-        assert cli.main([]) == 0
+        assert run_with() == 0
         assert started[0].workers == 8
         assert capsys.readouterr().err.endswith(
             "WARN  cli: the environment variable MEMCACHED_OPERATOR_WORKER sets nothing; "
             "did you mean MEMCACHED_OPERATOR_WORKERS?\n"
         )
-
-    def test_lines_logged_by_the_operator_have_the_format_that_was_asked_for(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        async def run(settings: Settings) -> int:
-            logging.getLogger("memcached_operator.operator").debug("ready")
-            return 7
-
-        monkeypatch.setattr("memcached_operator.operator.run", run)
-        assert cli.main(["--log-format", "json", "--log-level", "debug"]) == 7
-        assert json.loads(capsys.readouterr().err)["message"] == "ready"
-
-
-class TestRunOperator:
-    def test_its_result_is_the_exit_code(self) -> None:
-        async def run(settings: Settings) -> int:
-            return settings.workers
-
-        assert cli.run_operator(run, Settings(workers=5)) == 5
-
-    def test_it_runs_on_uvloop_where_there_is_one(self) -> None:
-        uvloop = pytest.importorskip("uvloop")
-
-        async def run(settings: Settings) -> int:
-            import asyncio
-
-            return 0 if isinstance(asyncio.get_running_loop(), uvloop.Loop) else 1
-
-        assert cli.run_operator(run, Settings()) == 0
-
-    def test_it_runs_on_asyncios_loop_where_there_is_no_uvloop(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "uvloop", None)
-
-        async def run(settings: Settings) -> int:
-            return 0
-
-        assert cli.run_operator(run, Settings()) == 0
-
-    def test_what_keeps_it_from_starting_is_one_plain_line(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert cli.run_operator(fails_to_start, Settings()) == 1
-        assert capsys.readouterr().err == r"memcached-operator: no token in /sa:\nmount it" + "\n"
-
-    def test_for_machines_that_line_is_json_too(self, capsys: pytest.CaptureFixture[str]) -> None:
-        logs.configure(log_format="json", level="info", current_reconcile=lambda: None)
-        assert cli.run_operator(fails_to_start, Settings(log_format="json")) == 1
-        document = json.loads(capsys.readouterr().err)
-        assert (document["level"], document["message"]) == ("critical", "no token in /sa:\nmount it")
-        assert "exception" not in document
-
-    def test_a_fault_of_its_own_is_logged_with_its_traceback(self, capsys: pytest.CaptureFixture[str]) -> None:
-        async def run(settings: Settings) -> int:
-            raise RuntimeError("a bug")
-
-        logs.configure(log_format="text", level="info", current_reconcile=lambda: None)
-        assert cli.run_operator(run, Settings()) == 1
-        first, second, *_, last = capsys.readouterr().err.splitlines()
-        assert first.endswith("FATAL cli: ended by a fault of its own")
-        assert (second, last) == ("    Traceback (most recent call last):", "    RuntimeError: a bug")
-
-    def test_ctrl_c_before_the_operator_listens_ends_without_a_traceback(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        async def run(settings: Settings) -> int:
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr("memcached_operator.operator.run", run)
-        assert cli.main([]) == 130
-        assert "Traceback" not in capsys.readouterr().err
-
-
-async def fails_to_start(settings: Settings) -> int:
-    raise AuthenticationUnavailable("no token in /sa:\nmount it")
 
 
 class TestWrongUsage:

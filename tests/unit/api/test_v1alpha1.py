@@ -8,7 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from memcached_operator.api import v1alpha1 as api
-from memcached_operator.api.v1alpha1 import InvalidSpec, MemcachedSpec, MemcachedStatus, validate_spec
+from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.v1alpha1 import MemcachedSpec, MemcachedStatus, validate_spec
 
 INT32_MAX = 2**31 - 1
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from memcached_operator.api import names
 from memcached_operator.api import v1alpha1 as api
 from memcached_operator.memcached.crd import memcached_crd, memcached_crd_yaml
 
@@ -62,6 +63,6 @@ def test_columns_show_size_ready_available_and_age_and_the_image_when_asked_for_
 
 def test_the_sample_is_that_of_the_guides_and_valid() -> None:
     sample = yaml.safe_load(SAMPLE.read_text())
-    assert (sample["apiVersion"], sample["kind"]) == (api.API_VERSION, api.KIND)
+    assert (sample["apiVersion"], sample["kind"]) == (names.API_VERSION, names.KIND)
     assert sample["metadata"] == {"name": "example-memcached"}
     assert api.validate_spec(sample["spec"]).size == 3
