@@ -149,6 +149,7 @@ class ApiClient:
                 if may_repeat and _was_cut(error):
                     may_repeat = False
                     continue
+                await self._look_at_trust(error, started)
                 raise Unreachable(f"{method} {path}: {_describe(error)}") from error
             failure = _failure(response, answer)
             if failure is None:
@@ -179,6 +180,7 @@ class ApiClient:
                 raise Unreachable(_describe(error)) from error
             raise StreamStalled(f"no answer for {silence_limit_s:.0f} s") from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            await self._look_at_trust(error, started)
             raise Unreachable(_describe(error)) from error
         try:
             failure = None
@@ -300,6 +302,10 @@ class ApiClient:
             proxy=self.access.proxy,
             server_hostname=self.access.tls_server_name,
         )
+
+    async def _look_at_trust(self, error: Exception, started: float) -> None:
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            await self.access.credentials.distrusted(started)
 
     async def _current_sessions(self) -> tuple[aiohttp.ClientSession, ...]:
         """The pools for API calls and for watches, of the trust and the client certificate that hold now."""

@@ -52,6 +52,13 @@ class Credentials(Protocol):
         """
         ...
 
+    async def distrusted(self, failed_since: float) -> None:
+        """Called when the server's certificate was not trusted by a request that started at `failed_since`.
+
+        Reads again whom to trust; the authority may have been replaced.
+        """
+        ...
+
     def ssl_context(self) -> ssl.SSLContext | None:
         """TLS for new connections; None for plain http."""
         ...
@@ -261,6 +268,10 @@ class ClusterCredentials:
             return renewed
         self._tls.update((await self._identity.current()).certificate, older_than=failed_since)
         return renewed or self._tls.changed_at > failed_since
+
+    async def distrusted(self, failed_since: float) -> None:
+        if self._tls is not None:
+            self._tls.update((await self._identity.current()).certificate, older_than=failed_since)
 
     def ssl_context(self) -> ssl.SSLContext | None:
         return None if self._tls is None else self._tls.context()

@@ -103,7 +103,8 @@ class Manager:
         stopping = asyncio.create_task(stop.wait())
         syncs = {asyncio.create_task(each.synced.wait()): each for each in self._reflectors}
         try:
-            waiting, said = set(syncs), set[object]()
+            waiting = set(syncs)
+            said = waiting - waiting
             while waiting and not stopping.done():
                 await asyncio.wait({*waiting, stopping}, timeout=_SYNC_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
                 late = {task for task in waiting if not task.done()}

@@ -85,6 +85,21 @@ async def test_a_rotated_authority_gives_new_connections_a_new_context(directory
     assert handshake(after, server_context(new, new.issue("server"), str(directory))) is None
 
 
+async def test_the_authority_is_read_again_at_once_when_the_server_was_not_trusted(directory: Path) -> None:
+    (directory / "ca.crt").write_bytes(make_authority("old").pem)
+    clock = FakeClock()
+    credentials = load(directory, clock=clock).credentials
+    await credentials.headers()
+    generation = credentials.ssl_generation
+    await credentials.distrusted(clock.now)
+    assert credentials.ssl_generation == generation, "the file is the same"
+
+    (directory / "ca.crt").write_bytes(make_authority("new").pem)
+    clock.now += 1
+    await credentials.distrusted(clock.now)
+    assert credentials.ssl_generation == generation + 1
+
+
 async def test_a_token_missing_at_the_start_names_the_file_and_the_remedy(directory: Path) -> None:
     access = load(directory)
     (directory / "token").unlink()

@@ -1,0 +1,238 @@
+"""What the operator does while something that it needs is missing, refused or down, and when it comes back."""
+
+from __future__ import annotations
+
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.pki import Authority
+from tests.cluster import Cluster
+from tests.integration.accounts import ACCOUNT, account_with_role, grant, operator_rules
+from tests.integration.conftest import CRD, Kubectl, Operators, memcached
+from tests.integration.requests import requests_of, writes_of, written
+from tests.integration.witness import catch_up, condition, wait, wait_condition
+from tests.operator_process import DEADLINE_S, OperatorProcess
+from tests.relays import TlsFront
+
+_POLL_S = 0.1
+REMEDY_CRD = "install it with `kubectl apply -f manifests/crd/cache.example.com_memcacheds.yaml`"
+
+
+def said(operator: OperatorProcess, *texts: str, after: int = 0) -> list[str]:
+    """The log's lines, from a line number on, that hold all texts."""
+    return [line for line in operator.lines[after:] if all(text in line for text in texts)]
+
+
+def install_crd(cluster: Cluster) -> None:
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
+    cluster.kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
+
+
+class TestCrd:
+    @pytest.fixture
+    def crd(self, installed: Cluster) -> Iterator[Cluster]:
+        """A cluster whose CRD a test may remove."""
+        yield installed
+        install_crd(installed)
+
+    def test_missing_at_the_start_it_is_said_once_with_the_remedy_and_awaited(
+        self, crd: Cluster, kubectl: Kubectl, operators: Operators
+    ) -> None:
+        crd.kubectl("delete", "-f", str(CRD))
+        operator = operators.start("-n", kubectl.namespace)
+        line = operator.wait_for_log("cannot watch memcacheds", REMEDY_CRD)
+        assert "404 NotFound" in line
+        install_crd(crd)
+        operator.ready()
+        kubectl.apply(memcached("awaited", 1))
+        kubectl.wait_field("mc/awaited", ".status.replicas", 1)
+        assert len(said(operator, "cannot watch", "404")) == 1
+
+    def test_deleted_and_installed_again_while_running_it_is_said_once_and_all_goes_on(
+        self, crd: Cluster, kubectl: Kubectl, operators: Operators
+    ) -> None:
+        operator = operators.start("-n", kubectl.namespace).ready()
+        kubectl.apply(memcached("before", 1))
+        kubectl.wait_field("mc/before", ".status.replicas", 1)
+        crd.kubectl("delete", "-f", str(CRD))
+        operator.wait_for_log("cannot watch memcacheds", REMEDY_CRD)
+        kubectl.wait("deployment/before", "delete")  # the garbage collector's work, not the operator's
+        install_crd(crd)
+        operator.wait_for_log("watching memcacheds", "again")
+        kubectl.apply(memcached("before", 2))
+        kubectl.wait_field("mc/before", ".status.replicas", 2)
+        assert len(said(operator, "cannot watch", REMEDY_CRD)) == 1
+
+
+class TestRights:
+    def test_a_forbidden_watch_is_said_once_with_the_right_to_grant_and_begins_when_it_is_granted(
+        self, kubectl: Kubectl, operators: Operators
+    ) -> None:
+        kinds = {"memcacheds": "memcacheds.cache.example.com", "deployments": "deployments.apps", "pods": "pods"}
+        account = account_with_role(kubectl, operator_rules(without=[("*", kind) for kind in kinds]))
+        operator = operators.start("-n", kubectl.namespace, account_dir=account)
+        for kind, full_name in kinds.items():
+            line = operator.wait_for_log(f"cannot watch {full_name} in namespace {kubectl.namespace}", "403 Forbidden")
+            assert f"Grant get, list and watch on {full_name} to the operator's account." in line
+            assert f"{kubectl.namespace}:{ACCOUNT}" in line, "whose rights are to be changed"
+            assert f'resource "{kind}"' in line
+        grant(kubectl, operator_rules())
+        operator.ready()
+        kubectl.apply(memcached("granted", 1))
+        kubectl.wait_field("mc/granted", ".status.replicas", 1)
+        assert len(said(operator, "cannot watch", "Forbidden")) == len(kinds)
+
+    def test_writes_that_are_forbidden_are_reported_and_made_when_they_are_granted(
+        self, kubectl: Kubectl, operators: Operators
+    ) -> None:
+        """Two faults at a time, as the slow retry of the first takes half a minute."""
+        account = account_with_role(kubectl, operator_rules(without=[("create", "deployments")]))
+        operator = operators.start("-n", kubectl.namespace, account_dir=account).ready()
+        kubectl.apply(memcached("refused", 1))
+        wait_condition(kubectl, "refused", "Degraded", "Forbidden")
+        message = condition(kubectl, "refused", "Degraded")["message"]
+        assert 'cannot create resource "deployments"' in message
+        operator.wait_for_log("refused is degraded: Forbidden", message)
+
+        grant(kubectl, operator_rules(without=[("patch", "memcacheds/status")]))
+        kubectl.apply(memcached("unreported", 1))
+        kubectl.wait("deployment/unreported", "create")
+        operator.wait_for_log("unreported: attempt", 'cannot patch resource "memcacheds/status"')
+        assert "status" not in kubectl.get("mc/unreported")
+
+        grant(kubectl, operator_rules())
+        wait(kubectl, "mc/unreported", ".status.replicas", 1)
+        operator.wait_for_log("unreported: recovered after")
+        wait_condition(kubectl, "refused", "Degraded", "AsExpected")
+        wait(kubectl, "mc/refused", ".status.replicas", 1)
+        assert len(said(operator, "unreported: attempt")) == 1
+
+
+class TestApiServer:
+    def test_after_a_crash_everything_heals_and_nothing_is_written_in_vain(
+        self, kubectl: Kubectl, operators: Operators
+    ) -> None:
+        account = operators.account_dir()
+        name = kubectl.namespace
+        operator = operators.start("-n", name, account_dir=account, OPERATOR_NAME=name).ready()
+        kubectl.apply(memcached("calm", 1), memcached("changed", 1), memcached("drifted", 1))
+        for each in ("calm", "changed", "drifted"):
+            kubectl.wait_field(f"mc/{each}", ".status.replicas", 1)
+        catch_up(kubectl, pods=True)
+        mark = kubectl.cluster.audit_mark()
+        kubectl.cluster.kill_apiserver()
+        operator.wait_for_log("cannot watch")
+        kubectl.cluster.start_apiserver()
+        kubectl("scale", "mc/changed", "--replicas=3")
+        kubectl("scale", "deployment/drifted", "--replicas=2")
+        kubectl.wait_field("mc/changed", ".status.replicas", 3)
+        kubectl.wait_field("deployment/drifted", ".spec.replicas", 1)
+        kubectl.wait_field("mc/drifted", ".status.replicas", 1)
+        catch_up(kubectl, pods=True)
+        writes = written(writes_of(kubectl.cluster, name, since=mark))
+        assert [write for write in writes if write.endswith(" calm")] == []
+        assert [write for write in writes if write.startswith("patch deployments") and "later-" not in write] == [
+            "patch deployments changed",
+            "patch deployments drifted",
+        ]
+
+    def test_changes_made_while_the_operator_was_down_are_healed_and_a_restart_without_any_only_reads(
+        self, kubectl: Kubectl, operators: Operators
+    ) -> None:
+        name = kubectl.namespace
+        operator = operators.start("-n", name).ready()
+        kubectl.apply(memcached("calm", 1), memcached("resized", 1), memcached("bared", 1), memcached("gone", 1))
+        for each in ("calm", "resized", "bared", "gone"):
+            kubectl.wait_field(f"mc/{each}", ".status.replicas", 1)
+        catch_up(kubectl, pods=True)
+        assert operator.stop() == 0
+
+        kubectl("scale", "mc/resized", "--replicas=2")
+        kubectl("delete", "deployment/bared", "mc/gone")
+        kubectl.apply(memcached("new", 1))
+        mark = kubectl.cluster.audit_mark()
+        second = operators.start("-n", name, OPERATOR_NAME=f"{name}-second").ready()
+        kubectl.wait_field("deployment/resized", ".spec.replicas", 2)
+        for each, size in {"calm": 1, "resized": 2, "bared": 1, "new": 1}.items():
+            kubectl.wait_field(f"mc/{each}", ".status.replicas", size)
+        catch_up(kubectl, pods=True)
+        writes = written(writes_of(kubectl.cluster, f"{name}-second", since=mark))
+        assert [write for write in writes if write.endswith((" calm", " gone"))] == []
+        assert second.stop() == 0
+
+        mark = kubectl.cluster.audit_mark()
+        third = operators.start("-n", name, "--log-level=debug", OPERATOR_NAME=f"{name}-third").ready()
+        kubectl.apply(memcached("later", 0))  # reconciled after all those that came with the first lists
+        wait_condition(kubectl, "later", "Progressing", "Complete")
+        requests = requests_of(kubectl.cluster, f"{name}-third", since=mark)
+        others = [each for each in requests if each.name != "later" and each.resource != "events"]
+        assert {each.verb for each in others} == {"watch"}
+        assert third.stop() == 0
+
+
+class TestRotation:
+    def test_a_new_token_is_read_when_the_old_one_is_revoked(self, kubectl: Kubectl, operators: Operators) -> None:
+        folder = account_with_role(kubectl, operator_rules())
+        for number in ("first", "second"):
+            kubectl("create", "secret", "generic", number)
+        (folder / "token").write_text(_bound_token(kubectl, "first"))
+        name = kubectl.namespace
+        operator = operators.start(account_dir=folder, OPERATOR_NAME=name).ready()
+        first = (folder / "token").read_text()
+        (folder / "token").write_text(_bound_token(kubectl, "second"))
+        kubectl("delete", "secret", "first")
+        _await_refusal(kubectl.cluster, first)
+        mark = kubectl.cluster.audit_mark()
+        kubectl.apply(memcached("rotated", 1))
+        kubectl.wait_field("mc/rotated", ".status.replicas", 1)
+        codes = [each.code for each in requests_of(kubectl.cluster, name, since=mark) if each.verb != "watch"]
+        assert codes[0] == 401, "the operator still had the first token"
+        assert 401 not in codes[1:]
+        assert "rotated: attempt" not in operator.log
+
+    def test_a_replaced_authority_is_trusted_once_its_file_is_there(
+        self, kubectl: Kubectl, operators: Operators, tmp_path: Path
+    ) -> None:
+        cluster = kubectl.cluster
+        authorities = [Authority(tmp_path / name) for name in ("old", "new")]
+        pairs = [each.server("front", ["127.0.0.1"]) for each in authorities]
+        folder = account_with_role(kubectl, operator_rules())
+        (folder / "ca.crt").write_bytes(authorities[0].certificate.read_bytes())
+        port = int(cluster.server.rpartition(":")[2])
+        with TlsFront(port, cluster.ca_path, pairs[0].certificate, pairs[0].key) as front:
+            operator = operators.start(account_dir=folder, KUBERNETES_SERVICE_PORT=str(front.port)).ready()
+            front.show(pairs[1].certificate, pairs[1].key)
+            front.cut()
+            operator.wait_for_log("cannot watch", "certificate is not trusted")
+            (folder / "ca.crt").write_bytes(authorities[1].certificate.read_bytes())
+            operator.wait_for_log("The certificate authority or the client certificate changed")
+            kubectl.apply(memcached("trusted", 1))
+            kubectl.wait_field("mc/trusted", ".status.replicas", 1)
+            assert operator.stop() == 0
+
+
+def _bound_token(kubectl: Kubectl, secret: str) -> str:
+    """A token of the account that is worth nothing once the Secret is gone."""
+    return kubectl("create", "token", ACCOUNT, "--bound-object-kind=Secret", f"--bound-object-name={secret}").strip()
+
+
+def _await_refusal(cluster: Cluster, token: str) -> None:
+    """The API server remembers for 10 s that a token was good."""
+    context = ssl.create_default_context(cafile=cluster.ca_path)
+    request = urllib.request.Request(f"{cluster.server}/version", headers={"Authorization": f"Bearer {token}"})
+    ends = time.monotonic() + DEADLINE_S
+    while time.monotonic() < ends:
+        try:
+            with urllib.request.urlopen(request, context=context):
+                time.sleep(_POLL_S)
+        except urllib.error.HTTPError as error:
+            assert error.code == 401
+            error.close()
+            return
+    raise AssertionError("the revoked token is still good")
