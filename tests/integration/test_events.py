@@ -1,0 +1,117 @@
+"""The events of a Memcached, as `kubectl describe` and `kubectl get events` show them."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import Kubectl, memcached
+from tests.integration.witness import (
+    DEADLINE_S,
+    OPERATOR_NAME,
+    catch_up,
+    complete,
+    deployment,
+    make_ready,
+    pods_of,
+    wait,
+    wait_condition,
+)
+
+pytestmark = pytest.mark.usefixtures("operator")
+
+
+def events(kubectl: Kubectl, name: str) -> list[dict[str, Any]]:
+    """The operator's events about a Memcached, oldest first."""
+    found = kubectl.get("events.events.k8s.io")["items"]
+    ours = [
+        each for each in found if each["reportingController"] == OPERATOR_NAME and each["regarding"]["name"] == name
+    ]
+    return sorted(ours, key=lambda each: str(each["eventTime"]))
+
+
+def wait_event(kubectl: Kubectl, name: str, reason: str, *, count: int = 1) -> dict[str, Any]:
+    """The latest of `count` events with that reason; kubectl cannot wait for what has no name, so it is asked again."""
+    ends = time.monotonic() + DEADLINE_S
+    while len(found := [each for each in events(kubectl, name) if each["reason"] == reason]) < count:
+        assert time.monotonic() < ends, f"no {count} events {reason}, but {events(kubectl, name)}"
+    return found[-1]
+
+
+def described(kubectl: Kubectl, name: str) -> str:
+    """What `kubectl describe` says under Events, with single spaces."""
+    return " ".join(kubectl("describe", "mc", name).partition("\nEvents:")[2].split())
+
+
+def test_describe_tells_what_was_created_scaled_and_updated(kubectl: Kubectl) -> None:
+    kubectl.apply(memcached("shop", 1), create=True)
+    created = wait_event(kubectl, "shop", "Created")
+    assert (created["type"], created["action"]) == ("Normal", "Create")
+    assert created["regarding"]["uid"] == kubectl.uid("mc/shop")
+
+    kubectl("scale", "mc/shop", "--replicas=3")
+    wait_event(kubectl, "shop", "Scaled")
+    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"image":"memcached:1.6.44"}}')
+    wait_event(kubectl, "shop", "Updated")
+
+    text = described(kubectl, "shop")
+    assert "Normal Created" in text
+    assert "memcached-operator Created Deployment shop with 1 replicas" in text
+    assert "Scaled Deployment shop from 1 to 3 replicas: spec.size changed" in text
+    image = 'spec.template.spec.containers[memcached].image was "memcached:1.6.45-alpine", is to be "memcached:1.6.44"'
+    assert f"Updated Deployment shop: {image}" in text
+
+
+def test_an_event_tells_what_drifted_and_that_somebody_else_did_it(kubectl: Kubectl) -> None:
+    complete(kubectl, "shop", 0)
+    kubectl("scale", "deployment/shop", "--replicas=2")
+    note = wait_event(kubectl, "shop", "Scaled")["note"]
+    assert note == "Scaled Deployment shop from 2 to 0 replicas: somebody else had changed them"
+    kubectl("label", "--overwrite", "deployment/shop", "app=theirs")
+    note = wait_event(kubectl, "shop", "Updated")["note"]
+    assert note == 'Updated Deployment shop: metadata.labels[app] was "theirs", is to be "memcached"'
+
+
+def test_a_deployment_that_was_made_again_has_an_event_of_its_own(kubectl: Kubectl) -> None:
+    complete(kubectl, "shop", 0)
+    wait_event(kubectl, "shop", "Created")
+    kubectl("delete", "deployment/shop")
+    note = wait_event(kubectl, "shop", "Created", count=2)["note"]
+    assert note == "Created Deployment shop with 0 replicas: there was none"
+
+
+def test_a_strangers_deployment_is_a_warning(kubectl: Kubectl) -> None:
+    kubectl.apply(deployment("shop"), memcached("shop", 1), create=True)
+    warning = wait_event(kubectl, "shop", "NotControlled")
+    assert warning["type"] == "Warning"
+    assert "Warning NotControlled" in described(kubectl, "shop")
+    listed = kubectl("get", "events", "--field-selector=involvedObject.kind=Memcached,type=Warning", "--no-headers")
+    (line,) = listed.splitlines()
+    assert "memcached/shop" in line
+    assert "A Deployment named shop exists and has no owner: it is left alone." in line
+
+
+def test_an_events_name_and_its_namespace_are_those_of_its_memcached(kubectl: Kubectl) -> None:
+    name = "x" * 52
+    kubectl.apply(memcached(name, 0), create=True)
+    event = wait_event(kubectl, name, "Created")
+    assert event["metadata"]["name"].startswith(f"{name}.")
+    assert event["metadata"]["namespace"] == kubectl.namespace
+
+
+def test_the_ordinary_life_of_pods_makes_no_event_of_ours(kubectl: Kubectl) -> None:
+    kubectl.apply(memcached("shop", 2), create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    make_ready(kubectl, pods_of(kubectl, "shop"))
+    wait_condition(kubectl, "shop", "Progressing", "Complete")
+    kubectl("delete", "pods", "--all")
+    kubectl("annotate", "mc/shop", "example.com/note=theirs")
+    kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": {"nodes": []}}))
+    catch_up(kubectl, pods=True)
+    # Events are written in the order in which they were told: this one comes after any that should not be there.
+    complete(kubectl, "later", 0)
+    wait_event(kubectl, "later", "Created")
+    assert [event["reason"] for event in events(kubectl, "shop")] == ["Created"]
