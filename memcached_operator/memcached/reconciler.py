@@ -99,10 +99,20 @@ class _Found(NamedTuple):
     waiting: str = ""
 
 
+class _Refusal(NamedTuple):
+    """What the API server would not do, for whose sake, why, and until when (by the clock) it is not asked again."""
+
+    wanted: Deployment
+    action: plan.Action
+    trouble: Trouble
+    until_s: float
+
+
 class MemcachedReconciler:
     """Makes the cluster fit one Memcached at a time; see `reconcile`.
 
     `_unreported` holds since when a Memcached's status has been other than what was written, while that is held back.
+    `_refused` holds what the API server refused last: each event of a pod would have it asked the same thing again.
     """
 
     def __init__(
@@ -124,6 +134,7 @@ class MemcachedReconciler:
         self._clock = clock
         self._utc_now = utc_now
         self._unreported: dict[ObjectKey, float] = {}
+        self._refused: dict[ObjectKey, _Refusal] = {}
 
     async def reconcile(self, key: ObjectKey) -> Result:
         """Bring the Deployment and the status of one Memcached to what they should be.
@@ -138,6 +149,7 @@ class MemcachedReconciler:
             memcached, deployment = await self._live_memcached(key), await self._live_deployment(key)
         if memcached is None:
             self._unreported.pop(key, None)
+            self._refused.pop(key, None)
             self._own_writes.forget(key)
             return _DONE
         if memcached.deleting:
@@ -160,8 +172,13 @@ class MemcachedReconciler:
     async def _act(self, memcached: MemcachedRecord, wanted: Deployment, deployment: DeploymentRecord | None) -> _Found:
         """Do what the plan says, and tell how things stand then."""
         key = ObjectKey(memcached.namespace, memcached.name)
+        action = plan.plan(wanted, memcached.uid, deployment)
+        if refusal := self._refused.pop(key, None):
+            same = (refusal.wanted, refusal.action) == (wanted, action)
+            if same and self._clock() < refusal.until_s:
+                self._refused[key] = refusal
+                return _Found(deployment, refusal.trouble)
         try:
-            action = plan.plan(wanted, memcached.uid, deployment)
             if isinstance(action, plan.Create):
                 created = await self._create(memcached, wanted)
                 if created is not None:
@@ -185,15 +202,17 @@ class MemcachedReconciler:
             if any(cause.field == "metadata.uid" for cause in error.causes):
                 raise _VanishedError from error  # re-created since the cache saw it; its events are on their way
             message = f"The API server refused the Deployment: {error.message or error}"
-            return _Found(deployment, Trouble(Reason.INVALID_SPEC, message))
+            trouble = Trouble(Reason.INVALID_SPEC, message)
         except Forbidden as error:
             if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
                 raise _VanishedError from error  # the Memcached goes with its namespace
-            return _Found(deployment, Trouble(refusal_reason(error.message), error.message or str(error)))
+            trouble = Trouble(refusal_reason(error.message), error.message or str(error))
         except (Conflict, NotFound) as error:
             # Deleted or re-created since the cache saw it; the event will wake the key.
             logger.debug("%s changed under our write: %s", key, error)
             raise _VanishedError from error
+        self._refused[key] = _Refusal(wanted, action, trouble, self._clock() + SLOW_RETRY_S)
+        return _Found(deployment, trouble)
 
     async def _create(self, memcached: MemcachedRecord, wanted: Deployment) -> DeploymentRecord | None:
         """Create the Deployment; None when one of that name exists."""
@@ -211,7 +230,7 @@ class MemcachedReconciler:
         self._own_writes.expect(key, DEPLOYMENTS.kind, made.uid, made.resource_version)
         why = "there was none" if again else "new Memcached"
         logger.info("created Deployment %s with %d replicas (%s)", key, wanted.spec.replicas, why)
-        note = f"Created Deployment {key.name} with {wanted.spec.replicas} replicas"
+        note = f"Created Deployment {key.name} with {wanted.spec.replicas} replicas" + (f": {why}" if again else "")
         self._tell(memcached, "Normal", "Created", "Create", note)
         return made
 

@@ -76,6 +76,27 @@ async def test_a_change_that_is_forbidden_leaves_what_runs_in_the_status(running
     assert len(running.status["nodes"]) == 2
 
 
+async def test_what_was_refused_is_asked_again_with_a_change_or_after_a_while(running: World) -> None:
+    running.memcached(size=3)
+    running.show()
+    running.api.refuse("merge_patch", "Deployment", Forbidden(403, "Forbidden", FORBIDDEN))
+    await running.reconcile()
+    running.now += DELAY_S
+    await running.reconcile()
+    running.show()
+    assert await running.reconcile() == SLOWLY
+    assert running.api.verbs() == []
+
+    running.now += SLOWLY.requeue_after_s or 0.0
+    running.api.refuse("merge_patch", "Deployment", Forbidden(403, "Forbidden", FORBIDDEN))
+    await running.reconcile()
+    assert "merge_patch Deployment" in running.api.verbs()
+    running.memcached(size=4)
+    running.show()
+    await running.reconcile()
+    assert running.deployment["spec"]["replicas"] == 4
+
+
 async def test_in_a_namespace_that_is_going_nothing_is_complained_of(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -110,12 +110,12 @@ class World:
         return await self.reconciler.reconcile(KEY)
 
     async def refused(self, verb: str, error: KubeError) -> Result:
-        """Reconcile twice while the API server refuses `verb` on the Deployment: by then the status is written."""
-        result = DONE
-        for _ in range(2):
-            self.api.refuse(verb, "Deployment", error)
-            result = await self.reconcile()
-            self.now += DELAY_S
+        """Let the API server refuse `verb` on the Deployment once, have that reported, and pass the time of a retry."""
+        self.api.refuse(verb, "Deployment", error)
+        await self.reconcile()
+        self.now += DELAY_S
+        result = await self.reconcile()
+        self.now += SLOW_RETRY_S
         return result
 
     async def settle(self) -> None:
