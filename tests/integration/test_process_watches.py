@@ -1,0 +1,144 @@
+"""What the watches bring, and how they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from lab.audit import AuditEvent
+from lab.control_plane import ControlPlane, Options
+from lab.pki import Authority
+from tests.cluster import Cluster
+from tests.integration.accounts import account_with_role, operator_rules
+from tests.integration.conftest import CRD, Kubectl, Operators, memcached
+from tests.integration.requests import requests_of, writes_of, written
+from tests.integration.witness import deployment, pods_of, wait, wait_condition
+from tests.relays import TlsFront
+
+FOREIGN_PODS = 2_000
+# One pod takes some kilobytes; bookmarks and the headers of answers a few hundred bytes.
+ROOM_FOR_ONE_POD_BYTES = 50_000
+
+
+def query(event: AuditEvent) -> dict[str, str]:
+    """The query of a request."""
+    return {name: values[0] for name, values in parse_qs(urlsplit(event.uri).query).items()}
+
+
+@pytest.fixture
+def front(kubectl: Kubectl, tmp_path: Path) -> Iterator[TlsFront]:
+    """Stands before the API server and hears what it answers; trusted by the folder `account`."""
+    pair = Authority(tmp_path / "front").server("front", ["127.0.0.1"])
+    port = int(kubectl.cluster.server.rpartition(":")[2])
+    with TlsFront(port, kubectl.cluster.ca_path, pair.certificate, pair.key) as front:
+        yield front
+
+
+def test_two_thousand_foreign_pods_bring_no_byte(
+    kubectl: Kubectl, operators: Operators, front: TlsFront, tmp_path: Path
+) -> None:
+    folder = account_with_role(kubectl, operator_rules())
+    (folder / "ca.crt").write_bytes((tmp_path / "front" / "ca.crt").read_bytes())
+    pods = f"/api/v1/namespaces/{kubectl.namespace}/pods"
+    first = operators.start(account_dir=folder, KUBERNETES_SERVICE_PORT=str(front.port)).ready()
+    kubectl.apply(deployment("foreign", replicas=FOREIGN_PODS))
+    wait(kubectl, "deployment/foreign", ".status.replicas", FOREIGN_PODS)
+    kubectl.apply(memcached("ours", 1))
+    wait(kubectl, "mc/ours", ".status.replicas", 1)  # so the stream has come past the foreign pods
+    (ours,) = pods_of(kubectl, "ours")
+    second = operators.start(
+        "--log-level=debug", account_dir=folder, KUBERNETES_SERVICE_PORT=str(front.port), OPERATOR_NAME="second"
+    ).ready()
+    second.wait_for_log(f"pods in namespace {kubectl.namespace}: 1 objects")
+    answers = front.answers(pods)
+    assert ours.encode() in answers, "the front hears the watch"
+    assert b"foreign" not in answers
+    assert len(answers) < ROOM_FOR_ONE_POD_BYTES
+    for operator in (first, second):
+        assert operator.stop() == 0
+
+
+def test_a_pod_relabelled_out_of_the_selection_and_back_changes_the_nodes_and_nothing_else(
+    kubectl: Kubectl, operators: Operators
+) -> None:
+    name = kubectl.namespace
+    operators.start("-n", name, OPERATOR_NAME=name).ready()
+    kubectl.apply(memcached("cache", 3))
+    wait(kubectl, "mc/cache", ".status.replicas", 3)
+    pod, *others = pods_of(kubectl, "cache")
+    kubectl.cluster.stop_controller_manager()  # it would make another pod in the place of the one that left
+    try:
+        mark = kubectl.cluster.audit_mark()
+        kubectl("label", "pod", pod, "memcached_cr-")
+        wait(kubectl, "mc/cache", ".status.replicas", 2)
+        assert kubectl.get("mc/cache")["status"]["nodes"] == others
+        kubectl("label", "pod", pod, "memcached_cr=cache")
+        wait(kubectl, "mc/cache", ".status.replicas", 3)
+        assert kubectl.get("mc/cache")["status"]["nodes"] == sorted([pod, *others])
+        kubectl("label", "pod", pod, "memcached_cr=another", "--overwrite")
+        wait(kubectl, "mc/cache", ".status.replicas", 2)
+    finally:
+        kubectl.cluster.start_controller_manager()
+    assert set(written(writes_of(kubectl.cluster, name, since=mark))) == {"patch memcacheds/status cache"}
+
+
+def test_pictures_come_as_streaming_lists_and_pods_by_their_labels(kubectl: Kubectl, operators: Operators) -> None:
+    mark = kubectl.cluster.audit_mark()
+    operators.start("-n", kubectl.namespace, OPERATOR_NAME=kubectl.namespace).ready()
+    requests = requests_of(kubectl.cluster, kubectl.namespace, since=mark)
+    assert {each.verb for each in requests} == {"watch"}
+    for each in requests:
+        assert query(each)["sendInitialEvents"] == "true"
+        assert query(each)["allowWatchBookmarks"] == "true"
+        assert 300 <= int(query(each)["timeoutSeconds"]) <= 600
+        assert query(each).get("labelSelector") == ("app=memcached,memcached_cr" if each.resource == "pods" else None)
+
+
+@pytest.fixture
+def older(cluster: Cluster) -> Iterator[ControlPlane]:
+    """A control plane of an older release, as it were: without streaming lists."""
+    # `cluster` is asked for so that a machine that cannot run one leaves this out in the same way.
+    with ControlPlane(Options(apiserver_arguments=["--feature-gates=WatchList=false"])) as older:
+        older.kubectl("apply", "--server-side", "-f", str(CRD))
+        older.kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
+        yield older
+
+
+def test_without_streaming_lists_pages_are_listed_and_then_watched(older: ControlPlane) -> None:
+    kubectl = Kubectl(older, "default")
+    count, page = 25, 10
+    kubectl.apply(*(memcached(f"cache-{number:02}", 0) for number in range(count)))
+    with ExitStack() as ends:
+        operators = Operators(older, ends)
+        usual = operators.start_with_kubeconfig(older.kubeconfig_path, OPERATOR_NAME="usual").ready()
+        wait_condition(kubectl, "cache-24", "Progressing", "Complete")
+        assert usual.stop() == 0
+        paged = operators.start_with_kubeconfig(
+            older.kubeconfig_path, f"--page-size={page}", OPERATOR_NAME="paged"
+        ).ready()
+        kubectl.apply(memcached("later", 1))
+        wait(kubectl, "mc/later", ".status.replicas", 1)
+        assert "cannot watch" not in usual.log + paged.log, "this server's answer is no fault"
+        assert paged.stop() == 0
+    assert lists(older, "usual", "memcacheds") == [{"limit": "500"}]
+    first, *rest = lists(older, "paged", "memcacheds")
+    assert first == {"limit": str(page)}
+    assert [set(each) for each in rest] == [{"limit", "continue"}] * 2
+    assert lists(older, "paged", "pods")[0]["labelSelector"] == "app=memcached,memcached_cr"
+    verbs = [
+        (each.verb, each.code) for each in requests_of(older, "paged") if each.resource == "memcacheds" and
+        not each.subresource
+    ]  # fmt: skip
+    assert verbs == [("watch", 422), *[("list", 200)] * 3, ("watch", 200)]
+
+
+def lists(cluster: ControlPlane, operator_name: str, resource: str) -> list[dict[str, str]]:
+    return [
+        query(each)
+        for each in sorted(requests_of(cluster, operator_name), key=lambda each: each.received_at)
+        if (each.verb, each.resource) == ("list", resource)
+    ]
