@@ -76,6 +76,28 @@ class Stream:
         return chunk
 
 
+class _Pools:
+    """The connections of one trust: a pool for API calls, and connections of their own for watches.
+
+    Invariant: `watching` holds the answers of the watches that run. aiohttp wakes nobody who reads from a session that
+    is closed, and stops his timers: they are closed one by one before it.
+    """
+
+    __slots__ = ("calls", "watches", "watching")
+
+    def __init__(self, context: ssl.SSLContext | None) -> None:
+        self.calls = _session(context, limit=MAX_CONNECTIONS, keepalive_timeout=IDLE_CONNECTION_S)
+        # A connection for each watch anew: behind a load balancer this alone moves watches to an API server that joins.
+        self.watches = _session(context, limit=0, force_close=True)
+        self.watching: set[aiohttp.ClientResponse] = set()
+
+    async def close(self) -> None:
+        for response in tuple(self.watching):
+            response.close()
+        await self.calls.close()
+        await self.watches.close()
+
+
 class ApiClient:
     """Speaks to one API server as one user. Use it as an async context manager."""
 
@@ -99,8 +121,8 @@ class ApiClient:
         self._user_agent = user_agent
         self._timeout_s = timeout_s
         self._clock = clock
-        self._sessions: tuple[aiohttp.ClientSession, ...] = ()
-        self._retired: tuple[aiohttp.ClientSession, ...] = ()
+        self._pools: _Pools | None = None
+        self._retired: _Pools | None = None
         self._tls_generation = -1
 
     async def __aenter__(self) -> ApiClient:
@@ -110,10 +132,11 @@ class ApiClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections; running requests fail."""
-        sessions, self._sessions, self._retired = (*self._sessions, *self._retired), (), ()
-        for session in sessions:
-            await session.close()
+        """Close all connections; running watches fail."""
+        pools, self._pools, self._retired = (self._pools, self._retired), None, None
+        for each in pools:
+            if each is not None:
+                await each.close()
 
     async def request(
         self,
@@ -141,9 +164,11 @@ class ApiClient:
         while True:
             started = self._clock()
             try:
-                async with await self._send(
-                    method, path, query, body, content_type, timeout, watch=False, gzip=gzip
-                ) as response:
+                headers = await self._headers(gzip=gzip)
+                if body is not None:
+                    headers["Content-Type"] = content_type
+                pools = await self._current_pools()
+                async with await self._send(pools.calls, method, path, query, body, headers, timeout) as response:
                     answer = await response.read()
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 if may_repeat and _was_cut(error):
@@ -174,7 +199,9 @@ class ApiClient:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=silence_limit_s)
         started = self._clock()
         try:
-            response = await self._send("GET", path, query, None, JSON, timeout, watch=True, gzip=False)
+            headers = await self._headers(gzip=False)
+            pools = await self._current_pools()
+            response = await self._send(pools.watches, "GET", path, query, None, headers, timeout)
         except aiohttp.ServerTimeoutError as error:
             if isinstance(error, aiohttp.ConnectionTimeoutError):
                 raise Unreachable(_describe(error)) from error
@@ -182,6 +209,7 @@ class ApiClient:
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             await self._look_at_trust(error, started)
             raise Unreachable(_describe(error)) from error
+        pools.watching.add(response)
         try:
             failure = None
             if response.status >= 300:
@@ -196,6 +224,7 @@ class ApiClient:
                 raise failure
             yield Stream(response, silence_limit_s)
         finally:
+            pools.watching.discard(response)
             response.close()
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes:
@@ -272,27 +301,16 @@ class ApiClient:
 
     async def _send(
         self,
+        session: aiohttp.ClientSession,
         method: str,
         path: str,
         query: Mapping[str, str] | None,
         body: bytes | None,
-        content_type: str,
+        headers: Mapping[str, str],
         timeout: aiohttp.ClientTimeout,
-        *,
-        watch: bool,
-        gzip: bool,
     ) -> aiohttp.ClientResponse:
-        headers = {
-            "Accept": JSON,
-            "Accept-Encoding": "gzip" if gzip else "identity",
-            "User-Agent": self._user_agent,
-            **await self.access.credentials.headers(),
-        }
-        if body is not None:
-            headers["Content-Type"] = content_type
         url = self._base + path + (f"?{urlencode(query)}" if query else "")
-        calls, watches = await self._current_sessions()
-        return await (watches if watch else calls).request(
+        return await session.request(
             method,
             URL(url, encoded=True),
             data=body,
@@ -303,31 +321,36 @@ class ApiClient:
             server_hostname=self.access.tls_server_name,
         )
 
+    async def _headers(self, *, gzip: bool) -> dict[str, str]:
+        return {
+            "Accept": JSON,
+            "Accept-Encoding": "gzip" if gzip else "identity",
+            "User-Agent": self._user_agent,
+            **await self.access.credentials.headers(),
+        }
+
     async def _look_at_trust(self, error: Exception, started: float) -> None:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             await self.access.credentials.distrusted(started)
 
-    async def _current_sessions(self) -> tuple[aiohttp.ClientSession, ...]:
-        """The pools for API calls and for watches, of the trust and the client certificate that hold now."""
+    async def _current_pools(self) -> _Pools:
+        """The connections of the trust and the client certificate that hold now; look after `_headers`."""
         context = self.access.credentials.ssl_context()
         generation = self.access.credentials.ssl_generation
-        if self._sessions and generation == self._tls_generation:
-            return self._sessions
+        if self._pools is not None and generation == self._tls_generation:
+            return self._pools
         # What runs on the old pools runs to its end there; they close at the next rotation, or with the client.
-        stale, self._retired = self._retired, self._sessions
-        current = self._sessions = (_session(context, limit=MAX_CONNECTIONS), _session(context, limit=0))
+        stale, self._retired = self._retired, self._pools
+        current = self._pools = _Pools(context)
         self._tls_generation = generation
-        for session in stale:
-            await session.close()
+        if stale is not None:
+            await stale.close()
         return current
 
 
-def _session(context: ssl.SSLContext | None, *, limit: int) -> aiohttp.ClientSession:
+def _session(context: ssl.SSLContext | None, **pooling: Any) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(
-        limit=limit,
-        keepalive_timeout=IDLE_CONNECTION_S,
-        ssl=context if context is not None else True,
-        socket_factory=_socket_with_keepalive,
+        ssl=context if context is not None else True, socket_factory=_socket_with_keepalive, **pooling
     )
     return aiohttp.ClientSession(
         connector=connector,
