@@ -121,7 +121,6 @@ class Controller(Generic[K]):
         *,
         config: ControllerConfig | None = None,
         queue: AsyncWorkQueue[K] | None = None,
-        gate: Callable[[], Awaitable[object]] | None = None,
         ready: Callable[[K], float] | None = None,
         observer: ReconcileObserver | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -132,7 +131,6 @@ class Controller(Generic[K]):
             reconcile: coroutine function that makes the world of one key as it should be.
             config: numbers; the defaults of `ControllerConfig` if None.
             queue: where the keys come from; one of its own if None.
-            gate: awaited once before the first key is taken, e.g. until the caches are synced.
             ready: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
                 has seen the key's own last write. A key that waits is neither counted nor logged.
             observer: told of each reconcile.
@@ -147,7 +145,6 @@ class Controller(Generic[K]):
         self.config = config or ControllerConfig()
         self.queue: AsyncWorkQueue[K] = AsyncWorkQueue() if queue is None else queue
         self._reconcile = reconcile
-        self._gate = gate
         self._ready = ready
         self._observer = observer
         self._clock = clock
@@ -166,8 +163,6 @@ class Controller(Generic[K]):
         Raises:
             ExceptionGroup: a worker ended although nobody had stopped it. The reconciler's own errors never do this.
         """
-        if not await self._wait_for_gate():
-            return
         async with asyncio.TaskGroup() as group:
             workers = [
                 group.create_task(self._work(), name=f"{self.name}-worker-{number}")
@@ -184,21 +179,6 @@ class Controller(Generic[K]):
                 )
             for worker in late:
                 worker.cancel()
-
-    async def _wait_for_gate(self) -> bool:
-        """Whether the gate opened before the controller was stopped."""
-        if self._gate is None:
-            return not self._stopping.is_set()
-        opened = asyncio.ensure_future(self._gate())
-        stopped = asyncio.create_task(self._stopping.wait())
-        try:
-            await asyncio.wait((opened, stopped), return_when=asyncio.FIRST_COMPLETED)
-            if opened.done():
-                opened.result()
-            return not self._stopping.is_set()
-        finally:
-            opened.cancel()
-            stopped.cancel()
 
     async def _work(self) -> None:
         queue, clock = self.queue, self._clock

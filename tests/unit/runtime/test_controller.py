@@ -318,32 +318,6 @@ async def test_reconciles_that_never_wait_let_the_loop_breathe() -> None:
             await asyncio.sleep(0)
 
 
-async def test_nothing_is_reconciled_before_the_gate_opens() -> None:
-    gate, reconciler = asyncio.Event(), Reconciler()
-    async with running(controller := Controller("memcached", reconciler, gate=gate.wait)):
-        controller.queue.add("a")
-        for _ in range(5):
-            await asyncio.sleep(0)
-        assert reconciler.calls == []
-        gate.set()
-        await reconciler.wait_for_calls(1)
-
-
-async def test_a_stop_before_the_gate_opens_ends_the_run() -> None:
-    reconciler = Reconciler()
-    async with running(controller := Controller("memcached", reconciler, gate=asyncio.Event().wait)):
-        controller.queue.add("a")
-    assert reconciler.calls == []
-
-
-async def test_a_gate_that_fails_ends_the_run_with_its_error() -> None:
-    async def broken() -> None:
-        raise ConnectionError("no cache")
-
-    with pytest.raises(ConnectionError, match="no cache"):
-        await Controller("memcached", Reconciler(), gate=broken).run()
-
-
 async def test_a_stop_before_the_run_takes_no_key() -> None:
     reconciler = Reconciler()
     controller = Controller("memcached", reconciler)
