@@ -1,32 +1,14 @@
-import json
-import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import NoReturn
 
 import pytest
 
-from memcached_operator import __version__, cli, logs
+from memcached_operator import __version__, cli
 from memcached_operator.settings import Settings, options, settings_reference
 
-
-@pytest.fixture(autouse=True)
-def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for option in options():
-        monkeypatch.delenv(option.variable, raising=False)
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_it_was() -> Iterator[None]:
-    root, own = logging.getLogger(), logging.getLogger("memcached_operator")
-    handlers, level, own_level = list(root.handlers), root.level, own.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    own.setLevel(own_level)
-    logging.captureWarnings(False)
+pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
 
 
 @pytest.fixture

@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
 
 from memcached_operator import logs
+
+pytestmark = pytest.mark.usefixtures("logging_as_it_was")
 
 MOMENT = 1795255812.3456  # 2026-11-21T10:10:12.345Z
 OWN = "memcached_operator.memcached.reconciler"
@@ -26,17 +27,6 @@ class FakeReconcile:
 
 
 RECONCILE = FakeReconcile()
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_it_was() -> Iterator[None]:
-    root, own = logging.getLogger(), logging.getLogger("memcached_operator")
-    handlers, level, own_level = list(root.handlers), root.level, own.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    own.setLevel(own_level)
-    logging.captureWarnings(False)
 
 
 def record(

@@ -5,7 +5,6 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
 from textwrap import dedent
 
 import pytest
@@ -13,24 +12,9 @@ import pytest
 from memcached_operator import logs, process
 from memcached_operator.kube.errors import AuthenticationUnavailable
 from memcached_operator.operator import OperatorConfig, decode_config
-from memcached_operator.settings import Settings, options
+from memcached_operator.settings import Settings
 
-
-@pytest.fixture(autouse=True)
-def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for option in options():
-        monkeypatch.delenv(option.variable, raising=False)
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_it_was() -> Iterator[None]:
-    root, own = logging.getLogger(), logging.getLogger("memcached_operator")
-    handlers, level, own_level = list(root.handlers), root.level, own.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    own.setLevel(own_level)
-    logging.captureWarnings(False)
+pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
 
 
 def config_with(**values: object) -> OperatorConfig:
