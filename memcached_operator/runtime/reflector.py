@@ -38,6 +38,8 @@ _LINES_PER_TURN = 500
 # The first failure of each cause in a row is kept quiet: a booting API server answers 403, 429 and 503 for some 300 ms,
 # streams break, and the version that is held expires while nobody is there to watch.
 _FAILURES_BEFORE_WORDS = 2
+# Whom Kubernetes takes a client for that shows no credential, or one of a kind that is not enabled, such as a password.
+_ANONYMOUS = '"system:anonymous"'
 # An unreadable object is named once; beyond so many names we only count.
 _UNREADABLE_NAMES = 1000
 
@@ -275,6 +277,8 @@ def _remedy(error: KubeError | None, resource: Resource) -> str:
     match error:
         case NotFound():
             return f"The kind {resource.kind} is not served: install its CustomResourceDefinition."
+        case Forbidden(message=message) if _ANONYMOUS in message:
+            return "The request carried no credential that the API server takes: name a user with a token or a client certificate."
         case Forbidden():
             return f"Grant get, list and watch on {resource.qualified_name} to the operator's account."
         case Unauthorized():

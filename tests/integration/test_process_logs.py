@@ -1,0 +1,151 @@
+"""What an operator on call reads: one line for each thing that was done, in text and in JSON, and no secret."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.cluster import Cluster
+from tests.integration.accounts import account_with_role, operator_rules
+from tests.integration.conftest import Kubectl, Operators, memcached
+from tests.integration.requests import writes_of, written
+from tests.integration.witness import deployment, make_ready, pods_of, wait, wait_condition
+from tests.operator_process import OperatorProcess
+
+TEXT_LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO |WARN |ERROR|FATAL) \S.*: \S.*\n")
+RECONCILE_ID = re.compile(r"  reconcile=[0-9a-f]{6}-\d+\n$")
+
+
+def about(operator: OperatorProcess, name: str) -> list[str]:
+    """The lines about the Memcached of that name."""
+    return [line for line in operator.lines if f"/{name}" in line]
+
+
+def test_each_write_is_one_line_that_names_the_object_what_was_done_and_why(
+    kubectl: Kubectl, operators: Operators
+) -> None:
+    namespace = kubectl.namespace
+    operator = operators.start("-n", namespace, OPERATOR_NAME=namespace).ready()
+    began, mark = len(operator.lines), kubectl.cluster.audit_mark()
+    kubectl.apply(memcached("cache", 2))
+    wait(kubectl, "mc/cache", ".status.replicas", 2)
+    make_ready(kubectl, pods_of(kubectl, "cache"))
+    wait_condition(kubectl, "cache", "Progressing", "Complete")
+    kubectl("scale", "mc/cache", "--replicas=1")
+    wait(kubectl, "mc/cache", ".status.replicas", 1)
+    kubectl("scale", "deployment/cache", "--replicas=3")
+    operator.wait_for_log("scaled Deployment", "from 3 to 1")
+    kubectl("set", "image", "deployment/cache", "memcached=memcached:0")
+    operator.wait_for_log("updated Deployment")
+    kubectl("delete", "deployment/cache")
+    operator.wait_for_log("there was none")
+
+    lines = operator.lines[began:]
+    assert all(TEXT_LINE.fullmatch(line) for line in operator.lines), operator.log
+    assert all(f"memcached {namespace}/cache: " in line and RECONCILE_ID.search(line) for line in lines), operator.log
+    whats = [RECONCILE_ID.sub("", line).partition(f"{namespace}/cache: ")[2] for line in lines]
+    object_ = f"Deployment {namespace}/cache"
+    assert whats == [
+        f"created {object_} with 2 replicas (new Memcached)",
+        f"scaled {object_} from 2 to 1 replicas (spec.size changed)",
+        f"scaled {object_} from 3 to 1 replicas (somebody else had changed them)",
+        whats[3],
+        f"created {object_} with 1 replicas (there was none)",
+    ]
+    assert whats[3].startswith(f"updated {object_}: ")
+    assert "memcached:0" in whats[3], "what it was"
+    assert "memcached:1.6" in whats[3], "what it is now"
+    ids = {match[0] for line in lines if (match := RECONCILE_ID.search(line))}
+    assert len(ids) == len(lines), "each was written by a reconcile of its own"
+    deployment_writes = [
+        write for write in written(writes_of(kubectl.cluster, namespace, since=mark)) if "deployments" in write
+    ]
+    assert len(deployment_writes) == len(lines), "no write without a line, no line without a write"
+
+
+def test_what_changes_nothing_says_nothing_at_info(kubectl: Kubectl, operators: Operators) -> None:
+    operator = operators.start("-n", kubectl.namespace).ready()
+    kubectl.apply(memcached("calm", 1))
+    wait(kubectl, "mc/calm", ".status.replicas", 1)
+    said = len(operator.lines)
+    kubectl("annotate", "mc/calm", "deployment/calm", "note=nothing")
+    kubectl("label", "pods", "--selector=memcached_cr=calm", "note=nothing")
+    kubectl.apply(memcached("later", 0))
+    wait_condition(kubectl, "later", "Progressing", "Complete")
+    assert about(operator, "calm") == operator.lines[said - 1 : said]
+    assert operator.stop() == 0
+    again = operators.start("-n", kubectl.namespace).ready()
+    kubectl.apply(memcached("latest", 0))
+    wait_condition(kubectl, "latest", "Progressing", "Complete")
+    assert about(again, "calm") == []
+
+
+def test_what_is_wrong_is_said_once_with_the_object_and_what_is_in_the_way(
+    kubectl: Kubectl, operators: Operators
+) -> None:
+    operator = operators.start("-n", kubectl.namespace).ready()
+    kubectl.apply(deployment("taken"))
+    kubectl.apply(memcached("taken", 1))
+    wait_condition(kubectl, "taken", "Degraded", "NotControlled")
+    kubectl("annotate", "deployment/taken", "note=still-there")
+    kubectl.apply(memcached("later", 0))
+    wait_condition(kubectl, "later", "Progressing", "Complete")
+    (line,) = about(operator, "taken")
+    assert " WARN  " in line
+    assert "is degraded: NotControlled: " in line
+
+
+def test_for_machines_each_line_is_a_json_object_that_says_the_same(kubectl: Kubectl, operators: Operators) -> None:
+    operator = operators.start("-n", kubectl.namespace, "--log-format=json").ready()
+    kubectl.apply(memcached("cache", 1))
+    operator.wait_for_log("created Deployment")
+    assert operator.stop() == 0
+    documents: list[dict[str, Any]] = [json.loads(line) for line in operator.lines]
+    assert all({"ts", "level", "logger", "message"} <= document.keys() for document in documents)
+    (created,) = [each for each in documents if each["message"].startswith("created Deployment")]
+    assert (created["level"], created["controller"]) == ("info", "memcached")
+    assert (created["namespace"], created["name"]) == (kubectl.namespace, "cache")
+    assert re.fullmatch(r"[0-9a-f]{6}-\d+", created["reconcile"])
+
+
+def test_no_credential_is_logged_at_any_level_also_when_it_is_refused(
+    kubectl: Kubectl, operators: Operators, tmp_path: Path
+) -> None:
+    folder = account_with_role(kubectl, operator_rules())
+    good = (folder / "token").read_text()
+    users: dict[str, dict[str, object]] = {
+        "good": {"token": good},
+        "refused": {"token": "not-a-token-of-this-cluster"},
+        "password": {"username": "admin", "password": "hunter2-and-more"},
+    }
+    secrets = [good, "not-a-token-of-this-cluster", "hunter2-and-more", _basic("admin", "hunter2-and-more")]
+    started = {
+        name: operators.start_with_kubeconfig(
+            _kubeconfig(kubectl.cluster, tmp_path / name, kubectl.namespace, user), "--log-level=debug"
+        )
+        for name, user in users.items()
+    }
+    started["good"].ready()
+    kubectl.apply(memcached("cache", 1))
+    wait(kubectl, "mc/cache", ".status.replicas", 1)
+    started["refused"].wait_for_log("cannot watch pods", "401 Unauthorized", "Give the operator a credential")
+    # Kubernetes knows no passwords, and takes their bearer for a stranger.
+    started["password"].wait_for_log("cannot watch pods", "403 Forbidden", "The request carried no credential")
+    for name, operator in started.items():
+        assert operator.stop() == 0
+        assert [secret for secret in secrets if secret in operator.log] == [], name
+
+
+def _basic(user: str, password: str) -> str:
+    return base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def _kubeconfig(cluster: Cluster, path: Path, namespace: str, user: dict[str, object]) -> Path:
+    document = json.loads(cluster.kubeconfig_path.read_text())
+    document["users"][0]["user"] = user
+    document["contexts"][0]["context"]["namespace"] = namespace
+    path.write_text(json.dumps(document))
+    return path
