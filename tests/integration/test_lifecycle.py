@@ -211,11 +211,11 @@ def test_a_deployment_survives_its_orphaning_also_when_the_operator_learns_of_it
 ) -> None:
     # What came meanwhile arrives in no certain order: the lost ownerReference may come before the deletion. An operator
     # that put it back would hand the Deployment to the garbage collector.
-    names = [f"shop-{number}" for number in range(8)]
+    names = [f"shop-{number}" for number in range(4)]
     kubectl.apply(*(memcached(name, 0) for name in names), create=True)
     for name in names:
         wait_condition(kubectl, name, "Progressing", "Complete")
-    uids = {name: kubectl.uid(f"deployment/{name}") for name in names}
+    uids = deployment_uids(kubectl)
     mark = kubectl.cluster.audit_mark()
     operator.send(signal.SIGSTOP)
     try:
@@ -223,8 +223,14 @@ def test_a_deployment_survives_its_orphaning_also_when_the_operator_learns_of_it
     finally:
         operator.send(signal.SIGCONT)
     catch_up(kubectl)
-    assert {name: kubectl.uid(f"deployment/{name}") for name in names} == uids
+    now = deployment_uids(kubectl)
+    assert {name: now[name] for name in names} == uids
     assert [write for name in names for write in writes(kubectl, name, mark)] == []
+
+
+def deployment_uids(kubectl: Kubectl) -> dict[str, str]:
+    """The uid of each Deployment by its name."""
+    return {each["metadata"]["name"]: each["metadata"]["uid"] for each in kubectl.get("deployments")["items"]}
 
 
 def test_deletion_and_creation_at_once_under_one_name_gives_a_new_deployment(kubectl: Kubectl) -> None:

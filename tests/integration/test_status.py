@@ -104,6 +104,7 @@ def test_ready_replicas_and_available_follow_the_pods(kubectl: Kubectl) -> None:
         wait(kubectl, "mc/shop", ".status.readyReplicas", ready)
         found = condition(kubectl, "shop", "Available")
         assert (found["status"], found["message"]) == (available, f"{ready} of 3 servers are ready.")
+    wait(kubectl, "deployment/shop", '.status.conditions[?(@.type=="Progressing")].reason', "NewReplicaSetAvailable")
     patch_pods(kubectl, pods[:2], conditions=[{"type": "Ready", "status": "False"}])
     wait(kubectl, "mc/shop", ".status.readyReplicas", 1)
     assert condition(kubectl, "shop", "Available")["reason"] == "MinimumReplicasUnavailable"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -115,10 +114,3 @@ def deployment(name: str, *, replicas: int = 0, **metadata: object) -> dict[str,
             "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "main"}]}},
         },
     }
-
-
-def refused(kubectl: Kubectl, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """kubectl that is to fail; what it said."""
-    finished = kubectl.run(*arguments, check=False)
-    assert finished.returncode != 0, f"kubectl {' '.join(arguments)} went well: {finished.stdout}"
-    return finished
