@@ -184,13 +184,14 @@ def deployment_record(raw: msgspec.Raw | bytes) -> DeploymentRecord:
     rolled_out = False
     create_failure = deadline_exceeded = ""
     for condition in object_.status.conditions or ():
-        match condition:
+        # Matched as a tuple: a pattern of the struct itself takes seven times as long, at each event.
+        match condition.type, condition.status, condition.reason:
             # The former speaks of pods, the latter of their ReplicaSet: a quota may forbid either.
-            case _Condition("ReplicaFailure", "True") | _Condition("Progressing", "False", "ReplicaSetCreateError"):
+            case ("ReplicaFailure", "True", _) | ("Progressing", "False", "ReplicaSetCreateError"):
                 create_failure = condition.message or condition.reason
-            case _Condition("Progressing", "False"):
+            case ("Progressing", "False", _):
                 deadline_exceeded = condition.message or condition.reason
-            case _Condition("Progressing", "True", "NewReplicaSetAvailable"):
+            case ("Progressing", "True", "NewReplicaSetAvailable"):
                 rolled_out = True
             case _:
                 pass
