@@ -305,13 +305,13 @@ async def test_a_watch_asks_for_no_compression_and_bears_it_flush_by_flush() -> 
 
 
 def first_answers_then_cuts(cut: Callable[[Peer], None]) -> Callable[[Peer, Request], object]:
-    served: set[int] = set()
+    served: list[Peer] = []
 
     async def handler(peer: Peer, request: Request) -> None:
-        if id(peer) in served:
+        if peer in served:
             cut(peer)
             return
-        served.add(id(peer))
+        served.append(peer)
         await peer.answer()
 
     return handler
