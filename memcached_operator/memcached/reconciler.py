@@ -341,7 +341,8 @@ class MemcachedReconciler:
         self._unreported.pop(key, None)
         self._warn(memcached, wanted.condition("Degraded"), last.condition("Degraded"))
         if self._caches.memcacheds.get(key) is not None:
-            self._caches.memcacheds.put(memcached_record(answer))
+            # Quiet: the version in our write vouches that nothing else changed, and this is what was just looked at.
+            self._caches.memcacheds.put(memcached_record(answer), quiet=True)
         return retry
 
     def _warn(self, memcached: MemcachedRecord, degraded: Condition | None, before: Condition | None) -> None:

@@ -58,7 +58,8 @@ class Store(Generic[R]):
         Under one name a resourceVersion never goes backwards by `put`, nor a uid: a late answer cannot undo what a
             watch has shown. By `replace` it may: a complete picture is the truth, also after an etcd was restored.
         Each index holds exactly the keys of records for which its function gives a value.
-        Handlers run after the store and its indexes have changed, once for each change, never for an unchanged record.
+        Handlers run after the store and its indexes have changed, once for each change that is not quiet, never for an
+            unchanged record.
     """
 
     def __init__(self, indexes: Mapping[str, IndexFunction[R]] | None = None) -> None:
@@ -87,12 +88,17 @@ class Store(Generic[R]):
         """The keys held, of one namespace or of all."""
         return [key for key in self._records if namespace is None or key.namespace == namespace]
 
-    def put(self, record: R) -> bool:
-        """Take a version of an object; False when the same or a later one, or a successor, is held already."""
+    def put(self, record: R, *, quiet: bool = False) -> bool:
+        """Take a version of an object; False when the same or a later one, or a successor, is held already.
+
+        Args:
+            quiet: tell no handler. Only for the answer to a write of ours that changed exactly the version held here:
+                then the one who wrote knows all that is new, and its echo in the watch will find nothing new either.
+        """
         before = self._records.get(key_of(record))
         if before is not None and version_reached(before.resource_version, record.resource_version):
             return False
-        self._set(before, record)
+        self._set(before, record, quiet=quiet)
         return True
 
     def remove(self, key: ObjectKey, uid: str | None = None) -> bool:
@@ -129,7 +135,7 @@ class Store(Generic[R]):
         finally:
             self.relisting = False
 
-    def _set(self, before: R | None, record: R) -> None:
+    def _set(self, before: R | None, record: R, *, quiet: bool = False) -> None:
         key = key_of(record)
         self._records[key] = record
         for name, function in self._functions.items():
@@ -138,6 +144,8 @@ class Store(Generic[R]):
                 self._unfile(name, old, key)
                 if new is not None:
                     self._indexes[name].setdefault(new, set()).add(key)
+        if quiet:
+            return
         for handler in self._handlers:
             handler(before, record)
 

@@ -100,6 +100,19 @@ def test_each_change_is_told_once_with_what_was_before() -> None:
     assert told == [(None, first, first), (first, second, second), (second, None, None)]
 
 
+def test_the_echo_of_a_quiet_change_is_told_no_more_than_the_change_and_the_next_one_is() -> None:
+    store = new_store()
+    told: list[Thing | None] = []
+    store.put(Thing())
+    store.add_handler(lambda before, after: told.append(after))
+    assert store.put(Thing(resource_version="11", owner="x"), quiet=True)
+    assert store.by_index("owner", ObjectKey("ns", "x")) == [Thing(resource_version="11", owner="x")]
+    assert not store.put(Thing(resource_version="11", owner="x"))
+    assert told == []
+    store.put(Thing(resource_version="12"))
+    assert told == [Thing(resource_version="12")]
+
+
 def test_handlers_see_the_indexes_as_they_are_after_the_change() -> None:
     store = new_store()
     seen: list[list[Thing]] = []
