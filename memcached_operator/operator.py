@@ -117,8 +117,6 @@ def build(config: OperatorConfig, client: ApiClient, recorder: EventRecorder, na
     """Put the parts together; nothing runs yet."""
     caches = Caches(Store(), Store(), Store({"memcached": _memcached_of}))
     own_writes = OwnWrites()
-    own_writes.observe(MEMCACHEDS.kind, caches.memcacheds)
-    own_writes.observe(DEPLOYMENTS.kind, caches.deployments)
     reconciler = MemcachedReconciler(
         client,
         caches,
@@ -176,6 +174,9 @@ def build(config: OperatorConfig, client: ApiClient, recorder: EventRecorder, na
     watch(MEMCACHEDS, memcached_record, caches.memcacheds, key_of)
     watch(DEPLOYMENTS, deployment_record, caches.deployments, of_same_name)
     watch(PODS, pod_record, caches.pods, _memcached_of, POD_SELECTOR)
+    # After the wakers: they must still find pending what an event is about to fulfil.
+    own_writes.observe(MEMCACHEDS.kind, caches.memcacheds)
+    own_writes.observe(DEPLOYMENTS.kind, caches.deployments)
     return manager
 
 

@@ -89,9 +89,10 @@ def test_all_namespaces_however_it_is_said_take_one_watch_for_each_kind(
         "empty-variable": ([], {"WATCH_NAMESPACE": ""}),
         "empty-flag": (["--watch-namespace="], {}),
     }
+    account = operators.account_dir()
     mark = kubectl.cluster.audit_mark()
     started = {
-        way: operators.start(*flags, OPERATOR_NAME=f"{kubectl.namespace}-{way}", **variables)
+        way: operators.start(*flags, account_dir=account, OPERATOR_NAME=f"{kubectl.namespace}-{way}", **variables)
         for way, (flags, variables) in ways.items()
     }
     for way, operator in started.items():

@@ -27,11 +27,11 @@ def config(
     context: str = "main",
     namespace: str = "default",
     trust: dict[str, Any] | None = None,
-    **cluster_fields: object,
+    more: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """A kubeconfig with one context; `trust` replaces the certificate authority."""
+    """A kubeconfig with one context; `trust` replaces the certificate authority, `more` is put beside it."""
     authority = {"certificate-authority-data": base64.b64encode(cluster.ca_path.read_bytes()).decode()}
-    target = {"server": cluster.server, **(authority if trust is None else trust), **cluster_fields}
+    target = {"server": cluster.server, **(authority if trust is None else trust), **(more or {})}
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -178,7 +178,7 @@ class TestTheWay:
     ) -> None:
         wrong, right = (
             operators.start_with_kubeconfig(
-                write(tmp_path / name, config(kubectl.cluster, **{"tls-server-name": name}))
+                write(tmp_path / name, config(kubectl.cluster, more={"tls-server-name": name}))
             )
             for name in ("elsewhere.example", "kubernetes.default.svc")
         )
@@ -188,7 +188,7 @@ class TestTheWay:
     def test_an_http_proxy_carries_everything(self, kubectl: Kubectl, operators: Operators, tmp_path: Path) -> None:
         with ConnectProxy() as proxy:
             document = config(
-                kubectl.cluster, namespace=kubectl.namespace, **{"proxy-url": f"http://127.0.0.1:{proxy.port}"}
+                kubectl.cluster, namespace=kubectl.namespace, more={"proxy-url": f"http://127.0.0.1:{proxy.port}"}
             )
             operator = operators.start_with_kubeconfig(write(tmp_path / "kubeconfig", document)).ready()
             kubectl.apply(memcached("far", 1))
@@ -200,7 +200,7 @@ class TestTheWay:
     def test_a_socks_proxy_is_refused_with_the_remedy(
         self, installed: Cluster, operators: Operators, tmp_path: Path
     ) -> None:
-        document = config(installed, **{"proxy-url": "socks5://user:secret@127.0.0.1:1080"})
+        document = config(installed, more={"proxy-url": "socks5://user:secret@127.0.0.1:1080"})
         operator = operators.start_with_kubeconfig(write(tmp_path / "kubeconfig", document))
         assert operator.wait() == 1
         (line,) = operator.lines
