@@ -6,6 +6,9 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 compile := "uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url " + \
     "--no-emit-find-links --custom-compile-command './dev lock'"
 crd_file := "manifests/crd/cache.example.com_memcacheds.yaml"
+# Where ./dev cluster puts its kubeconfig; KUBECONFIG comes first, as for ./dev kubectl.
+lab_kubeconfig := justfile_directory() / ".cache/lab/kubeconfig"
+kubeconfig := env("KUBECONFIG", if path_exists(lab_kubeconfig) == "true" { lab_kubeconfig } else { "" })
 
 # Run every check and test, and say at the end what became of each tier; arguments go to pytest
 [no-exit-message]
@@ -34,23 +37,23 @@ fmt:
 cluster *args:
     @python -m lab up "$@"
 
-# Run kubectl against the control plane of ./dev cluster, or another by KUBECONFIG
+# Run kubectl against what KUBECONFIG names, else the control plane of ./dev cluster, else ~/.kube/config
 [no-cd]
 [no-exit-message]
 kubectl *args:
     @python -m lab kubectl "$@"
 
-# Run the operator from this checkout (--help lists its settings)
+# Run the operator from this checkout, on the cluster that ./dev kubectl is pointed at (--help lists its settings)
 [no-cd]
 [no-exit-message]
 run *args:
-    @python -m memcached_operator run "$@"
+    @KUBECONFIG={{ quote(kubeconfig) }} python -m memcached_operator run "$@"
 
-# Install the CRD into the cluster that kubectl is pointed at
+# Install the CRD into the cluster that ./dev kubectl is pointed at
 install *args:
     python -m lab kubectl apply --server-side -f {{ crd_file }} "$@"
 
-# Remove the CRD, and with it every Memcached, from the cluster that kubectl is pointed at
+# Remove the CRD, and with it every Memcached, from the cluster that ./dev kubectl is pointed at
 uninstall *args:
     python -m lab kubectl delete --ignore-not-found -f {{ crd_file }} "$@"
 
