@@ -278,7 +278,10 @@ def _remedy(error: KubeError | None, resource: Resource) -> str:
         case NotFound():
             return f"The kind {resource.kind} is not served: install its CustomResourceDefinition."
         case Forbidden(message=message) if _ANONYMOUS in message:
-            return "The request carried no credential that the API server takes: name a user with a token or a client certificate."
+            return (
+                "The request carried no credential that the API server takes: "
+                "name a user with a token or a client certificate."
+            )
         case Forbidden():
             return f"Grant get, list and watch on {resource.qualified_name} to the operator's account."
         case Unauthorized():
