@@ -134,5 +134,5 @@ def test_a_part_that_dies_ends_the_process_with_a_message_and_exit_code_1(
     (tmp_path / "sitecustomize.py").write_text(FAULT)
     operator = operators.start("-n", kubectl.namespace, PYTHONPATH=f"{tmp_path}:{PROJECT}")
     assert operator.wait(SECONDS) == 1
-    assert "FATAL cli: ended by a fault of its own" in operator.log
+    assert "ended by a fault of its own" in operator.log
     assert "RuntimeError: a fault of the test's" in operator.log
