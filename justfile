@@ -47,7 +47,7 @@ kubectl *args:
 [no-cd]
 [no-exit-message]
 run *args:
-    @KUBECONFIG={{ quote(kubeconfig) }} python -m memcached_operator run "$@"
+    @exec env KUBECONFIG={{ quote(kubeconfig) }} python -m memcached_operator run "$@"
 
 # Install the CRD into the cluster that ./dev kubectl is pointed at
 install *args:
