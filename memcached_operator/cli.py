@@ -153,7 +153,7 @@ def _run_parser() -> _Parser:
         prog=PROGRAM,
         usage=f"{PROGRAM} [run] [flags]\n       {PROGRAM} COMMAND",
         description="Keeps memcached running on Kubernetes as Memcached resources ask for it.\n"
-        "In brackets: the environment variable, which a flag overrides, and the default.\n\n"
+        "In parentheses: the environment variable, which a flag overrides, and the default.\n\n"
         f"commands:\n{commands}",
     )
     groups: dict[str, argparse._ArgumentGroup] = {}

@@ -146,10 +146,10 @@ class Settings(BaseSettings):
     ] = "memcached:1.6.45-alpine"
     operator_name: Annotated[
         _DnsLabel,
-        Field(description="Name of this operator, in its lock, its User-Agent and as reporter of its events."),
+        Field(description="Name of this operator: its User-Agent, and the reporter of its events."),
         Knob(
             "What is made",
-            why="One name for all three, so that audit log, events and lock can be laid side by side.",
+            why="One name for both, so that the audit log and the events can be laid side by side.",
             metavar="NAME",
             variable="OPERATOR_NAME",
             allowed=f"a name of {_DNS_LABEL_IN_WORDS}",

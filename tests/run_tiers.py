@@ -136,7 +136,8 @@ def main(arguments: Sequence[str]) -> int:
     for stale in _COVERAGE_DIR.iterdir():
         stale.unlink()
     outcomes = [_run(tier, arguments) for tier in TIERS]
-    _report_coverage()
+    if not arguments:  # of a few tests it would say nothing
+        _report_coverage()
     print(f"\n{summary(outcomes)}", flush=True)
     return exit_code(outcomes, complete=bool(os.environ.get("CI")))
 

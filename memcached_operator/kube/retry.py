@@ -4,39 +4,35 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Backoff:
-    """Delays that double from `base_s` to `cap_s`, each drawn between half of its value and the whole of it.
+    """How long to wait after a failure: `first_s`·2ⁿ up to `longest_s`, of which chance takes away a part.
 
-    Full jitter (from zero) would let a client that came first hammer a server that has just come back; half keeps the
-    clients apart and still waits.
+    Full jitter (a spread of 1) would let a client that came first hammer a server that has just come back; half keeps
+    the clients apart and still waits.
 
     Attributes:
-        base_s: the first delay in seconds.
-        cap_s: no delay is longer than this.
+        first_s: seconds after the first failure.
+        longest_s: seconds that no delay exceeds.
+        spread: the largest part of a delay that chance may take away, 0 to 1.
         uniform: draws between two numbers; passed in so that tests decide.
     """
 
-    base_s: float
-    cap_s: float
+    first_s: float
+    longest_s: float
+    spread: float = 0.5
     uniform: Callable[[float, float], float] = random.uniform
-    attempts: int = field(default=0, init=False)
 
-    def next_s(self) -> float:
-        """The delay before the next try; each call counts as one failure."""
-        # Above 2**30 the cap has long won; the bound keeps the power from becoming a giant integer.
-        ceiling_s = min(self.cap_s, self.base_s * 2 ** min(self.attempts, 30))
-        self.attempts += 1
-        return self.uniform(ceiling_s / 2, ceiling_s)
-
-    def reset(self) -> None:
-        """Begin again with `base_s`."""
-        self.attempts = 0
+    def delay_s(self, failures: int) -> float:
+        """Seconds to wait after that many failures in a row (1 or more)."""
+        # 2.0**64 seconds is beyond any bound; the cap keeps the power from overflowing after days of failures.
+        full_s = min(self.first_s * 2.0 ** min(failures - 1, 64), self.longest_s)
+        return self.uniform(full_s * (1.0 - self.spread), full_s)
 
 
 # A server that asks for more than this is obeyed only up to it: an HTTP-date far ahead is a wrong clock, not a wish.

@@ -47,8 +47,8 @@ SILENCE_LIMIT_S = 70.0
 # (client-go's MinWatchTimeout and twice that).
 TIMEOUT_RANGE_S = (300.0, 600.0)
 # client-go's reflector backoff: 0.8 s doubling to 30 s, forgotten after two healthy minutes.
-BACKOFF_BASE_S = 0.8
-BACKOFF_CAP_S = 30.0
+BACKOFF_FIRST_S = 0.8
+BACKOFF_LONGEST_S = 30.0
 BACKOFF_RESET_S = 120.0
 # A missing CRD or a missing right is mended by a person who is waiting for the effect: never wait longer than this.
 MENDABLE_CAP_S = 5.0
@@ -215,7 +215,8 @@ class Watch(Generic[R]):
         self._selector = {"labelSelector": label_selector} if label_selector else {}
         self._page_size = page_size
         self._uniform = uniform
-        self._backoff = Backoff(BACKOFF_BASE_S, BACKOFF_CAP_S, uniform)
+        self._backoff = Backoff(BACKOFF_FIRST_S, BACKOFF_LONGEST_S, uniform=uniform)
+        self._attempts = 0
         self._streaming_failures = 0
         self._unpaged = False
         self._continue = ""
@@ -325,26 +326,26 @@ class Watch(Generic[R]):
             received_bytes: bytes of the answer's body; 0 from a stream means that it was silent from end to end.
         """
         if lasted_s >= BACKOFF_RESET_S and received_bytes:
-            self._backoff.reset()
+            self._attempts = 0
         if error is None and self._mode is Mode.PAGES:
-            self._backoff.reset()
+            self._attempts = 0
             return Pause(0.0, Cause.CLOSED, 0)
         # A streaming list goes on as a watch once its picture is complete.
         mode = self._mode if self._building else Mode.RESUMED
         self.failures += 1
         cause = self._judge(error, mode, lasted_s, received_bytes)
         if cause is Cause.CLOSED:
-            self._backoff.reset()
+            self._attempts = 0
             self.failures = 0
             return Pause(0.0, cause, 0)
-        first = self._backoff.attempts == 0
-        delay_s = self._backoff.next_s()
-        if first and cause in (Cause.EXPIRED, Cause.SILENT, Cause.UNSUPPORTED):
+        self._attempts += 1
+        delay_s = self._backoff.delay_s(self._attempts)
+        if self._attempts == 1 and cause in (Cause.EXPIRED, Cause.SILENT, Cause.UNSUPPORTED):
             delay_s = 0.0  # the remedy is known and is not more of the same
         if cause in (Cause.FORBIDDEN, Cause.NOT_FOUND):
             delay_s = min(delay_s, MENDABLE_CAP_S)
         if isinstance(error, ApiError) and error.retry_after_s is not None:
-            delay_s = max(delay_s, error.retry_after_s + self._uniform(0.0, BACKOFF_BASE_S))
+            delay_s = max(delay_s, error.retry_after_s + self._uniform(0.0, BACKOFF_FIRST_S))
         return Pause(delay_s, cause, self.failures)
 
     def _judge(self, error: KubeError | None, mode: Mode, lasted_s: float, received_bytes: int) -> Cause:

@@ -10,6 +10,7 @@ from memcached_operator.memcached.drift import Difference, differences
 from memcached_operator.memcached.objects import Deployment, comparable, decode_deployment
 from memcached_operator.memcached.records import DeploymentRecord
 
+_SELECTOR = "spec.selector"
 _PORTS = f"spec.template.spec.containers[{desired.CONTAINER}].ports"
 
 
@@ -37,13 +38,14 @@ class Repair:
     """Some of our fields differ.
 
     Attributes:
-        ports: these differ too: they are put right by a patch of their own, before anything else. They merge by their
-            number, so an apply would leave an edited one beside ours, under the same name, and be refused.
+        ports: those of them that are about ports. They are put right by a patch of their own, before anything else:
+            ports merge by their number, so an apply would leave an edited one beside ours, under the same name, and be
+            refused.
     """
 
     uid: str
     differences: tuple[Difference, ...]
-    ports: bool
+    ports: tuple[Difference, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,14 @@ class LeaveAlone:
     message: str
 
 
-Action = Nothing | Create | Scale | Repair | Await | LeaveAlone
+@dataclass(frozen=True, slots=True)
+class CannotChange:
+    """It is ours, and differs in what Kubernetes never lets anybody change."""
+
+    message: str
+
+
+Action = Nothing | Create | Scale | Repair | Await | LeaveAlone | CannotChange
 
 
 def plan(wanted: Deployment, uid: str, live: DeploymentRecord | None) -> Action:
@@ -85,8 +94,12 @@ def plan(wanted: Deployment, uid: str, live: DeploymentRecord | None) -> Action:
             return Nothing()
         case (Difference(path="spec.replicas", wanted=int(to), live=int(from_)),):
             return Scale(live.uid, from_, to)
+        case _ if fixed := next((each for each in found if each.path.startswith(_SELECTOR)), None):
+            return CannotChange(
+                f"The Deployment's {fixed}, which Kubernetes does not allow. Delete the Deployment: a new one follows."
+            )
         case _:
-            return Repair(live.uid, found, any(each.path == _PORTS for each in found))
+            return Repair(live.uid, found, tuple(each for each in found if each.path == _PORTS))
 
 
 def is_ours(live: DeploymentRecord, uid: str) -> bool:

@@ -54,9 +54,6 @@ SLOW_RETRY_S = 30.0
 # After a write that came to nothing because its object is being replaced or goes: an event should be here well before.
 # It is not after a create under a ResourceQuota that many creates change at once, which is answered 409 as well.
 VANISHED_RETRY_S = 5.0
-# An etcd never hands out resourceVersion 1 for an object (an empty one is at revision 1): an apply that carries it can
-# only create. On an object that exists, whoever's, it is answered 409 before anything is changed.
-_MUST_NOT_EXIST = "1"
 _OWNERS = "metadata.ownerReferences"
 _DONE = Result()
 
@@ -193,6 +190,8 @@ class MemcachedReconciler:
                     deployment = await self._repair(memcached, wanted, action)
                 case plan.LeaveAlone(message):
                     return _Found(None, Trouble(Reason.NOT_CONTROLLED, message))
+                case plan.CannotChange(message):
+                    return _Found(deployment, Trouble(Reason.FORBIDDEN, message))
                 case plan.Await(message):
                     return _Found(None, waiting=message)
                 case plan.Create():
@@ -220,16 +219,15 @@ class MemcachedReconciler:
         again = decode_status(memcached.status).observedGeneration is not None
         if again and not await self._still_wanted(key, memcached.uid):
             raise _VanishedError  # deleted; the watch of Deployments was faster than that of Memcacheds
-        body = _body(wanted, resource_version=_MUST_NOT_EXIST)
         try:
-            answer = await self._apply(key, body, force=False)
+            answer = await self._apply(key, desired.create_body(wanted), force=False)
         except Conflict:
             return None
         made = deployment_record(answer)
         # Not put into the store: if it was deleted meanwhile, no event would ever take it out again.
         self._own_writes.expect(key, DEPLOYMENTS.kind, made.uid, made.resource_version)
         why = "there was none" if again else "new Memcached"
-        logger.info("created Deployment %s with %d replicas (%s)", key, wanted.spec.replicas, why)
+        logger.info("created Deployment with %d replicas (%s)", wanted.spec.replicas, why)
         note = f"Created Deployment {key.name} with {wanted.spec.replicas} replicas" + (f": {why}" if again else "")
         self._tell(memcached, "Normal", "Created", "Create", note)
         return made
@@ -237,13 +235,16 @@ class MemcachedReconciler:
     async def _scale(self, memcached: MemcachedRecord, action: plan.Scale) -> DeploymentRecord:
         """Change the replicas, by the cheapest write that there is for it."""
         key = ObjectKey(memcached.namespace, memcached.name)
-        body = {"metadata": {"uid": action.uid}, "spec": {"replicas": action.wanted}}
         answer = await self._client.merge_patch(
-            DEPLOYMENTS, key.namespace, key.name, body, field_manager=self._config.field_manager
+            DEPLOYMENTS,
+            key.namespace,
+            key.name,
+            desired.scale_patch(action.uid, action.wanted),
+            field_manager=self._config.field_manager,
         )
         asked = decode_status(memcached.status).observedGeneration != memcached.generation
         why = "spec.size changed" if asked else "somebody else had changed them"
-        logger.info("scaled Deployment %s from %d to %d replicas (%s)", key, action.live, action.wanted, why)
+        logger.info("scaled Deployment from %d to %d replicas (%s)", action.live, action.wanted, why)
         note = f"Scaled Deployment {key.name} from {action.live} to {action.wanted} replicas: {why}"
         self._tell(memcached, "Normal", "Scaled", "Scale", note)
         return self._shown(key, answer)
@@ -256,18 +257,19 @@ class MemcachedReconciler:
             # Deleted with --cascade=orphan; the watch of Deployments was faster. Owned by it again, the Deployment
             # would be the garbage collector's.
             raise _VanishedError
+        repaired = action.ports or action.differences
         if action.ports:
             answer = await self._client.strategic_merge_patch(
                 DEPLOYMENTS,
                 key.namespace,
                 key.name,
-                _ports_patch(wanted, action.uid),
+                desired.ports_patch(wanted, action.uid),
                 field_manager=self._config.field_manager,
             )
         else:
-            answer = await self._apply(key, _body(wanted, uid=action.uid), force=True)
-        fields = "; ".join(map(str, action.differences))
-        logger.info("updated Deployment %s: %s", key, fields)
+            answer = await self._apply(key, desired.update_body(wanted, action.uid), force=True)
+        fields = "; ".join(map(str, repaired))
+        logger.info("updated Deployment: %s", fields)
         self._tell(memcached, "Normal", "Updated", "Update", f"Updated Deployment {key.name}: {fields}")
         return self._shown(key, answer)
 
@@ -346,13 +348,15 @@ class MemcachedReconciler:
         return retry
 
     def _warn(self, memcached: MemcachedRecord, degraded: Condition | None, before: Condition | None) -> None:
-        """Say what is in the way when it begins and when it changes."""
+        """Say what is in the way when it begins, when it changes and when it is over."""
+        was = before is not None and before.status == "True"
         if degraded is None or degraded.status != "True":
+            if was:
+                logger.info("no longer degraded")
             return
-        if before is not None and (before.status, before.message) == (degraded.status, degraded.message):
+        if was and before is not None and before.message == degraded.message:
             return
-        key = ObjectKey(memcached.namespace, memcached.name)
-        logger.warning("%s is degraded: %s: %s", key, degraded.reason, degraded.message)
+        logger.warning("degraded: %s: %s", degraded.reason, degraded.message)
         self._tell(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
 
     def _tell(
@@ -366,21 +370,3 @@ class MemcachedReconciler:
 
 class _VanishedError(Exception):
     """What we were about to write for, or on, is no longer there; an event follows."""
-
-
-def _body(wanted: Deployment, **precondition: str) -> object:
-    """The apply's body, with `resource_version` or `uid` as its precondition."""
-    renamed = {"resource_version": "resourceVersion"}
-    meta = msgspec.structs.replace(
-        wanted.metadata, **{renamed.get(field, field): value for field, value in precondition.items()}
-    )
-    return msgspec.to_builtins(msgspec.structs.replace(wanted, metadata=meta))
-
-
-def _ports_patch(wanted: Deployment, uid: str) -> object:
-    template = wanted.spec.template
-    pod = template.spec if template else None
-    (container,) = (pod.containers if pod else None) or ()
-    ports = [{"$patch": "replace"}, *msgspec.to_builtins(container.ports)]
-    patch = {"containers": [{"name": container.name, "ports": ports}]}
-    return {"metadata": {"uid": uid}, "spec": {"template": {"spec": patch}}}

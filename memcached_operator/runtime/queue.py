@@ -21,14 +21,14 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import random
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count
 from typing import Generic, Protocol, TypeVar
+
+from memcached_operator.kube.retry import Backoff
 
 K = TypeVar("K", bound=Hashable)
 
@@ -43,29 +43,9 @@ _TURNS_PER_FAIR_TURN = 8
 _STALE_TIMERS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """How long a failing key rests: `first_s`·2ⁿ up to `longest_s`, minus a random part so that keys spread out.
-
-    client-go begins at 5 ms, too busy for one Python loop, and ends at 1000 s, longer than people wait.
-
-    Attributes:
-        first_s: seconds after the first failure.
-        longest_s: seconds that no backoff exceeds.
-        spread: the largest part of a backoff that chance may take away, 0 to 1.
-        chance: draws from [0, 1).
-    """
-
-    first_s: float = 0.05
-    longest_s: float = 300.0
-    spread: float = 0.2
-    chance: Callable[[], float] = random.random
-
-    def delay_s(self, failures: int) -> float:
-        """Seconds to wait after that many counted failures (1 or more)."""
-        # 2.0**64 seconds is beyond any bound; the cap keeps the power from overflowing after days of failures.
-        full_s = min(self.first_s * 2.0 ** min(failures - 1, 64), self.longest_s)
-        return full_s * (1.0 - self.spread * self.chance())
+# client-go begins at 5 ms, too busy for one Python loop, and ends at 1000 s, longer than people wait. A fifth is enough
+# to spread keys: they are worked off by one process, which does not hammer itself.
+RETRY_BACKOFF = Backoff(first_s=0.05, longest_s=300.0, spread=0.2)
 
 
 class QueueObserver(Protocol):
@@ -102,13 +82,13 @@ class WorkQueue(Generic[K]):
         self,
         *,
         clock: Callable[[], float] = time.monotonic,
-        backoff: Backoff | None = None,
+        backoff: Backoff = RETRY_BACKOFF,
         observer: QueueObserver | None = None,
     ) -> None:
         self.clock = clock
         self.adds = 0
         self.retries = 0
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff
         self._observer = observer
         self._stopped = False
         self._sequence = count()

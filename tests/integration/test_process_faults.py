@@ -98,7 +98,7 @@ class TestRights:
         wait_condition(kubectl, "refused", "Degraded", "Forbidden")
         message = condition(kubectl, "refused", "Degraded")["message"]
         assert 'cannot create resource "deployments"' in message
-        operator.wait_for_log("refused is degraded: Forbidden", message)
+        operator.wait_for_log("degraded: Forbidden", message)
 
         grant(kubectl, operator_rules(without=[("patch", "memcacheds/status")]))
         kubectl.apply(memcached("unreported", 1))

@@ -95,7 +95,7 @@ def test_what_is_wrong_is_said_once_with_the_object_and_what_is_in_the_way(
     wait_condition(kubectl, "later", "Progressing", "Complete")
     (line,) = about(operator, "taken")
     assert " WARN  " in line
-    assert "is degraded: NotControlled: " in line
+    assert "degraded: NotControlled: " in line
 
 
 def test_for_machines_each_line_is_a_json_object_that_says_the_same(kubectl: Kubectl, operators: Operators) -> None:

@@ -132,7 +132,7 @@ def test_a_deployment_that_a_stranger_creates_between_our_read_and_our_write_is_
 def test_our_deployment_follows_as_soon_as_the_strangers_goes(kubectl: Kubectl, operator: OperatorProcess) -> None:
     kubectl.apply(deployment("shop"), memcached("shop", 2), create=True)
     wait_condition(kubectl, "shop", "Degraded", "NotControlled")
-    operator.wait_for_log("is degraded: NotControlled", f"{kubectl.namespace}/shop")
+    operator.wait_for_log("degraded: NotControlled", f"{kubectl.namespace}/shop")
     kubectl("delete", "deployment", "shop")
     wait(kubectl, "mc/shop", ".status.replicas", 2)
     assert condition(kubectl, "shop", "Degraded")["status"] == "False"

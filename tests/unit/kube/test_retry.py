@@ -13,26 +13,20 @@ from memcached_operator.kube.retry import MAX_RETRY_AFTER_S, Backoff, parse_retr
 NOON = datetime(2030, 5, 1, 12, 0, 0, tzinfo=UTC)
 
 
-def test_delays_double_up_to_the_cap_and_begin_again_after_a_reset() -> None:
-    backoff = Backoff(0.5, 3.0, lambda low, high: high)
-    assert [backoff.next_s() for _ in range(5)] == [0.5, 1.0, 2.0, 3.0, 3.0]
-    assert backoff.attempts == 5
-    backoff.reset()
-    assert (backoff.attempts, backoff.next_s()) == (0, 0.5)
+def test_delays_double_up_to_the_longest() -> None:
+    backoff = Backoff(0.5, 3.0, uniform=max)
+    assert [backoff.delay_s(failures) for failures in (1, 2, 3, 4, 5, 10_000)] == [0.5, 1.0, 2.0, 3.0, 3.0, 3.0]
 
 
-@given(attempts=st.integers(0, 5000))
-def test_a_delay_lies_between_half_of_its_value_and_the_whole(attempts: int) -> None:
-    drawn: list[tuple[float, float]] = []
+@given(failures=st.integers(1, 5000), spread=st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+def test_chance_takes_away_the_spread_at_most(failures: int, spread: float) -> None:
+    full_s = Backoff(0.8, 30.0, spread, max).delay_s(failures)
+    assert 0.8 <= full_s <= 30.0
+    assert Backoff(0.8, 30.0, spread, min).delay_s(failures) == pytest.approx(full_s * (1.0 - spread))
 
-    def uniform(low: float, high: float) -> float:
-        drawn.append((low, high))
-        return low
 
-    backoff = Backoff(0.8, 30.0, uniform)
-    backoff.attempts = attempts
-    assert backoff.next_s() == drawn[0][1] / 2
-    assert 0.8 <= drawn[0][1] <= 30.0
+def test_half_of_a_delay_is_left_to_chance_unless_told() -> None:
+    assert Backoff(10.0, 30.0, uniform=min).delay_s(1) == 5.0
 
 
 @pytest.mark.parametrize(

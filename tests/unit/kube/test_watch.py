@@ -26,8 +26,8 @@ from memcached_operator.kube.errors import (
     classify_response,
 )
 from memcached_operator.kube.watch import (
-    BACKOFF_BASE_S,
-    BACKOFF_CAP_S,
+    BACKOFF_FIRST_S,
+    BACKOFF_LONGEST_S,
     BACKOFF_RESET_S,
     MENDABLE_CAP_S,
     RESUME_TRIES,
@@ -532,21 +532,21 @@ NEW_PICTURE = ""
 @pytest.mark.parametrize(
     ("error", "lasted_s", "received_bytes", "cause", "version", "delay_s"),
     [
-        (classify(429, "TooManyRequests", "", 5.0), 0.1, 0, Cause.THROTTLED, KEEPS, 5.0 + BACKOFF_BASE_S),
-        (classify(429, "TooManyRequests", "", 0.1), 0.1, 0, Cause.THROTTLED, KEEPS, 0.1 + BACKOFF_BASE_S),
-        (classify(429), 0.1, 0, Cause.THROTTLED, KEEPS, BACKOFF_BASE_S),
-        (classify(500), 0.1, 0, Cause.SERVER_ERROR, KEEPS, BACKOFF_BASE_S),
-        (classify(503, "", "", 5.0), 0.1, 0, Cause.SERVER_ERROR, KEEPS, 5.0 + BACKOFF_BASE_S),
-        (classify(504, "Timeout"), 0.1, 0, Cause.SERVER_ERROR, KEEPS, BACKOFF_BASE_S),
-        (classify(401), 0.1, 0, Cause.UNAUTHORIZED, KEEPS, BACKOFF_BASE_S),
-        (classify(403), 0.1, 0, Cause.FORBIDDEN, KEEPS, BACKOFF_BASE_S),
-        (TEXT_404, 0.1, 0, Cause.NOT_FOUND, KEEPS, BACKOFF_BASE_S),
+        (classify(429, "TooManyRequests", "", 5.0), 0.1, 0, Cause.THROTTLED, KEEPS, 5.0 + BACKOFF_FIRST_S),
+        (classify(429, "TooManyRequests", "", 0.1), 0.1, 0, Cause.THROTTLED, KEEPS, 0.1 + BACKOFF_FIRST_S),
+        (classify(429), 0.1, 0, Cause.THROTTLED, KEEPS, BACKOFF_FIRST_S),
+        (classify(500), 0.1, 0, Cause.SERVER_ERROR, KEEPS, BACKOFF_FIRST_S),
+        (classify(503, "", "", 5.0), 0.1, 0, Cause.SERVER_ERROR, KEEPS, 5.0 + BACKOFF_FIRST_S),
+        (classify(504, "Timeout"), 0.1, 0, Cause.SERVER_ERROR, KEEPS, BACKOFF_FIRST_S),
+        (classify(401), 0.1, 0, Cause.UNAUTHORIZED, KEEPS, BACKOFF_FIRST_S),
+        (classify(403), 0.1, 0, Cause.FORBIDDEN, KEEPS, BACKOFF_FIRST_S),
+        (TEXT_404, 0.1, 0, Cause.NOT_FOUND, KEEPS, BACKOFF_FIRST_S),
         (classify(400), 0.1, 0, Cause.UNSUPPORTED, NEW_PICTURE, 0.0),
-        (classify(405), 0.1, 0, Cause.OTHER, KEEPS, BACKOFF_BASE_S),
-        (AuthenticationUnavailable("no token"), 0.0, 0, Cause.OTHER, KEEPS, BACKOFF_BASE_S),
-        (Unreachable("refused"), 0.1, 0, Cause.UNREACHABLE, KEEPS, BACKOFF_BASE_S),
-        (Unreachable("cut in a chunk"), 90.0, 500, Cause.UNREACHABLE, KEEPS, BACKOFF_BASE_S),
-        (MalformedAnswer("a line over the bound"), 20.0, 500, Cause.MALFORMED, KEEPS, BACKOFF_BASE_S),
+        (classify(405), 0.1, 0, Cause.OTHER, KEEPS, BACKOFF_FIRST_S),
+        (AuthenticationUnavailable("no token"), 0.0, 0, Cause.OTHER, KEEPS, BACKOFF_FIRST_S),
+        (Unreachable("refused"), 0.1, 0, Cause.UNREACHABLE, KEEPS, BACKOFF_FIRST_S),
+        (Unreachable("cut in a chunk"), 90.0, 500, Cause.UNREACHABLE, KEEPS, BACKOFF_FIRST_S),
+        (MalformedAnswer("a line over the bound"), 20.0, 500, Cause.MALFORMED, KEEPS, BACKOFF_FIRST_S),
         # Silence after a first bookmark: the connection died. Silence from the start: the version may be a future one.
         (StreamStalled("no byte"), 130.0, 500, Cause.SILENT, KEEPS, 0.0),
         (StreamStalled("no byte"), 70.0, 0, Cause.SILENT, NEW_PICTURE, 0.0),
@@ -554,8 +554,8 @@ NEW_PICTURE = ""
         (None, 300.0, 0, Cause.SILENT, NEW_PICTURE, 0.0),
         (None, 300.0, 500, Cause.CLOSED, KEEPS, 0.0),
         (None, SHORT_WATCH_S, 500, Cause.CLOSED, KEEPS, 0.0),
-        (None, 0.2, 0, Cause.SHORT, KEEPS, BACKOFF_BASE_S),
-        (None, 0.2, 500, Cause.SHORT, KEEPS, BACKOFF_BASE_S),
+        (None, 0.2, 0, Cause.SHORT, KEEPS, BACKOFF_FIRST_S),
+        (None, 0.2, 500, Cause.SHORT, KEEPS, BACKOFF_FIRST_S),
     ],
 )
 def test_what_ends_a_resumed_watch_decides_what_follows(
@@ -576,10 +576,10 @@ def test_what_ends_a_resumed_watch_decides_what_follows(
 @pytest.mark.parametrize(
     ("object_", "cause", "version", "delay_s"),
     [
-        (status(429, "TooManyRequests", details={"retryAfterSeconds": 3}), Cause.THROTTLED, KEEPS, 3 + BACKOFF_BASE_S),
-        (status(500, "InternalError"), Cause.SERVER_ERROR, KEEPS, BACKOFF_BASE_S),
-        (status(403, "Forbidden"), Cause.FORBIDDEN, KEEPS, BACKOFF_BASE_S),
-        (status(401, "Unauthorized"), Cause.UNAUTHORIZED, KEEPS, BACKOFF_BASE_S),
+        (status(429, "TooManyRequests", details={"retryAfterSeconds": 3}), Cause.THROTTLED, KEEPS, 3 + BACKOFF_FIRST_S),
+        (status(500, "InternalError"), Cause.SERVER_ERROR, KEEPS, BACKOFF_FIRST_S),
+        (status(403, "Forbidden"), Cause.FORBIDDEN, KEEPS, BACKOFF_FIRST_S),
+        (status(401, "Unauthorized"), Cause.UNAUTHORIZED, KEEPS, BACKOFF_FIRST_S),
         (
             status(
                 504,
@@ -588,9 +588,9 @@ def test_what_ends_a_resumed_watch_decides_what_follows(
             ),
             Cause.TOO_LARGE,
             NEW_PICTURE,
-            1 + BACKOFF_BASE_S,
+            1 + BACKOFF_FIRST_S,
         ),
-        ({"kind": "Thing"}, Cause.SERVER_ERROR, KEEPS, BACKOFF_BASE_S),
+        ({"kind": "Thing"}, Cause.SERVER_ERROR, KEEPS, BACKOFF_FIRST_S),
     ],
 )
 def test_an_error_event_in_the_middle_is_judged_like_an_answer(
@@ -638,7 +638,7 @@ def test_an_unreachable_server_never_costs_a_new_picture(resumed: Watch[Thing]) 
 
 def test_failures_in_a_row_wait_longer_up_to_the_cap(resumed: Watch[Thing]) -> None:
     pauses = [resumed.ended(Unreachable("refused"), 0.1, 0) for _ in range(8)]
-    assert [pause.seconds for pause in pauses] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, BACKOFF_CAP_S, BACKOFF_CAP_S]
+    assert [pause.seconds for pause in pauses] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, BACKOFF_LONGEST_S, BACKOFF_LONGEST_S]
     assert [pause.failures for pause in pauses] == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
@@ -650,8 +650,8 @@ def test_what_a_person_mends_is_looked_at_every_few_seconds(resumed: Watch[Thing
 def test_retry_after_is_a_minimum_also_where_a_person_is_awaited(resumed: Watch[Thing]) -> None:
     for _ in range(6):
         resumed.ended(Unreachable("refused"), 0.1, 0)
-    assert resumed.ended(TooManyRequests(429, retry_after_s=1.0), 0.1, 0).seconds == BACKOFF_CAP_S
-    assert resumed.ended(Forbidden(403, retry_after_s=9.0), 0.1, 0).seconds == 9.0 + BACKOFF_BASE_S
+    assert resumed.ended(TooManyRequests(429, retry_after_s=1.0), 0.1, 0).seconds == BACKOFF_LONGEST_S
+    assert resumed.ended(Forbidden(403, retry_after_s=9.0), 0.1, 0).seconds == 9.0 + BACKOFF_FIRST_S
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from memcached_operator.memcached.objects import encode_deployment
 from memcached_operator.memcached.plan import (
     Action,
     Await,
+    CannotChange,
     Create,
     LeaveAlone,
     Nothing,
@@ -77,7 +78,7 @@ def test_another_number_of_replicas_alone_is_a_scale(size: int, live: int) -> No
 def test_another_image_is_a_repair_that_names_it() -> None:
     action = planned(live_deployment(), image="memcached:2")
     assert isinstance(action, Repair)
-    assert (action.uid, action.ports) == (DEPLOYMENT_UID, False)
+    assert (action.uid, action.ports) == (DEPLOYMENT_UID, ())
     assert [str(each) for each in action.differences] == [
         f'spec.template.spec.containers[memcached].image was "{IMAGE}", is to be "memcached:2"'
     ]
@@ -101,8 +102,20 @@ def test_edited_ports_are_a_repair_of_their_own() -> None:
     container_of(live)["args"] = ["-vv"]
     action = planned(live)
     assert isinstance(action, Repair)
-    assert action.ports
+    (ports,) = action.ports
+    assert ports.path == "spec.template.spec.containers[memcached].ports"
     assert len(action.differences) == 2
+
+
+def test_another_selector_cannot_be_changed_and_the_remedy_is_named() -> None:
+    live = live_deployment()
+    live["spec"]["selector"]["matchLabels"]["memcached_cr"] = "other"
+    container_of(live)["image"] = "memcached:2"
+    action = planned(live)
+    assert action == CannotChange(
+        'The Deployment\'s spec.selector.matchLabels[memcached_cr] was "other", is to be "sessions", '
+        "which Kubernetes does not allow. Delete the Deployment: a new one follows."
+    )
 
 
 def test_a_deployment_that_is_being_deleted_is_waited_for_even_if_it_differs() -> None:

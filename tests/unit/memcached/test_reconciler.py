@@ -95,7 +95,7 @@ async def test_a_create_is_told_to_people_once(world: World, caplog: pytest.LogC
         await world.reconcile()
         world.show()
         await world.reconcile()
-    assert caplog.messages == ["created Deployment shop/sessions with 2 replicas (new Memcached)"]
+    assert caplog.messages == ["created Deployment with 2 replicas (new Memcached)"]
     assert world.recorder.events == [Event("Normal", "Created", "Created Deployment sessions with 2 replicas")]
 
 
@@ -144,7 +144,7 @@ async def test_before_a_deployment_is_made_again_the_memcached_is_asked_for(
     with caplog.at_level(logging.INFO):
         await running.reconcile()
     assert running.api.verbs() == [GET_MEMCACHED, APPLY]
-    assert caplog.messages == ["created Deployment shop/sessions with 2 replicas (there was none)"]
+    assert caplog.messages == ["created Deployment with 2 replicas (there was none)"]
 
 
 async def test_no_deployment_is_made_again_for_a_memcached_that_is_gone(running: World) -> None:
@@ -174,7 +174,7 @@ async def test_a_new_size_is_a_merge_patch_of_the_replicas_and_of_nothing_else(
     call, *_ = running.api.calls
     assert (call.verb, call.kind) == ("merge_patch", "Deployment")
     assert call.body == {"metadata": {"uid": DEPLOYMENT_UID}, "spec": {"replicas": 3}}
-    assert caplog.messages == ["scaled Deployment shop/sessions from 2 to 3 replicas (spec.size changed)"]
+    assert caplog.messages == ["scaled Deployment from 2 to 3 replicas (spec.size changed)"]
     note = "Scaled Deployment sessions from 2 to 3 replicas: spec.size changed"
     assert running.recorder.events == [Event("Normal", "Scaled", note)]
 
@@ -210,7 +210,7 @@ async def test_another_image_is_an_apply_of_the_whole_deployment_by_force_to_the
     assert "resourceVersion" not in call.body["metadata"]
     assert container_of(call.body)["args"] == []
     text = f'spec.template.spec.containers[memcached].image was "{IMAGE}", is to be "memcached:2"'
-    assert caplog.messages == [f"updated Deployment shop/sessions: {text}"]
+    assert caplog.messages == [f"updated Deployment: {text}"]
     assert running.recorder.events == [Event("Normal", "Updated", f"Updated Deployment sessions: {text}")]
 
 
@@ -225,8 +225,18 @@ async def test_edited_ports_are_replaced_by_a_patch_of_their_own_before_anything
     assert call.body["metadata"] == {"uid": DEPLOYMENT_UID}
     ports = [{"containerPort": 11211, "name": "memcached", "protocol": "TCP"}]
     assert container_of(running.deployment)["ports"] == ports
+    assert "args" not in running.recorder.events[0].note, "the arguments are not put right yet"
     await running.reconcile()
     assert running.api.verbs()[0] == APPLY
+
+
+async def test_a_selector_that_cannot_be_changed_is_not_even_tried(running: World) -> None:
+    running.deployment["spec"]["selector"]["matchLabels"]["memcached_cr"] = "other"
+    running.api.put(running.deployment)
+    await running.settle()
+    assert "Deployment" not in [call.kind for call in running.api.calls]
+    assert running.condition("Degraded") == ("True", "Forbidden")
+    assert "Delete the Deployment" in running.message("Degraded")
 
 
 async def test_a_removed_owner_reference_is_put_back_for_a_memcached_that_is_still_there(running: World) -> None:
@@ -310,15 +320,19 @@ async def test_a_strangers_deployment_is_never_written_to_and_that_is_said_once(
     assert world.condition("Available") == ("False", "MinimumReplicasUnavailable")
     assert world.status["nodes"] == [], "its pods bear our labels, but are not ours"
     assert world.recorder.events == [Event("Warning", "NotControlled", world.message("Degraded"))]
-    assert caplog.messages == [f"shop/sessions is degraded: NotControlled: {world.message('Degraded')}"]
+    assert caplog.messages == [f"degraded: NotControlled: {world.message('Degraded')}"]
 
 
-async def test_when_the_strangers_deployment_goes_ours_is_made_and_nothing_is_in_the_way_any_more(world: World) -> None:
+async def test_when_the_strangers_deployment_goes_ours_is_made_and_nothing_is_in_the_way_any_more(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     stranger = world.api.put(live_deployment())
     del stranger["metadata"]["ownerReferences"], stranger["metadata"]["annotations"]
     await world.settle()
     del world.api.objects["Deployment", NAMESPACE, NAME]
-    await world.settle()
+    with caplog.at_level(logging.INFO):
+        await world.settle()
+    assert caplog.messages[-1] == "no longer degraded"
     assert world.deployment["metadata"]["annotations"] == {OWNER_UID_ANNOTATION: UID}
     assert world.condition("Degraded") == ("False", "AsExpected")
     assert world.condition("Progressing") == ("True", "Deploying")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.kube.errors import Conflict, KubeError, ServerError, TooManyRequests, Unreachable
+from memcached_operator.kube.retry import Backoff
 from memcached_operator.runtime.controller import (
     Controller,
     ControllerConfig,
@@ -22,7 +23,7 @@ from memcached_operator.runtime.controller import (
     TerminalError,
     current_reconcile,
 )
-from memcached_operator.runtime.queue import LOW_PRIORITY, AsyncWorkQueue, Backoff, WorkQueue
+from memcached_operator.runtime.queue import LOW_PRIORITY, AsyncWorkQueue, WorkQueue
 
 DEADLINE_S = 5.0
 LOGGER = "memcached_operator.runtime.controller"

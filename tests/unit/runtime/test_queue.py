@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, precondition, rule
 
-from memcached_operator.runtime.queue import LOW_PRIORITY, AsyncWorkQueue, Backoff, WorkQueue
+from memcached_operator.kube.retry import Backoff
+from memcached_operator.runtime.queue import LOW_PRIORITY, RETRY_BACKOFF, AsyncWorkQueue, WorkQueue
 
 DEADLINE_S = 5.0
 
@@ -26,7 +28,7 @@ class FakeClock:
 
 
 def steady_backoff() -> Backoff:
-    return Backoff(first_s=1.0, longest_s=16.0, chance=lambda: 0.0)
+    return Backoff(first_s=1.0, longest_s=16.0, uniform=max)
 
 
 @pytest.fixture
@@ -259,13 +261,12 @@ def test_the_fair_turn_goes_to_the_key_that_is_ready_longest(queue: WorkQueue[st
 
 
 def test_the_backoff_doubles_from_fifty_milliseconds_to_five_minutes() -> None:
-    backoff = Backoff(chance=lambda: 0.0)
+    backoff = dataclasses.replace(RETRY_BACKOFF, uniform=max)
     assert [backoff.delay_s(n) for n in (1, 2, 3, 13, 14, 10_000)] == [0.05, 0.1, 0.2, 204.8, 300.0, 300.0]
 
 
-def test_chance_shortens_a_backoff_by_its_spread_at_most() -> None:
-    assert Backoff(first_s=10.0, spread=0.2, chance=lambda: 0.5).delay_s(1) == pytest.approx(9.0)
-    assert Backoff(first_s=10.0, spread=0.2, chance=lambda: 1.0).delay_s(1) == pytest.approx(8.0)
+def test_chance_shortens_a_backoff_by_a_fifth_at_most() -> None:
+    assert dataclasses.replace(RETRY_BACKOFF, uniform=min).delay_s(1) == pytest.approx(0.04)
 
 
 def test_a_failed_key_comes_back_after_a_growing_backoff_with_its_priority(
@@ -700,7 +701,7 @@ async def test_each_later_deadline_is_armed_in_its_turn(line: AsyncWorkQueue[str
 
 
 async def test_a_failed_and_a_requeued_key_come_back(line: AsyncWorkQueue[str]) -> None:
-    line = AsyncWorkQueue(WorkQueue(backoff=Backoff(first_s=0.001)))
+    line = AsyncWorkQueue(WorkQueue(backoff=Backoff(first_s=0.001, longest_s=0.002)))
     for key in "ab":
         line.add(key)
         await line.get()
