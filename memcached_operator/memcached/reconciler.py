@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
-import msgspec
-
 from memcached_operator.api.names import API_VERSION, GROUP, KIND, PLURAL, VERSION, InvalidSpec
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import Conflict, Forbidden, Invalid, NotFound
