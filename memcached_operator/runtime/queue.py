@@ -5,10 +5,10 @@ operators know from client-go (a key is never worked on twice at once, and never
 highest priority and the earliest time win when a key is added twice), with three differences:
 
 - **No starvation.** While keys of several priorities are ready, seven keys in a row come from the highest one; the
-  eighth is the key that has been ready longest among all others. So a key that joins while k keys are ready is handed
-  out within 8·(k+1) keys, whatever arrives after it, and live changes still get seven turns of eight while a long
-  initial list is worked off. Turns rather than seconds, because ageing by the clock would turn every priority into
-  plain FIFO as soon as the initial list takes longer than the age.
+  eighth is the key that has been ready longest of all. So a key that joins while k keys are ready is handed out within
+  8·(k+1) keys, whatever arrives after it, and live changes still get seven turns of eight while a long initial list is
+  worked off. Turns rather than seconds, because ageing by the clock would turn every priority into plain FIFO as soon
+  as the initial list takes longer than the age.
 - **Priority survives a requeue**: `fail` and `requeue` use the priority with which the key was handed out.
 - **A failure is counted once per attempt that was due.** An event that arrives during a backoff is a new reason, so
   the key runs at once. If that early attempt fails too, it says nothing about how patient to be: the counter and the
@@ -35,7 +35,7 @@ K = TypeVar("K", bound=Hashable)
 # Initial lists and resyncs: controller-runtime's number, so that priorities mean the same to those who know it.
 LOW_PRIORITY = -100
 
-# One hand-out in so many goes to the longest waiting key of the lower priorities: at most 12.5 % of the throughput is
+# One hand-out in so many goes to the longest waiting key, whatever its priority: at most 12.5 % of the throughput is
 # taken from live changes, and an initial list of n keys is through after 8n hand-outs at the latest.
 _TURNS_PER_FAIR_TURN = 8
 
@@ -307,7 +307,7 @@ class WorkQueue(Generic[K]):
         if self._turns < _TURNS_PER_FAIR_TURN:
             return highest
         self._turns = 0
-        heads = ((next(iter(band.values())), priority) for priority, band in self._bands.items() if priority != highest)
+        heads = ((next(iter(band.values())), priority) for priority, band in self._bands.items())
         return min(heads)[1]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, precondition, rule
 
@@ -459,6 +459,8 @@ ARRIVALS = st.lists(st.sampled_from([LOW_PRIORITY, -1, 0, 0, 0, 5]), min_size=1,
 
 @settings(max_examples=60, deadline=None)
 @given(backlog=st.lists(st.sampled_from([LOW_PRIORITY, -1]), max_size=6), arrivals=st.lists(ARRIVALS, max_size=80))
+# The turn of the key that is ready longest comes when its priority has just become the highest.
+@example(backlog=[], arrivals=[[-1, LOW_PRIORITY, 0], [0, 0, 0], [0, 0, 0]])
 def test_no_key_starves_and_the_highest_priority_gets_seven_turns_of_eight(
     backlog: list[int], arrivals: list[list[int]]
 ) -> None:
