@@ -36,8 +36,8 @@ from memcached_operator.kube.errors import (
     TooManyRequests,
     Unauthorized,
     Unreachable,
-    classify_event,
 )
+from memcached_operator.kube.frames import bookmark_of, frame_of, metadata_of, page_of, refusal_of
 from memcached_operator.kube.retry import Backoff
 
 # Bookmarks come each 60 s (59.3 to 60.4 s were measured) and the server's watch cache keeps events for 75 s: a stream
@@ -145,43 +145,6 @@ class Pause:
     failures: int
 
 
-class _Frame(msgspec.Struct):
-    type: str = ""
-    object: msgspec.Raw = msgspec.Raw()
-    kind: str = ""
-
-
-class _Meta(msgspec.Struct):
-    namespace: str = ""
-    name: str = ""
-    resourceVersion: str = ""
-    annotations: dict[str, str] | None = None
-
-
-class _Bare(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
-
-
-class _ListMeta(msgspec.Struct):
-    resourceVersion: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _Page(msgspec.Struct):
-    kind: str = ""
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    # Go writes an empty list as null when nobody allocated it.
-    items: list[msgspec.Raw] | None = None
-
-
-_decode_frame = msgspec.json.Decoder(_Frame).decode
-_decode_bare = msgspec.json.Decoder(_Bare).decode
-_decode_page = msgspec.json.Decoder(_Page).decode
-
-_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-_QUOTED_CHARS = 80
-
-
 class Watch(Generic[R]):
     """One list-and-watch of one scope (a namespace or all of them) and one selector.
 
@@ -250,19 +213,12 @@ class Watch(Generic[R]):
         """Take one page; True when the picture is complete.
 
         Raises:
-            MalformedAnswer: not a list, or one without a resourceVersion (a watch from "" would miss what came since).
+            MalformedAnswer: not a list, or one without a resourceVersion.
             ApiError: a `Status` delivered as 200.
         """
-        try:
-            page = _decode_page(body)
-        except UNDECODABLE as error:
-            raise MalformedAnswer(f"not a list of objects: {_quote(body)}") from error
-        if page.kind == "Status":
-            raise classify_event(body)
-        if not page.metadata.resourceVersion:
-            raise MalformedAnswer("a list without a resourceVersion: there is nothing to watch from")
+        page = page_of(body)
         for item in page.items or ():
-            self._put(item)
+            self._deliver(item, gone=False)
         self._continue = page.metadata.continue_
         if self._continue:
             return False
@@ -276,25 +232,18 @@ class Watch(Generic[R]):
             ApiError: the server ends the stream with an ERROR event, or with a bare `Status`.
             MalformedAnswer: not a watch event.
         """
-        try:
-            frame = _decode_frame(line)
-        except UNDECODABLE as error:
-            raise MalformedAnswer(f"not a watch event: {_quote(line)}") from error
+        frame = frame_of(line)
         match frame.type:
             case "ADDED" | "MODIFIED":
                 self._events += 1
-                version = self._put(frame.object)
+                version = self._deliver(frame.object, gone=False)
             case "DELETED":
                 self._events += 1
-                version = self._remove(frame.object)
+                version = self._deliver(frame.object, gone=True)
             case "BOOKMARK":
                 version = self._bookmark(frame.object)
-            case "ERROR":
-                raise classify_event(frame.object)
-            case _ if frame.kind == "Status":
-                raise classify_event(line)
             case _:
-                raise MalformedAnswer(f"not a watch event: {_quote(line)}")
+                raise refusal_of(frame, line)
         if version and not self._building:
             self.resource_version = version
             self.failures = 0
@@ -425,43 +374,22 @@ class Watch(Generic[R]):
         timeout_s = int(self._uniform(*TIMEOUT_RANGE_S))
         return {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout_s), **self._selector, **more}
 
-    def _put(self, raw: msgspec.Raw) -> str:
+    def _deliver(self, raw: msgspec.Raw, *, gone: bool) -> str:
+        """Tell the sink of one object; its version, which for a `gone` one is that of its leaving."""
         try:
             record = self._decode(raw)
         except UNDECODABLE as error:
-            return self._unreadable(raw, gone=False, why=str(error))
-        self._sink.put(record)
-        return record.resource_version
-
-    def _remove(self, raw: msgspec.Raw) -> str:
-        try:
-            record = self._decode(raw)
-        except UNDECODABLE as error:
-            return self._unreadable(raw, gone=True, why=str(error))
-        self._sink.remove(record)
-        # The version of the deletion, not of the last write (or of the edit by which it left the selection).
+            metadata = metadata_of(raw)
+            self._sink.unreadable(metadata.namespace, metadata.name, gone, str(error))
+            return metadata.resourceVersion
+        if gone:
+            self._sink.remove(record)
+        else:
+            self._sink.put(record)
         return record.resource_version
 
     def _bookmark(self, raw: msgspec.Raw) -> str:
-        # Of a bookmark only the version is true: a built-in kind's carries a whole object of nulls.
-        try:
-            meta = _decode_bare(raw).metadata
-        except UNDECODABLE as error:
-            raise MalformedAnswer(f"a bookmark without metadata: {_quote(bytes(raw))}") from error
-        if not meta.resourceVersion:
-            raise MalformedAnswer(f"a bookmark without a resourceVersion: {_quote(bytes(raw))}")
-        if self._building and meta.annotations and meta.annotations.get(_INITIAL_EVENTS_END) == "true":
-            self._complete(meta.resourceVersion)
-        return meta.resourceVersion
-
-    def _unreadable(self, raw: msgspec.Raw, *, gone: bool, why: str) -> str:
-        try:
-            meta = _decode_bare(raw).metadata
-        except UNDECODABLE:
-            meta = _Meta()
-        self._sink.unreadable(meta.namespace, meta.name, gone, why)
-        return meta.resourceVersion
-
-
-def _quote(body: bytes) -> str:
-    return repr(body[: _QUOTED_CHARS * 4].decode("utf-8", "replace")[:_QUOTED_CHARS])
+        bookmark = bookmark_of(raw)
+        if self._building and bookmark.ends_picture:
+            self._complete(bookmark.resourceVersion)
+        return bookmark.resourceVersion

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from memcached_operator.runtime.own_writes import PATIENCE_S, OwnWrites
 from memcached_operator.runtime.store import ObjectKey, Store
+from tests.unit.things import Thing
 
 KEY = ObjectKey("ns", "a")
-
-
-@dataclass(frozen=True)
-class Thing:
-    namespace: str = "ns"
-    name: str = "a"
-    uid: str = "u1"
-    resource_version: str = "10"
 
 
 class Fixture:

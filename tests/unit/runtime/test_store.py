@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -10,15 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcached_operator.runtime.store import ObjectKey, Store, key_of, version_reached
-
-
-@dataclass(frozen=True)
-class Thing:
-    namespace: str = "ns"
-    name: str = "a"
-    uid: str = "u1"
-    resource_version: str = "10"
-    owner: str = ""
+from tests.unit.things import Thing
 
 
 def owner_of(thing: Thing) -> ObjectKey | None:

@@ -1,0 +1,42 @@
+"""Watches in the states from which tests begin."""
+
+from __future__ import annotations
+
+import pytest
+
+from memcached_operator.kube.errors import classify
+from memcached_operator.kube.watch import Mode, Watch
+from tests.unit.kube.watch_support import Sink, bookmark
+from tests.unit.things import Thing, decode
+
+
+@pytest.fixture
+def sink() -> Sink:
+    return Sink()
+
+
+@pytest.fixture
+def watch(sink: Sink) -> Watch[Thing]:
+    """A watch that has sent nothing yet; its jitter always draws the upper bound."""
+    return Watch(decode, sink, label_selector="app=x", page_size=2, uniform=lambda low, high: high)
+
+
+@pytest.fixture
+def resumed(watch: Watch[Thing], sink: Sink) -> Watch[Thing]:
+    """A watch whose picture was complete at version 100 and that has sent its first resumed request."""
+    watch.next_request()
+    watch.line(bookmark(100, end="true"))
+    watch.ended(None, 300.0, 1000)
+    assert watch.next_request().query["resourceVersion"] == "100"
+    sink.take()
+    return watch
+
+
+@pytest.fixture
+def paging(watch: Watch[Thing], sink: Sink) -> Watch[Thing]:
+    """A watch whose server has no streaming lists and that has asked for the first page."""
+    watch.next_request()
+    watch.ended(classify(422), 0.1, 0)
+    assert watch.next_request().mode is Mode.PAGES
+    sink.take()
+    return watch

@@ -1,0 +1,56 @@
+"""What the tests of list and watch share: lines and pages as a server sends them, and a sink that writes down."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.unit.things import Thing, thing
+
+HTML = b"<html><body>Please log in</body></html>"
+
+
+@dataclass
+class Sink:
+    """Writes down what it is told."""
+
+    told: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def begin(self) -> None:
+        self.told.append(("begin",))
+
+    def put(self, record: Thing) -> None:
+        self.told.append(("put", record.name, record.resource_version))
+
+    def remove(self, record: Thing) -> None:
+        self.told.append(("remove", record.name, record.resource_version))
+
+    def complete(self, resource_version: str) -> None:
+        self.told.append(("complete", resource_version))
+
+    def unreadable(self, namespace: str, name: str, gone: bool, why: str) -> None:
+        self.told.append(("unreadable", namespace, name, gone))
+
+    def take(self) -> list[tuple[Any, ...]]:
+        told, self.told = self.told, []
+        return told
+
+
+def event(type_: str, object_: object) -> bytes:
+    return json.dumps({"type": type_, "object": object_}).encode()
+
+
+def bookmark(version: object, *, end: object = None) -> bytes:
+    annotations = {} if end is None else {"annotations": {"k8s.io/initial-events-end": end}}
+    return event("BOOKMARK", {"kind": "Thing", "metadata": {"resourceVersion": str(version), **annotations}})
+
+
+def status(code: int, reason: str = "", **fields: object) -> dict[str, Any]:
+    return {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": "no", **fields}
+
+
+def page(version: str, *names: str, more: str = "", items: list[Any] | None = None) -> bytes:
+    listed = [thing(name, 1) for name in names] if items is None else items
+    meta = {"resourceVersion": version} | ({"continue": more} if more else {})
+    return json.dumps({"kind": "ThingList", "metadata": meta, "items": listed}).encode()
