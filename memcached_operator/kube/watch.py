@@ -50,8 +50,9 @@ TIMEOUT_RANGE_S = (300.0, 600.0)
 BACKOFF_FIRST_S = 0.8
 BACKOFF_LONGEST_S = 30.0
 BACKOFF_RESET_S = 120.0
-# A missing CRD or a missing right is mended by a person who is waiting for the effect: never wait longer than this.
-MENDABLE_CAP_S = 5.0
+# A missing right or CRD is mended by a person who is waiting for the effect: never wait longer than this. It says
+# nothing about the server, so it has a count of its own: what fails first once it is mended is a first failure.
+MENDABLE_LONGEST_S = 5.0
 # A watch that ends sooner than this without an event is a failure (client-go's VeryShortWatchError), or we would spin.
 SHORT_WATCH_S = 1.0
 # After so many failures in a row of streaming lists that are not plainly transport trouble, pages are tried instead.
@@ -179,7 +180,7 @@ class Watch(Generic[R]):
         self._page_size = page_size
         self._uniform = uniform
         self._backoff = Backoff(BACKOFF_FIRST_S, BACKOFF_LONGEST_S, uniform=uniform)
-        self._attempts = 0
+        self._attempts = self._attempts_to_mend = 0
         self._streaming_failures = 0
         self._unpaged = False
         self._continue = ""
@@ -284,18 +285,23 @@ class Watch(Generic[R]):
         self.failures += 1
         cause = self._judge(error, mode, lasted_s, received_bytes)
         if cause is Cause.CLOSED:
-            self._attempts = 0
-            self.failures = 0
+            self._attempts = self._attempts_to_mend = self.failures = 0
             return Pause(0.0, cause, 0)
-        self._attempts += 1
-        delay_s = self._backoff.delay_s(self._attempts)
-        if self._attempts == 1 and cause in (Cause.EXPIRED, Cause.SILENT, Cause.UNSUPPORTED):
-            delay_s = 0.0  # the remedy is known and is not more of the same
-        if cause in (Cause.FORBIDDEN, Cause.NOT_FOUND):
-            delay_s = min(delay_s, MENDABLE_CAP_S)
+        delay_s = self._delay_s(cause)
         if isinstance(error, ApiError) and error.retry_after_s is not None:
             delay_s = max(delay_s, error.retry_after_s + self._uniform(0.0, BACKOFF_FIRST_S))
         return Pause(delay_s, cause, self.failures)
+
+    def _delay_s(self, cause: Cause) -> float:
+        """Count one more failure of its sort, and say how long to be patient with it."""
+        if cause in (Cause.FORBIDDEN, Cause.NOT_FOUND):
+            self._attempts_to_mend += 1
+            return min(self._backoff.delay_s(self._attempts_to_mend), MENDABLE_LONGEST_S)
+        self._attempts_to_mend = 0
+        self._attempts += 1
+        if self._attempts == 1 and cause in (Cause.EXPIRED, Cause.SILENT, Cause.UNSUPPORTED):
+            return 0.0  # the remedy is known and is not more of the same
+        return self._backoff.delay_s(self._attempts)
 
     def _judge(self, error: KubeError | None, mode: Mode, lasted_s: float, received_bytes: int) -> Cause:
         """Name the cause, and forget whatever must not be resumed from."""

@@ -25,7 +25,7 @@ from memcached_operator.kube.watch import (
     BACKOFF_FIRST_S,
     BACKOFF_LONGEST_S,
     BACKOFF_RESET_S,
-    MENDABLE_CAP_S,
+    MENDABLE_LONGEST_S,
     RESUME_TRIES,
     SHORT_WATCH_S,
     Cause,
@@ -204,7 +204,29 @@ def test_failures_in_a_row_wait_longer_up_to_the_cap(resumed: Watch[Thing]) -> N
 
 @pytest.mark.parametrize("error", [Forbidden(403), NotFound(404)])
 def test_what_a_person_mends_is_looked_at_every_few_seconds(resumed: Watch[Thing], error: KubeError) -> None:
-    assert [resumed.ended(error, 0.1, 0).seconds for _ in range(8)][-1] == MENDABLE_CAP_S
+    assert [resumed.ended(error, 0.1, 0).seconds for _ in range(8)][-1] == MENDABLE_LONGEST_S
+
+
+@pytest.mark.parametrize("error", [Forbidden(403), NotFound(404)])
+def test_what_fails_first_once_a_person_has_mended_it_is_a_first_failure(watch: Watch[Thing], error: KubeError) -> None:
+    for _ in range(20):
+        watch.next_request()
+        watch.ended(error, 0.1, 0)
+    watch.next_request()
+    watch.line(bookmark(100, end="true"))
+    assert watch.ended(Unreachable("reset"), 5.0, 300).seconds == BACKOFF_FIRST_S
+
+
+def test_a_version_that_expired_while_a_person_was_awaited_is_given_up_at_once(resumed: Watch[Thing]) -> None:
+    for _ in range(20):
+        resumed.ended(TEXT_404, 0.1, 0)
+    assert resumed.ended(Expired(410), 0.1, 200) == Pause(0.0, Cause.EXPIRED, 21)
+
+
+def test_waiting_for_a_person_does_not_shorten_the_patience_with_the_server(resumed: Watch[Thing]) -> None:
+    errors: list[KubeError] = [Unreachable("refused"), Forbidden(403), Forbidden(403)] * 3
+    delays = [resumed.ended(error, 0.1, 0).seconds for error in errors]
+    assert delays == [0.8, 0.8, 1.6, 1.6, 0.8, 1.6, 3.2, 0.8, 1.6]
 
 
 def test_retry_after_is_a_minimum_also_where_a_person_is_awaited(resumed: Watch[Thing]) -> None:
