@@ -1,27 +1,22 @@
 """The Kubernetes API over aiohttp: one request, one stream, and the writes that an operator needs.
 
-Two pools of connections. Each watch owns a connection for minutes (HTTP/1.1 has no multiplexing), so watches have a
-connector without a limit; API calls share a bounded pool of warm ones. The credential goes on each request, never into
-a session: tokens rotate, and closing a session under running requests to log in again is how other clients died.
+Every answer that is not an object of the API, and every way in which there is no answer, becomes one of the errors of
+`kube.errors`. Nothing is retried here but what costs nobody anything; see `ApiClient.request`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import socket
-import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
 import orjson
-from aiohttp.abc import AbstractCookieJar
 from yarl import URL
 
 from memcached_operator.kube.auth import ClusterAccess
+from memcached_operator.kube.connections import Connections, describe, was_cut
 from memcached_operator.kube.errors import (
     KubeError,
     MalformedAnswer,
@@ -39,14 +34,7 @@ MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
-# As many API calls at once as a generous number of workers and the event recorder make; more wait for a connection.
-MAX_CONNECTIONS = 64
-# The server closes idle connections after 90 s; let go well before it, so that a request seldom meets a closing one.
-IDLE_CONNECTION_S = 60.0
 CONNECT_TIMEOUT_S = 10.0
-# A dead peer is found by the kernel after 30 + 3 * 10 s where no byte is to be sent, and load balancers that forget
-# idle connections after minutes (4 on one cloud) are kept awake. The silence limit of a watch does not depend on it.
-KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 30, 10, 3
 
 
 class Stream:
@@ -71,31 +59,9 @@ class Stream:
         except TimeoutError as error:
             raise StreamStalled(f"no byte for {self._silence_limit_s:.0f} s") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise Unreachable(_describe(error)) from error
+            raise Unreachable(describe(error)) from error
         self.received_bytes += len(chunk)
         return chunk
-
-
-class _Pools:
-    """The connections of one trust: a pool for API calls, and connections of their own for watches.
-
-    Invariant: `watching` holds the answers of the watches that run. aiohttp wakes nobody who reads from a session that
-    is closed, and stops his timers: they are closed one by one before it.
-    """
-
-    __slots__ = ("calls", "watches", "watching")
-
-    def __init__(self, context: ssl.SSLContext | None) -> None:
-        self.calls = _session(context, limit=MAX_CONNECTIONS, keepalive_timeout=IDLE_CONNECTION_S)
-        # A connection for each watch anew: behind a load balancer this alone moves watches to an API server that joins.
-        self.watches = _session(context, limit=0, force_close=True)
-        self.watching: set[aiohttp.ClientResponse] = set()
-
-    async def close(self) -> None:
-        for response in tuple(self.watching):
-            response.close()
-        await self.calls.close()
-        await self.watches.close()
 
 
 class ApiClient:
@@ -121,9 +87,7 @@ class ApiClient:
         self._user_agent = user_agent
         self._timeout_s = timeout_s
         self._clock = clock
-        self._pools: _Pools | None = None
-        self._retired: _Pools | None = None
-        self._tls_generation = -1
+        self._connections = Connections(access.credentials)
 
     async def __aenter__(self) -> ApiClient:
         return self
@@ -133,10 +97,7 @@ class ApiClient:
 
     async def close(self) -> None:
         """Close all connections; running watches fail."""
-        pools, self._pools, self._retired = (self._pools, self._retired), None, None
-        for each in pools:
-            if each is not None:
-                await each.close()
+        await self._connections.close()
 
     async def request(
         self,
@@ -167,15 +128,15 @@ class ApiClient:
                 headers = await self._headers(gzip=gzip)
                 if body is not None:
                     headers["Content-Type"] = content_type
-                pools = await self._current_pools()
+                pools = await self._connections.current()
                 async with await self._send(pools.calls, method, path, query, body, headers, timeout) as response:
                     answer = await response.read()
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
-                if may_repeat and _was_cut(error):
+                if may_repeat and was_cut(error):
                     may_repeat = False
                     continue
                 await self._look_at_trust(error, started)
-                raise Unreachable(f"{method} {path}: {_describe(error)}") from error
+                raise Unreachable(f"{method} {path}: {describe(error)}") from error
             failure = _failure(response, answer)
             if failure is None:
                 return answer
@@ -200,15 +161,15 @@ class ApiClient:
         started = self._clock()
         try:
             headers = await self._headers(gzip=False)
-            pools = await self._current_pools()
+            pools = await self._connections.current()
             response = await self._send(pools.watches, "GET", path, query, None, headers, timeout)
         except aiohttp.ServerTimeoutError as error:
             if isinstance(error, aiohttp.ConnectionTimeoutError):
-                raise Unreachable(_describe(error)) from error
+                raise Unreachable(describe(error)) from error
             raise StreamStalled(f"no answer for {silence_limit_s:.0f} s") from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             await self._look_at_trust(error, started)
-            raise Unreachable(_describe(error)) from error
+            raise Unreachable(describe(error)) from error
         pools.watching.add(response)
         try:
             failure = None
@@ -333,50 +294,6 @@ class ApiClient:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             await self.access.credentials.distrusted(started)
 
-    async def _current_pools(self) -> _Pools:
-        """The connections of the trust and the client certificate that hold now; look after `_headers`."""
-        context = self.access.credentials.ssl_context()
-        generation = self.access.credentials.ssl_generation
-        if self._pools is not None and generation == self._tls_generation:
-            return self._pools
-        # What runs on the old pools runs to its end there; they close at the next rotation, or with the client.
-        stale, self._retired = self._retired, self._pools
-        current = self._pools = _Pools(context)
-        self._tls_generation = generation
-        if stale is not None:
-            await stale.close()
-        return current
-
-
-def _session(context: ssl.SSLContext | None, **pooling: Any) -> aiohttp.ClientSession:
-    connector = aiohttp.TCPConnector(
-        ssl=context if context is not None else True, socket_factory=_socket_with_keepalive, **pooling
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=_no_cookies(),
-        auto_decompress=True,
-        trust_env=False,  # which proxy is used is decided with the credentials, and ~/.netrc has no say
-    )
-
-
-def _no_cookies() -> AbstractCookieJar:
-    return aiohttp.DummyCookieJar()
-
-
-def _socket_with_keepalive(address: tuple[Any, ...]) -> socket.socket:
-    family, kind, protocol, *_ = address
-    connection = socket.socket(family=family, type=kind, proto=protocol)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (
-        ("TCP_KEEPIDLE", KEEPALIVE_IDLE_S),
-        ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL_S),
-        ("TCP_KEEPCNT", KEEPALIVE_PROBES),
-    ):
-        if hasattr(socket, option):  # not on every platform that a laptop may run
-            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-    return connection
-
 
 def _failure(response: aiohttp.ClientResponse, answer: bytes) -> KubeError | None:
     """What an answer says went wrong; None when it is the JSON object that every success is."""
@@ -387,20 +304,3 @@ def _failure(response: aiohttp.ClientResponse, answer: bytes) -> KubeError | Non
     if not answer.startswith(b"{"):
         return MalformedAnswer(f"HTTP {response.status} with what is no object of the API: {answer[:80]!r}")
     return None
-
-
-def _was_cut(error: Exception) -> bool:
-    """Whether an existing connection was closed or reset, as happens to one that was idle for long."""
-    lost = isinstance(error, (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError))
-    return lost and not isinstance(error, aiohttp.ClientConnectorError)
-
-
-def _describe(error: BaseException) -> str:
-    """A failure in words: aiohttp's and asyncio's are often empty."""
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"the server's certificate is not trusted: {error.certificate_error}"
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return f"the proxy answers {error.status} {error.message}"  # its own words hold the proxy's URL and password
-    if isinstance(error, asyncio.TimeoutError):
-        return str(error) or "no answer in time"
-    return str(error) or type(error).__name__

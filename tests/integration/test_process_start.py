@@ -256,7 +256,7 @@ def test_started_before_its_api_server_it_says_so_once_for_each_watch_and_works_
     operator.ready()
     kubectl.apply(memcached("patient", 1))
     kubectl.wait_field("mc/patient", ".status.replicas", 1)
-    assert _complaints(operator, "Cannot connect to host") == {"memcacheds": 1, "deployments": 1, "pods": 1}
+    assert _complaints(operator, "connection refused") == {"memcacheds": 1, "deployments": 1, "pods": 1}
 
 
 def _complaints(operator: OperatorProcess, text: str) -> dict[str, int]:

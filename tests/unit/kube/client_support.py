@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import socket
 import ssl
 import struct
@@ -12,6 +13,13 @@ from dataclasses import dataclass, field
 
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.credentials import ClusterAccess
+
+PATH = "/apis/apps/v1/deployments"
+SILENCE_LIMIT_S = 70.0
+# Less than aiohttp keeps an idle connection (15 s): what ends by itself then was not closed by us.
+DEADLINE_S = 10.0
+# One object in three members, as a server that flushes sends it.
+GZIP_MEMBERS = [gzip.compress(b'{"first":'), gzip.compress(b'"second",'), gzip.compress(b'"third":1}')]
 
 USER_AGENT = "memcached-operator/test"
 
@@ -161,3 +169,17 @@ async def serving(handler: Handler, context: ssl.SSLContext | None = None) -> As
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await server.wait_closed()
+
+
+async def every(peer: Peer, request: Request) -> None:
+    await peer.answer()
+
+
+async def three_lines_and_silence(peer: Peer, request: Request) -> None:
+    await peer.begin_stream()
+    await peer.chunk(b"1\n2\n3\n")
+    await peer.closed()
+
+
+async def connection_ended(loopback: Loopback) -> None:
+    await asyncio.wait_for(loopback.gone.acquire(), DEADLINE_S)

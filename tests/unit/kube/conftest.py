@@ -1,6 +1,9 @@
-"""Watches in the states from which tests begin."""
+"""Watches in the states from which tests begin, and a loop whose time can be moved on."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -40,3 +43,15 @@ def paging(watch: Watch[Thing], sink: Sink) -> Watch[Thing]:
     assert watch.next_request().mode is Mode.PAGES
     sink.take()
     return watch
+
+
+@pytest.fixture
+def skip(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Moves the loop's clock on: timers that are due then fire without anybody waiting for them."""
+
+    def skip(seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time
+        monkeypatch.setattr(loop, "time", lambda: now() + seconds)
+
+    return skip

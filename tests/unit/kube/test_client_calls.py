@@ -1,0 +1,97 @@
+"""API calls on real sockets: compression, silence, and what happens when a connection is cut."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from memcached_operator.kube.errors import TooManyRequests, Unreachable
+from tests.unit.kube.client_support import DEADLINE_S, GZIP_MEMBERS, PATH, Peer, Request, client_of, serving
+
+pytestmark = pytest.mark.timeout(30)
+
+
+async def test_a_list_in_several_gzip_members_is_whole() -> None:
+    async def compressed(peer: Peer, request: Request) -> None:
+        assert request.headers["accept-encoding"] == "gzip"
+        await peer.answer(200, b"".join(GZIP_MEMBERS), Content_Encoding="gzip")
+
+    async with serving(compressed) as server, client_of(server.url) as client:
+        assert await client.request("GET", PATH, gzip=True) == b'{"first":"second","third":1}'
+
+
+async def test_an_api_call_without_an_answer_is_unreachable_in_time(skip: Callable[[float], None]) -> None:
+    asked = asyncio.Event()
+
+    async def never(peer: Peer, request: Request) -> None:
+        asked.set()
+        await peer.closed()
+
+    async with serving(never) as server, client_of(server.url) as client:
+        task = asyncio.create_task(client.request("GET", PATH, timeout_s=5.0))
+        await asyncio.wait_for(asked.wait(), DEADLINE_S)
+        skip(6.0)
+        with pytest.raises(Unreachable, match="no answer in time"):
+            await task
+
+
+# Connections that the server closes while they are idle.
+
+
+def first_answers_then_cuts(cut: Callable[[Peer], None]) -> Callable[[Peer, Request], object]:
+    served: list[Peer] = []
+
+    async def handler(peer: Peer, request: Request) -> None:
+        if peer in served:
+            cut(peer)
+            return
+        served.append(peer)
+        await peer.answer()
+
+    return handler
+
+
+@pytest.mark.parametrize("cut", [Peer.close, Peer.reset], ids=["closed", "reset"])
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+async def test_a_call_that_meets_a_closing_connection_is_sent_again(method: str, cut: Callable[[Peer], None]) -> None:
+    handler = first_answers_then_cuts(cut)
+    async with serving(handler) as server, client_of(server.url) as client:  # type: ignore[arg-type]
+        await client.request("GET", PATH)
+        assert await client.request(method, PATH, body=b'{"x":1}') == b"{}"
+        assert [request.method for request in server.requests] == ["GET", method, method]
+        assert server.requests[1].body == server.requests[2].body == b'{"x":1}'
+        assert server.connections == 2
+
+
+@pytest.mark.parametrize("cut", [Peer.close, Peer.reset], ids=["closed", "reset"])
+async def test_a_post_is_never_sent_twice(cut: Callable[[Peer], None]) -> None:
+    handler = first_answers_then_cuts(cut)
+    async with serving(handler) as server, client_of(server.url) as client:  # type: ignore[arg-type]
+        await client.request("GET", PATH)
+        with pytest.raises(Unreachable):
+            await client.request("POST", PATH, body=b"{}")
+        assert [request.method for request in server.requests] == ["GET", "POST"]
+
+
+async def test_a_server_that_cuts_every_connection_is_unreachable() -> None:
+    async def cut(peer: Peer, request: Request) -> None:
+        peer.close()
+
+    async with serving(cut) as server, client_of(server.url) as client:
+        with pytest.raises(Unreachable, match=f"PATCH {PATH}: Server disconnected"):
+            await client.request("PATCH", PATH, body=b"{}")
+        assert len(server.requests) == 2
+
+
+async def test_a_429_that_closes_the_connection_tells_how_long_to_wait() -> None:
+    async def busy(peer: Peer, request: Request) -> None:
+        await peer.answer(429, b"too many", Retry_After="2", Connection="close")
+
+    async with serving(busy) as server, client_of(server.url) as client:
+        for _ in range(2):
+            with pytest.raises(TooManyRequests) as caught:
+                await client.request("GET", PATH)
+            assert caught.value.retry_after_s == 2.0
+        assert server.connections == 2
