@@ -300,6 +300,8 @@ _decode_pod = msgspec.json.Decoder(_PodObject).decode
 _PROBLEM_CHARS = 160
 # What a container waits for in the ordinary course of starting is no problem.
 _ORDINARY_WAITS = ("", "ContainerCreating", "PodInitializing")
+# The kubelet goes to and fro between the two, with each try: one name for both, or each turn would be a status write.
+_ONE_NAME = {"ErrImagePull": "ImagePullBackOff"}
 
 
 def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
@@ -331,7 +333,7 @@ def _problem(status: _PodStatus) -> str:
     for container in status.containerStatuses or ():
         state = container.state.waiting or container.state.terminated
         if state is not None and state.reason not in _ORDINARY_WAITS:
-            return sys.intern(state.reason)
+            return sys.intern(_ONE_NAME.get(state.reason, state.reason))
     for condition in status.conditions or ():
         if condition.type == "PodScheduled" and condition.status == "False":
             return sys.intern(f"{condition.reason}: {condition.message}"[:_PROBLEM_CHARS].rstrip(": "))

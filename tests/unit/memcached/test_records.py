@@ -233,7 +233,7 @@ def waiting(reason: str) -> Edit:
 
 
 @pytest.mark.parametrize(
-    "reason", ["ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainerConfigError", "CrashLoopBackOff"]
+    "reason", ["ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CrashLoopBackOff"]
 )
 def test_a_container_that_cannot_start_is_a_problem(reason: str) -> None:
     assert pod(waiting(reason)).problem == reason
@@ -242,6 +242,10 @@ def test_a_container_that_cannot_start_is_a_problem(reason: str) -> None:
 @pytest.mark.parametrize("reason", ["ContainerCreating", "PodInitializing", ""])
 def test_a_container_that_is_merely_starting_is_no_problem(reason: str) -> None:
     assert pod(waiting(reason)).problem == ""
+
+
+def test_the_turns_of_an_image_that_cannot_be_pulled_are_one_problem() -> None:
+    assert pod(waiting("ErrImagePull")).problem == pod(waiting("ImagePullBackOff")).problem == "ImagePullBackOff"
 
 
 def test_a_container_that_ended_is_a_problem() -> None:
@@ -254,7 +258,7 @@ def test_the_first_container_with_a_problem_is_told() -> None:
         waiting("ContainerCreating")(live)
         live["status"]["containerStatuses"].append({"name": "proxy", "state": {"waiting": {"reason": "ErrImagePull"}}})
 
-    assert pod(edit).problem == "ErrImagePull"
+    assert pod(edit).problem == "ImagePullBackOff"
 
 
 def unscheduled(message: str) -> Edit:
