@@ -22,11 +22,12 @@ from memcached_operator.kube.watch import Record
 from memcached_operator.memcached.desired import POD_SELECTOR
 from memcached_operator.memcached.reconciler import MEMCACHEDS, Caches, MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.records import PodRecord, deployment_record, memcached_record, pod_record
+from memcached_operator.runtime.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.controller import Controller, ControllerConfig
 from memcached_operator.runtime.events import EventRecorder
 from memcached_operator.runtime.manager import Manager
 from memcached_operator.runtime.own_writes import OwnWrites
-from memcached_operator.runtime.queue import LOW_PRIORITY, AsyncWorkQueue
+from memcached_operator.runtime.queue import LOW_PRIORITY
 from memcached_operator.runtime.reflector import Reflector
 from memcached_operator.runtime.store import Handler, ObjectKey, Store, key_of
 

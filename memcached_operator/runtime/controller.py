@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from memcached_operator.kube.errors import ApiError, Conflict, KubeError
-from memcached_operator.runtime.queue import AsyncWorkQueue
+from memcached_operator.runtime.async_queue import AsyncWorkQueue
 
 log = logging.getLogger(__name__)
 

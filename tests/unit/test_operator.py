@@ -11,10 +11,11 @@ import pytest
 from memcached_operator import operator
 from memcached_operator.kube.resources import DEPLOYMENTS
 from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord
+from memcached_operator.runtime.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.controller import Controller
 from memcached_operator.runtime.events import EventRecorder
 from memcached_operator.runtime.own_writes import OwnWrites
-from memcached_operator.runtime.queue import LOW_PRIORITY, AsyncWorkQueue
+from memcached_operator.runtime.queue import LOW_PRIORITY
 from memcached_operator.runtime.reflector import Reflector
 from memcached_operator.runtime.store import ObjectKey
 from memcached_operator.settings import Settings

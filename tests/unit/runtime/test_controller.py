@@ -13,6 +13,7 @@ import pytest
 
 from memcached_operator.kube.errors import Conflict, KubeError, ServerError, TooManyRequests, Unreachable
 from memcached_operator.kube.retry import Backoff
+from memcached_operator.runtime.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.controller import (
     Controller,
     ControllerConfig,
@@ -23,7 +24,7 @@ from memcached_operator.runtime.controller import (
     TerminalError,
     current_reconcile,
 )
-from memcached_operator.runtime.queue import LOW_PRIORITY, AsyncWorkQueue, WorkQueue
+from memcached_operator.runtime.queue import LOW_PRIORITY, WorkQueue
 
 DEADLINE_S = 5.0
 LOGGER = "memcached_operator.runtime.controller"

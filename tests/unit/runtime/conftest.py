@@ -1,0 +1,18 @@
+"""A queue on a clock that moves when told to, and without chance."""
+
+from __future__ import annotations
+
+import pytest
+
+from memcached_operator.runtime.queue import WorkQueue
+from tests.unit.runtime.queue_support import FakeClock, steady_backoff
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def queue(clock: FakeClock) -> WorkQueue[str]:
+    return WorkQueue(clock=clock, backoff=steady_backoff())

@@ -1,0 +1,117 @@
+"""The work queue: when a key that failed is tried again, and with what priority."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from memcached_operator.runtime.queue import LOW_PRIORITY, RETRY_BACKOFF, WorkQueue
+from tests.unit.runtime.queue_support import FakeClock
+
+
+def test_the_backoff_doubles_from_fifty_milliseconds_to_five_minutes() -> None:
+    backoff = dataclasses.replace(RETRY_BACKOFF, uniform=max)
+    assert [backoff.delay_s(n) for n in (1, 2, 3, 13, 14, 10_000)] == [0.05, 0.1, 0.2, 204.8, 300.0, 300.0]
+
+
+def test_chance_shortens_a_backoff_by_a_fifth_at_most() -> None:
+    assert dataclasses.replace(RETRY_BACKOFF, uniform=min).delay_s(1) == pytest.approx(0.04)
+
+
+def test_a_failed_key_comes_back_after_a_growing_backoff_with_its_priority(
+    queue: WorkQueue[str], clock: FakeClock
+) -> None:
+    queue.add("a", priority=LOW_PRIORITY)
+    for failures, delay_s in ((1, 1.0), (2, 2.0), (3, 4.0)):
+        assert queue.get_nowait() == "a"
+        assert queue.fail("a") == delay_s
+        queue.done("a")
+        assert queue.failures("a") == failures
+        assert queue.get_nowait() is None
+        clock.now += delay_s
+        assert queue.depth() == {LOW_PRIORITY: 1}
+    assert queue.retries == 3
+
+
+def test_forget_makes_the_next_failure_a_first_one(queue: WorkQueue[str]) -> None:
+    queue.add("a")
+    queue.get_nowait()
+    queue.fail("a")
+    queue.forget("a")
+    assert queue.failures("a") == 0
+    assert queue.fail("a") == 1.0
+
+
+def test_an_event_during_a_backoff_runs_the_key_at_once(queue: WorkQueue[str]) -> None:
+    queue.add("a")
+    queue.get_nowait()
+    queue.fail("a")
+    queue.done("a")
+    queue.add("a")
+    assert queue.get_nowait() == "a"
+
+
+def test_early_attempts_that_fail_neither_count_nor_move_the_scheduled_retry(
+    queue: WorkQueue[str], clock: FakeClock
+) -> None:
+    queue.add("a")
+    queue.get_nowait()
+    queue.fail("a")
+    queue.done("a")
+    for passed_s in (0.25, 0.5, 0.75):
+        clock.now = 100.0 + passed_s
+        queue.add("a")
+        queue.get_nowait()
+        assert queue.fail("a") == 1.0 - passed_s
+        queue.done("a")
+        assert queue.failures("a") == 1
+    clock.now = 101.0
+    assert queue.get_nowait() == "a"
+    assert queue.fail("a") == 2.0
+    assert queue.failures("a") == 2
+
+
+def test_an_early_attempt_that_ends_after_the_scheduled_time_stands_for_it(
+    queue: WorkQueue[str], clock: FakeClock
+) -> None:
+    queue.add("a")
+    queue.get_nowait()
+    queue.fail("a")
+    queue.done("a")
+    clock.now = 100.5
+    queue.add("a")
+    queue.get_nowait()
+    clock.now = 130.0
+    assert queue.fail("a") == 2.0
+    assert queue.failures("a") == 2
+
+
+def test_an_event_during_a_failing_attempt_runs_the_key_again_at_once(queue: WorkQueue[str]) -> None:
+    queue.add("a")
+    queue.get_nowait()
+    queue.add("a")
+    queue.fail("a")
+    queue.done("a")
+    assert queue.get_nowait() == "a"
+
+
+@pytest.mark.parametrize(("asked_s", "delay_s"), [(0.5, 1.0), (30.0, 30.0)])
+def test_the_wait_that_a_server_asks_for_is_a_minimum(queue: WorkQueue[str], asked_s: float, delay_s: float) -> None:
+    queue.add("a")
+    queue.get_nowait()
+    assert queue.fail("a", at_least_s=asked_s) == delay_s
+
+
+def test_a_requeue_keeps_the_priority_unless_another_is_given(queue: WorkQueue[str], clock: FakeClock) -> None:
+    for key in "ab":
+        queue.add(key, priority=LOW_PRIORITY)
+        assert queue.get_nowait() == key
+    queue.requeue("a", after_s=1.0)
+    queue.requeue("b", after_s=1.0, priority=4)
+    queue.done("a")
+    queue.done("b")
+    clock.now += 1.0
+    assert queue.depth() == {LOW_PRIORITY: 1, 4: 1}
+    assert queue.failures("a") == 0
+    assert queue.retries == 0
