@@ -1,0 +1,123 @@
+"""What the controller says of a failure: once for each reason, then ever more seldom, and when it is over."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from memcached_operator.kube.errors import Conflict, KubeError, ServerError, Unreachable
+from memcached_operator.runtime.controller import (
+    Controller,
+    FailureLog,
+    ReconcileContext,
+    TerminalError,
+    current_reconcile,
+)
+from tests.unit.runtime.controller_support import Outcomes, Reconciler, running
+
+LOGGER = "memcached_operator.runtime.controller"
+
+
+class Said:
+    """A failure log on a fake clock, and the lines that it wrote."""
+
+    def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
+        self.now = 0.0
+        self.log: FailureLog[str] = FailureLog("memcached", lambda: self.now)
+        self.caplog = caplog
+        caplog.set_level(logging.DEBUG, LOGGER)
+
+    def failed(self, error: Exception, retry_in_s: float | None = 1.0) -> None:
+        self.log.failed("default/a", error, retry_in_s)
+
+    @property
+    def lines(self) -> list[str]:
+        return [record.getMessage() for record in self.caplog.records]
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Said:
+    return Said(caplog)
+
+
+@pytest.mark.parametrize("error", [Unreachable("connection refused"), KubeError("what"), TerminalError("spec.size")])
+def test_an_expected_failure_is_one_line_without_a_traceback(said: Said, error: Exception) -> None:
+    said.failed(error, 0.25)
+    assert said.lines == [f"memcached default/a: attempt 1 failed, next one in 0.25 s: {error}"]
+    assert said.caplog.records[0].levelno == logging.WARNING
+    assert said.caplog.records[0].exc_info is None
+
+
+def test_a_bug_brings_its_traceback_once(said: Said) -> None:
+    for _ in range(2):
+        said.failed(KeyError("size"))
+        said.now += 60.0
+    assert said.lines[0] == "memcached default/a: attempt 1 failed, next one in 1 s: KeyError: 'size'"
+    assert [record.levelno for record in said.caplog.records] == [logging.ERROR] * 2
+    assert [bool(record.exc_info) for record in said.caplog.records] == [True, False]
+
+
+def test_a_failure_for_good_says_what_it_waits_for(said: Said) -> None:
+    said.failed(TerminalError("spec.size must be 0 or more"), None)
+    assert said.lines == [
+        "memcached default/a: attempt 1 failed, next one when the object changes: spec.size must be 0 or more"
+    ]
+
+
+def test_the_same_failure_is_repeated_at_intervals_that_double_up_to_an_hour(said: Said) -> None:
+    times = []
+    for second in range(0, 4 * 3600, 10):
+        said.now = float(second)
+        before = len(said.lines)
+        said.failed(Unreachable(f"resourceVersion {second}: refused"))
+        if len(said.lines) > before:
+            times.append(second)
+    assert times == [0, 60, 180, 420, 900, 1860, 3780, 7380, 10980]
+
+
+def test_another_reason_is_said_at_once(said: Said) -> None:
+    said.failed(Unreachable("refused"))
+    said.failed(ServerError(503, message="overloaded"))
+    said.failed(ServerError(503, message="overloaded"))
+    assert len(said.lines) == 2
+
+
+def test_recovery_is_said_once_and_only_after_a_failure(said: Said) -> None:
+    said.log.worked("default/a")
+    said.failed(Unreachable("refused"))
+    said.failed(Unreachable("refused"))
+    said.now = 2.5
+    said.log.worked("default/b")
+    said.log.worked("default/a")
+    said.log.worked("default/a")
+    assert said.lines[1:] == ["memcached default/a: recovered after 2 failed attempts in 2.5 s"]
+
+
+def test_a_conflict_is_said_only_when_it_persists(said: Said) -> None:
+    said.failed(Conflict(409, "Conflict", "the object has been modified"))
+    said.log.worked("default/a")
+    assert said.lines == []
+    for _ in range(2):
+        said.failed(Conflict(409, "Conflict", "the object has been modified"))
+    assert len(said.lines) == 1
+
+
+async def test_the_line_is_written_inside_the_reconciles_context(caplog: pytest.LogCaptureFixture) -> None:
+    contexts: list[ReconcileContext | None] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            contexts.append(current_reconcile.get())
+
+    outcomes, listener = Outcomes(), Listener()
+    logging.getLogger(LOGGER).addHandler(listener)
+    try:
+        controller = Controller("memcached", Reconciler(Unreachable("refused")), observer=outcomes)
+        async with running(controller):
+            controller.queue.add("a")
+            await outcomes.wait_for(1)
+    finally:
+        logging.getLogger(LOGGER).removeHandler(listener)
+    assert contexts[0] is not None
+    assert contexts[0].key == "a"
