@@ -39,7 +39,8 @@ from memcached_operator.memcached.status import (
     status_patch,
 )
 from memcached_operator.runtime.controller import Result
-from memcached_operator.runtime.events import EventRecorder, ObjectReference
+from memcached_operator.runtime.event_objects import ObjectReference
+from memcached_operator.runtime.events import EventRecorder
 from memcached_operator.runtime.own_writes import OwnWrites
 from memcached_operator.runtime.store import ObjectKey, Store
 

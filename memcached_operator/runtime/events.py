@@ -20,12 +20,10 @@ from __future__ import annotations
 import asyncio
 import heapq
 import logging
-import re
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import count
 from typing import Literal, Protocol
 
@@ -40,16 +38,20 @@ from memcached_operator.kube.errors import (
     Unreachable,
 )
 from memcached_operator.kube.resources import EVENTS, Resource
+from memcached_operator.runtime.event_objects import (
+    MAX_REASON_BYTES,
+    Event,
+    EventType,
+    ObjectReference,
+    cut,
+    event_name,
+    event_of,
+    series_patch,
+)
 
 log = logging.getLogger(__name__)
 
-EventType = Literal["Normal", "Warning"]
 DropReason = Literal["queue full", "object too busy", "write failed"]
-
-# The API server's own limits, in UTF-8 bytes; more is a 422.
-MAX_NOTE_BYTES = 1024
-MAX_REASON_BYTES = 128
-_MAX_NAME_CHARS = 253
 
 _QUEUE_LENGTH = 1000
 _SERIES_REFRESH_S = 60.0
@@ -62,20 +64,6 @@ _MAX_KNOWN = 1024
 _TRIES = 3
 _RETRY_S = 1.0
 _LONGEST_RETRY_S = 10.0
-
-_DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectReference:
-    """The object that an event is about. `kubectl describe` finds events by the uid."""
-
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str = ""
 
 
 class EventsApi(Protocol):
@@ -107,33 +95,19 @@ _OVERALL_RATE = _Rate(interval_s=0.2, burst=25)
 
 
 @dataclass(slots=True, eq=False)
-class _Event:
+class _Noted:
     """One event and what of it the API server has. `written` is the count there, 0 before the first write."""
 
-    regarding: ObjectReference
-    type: EventType
-    reason: str
-    action: str
-    note: str
-    name: str
+    event: Event
     noted_at: float
     seen_at: float
     first_ns: int
     last_ns: int
+    name: str = ""
     count: int = 1
     written: int = 0
     written_at: float = 0.0
     refresh_scheduled: bool = False
-
-    @property
-    def namespace(self) -> str:
-        # The API server takes events about cluster-scoped objects in this namespace alone.
-        return self.regarding.namespace or "default"
-
-    @property
-    def identity(self) -> tuple[str, ...]:
-        about = self.regarding
-        return (about.uid, about.kind, about.namespace, about.name, self.type, self.reason, self.action, self.note)
 
 
 class EventRecorder:
@@ -180,15 +154,15 @@ class EventRecorder:
         self.dropped: Counter[DropReason] = Counter()
         self._api = api
         self._reporting_controller = reporting_controller
-        self._reporting_instance = _cut(reporting_instance, MAX_REASON_BYTES)
+        self._reporting_instance = cut(reporting_instance, MAX_REASON_BYTES)
         self._field_manager = field_manager
         self._flush_s = flush_s
         self._clock = clock
         self._now_ns = now_ns
         self._sleep = sleep
-        self._queue: deque[_Event] = deque()
-        self._refreshes: list[tuple[float, int, _Event]] = []
-        self._known: OrderedDict[tuple[str, ...], _Event] = OrderedDict()
+        self._queue: deque[_Noted] = deque()
+        self._refreshes: list[tuple[float, int, _Noted]] = []
+        self._known: OrderedDict[tuple[str, ...], _Noted] = OrderedDict()
         self._objects: OrderedDict[tuple[str, ...], float] = OrderedDict()
         self._spent_until = 0.0
         self._sequence = count()
@@ -208,18 +182,7 @@ class EventRecorder:
             note: what happened, for people; cut to 1024 bytes.
         """
         now, now_ns = self._clock(), self._now_ns()
-        event = _Event(
-            regarding=regarding,
-            type=type,
-            reason=_cut(reason, MAX_REASON_BYTES),
-            action=_cut(action, MAX_REASON_BYTES),
-            note=_cut(note, MAX_NOTE_BYTES),
-            name="",
-            noted_at=now,
-            seen_at=now,
-            first_ns=now_ns,
-            last_ns=now_ns,
-        )
+        event = event_of(regarding, type, reason, action, note)
         known = self._known.get(event.identity)
         if known is not None and now - known.seen_at < _SERIES_FINISH_S:
             self._known.move_to_end(event.identity)
@@ -227,11 +190,11 @@ class EventRecorder:
             known.seen_at, known.last_ns = now, now_ns
             self._schedule_refresh(known)
         elif self._may_speak_of(regarding, now):
-            self._known[event.identity] = event
+            noted = self._known[event.identity] = _Noted(event, now, now, now_ns, now_ns)
             self._known.move_to_end(event.identity)
             if len(self._known) > _MAX_KNOWN:
                 self._known.popitem(last=False)
-            self._queue.append(event)
+            self._queue.append(noted)
             if len(self._queue) > _QUEUE_LENGTH:
                 self._drop(self._queue.popleft(), "queue full")
         else:
@@ -250,8 +213,8 @@ class EventRecorder:
             delivery.cancel()
         try:
             async with asyncio.timeout(self._flush_s):
-                while (event := self._take(float("inf"))) is not None:
-                    await self._write(event, tries=1)
+                while (noted := self._take(float("inf"))) is not None:
+                    await self._write(noted, tries=1)
         except TimeoutError:
             log.info("stopped with %d events not written", len(self._queue) + len(self._refreshes))
 
@@ -260,11 +223,11 @@ class EventRecorder:
             await self._wait_until_due()
             if wait_s := _OVERALL_RATE.wait_s(self._spent_until, self._clock()):
                 await self._sleep(wait_s)
-            event = self._take(self._clock())
-            if event is None:
+            noted = self._take(self._clock())
+            if noted is None:
                 continue
             self._spent_until = _OVERALL_RATE.spend(self._spent_until, self._clock())
-            await self._write(event, tries=_TRIES)
+            await self._write(noted, tries=_TRIES)
 
     async def _wait_until_due(self) -> None:
         while not self._queue:
@@ -281,25 +244,25 @@ class EventRecorder:
                 if timer is not None:
                     timer.cancel()
 
-    def _take(self, now: float) -> _Event | None:
+    def _take(self, now: float) -> _Noted | None:
         """The event to write next: the one that has been due longest."""
         refresh_due = bool(self._refreshes) and self._refreshes[0][0] <= now
         if refresh_due and not (self._queue and self._queue[0].noted_at < self._refreshes[0][0]):
-            event = heapq.heappop(self._refreshes)[2]
-            event.refresh_scheduled = False
-            return event
+            noted = heapq.heappop(self._refreshes)[2]
+            noted.refresh_scheduled = False
+            return noted
         return self._queue.popleft() if self._queue else None
 
-    def _put_back(self, event: _Event) -> None:
-        if event.written == 0:
-            self._queue.appendleft(event)
+    def _put_back(self, noted: _Noted) -> None:
+        if noted.written == 0:
+            self._queue.appendleft(noted)
         else:
-            self._schedule_refresh(event)
+            self._schedule_refresh(noted)
 
-    def _schedule_refresh(self, event: _Event) -> None:
-        if event.written and event.count > event.written and not event.refresh_scheduled:
-            event.refresh_scheduled = True
-            heapq.heappush(self._refreshes, (event.written_at + _SERIES_REFRESH_S, next(self._sequence), event))
+    def _schedule_refresh(self, noted: _Noted) -> None:
+        if noted.written and noted.count > noted.written and not noted.refresh_scheduled:
+            noted.refresh_scheduled = True
+            heapq.heappush(self._refreshes, (noted.written_at + _SERIES_REFRESH_S, next(self._sequence), noted))
 
     def _may_speak_of(self, regarding: ObjectReference, now: float) -> bool:
         key = (regarding.uid, regarding.kind, regarding.namespace, regarding.name)
@@ -312,89 +275,71 @@ class EventRecorder:
             self._objects.popitem(last=False)
         return True
 
-    def _drop(self, event: _Event, why: DropReason) -> None:
+    def _drop(self, noted: _Noted, why: DropReason) -> None:
         self.dropped[why] += 1
-        if self._known.get(event.identity) is event:
-            del self._known[event.identity]
+        if self._known.get(noted.event.identity) is noted:
+            del self._known[noted.event.identity]
 
-    async def _write(self, event: _Event, *, tries: int) -> None:
+    async def _write(self, noted: _Noted, *, tries: int) -> None:
         try:
-            failure = await self._try(event)
+            failure = await self._try(noted)
             for attempt in range(1, tries):
                 if not isinstance(failure, Unreachable | TooManyRequests | ServerError):
                     break
                 asked_s = failure.retry_after_s if isinstance(failure, ApiError) else None
                 await self._sleep(min(max(asked_s or 0.0, _RETRY_S * attempt), _LONGEST_RETRY_S))
-                failure = await self._try(event)
+                failure = await self._try(noted)
         except asyncio.CancelledError:
             # Interrupted by the stop; the flush tries once more. If this write did arrive, that one is a Conflict.
-            self._put_back(event)
+            self._put_back(noted)
             raise
         if failure is not None:
-            self._give_up(event, failure)
+            self._give_up(noted, failure)
 
-    async def _try(self, event: _Event) -> KubeError | None:
+    async def _try(self, noted: _Noted) -> KubeError | None:
         try:
-            await self._send(event)
+            await self._send(noted)
         except KubeError as failure:
             return failure
         return None
 
-    async def _send(self, event: _Event) -> None:
-        if event.written:
-            seen = event.count
-            series = {"count": seen, "lastObservedTime": _timestamp(event.last_ns)}
+    async def _send(self, noted: _Noted) -> None:
+        if noted.written:
+            seen = noted.count
+            patch = series_patch(seen, noted.last_ns)
             try:
                 await self._api.merge_patch(
-                    EVENTS, event.namespace, event.name, {"series": series}, field_manager=self._field_manager
+                    EVENTS, noted.event.namespace, noted.name, patch, field_manager=self._field_manager
                 )
-                event.written = seen
+                noted.written = seen
             except NotFound:
                 # The API server forgets events, after an hour by default. The series begins anew.
-                event.name, event.first_ns, event.count, event.written = "", event.last_ns, 1, 0
-        if not event.written:
-            await self._send_new(event)
+                noted.name, noted.first_ns, noted.count, noted.written = "", noted.last_ns, 1, 0
+        if not noted.written:
+            await self._send_new(noted)
         self.written += 1
         self._said.clear()
-        event.written_at = self._clock()
-        self._schedule_refresh(event)
+        noted.written_at = self._clock()
+        self._schedule_refresh(noted)
 
-    async def _send_new(self, event: _Event) -> None:
-        if not event.name:
+    async def _send_new(self, noted: _Noted) -> None:
+        event = noted.event
+        if not noted.name:
             self._last_name_ns = max(self._last_name_ns + 1, self._now_ns())
-            event.name = event_name(event.regarding, self._last_name_ns)
-        about = event.regarding
-        regarding = {
-            "apiVersion": about.api_version,
-            "kind": about.kind,
-            "namespace": about.namespace,
-            "name": about.name,
-            "uid": about.uid,
-            "resourceVersion": about.resource_version,
-        }
-        body = {
-            "apiVersion": EVENTS.api_version,
-            "kind": EVENTS.kind,
-            "metadata": {"name": event.name, "namespace": event.namespace},
-            "eventTime": _timestamp(event.first_ns),
-            "type": event.type,
-            "reason": event.reason,
-            "action": event.action,
-            "note": event.note,
-            "regarding": {field: value for field, value in regarding.items() if value},
-            "reportingController": self._reporting_controller,
-            "reportingInstance": self._reporting_instance,
-        }
+            noted.name = event_name(event.regarding, self._last_name_ns)
+        body = event.body(
+            noted.name, noted.first_ns, controller=self._reporting_controller, instance=self._reporting_instance
+        )
         try:
             await self._api.create(EVENTS, event.namespace, body, field_manager=self._field_manager)
         except Conflict:
             # The name is unique, so this is our own event: an earlier try arrived and its answer did not.
-            log.debug("event %s was written by an earlier try", event.name)
-        event.written = 1
+            log.debug("event %s was written by an earlier try", noted.name)
+        noted.written = 1
 
-    def _give_up(self, event: _Event, error: KubeError) -> None:
-        if event.written == 0:
-            self._drop(event, "write failed")
+    def _give_up(self, noted: _Noted, error: KubeError) -> None:
+        if noted.written == 0:
+            self._drop(noted, "write failed")
         if _namespace_is_going(error) or type(error).__name__ in self._said:
             return
         # Said once, until a write succeeds again.
@@ -405,34 +350,8 @@ class EventRecorder:
         log.warning("events are not written: %s%s", error, remedy)
 
 
-def event_name(regarding: ObjectReference, unique: int) -> str:
-    """`<object>.<hex>`, cut to what a name may be; the kind stands for an object whose name is no DNS name."""
-    suffix = f".{unique:x}"
-    stem = regarding.name[: _MAX_NAME_CHARS - len(suffix)].rstrip("-.")
-    if not _DNS_SUBDOMAIN.fullmatch(stem):
-        stem = re.sub(r"[^a-z0-9]", "", regarding.kind.lower()) or "event"
-    return stem + suffix
-
-
 def _namespace_is_going(error: KubeError) -> bool:
     """Whether the write failed because its namespace is being deleted or is gone: nobody will read that event."""
     if isinstance(error, NotFound):
         return True
     return isinstance(error, Forbidden) and any(cause.reason == "NamespaceTerminating" for cause in error.causes)
-
-
-def _cut(text: str, limit_bytes: int) -> str:
-    """`text` in at most so many bytes of UTF-8, without half a character at the end."""
-    if text.isascii() and len(text) <= limit_bytes:
-        return text
-    # "replace": a lone surrogate, e.g. from a file name in an error, must not make an event fail.
-    encoded = text.encode("utf-8", "replace")
-    if len(encoded) > limit_bytes:
-        encoded = encoded[: limit_bytes - 3] + b"..."
-    return encoded.decode("utf-8", "ignore")
-
-
-def _timestamp(ns: int) -> str:
-    """RFC 3339 in UTC with exactly the six digits that a MicroTime must have."""
-    seconds, rest_ns = divmod(ns, 1_000_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest_ns // 1000:06d}Z"

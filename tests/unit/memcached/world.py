@@ -20,7 +20,8 @@ from memcached_operator.memcached.reconciler import (
 )
 from memcached_operator.memcached.records import deployment_record, memcached_record, pod_record
 from memcached_operator.runtime.controller import Result
-from memcached_operator.runtime.events import EventRecorder, ObjectReference
+from memcached_operator.runtime.event_objects import ObjectReference
+from memcached_operator.runtime.events import EventRecorder
 from memcached_operator.runtime.own_writes import OwnWrites
 from memcached_operator.runtime.store import ObjectKey, Store
 from tests.unit.memcached.fake_api import FakeApi, Json

@@ -1,10 +1,11 @@
-"""A queue on a clock that moves when told to, and without chance."""
+"""A queue on a clock that moves when told to, and without chance; the time of the event recorder."""
 
 from __future__ import annotations
 
 import pytest
 
 from memcached_operator.runtime.queue import WorkQueue
+from tests.unit.runtime.events_support import FakeTime
 from tests.unit.runtime.queue_support import FakeClock, steady_backoff
 
 
@@ -16,3 +17,8 @@ def clock() -> FakeClock:
 @pytest.fixture
 def queue(clock: FakeClock) -> WorkQueue[str]:
     return WorkQueue(clock=clock, backoff=steady_backoff())
+
+
+@pytest.fixture
+def time() -> FakeTime:
+    return FakeTime()

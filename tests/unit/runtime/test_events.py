@@ -1,144 +1,29 @@
-"""The event recorder: what is written, how often, and that it never gets in the way."""
+"""The event recorder: what is written, how often, and what the end of the process means for it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import (
-    Cause,
-    Conflict,
-    Forbidden,
-    Invalid,
-    KubeError,
-    NotFound,
-    ServerError,
-    TooManyRequests,
-    Unreachable,
+from memcached_operator.kube.errors import NotFound, Unreachable
+from memcached_operator.runtime.event_objects import ObjectReference
+from memcached_operator.runtime.events import EventRecorder, EventsApi
+from tests.unit.runtime.events_support import (
+    DEADLINE_S,
+    NOW_NS,
+    SHOP,
+    FakeApi,
+    FakeTime,
+    emit,
+    objects,
+    recorder_of,
+    running,
+    settle,
+    write_all,
 )
-from memcached_operator.kube.resources import EVENTS, Resource
-from memcached_operator.runtime.events import EventRecorder, EventsApi, EventType, ObjectReference, event_name
-
-DEADLINE_S = 5.0
-SHOP = ObjectReference("cache.example.com/v1alpha1", "Memcached", "team-a", "shop", "uid-1", "42")
-# 2026-11-21T10:00:00.123456Z
-NOW_NS = 1_795_255_200_123_456_789
-
-
-class FakeTime:
-    """A clock that only moves when told to, or when someone sleeps by it."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.slept_s: list[float] = []
-
-    def clock(self) -> float:
-        return self.now
-
-    def now_ns(self) -> int:
-        return NOW_NS + round((self.now - 1000.0) * 1_000_000_000)
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept_s.append(seconds)
-        self.now += seconds
-        await asyncio.sleep(0)
-
-
-class FakeApi:
-    """Takes what is written; answers from a script of errors first."""
-
-    def __init__(self, *errors: KubeError) -> None:
-        self.errors = list(errors)
-        self.tries = 0
-        self.created: list[tuple[str, dict[str, Any]]] = []
-        self.patched: list[tuple[str, str, dict[str, Any]]] = []
-        self.hold = asyncio.Event()
-        self.hold.set()
-        self.changed = asyncio.Condition()
-
-    async def create(self, resource: Resource, namespace: str, body: Any, *, field_manager: str) -> bytes:
-        await self.answer(resource, field_manager)
-        self.created.append((namespace, body))
-        return b"{}"
-
-    async def merge_patch(
-        self, resource: Resource, namespace: str, name: str, body: Any, *, field_manager: str
-    ) -> bytes:
-        await self.answer(resource, field_manager)
-        self.patched.append((namespace, name, body))
-        return b"{}"
-
-    async def answer(self, resource: Resource, field_manager: str) -> None:
-        assert resource == EVENTS
-        assert field_manager == "memcached-operator"
-        self.tries += 1
-        async with self.changed:
-            self.changed.notify_all()
-        await self.hold.wait()
-        if self.errors:
-            raise self.errors.pop(0)
-
-    async def wait_for_tries(self, number: int) -> None:
-        async with asyncio.timeout(DEADLINE_S), self.changed:
-            await self.changed.wait_for(lambda: self.tries >= number)
-
-
-@pytest.fixture
-def time() -> FakeTime:
-    return FakeTime()
-
-
-def recorder_of(api: EventsApi, time: FakeTime, **options: Any) -> EventRecorder:
-    return EventRecorder(
-        api,
-        reporting_controller="cache.example.com/memcached-operator",
-        reporting_instance="memcached-operator-0",
-        field_manager="memcached-operator",
-        clock=time.clock,
-        now_ns=time.now_ns,
-        sleep=time.sleep,
-        **options,
-    )
-
-
-def emit(
-    recorder: EventRecorder,
-    regarding: ObjectReference = SHOP,
-    *,
-    type: EventType = "Normal",
-    reason: str = "Scaled",
-    action: str = "Scale",
-    note: str = "from 3 to 4",
-) -> None:
-    recorder.emit(regarding, type=type, reason=reason, action=action, note=note)
-
-
-@asynccontextmanager
-async def running(recorder: EventRecorder) -> AsyncIterator[None]:
-    task = asyncio.create_task(recorder.run())
-    try:
-        yield
-    finally:
-        recorder.stop()
-        await asyncio.wait_for(task, DEADLINE_S)
-
-
-async def write_all(recorder: EventRecorder) -> None:
-    """Run for as long as there is something to write now, then flush."""
-    async with running(recorder):
-        pass
-
-
-async def settle() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 def test_an_api_client_is_what_the_recorder_writes_to() -> None:
@@ -202,56 +87,6 @@ async def test_events_of_one_instant_have_different_names(time: FakeTime) -> Non
         emit(recorder, note=note)
     await write_all(recorder)
     assert len({body["metadata"]["name"] for _, body in api.created}) == 3
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("shop", "shop.ff"),
-        ("a" * 253, "a" * 250 + ".ff"),
-        ("a" * 249 + ".b", "a" * 249 + ".ff"),
-        ("system:node", "clusterrole.ff"),
-        ("", "clusterrole.ff"),
-    ],
-)
-def test_a_name_is_made_of_the_objects_and_is_always_valid(name: str, expected: str) -> None:
-    assert event_name(ObjectReference("v1", "ClusterRole", "", name, "uid"), 255) == expected
-
-
-async def test_a_time_on_the_full_second_keeps_its_six_digits(time: FakeTime) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
-    time.now -= 0.123456789
-    emit(recorder)
-    await write_all(recorder)
-    assert api.created[0][1]["eventTime"] == "2026-11-21T10:00:00.000000Z"
-
-
-@settings(max_examples=50)
-@given(st.text(max_size=12))
-def test_a_note_is_cut_to_the_limit_without_half_a_character(text: str) -> None:
-    recorder = recorder_of(FakeApi(), FakeTime())
-    note = text * (1 + 1500 // max(1, len(text)))
-    emit(recorder, note=note, reason=note, action=note)
-    event = recorder._queue[0]
-    assert len(event.note.encode()) <= 1024
-    assert len(event.reason.encode()) <= 128
-    assert len(event.action.encode()) <= 128
-    whole = note.encode("utf-8", "replace").decode()
-    if len(whole.encode()) > 1024:
-        assert event.note.endswith("...")
-        assert whole.startswith(event.note[:-3])
-        assert len(event.note.encode()) > 1024 - 4
-    else:
-        assert event.note == whole
-
-
-async def test_a_lone_surrogate_in_a_note_does_not_make_it_fail(time: FakeTime) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
-    emit(recorder, note="file \udcff is missing")
-    await write_all(recorder)
-    assert api.created[0][1]["note"] == "file ? is missing"
 
 
 # Series
@@ -370,10 +205,6 @@ async def test_one_object_gets_a_burst_and_then_one_event_in_five_minutes(time: 
     assert len(api.created) == 27
 
 
-def objects(number: int) -> list[ObjectReference]:
-    return [ObjectReference("v1", "Pod", "team-a", f"pod-{n}", f"uid-{n}") for n in range(number)]
-
-
 async def test_all_together_get_a_burst_and_then_five_a_second(time: FakeTime) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
@@ -391,7 +222,7 @@ async def test_the_oldest_are_dropped_when_the_queue_is_full(time: FakeTime) -> 
     for regarding in objects(1003):
         emit(recorder, regarding)
     assert recorder.dropped == {"queue full": 3}
-    assert [event.regarding.name for event in recorder._queue][0::999] == ["pod-3", "pod-1002"]
+    assert [noted.event.regarding.name for noted in recorder._queue][0::999] == ["pod-3", "pod-1002"]
 
 
 async def test_a_dropped_event_that_comes_again_is_a_new_one(time: FakeTime) -> None:
@@ -401,7 +232,7 @@ async def test_a_dropped_event_that_comes_again_is_a_new_one(time: FakeTime) -> 
     for regarding in others:
         emit(recorder, regarding)
     emit(recorder, first)
-    assert recorder._queue[-1].regarding == first
+    assert recorder._queue[-1].event.regarding == first
 
 
 def test_what_is_remembered_is_bounded(time: FakeTime) -> None:
@@ -413,130 +244,6 @@ def test_what_is_remembered_is_bounded(time: FakeTime) -> None:
     time.now += 1000.0
     emit(recorder)
     assert len(recorder._objects) == 1
-
-
-# Failures
-
-
-@pytest.mark.parametrize("error", [Unreachable("refused"), ServerError(503, message="shutting down")])
-async def test_a_write_that_may_work_later_is_tried_again(time: FakeTime, error: KubeError) -> None:
-    api = FakeApi(error, error)
-    recorder = recorder_of(api, time)
-    async with running(recorder):
-        emit(recorder)
-        await api.wait_for_tries(3)
-        await settle()
-    assert len(api.created) == 1
-    assert time.slept_s == [1.0, 2.0]
-
-
-@pytest.mark.parametrize(("asked_s", "slept_s"), [(4.0, 4.0), (300.0, 10.0)])
-async def test_the_wait_that_a_server_asks_for_is_honoured_up_to_a_bound(
-    time: FakeTime, asked_s: float, slept_s: float
-) -> None:
-    api = FakeApi(TooManyRequests(429, retry_after_s=asked_s))
-    recorder = recorder_of(api, time)
-    async with running(recorder):
-        emit(recorder)
-        await api.wait_for_tries(2)
-        await settle()
-    assert time.slept_s == [slept_s]
-
-
-async def test_a_write_is_given_up_after_three_tries_and_the_next_event_gets_its_own(
-    time: FakeTime, caplog: pytest.LogCaptureFixture
-) -> None:
-    api = FakeApi(*[Unreachable("refused")] * 3)
-    recorder = recorder_of(api, time)
-    async with running(recorder):
-        emit(recorder, note="lost")
-        emit(recorder, note="written")
-        await api.wait_for_tries(4)
-        await settle()
-    assert [body["note"] for _, body in api.created] == ["written"]
-    assert recorder.dropped == {"write failed": 1}
-    assert [record.getMessage() for record in caplog.records] == ["events are not written: refused"]
-
-
-async def test_an_event_that_an_earlier_try_wrote_unheard_counts_as_written(time: FakeTime) -> None:
-    api = FakeApi(Unreachable("reset"), Conflict(409, "AlreadyExists", "already exists"))
-    recorder = recorder_of(api, time)
-    async with running(recorder):
-        emit(recorder)
-        await api.wait_for_tries(2)
-        await settle()
-    assert recorder.written == 1
-    assert not recorder.dropped
-
-
-async def test_a_forbidden_write_is_said_once_with_the_remedy(time: FakeTime, caplog: pytest.LogCaptureFixture) -> None:
-    api = FakeApi(*[Forbidden(403, "Forbidden", "events.events.k8s.io is forbidden")] * 3)
-    recorder = recorder_of(api, time)
-    async with running(recorder):
-        for note in "abc":
-            emit(recorder, note=note)
-        await api.wait_for_tries(3)
-        await settle()
-        assert [record.getMessage() for record in caplog.records] == [
-            "events are not written: 403 Forbidden: events.events.k8s.io is forbidden; to see events, grant create and "
-            "patch on events.events.k8s.io to the operator's service account"
-        ]
-        emit(recorder, note="mended")
-        await api.wait_for_tries(4)
-        await settle()
-        api.errors = [Forbidden(403, "Forbidden", "again")]
-        emit(recorder, note="broken again")
-        await api.wait_for_tries(5)
-        await settle()
-    assert len(caplog.records) == 2
-    assert recorder.dropped == {"write failed": 4}
-    assert recorder.written == 1
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        Forbidden(403, "Forbidden", "is being terminated", causes=(Cause(reason="NamespaceTerminating"),)),
-        NotFound(404, "NotFound", 'namespaces "team-a" not found'),
-    ],
-)
-async def test_events_of_a_namespace_that_goes_are_dropped_without_a_word(
-    time: FakeTime, caplog: pytest.LogCaptureFixture, error: KubeError
-) -> None:
-    recorder = recorder_of(FakeApi(error), time)
-    emit(recorder)
-    await write_all(recorder)
-    assert recorder.dropped == {"write failed": 1}
-    assert caplog.records == []
-
-
-async def test_a_refused_event_that_comes_again_is_a_new_one(time: FakeTime) -> None:
-    api = FakeApi(Invalid(422, "Invalid", "reason: Required value"))
-    recorder = recorder_of(api, time)
-    async with running(recorder):
-        emit(recorder)
-        await api.wait_for_tries(1)
-        await settle()
-        emit(recorder)
-        await api.wait_for_tries(2)
-        await settle()
-    assert len(api.created) == 1
-
-
-async def test_a_count_that_could_not_be_written_goes_with_the_next_one(time: FakeTime) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
-    async with running(recorder):
-        emit(recorder)
-        await api.wait_for_tries(1)
-        await settle()
-        api.errors = [Forbidden(403)]
-        for _ in range(2):
-            time.now += 61.0
-            emit(recorder)
-            await settle()
-    assert [body["series"]["count"] for _, _, body in api.patched] == [3]
-    assert not recorder.dropped
 
 
 # The end
