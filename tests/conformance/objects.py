@@ -44,9 +44,11 @@ def lease(name: str, spec: Json | None = None, **metadata: Any) -> Json:
     return {**identity, "metadata": {"name": name, **metadata}, "spec": spec or {}}
 
 
-def deployment(name: str, *, replicas: int = 1, image: str = "registry.example.com/web:1", **metadata: Any) -> Json:
-    """A Deployment of one container ``web`` whose pods have the label ``app=NAME``."""
-    labels = {"app": name}
+def deployment(
+    name: str, *, app: str | None = None, replicas: int = 1, image: str = "registry.example.com/web:1", **metadata: Any
+) -> Json:
+    """A Deployment of one container ``web`` whose pods have the label ``app``, which is its name unless given."""
+    labels = {"app": app or name}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

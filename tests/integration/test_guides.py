@@ -8,27 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.conftest import CRD, Kubectl, Operators
+from tests.integration.guides import EXAMPLE, SAMPLE
 from tests.integration.witness import make_ready, pods_of, wait, wait_condition
 from tests.operator_process import OperatorProcess
-
-# The files as the guides print them.
-EXAMPLE = """\
-apiVersion: "cache.example.com/v1alpha1"
-kind: "Memcached"
-metadata:
-  name: "example-memcached"
-spec:
-  size: {size}
-"""
-# Of the guide whose own project has another API group; the group is all that differs.
-SAMPLE = """\
-apiVersion: cache.example.com/v1alpha1
-kind: Memcached
-metadata:
-  name: memcached-sample
-spec:
-  size: 2
-"""
 
 
 @pytest.fixture(params=["flag", "variable"])

@@ -10,6 +10,7 @@ import pytest
 
 from lab.build import build
 from tests.integration.conftest import Kubectl, memcached
+from tests.integration.guides import EXAMPLE, SAMPLE
 from tests.integration.witness import (
     catch_up,
     complete,
@@ -24,23 +25,6 @@ from tests.operator_process import OperatorProcess
 
 pytestmark = pytest.mark.usefixtures("operator")
 
-# Both as the guides print them.
-EXAMPLE = """\
-apiVersion: "cache.example.com/v1alpha1"
-kind: "Memcached"
-metadata:
-  name: "example-memcached"
-spec:
-  size: 3
-"""
-SAMPLE = """\
-apiVersion: cache.example.com/v1alpha1
-kind: Memcached
-metadata:
-  name: memcached-sample
-spec:
-  size: 2
-"""
 LABELS = {
     "app": "memcached",
     "memcached_cr": "shop",
@@ -101,17 +85,17 @@ def test_a_memcached_without_a_size_or_a_spec_has_one_server(kubectl: Kubectl) -
 
 
 def test_the_guides_example_is_applied_grows_from_3_to_4_and_is_deleted(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", input=EXAMPLE)
+    kubectl("apply", "-f", "-", input=EXAMPLE.format(size=3))
     wait(kubectl, "memcached/example-memcached", ".status.replicas", 3)
     status = kubectl.get("memcached/example-memcached")["status"]
     assert status["nodes"] == pods_of(kubectl, "example-memcached")
 
-    kubectl("apply", "-f", "-", input=EXAMPLE.replace("size: 3", "size: 4"))
+    kubectl("apply", "-f", "-", input=EXAMPLE.format(size=4))
     wait(kubectl, "memcached/example-memcached", ".status.replicas", 4)
     (line,) = kubectl("get", "deployment", "--no-headers").splitlines()
     assert line.split()[:3] == ["example-memcached", "0/4", "4"]
 
-    kubectl("delete", "-f", "-", input=EXAMPLE)
+    kubectl("delete", "-f", "-", input=EXAMPLE.format(size=3))
     kubectl.wait("deployment/example-memcached", "delete")
     kubectl("wait", "pods", "--all", "--for=delete", "--timeout=60s")
 

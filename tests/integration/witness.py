@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+from tests.conformance import objects
 from tests.integration.conftest import Kubectl, memcached
 from tests.integration.requests import writes_of
 
@@ -101,16 +102,6 @@ def complete(kubectl: Kubectl, name: str, size: int, **spec: object) -> None:
     wait_condition(kubectl, name, "Progressing", "Complete")
 
 
-def deployment(name: str, *, replicas: int = 0, **metadata: object) -> dict[str, Any]:
+def deployment(name: str, *, replicas: int = 0, **metadata: Any) -> dict[str, Any]:
     """Somebody else's Deployment."""
-    labels = {"app": "of-somebody-else"}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, **metadata},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "main"}]}},
-        },
-    }
+    return objects.deployment(name, app="of-somebody-else", replicas=replicas, **metadata)

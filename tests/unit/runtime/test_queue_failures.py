@@ -10,6 +10,13 @@ from memcached_operator.runtime.queue import LOW_PRIORITY, RETRY_BACKOFF, WorkQu
 from tests.unit.runtime.queue_support import FakeClock
 
 
+def fail_once(queue: WorkQueue[str]) -> None:
+    queue.add("a")
+    queue.get_nowait()
+    queue.fail("a")
+    queue.done("a")
+
+
 def test_the_backoff_doubles_from_fifty_milliseconds_to_five_minutes() -> None:
     backoff = dataclasses.replace(RETRY_BACKOFF, uniform=max)
     assert [backoff.delay_s(n) for n in (1, 2, 3, 13, 14, 10_000)] == [0.05, 0.1, 0.2, 204.8, 300.0, 300.0]
@@ -44,10 +51,7 @@ def test_forget_makes_the_next_failure_a_first_one(queue: WorkQueue[str]) -> Non
 
 
 def test_an_event_during_a_backoff_runs_the_key_at_once(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    queue.get_nowait()
-    queue.fail("a")
-    queue.done("a")
+    fail_once(queue)
     queue.add("a")
     assert queue.get_nowait() == "a"
 
@@ -55,10 +59,7 @@ def test_an_event_during_a_backoff_runs_the_key_at_once(queue: WorkQueue[str]) -
 def test_early_attempts_that_fail_neither_count_nor_move_the_scheduled_retry(
     queue: WorkQueue[str], clock: FakeClock
 ) -> None:
-    queue.add("a")
-    queue.get_nowait()
-    queue.fail("a")
-    queue.done("a")
+    fail_once(queue)
     for passed_s in (0.25, 0.5, 0.75):
         clock.now = 100.0 + passed_s
         queue.add("a")
@@ -75,10 +76,7 @@ def test_early_attempts_that_fail_neither_count_nor_move_the_scheduled_retry(
 def test_an_early_attempt_that_ends_after_the_scheduled_time_stands_for_it(
     queue: WorkQueue[str], clock: FakeClock
 ) -> None:
-    queue.add("a")
-    queue.get_nowait()
-    queue.fail("a")
-    queue.done("a")
+    fail_once(queue)
     clock.now = 100.5
     queue.add("a")
     queue.get_nowait()
