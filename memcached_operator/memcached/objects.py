@@ -6,6 +6,8 @@ into them, which leaves out every field that is not ours to compare. A field tha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 
@@ -20,6 +22,14 @@ class OwnerReference(msgspec.Struct, frozen=True, omit_defaults=True):
     blockOwnerDeletion: bool | None = None
 
 
+def controller_of(owners: Iterable[OwnerReference] | None) -> OwnerReference | None:
+    """The owner that controls an object, if it has one."""
+    for owner in owners or ():
+        if owner.controller:
+            return owner
+    return None
+
+
 class ObjectMeta(msgspec.Struct, frozen=True, omit_defaults=True):
     """`metadata`, as far as it is read or written."""
 
@@ -32,10 +42,6 @@ class ObjectMeta(msgspec.Struct, frozen=True, omit_defaults=True):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     ownerReferences: tuple[OwnerReference, ...] | None = None
-
-    def controller(self) -> OwnerReference | None:
-        """The owner that controls the object, if it has one."""
-        return next((owner for owner in self.ownerReferences or () if owner.controller), None)
 
 
 class ContainerPort(msgspec.Struct, frozen=True, omit_defaults=True):

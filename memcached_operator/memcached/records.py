@@ -20,6 +20,7 @@ from memcached_operator.memcached.objects import (
     OwnerReference,
     PodSpec,
     PodTemplate,
+    controller_of,
     encode_deployment,
 )
 from memcached_operator.runtime.store import ObjectKey
@@ -177,7 +178,7 @@ def deployment_record(raw: msgspec.Raw | bytes) -> DeploymentRecord:
     """A record from a Deployment's JSON."""
     object_ = _decode_deployment_object(raw)
     meta = object_.metadata
-    owner = meta.controller() or _NO_OWNER
+    owner = controller_of(meta.ownerReferences) or _NO_OWNER
     made_for_uid = (meta.annotations or {}).get(OWNER_UID_ANNOTATION, "")
     ours = owner.kind == KIND and owner.apiVersion == API_VERSION
     generation = meta.generation or 0
@@ -308,7 +309,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
     """A record from a Pod's JSON."""
     pod = _decode_pod(raw)
     meta, labels, status = pod.metadata, pod.metadata.labels, pod.status
-    owner = next((owner for owner in meta.ownerReferences or () if owner.controller), None)
+    owner = controller_of(meta.ownerReferences)
     # A Deployment names its ReplicaSets after itself and the hash of the template: no ReplicaSet need be watched to
     # know a foreign pod that merely carries our labels.
     ours = (

@@ -11,6 +11,7 @@ from memcached_operator.memcached.objects import (
     OwnerReference,
     PodSpec,
     comparable,
+    controller_of,
     decode_deployment,
     encode_deployment,
 )
@@ -47,6 +48,6 @@ def test_the_controller_is_the_owner_that_says_so() -> None:
     helper = OwnerReference("v1", "ConfigMap", "helper", "1")
     declined = OwnerReference("v1", "Secret", "declined", "2", controller=False)
     boss = OwnerReference("apps/v1", "Boss", "boss", "3", controller=True)
-    assert ObjectMeta(ownerReferences=(helper, declined, boss)).controller() is boss
-    assert ObjectMeta(ownerReferences=(helper, declined)).controller() is None
-    assert ObjectMeta().controller() is None
+    assert controller_of((helper, declined, boss)) is boss
+    assert controller_of((helper, declined)) is None
+    assert controller_of(None) is None
