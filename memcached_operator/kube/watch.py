@@ -371,8 +371,7 @@ class Watch(Generic[R]):
     def _complete(self, resource_version: str) -> None:
         self._building = False
         self._unpaged = False
-        self._streaming_failures = 0
-        self.failures = 0
+        self._streaming_failures = self.failures = 0
         self.resource_version = resource_version
         self._sink.complete(resource_version)
 
