@@ -182,6 +182,7 @@ class Watch(Generic[R]):
         self._uniform = uniform
         self._backoff = Backoff(BACKOFF_FIRST_S, BACKOFF_LONGEST_S, uniform=uniform)
         self._attempts = self._attempts_to_mend = 0
+        self._last_cause: Cause | None = None
         self._streaming_failures = 0
         self._unpaged = False
         self._continue = ""
@@ -287,8 +288,10 @@ class Watch(Generic[R]):
         cause = self._judge(error, mode, lasted_s, received_bytes)
         if cause is Cause.CLOSED:
             self._attempts = self._attempts_to_mend = self.failures = 0
+            self._last_cause = None
             return Pause(0.0, cause, 0)
         delay_s = self._delay_s(cause)
+        self._last_cause = cause
         if isinstance(error, ApiError) and error.retry_after_s is not None:
             delay_s = max(delay_s, error.retry_after_s + self._uniform(0.0, BACKOFF_FIRST_S))
         return Pause(delay_s, cause, self.failures)
@@ -300,8 +303,10 @@ class Watch(Generic[R]):
             return min(self._backoff.delay_s(self._attempts_to_mend), MENDABLE_LONGEST_S)
         self._attempts_to_mend = 0
         self._attempts += 1
-        if self._attempts == 1 and cause in (Cause.EXPIRED, Cause.SILENT, Cause.UNSUPPORTED):
-            return 0.0  # the remedy is known and is not more of the same
+        if cause is not self._last_cause and cause in (Cause.EXPIRED, Cause.SILENT, Cause.UNSUPPORTED):
+            # The remedy is known and is not more of the same, also after an outage, which ends with a 410. The count
+            # goes on: a remedy that does not help is not to be tried without a pause.
+            return 0.0
         return self._backoff.delay_s(self._attempts)
 
     def _judge(self, error: KubeError | None, mode: Mode, lasted_s: float, received_bytes: int) -> Cause:

@@ -202,6 +202,14 @@ def test_failures_in_a_row_wait_longer_up_to_the_cap(resumed: Watch[Thing]) -> N
     assert [pause.failures for pause in pauses] == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
+def test_the_version_that_an_outage_made_too_old_is_given_up_without_another_pause(resumed: Watch[Thing]) -> None:
+    for _ in range(5):
+        resumed.ended(Unreachable("refused"), 0.1, 0)
+    assert resumed.ended(Expired(410), 0.1, 200) == Pause(0.0, Cause.EXPIRED, 6)
+    # A second one in a row says that a new picture does not help.
+    assert resumed.ended(Expired(410), 0.1, 200).seconds > 0
+
+
 @pytest.mark.parametrize("error", [Forbidden(403), NotFound(404)])
 def test_what_a_person_mends_is_looked_at_every_few_seconds(resumed: Watch[Thing], error: KubeError) -> None:
     assert [resumed.ended(error, 0.1, 0).seconds for _ in range(8)][-1] == MENDABLE_LONGEST_S
