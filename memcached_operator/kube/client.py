@@ -31,7 +31,6 @@ from memcached_operator.kube.retry import parse_retry_after
 JSON = "application/json"
 APPLY_PATCH = "application/apply-patch+yaml"
 MERGE_PATCH = "application/merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 CONNECT_TIMEOUT_S = 10.0
@@ -237,10 +236,6 @@ class ApiClient:
         return await self._patch(
             resource, namespace, name, body, STRATEGIC_MERGE_PATCH, {"fieldManager": field_manager}, None
         )
-
-    async def delete(self, resource: Resource, namespace: str | None, name: str) -> bytes:
-        """Delete an object in the background mode of the API."""
-        return await self.request("DELETE", resource.path(namespace, name))
 
     async def _patch(
         self,

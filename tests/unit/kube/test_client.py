@@ -164,12 +164,6 @@ async def test_each_write_has_its_method_path_and_content_type(
     assert kwargs["headers"]["Content-Type"] == content_type
 
 
-async def test_a_deletion_has_no_body(api: Api, client: ApiClient) -> None:
-    api.answer("DELETE", ONE_DEPLOYMENT, body=b"{}")
-    await client.delete(DEPLOYMENTS, "ns", "a")
-    assert api.only[2]["data"] is None
-
-
 @pytest.mark.parametrize(
     ("status", "reason", "kind"),
     [
