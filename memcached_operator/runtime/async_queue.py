@@ -6,6 +6,7 @@ Apart from `queue`, so that the rules need no event loop and what needs one can 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Hashable
 from contextlib import suppress
@@ -59,9 +60,9 @@ class AsyncWorkQueue(Generic[K]):
         if self._waiters:
             self._wake()
 
-    def fail(self, key: K, *, at_least_s: float = 0.0) -> float:
+    def fail(self, key: K, *, at_least_s: float = 0.0, at_most_s: float = math.inf) -> float:
         """`WorkQueue.fail`."""
-        delay_s = self.core.fail(key, at_least_s=at_least_s)
+        delay_s = self.core.fail(key, at_least_s=at_least_s, at_most_s=at_most_s)
         self._arm()
         return delay_s
 

@@ -2,7 +2,7 @@
 
 `WorkQueue` is synchronous and holds all the rules; `async_queue` lets workers wait for it. The rules are those that
 operators know from client-go (a key is never worked on twice at once, and never lost) and controller-runtime (the
-highest priority and the earliest time win when a key is added twice), with three differences:
+highest priority and the earliest time win when a key is added twice), with four differences:
 
 - **No starvation.** While keys of several priorities are ready, seven keys in a row come from the highest one; the
   eighth is the key that has been ready longest of all. So a key that joins while k keys are ready is handed out within
@@ -15,14 +15,18 @@ highest priority and the earliest time win when a key is added twice), with thre
   time of the scheduled retry stay as they were. Counting it would let a key with many events reach the longest backoff
   within seconds; moving the retry would let a stream of events push it away for ever. An attempt that ends after the
   scheduled time stands for the scheduled one and is counted.
+- **Failures that say nothing about the key are counted apart** (those with a bound, see `WorkQueue.fail`), so that an
+  outage leaves no patience behind: the first conflict after it is a first failure.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Generic, Protocol, TypeVar
 
@@ -44,6 +48,22 @@ _STALE_TIMERS = 64
 # client-go begins at 5 ms, too busy for one Python loop, and ends at 1000 s, longer than people wait. A fifth is enough
 # to spread keys: they are worked off by one process, which does not hammer itself.
 RETRY_BACKOFF = Backoff(first_s=0.05, longest_s=300.0, spread=0.2)
+
+# The longest delay after an error that says nothing about the object. In an outage the backoff grows to the length of
+# the outage, and the key would sleep on for as long again; the watches are back within 10 s too.
+OUTAGE_LONGEST_S = 10.0
+
+# Keys that were told the same Retry-After come back within this part of it more, and not all at once.
+_RETRY_AFTER_SPREAD = 0.25
+
+
+@dataclass(slots=True)
+class _Failures:
+    """Counted failures of one key: its own, and those that say nothing about it; and when it is tried again."""
+
+    retry_at: float
+    own: int = 0
+    bounded: int = 0
 
 
 class QueueObserver(Protocol):
@@ -97,7 +117,7 @@ class WorkQueue(Generic[K]):
         self._waiting: dict[K, tuple[float, int, int]] = {}
         self._timers: list[tuple[float, int, K]] = []
         self._processing: dict[K, tuple[float, int]] = {}
-        self._failures: dict[K, tuple[int, float]] = {}
+        self._failures: dict[K, _Failures] = {}
 
     def add(self, key: K, *, priority: int = 0, after_s: float = 0.0) -> None:
         """Ask for `key` to be handed out once, `after_s` seconds from now at the latest.
@@ -148,28 +168,32 @@ class WorkQueue(Generic[K]):
         if self._observer is not None:
             self._observer.worked(self.clock() - started)
 
-    def fail(self, key: K, *, at_least_s: float = 0.0) -> float:
+    def fail(self, key: K, *, at_least_s: float = 0.0, at_most_s: float = math.inf) -> float:
         """The attempt on `key` failed: schedule the next one and return the seconds until then. `done` follows.
 
         Args:
             key: a key that was handed out.
-            at_least_s: seconds that the server asked to wait (Retry-After).
+            at_least_s: seconds that the server asked to wait (Retry-After). Up to a quarter more is waited, by chance;
+                it wins over `at_most_s`.
+            at_most_s: bound on the backoff, for a failure that says nothing about the key (`OUTAGE_LONGEST_S`). Such
+                failures have a count of their own, and a retry that was scheduled for later is moved up.
 
         Raises:
             ValueError: the key was not handed out.
         """
         priority = self._handed_out_with(key)
         now = self.clock()
-        failures, retry_at = self._failures.get(key, (0, now))
-        if retry_at <= now:
-            failures += 1
-            retry_at = now + self._backoff.delay_s(failures)
-        retry_at = max(retry_at, now + at_least_s)
-        self._failures[key] = (failures, retry_at)
+        failures = self._failures.get(key)
+        if failures is None:
+            failures = self._failures[key] = _Failures(retry_at=now)
+        if failures.retry_at <= now:
+            failures.retry_at = now + self._count(failures, at_most_s)
+        asked_s = at_least_s + self._backoff.uniform(0.0, at_least_s * _RETRY_AFTER_SPREAD)
+        failures.retry_at = max(min(failures.retry_at, now + at_most_s), now + asked_s)
         self.retries += 1
         if not self._stopped:
-            self._schedule(key, priority, now, retry_at)
-        return retry_at - now
+            self._schedule(key, priority, now, failures.retry_at)
+        return failures.retry_at - now
 
     def requeue(self, key: K, *, after_s: float, priority: int | None = None) -> None:
         """Like `add` for a key that was handed out, with the priority that it had unless another is given.
@@ -186,7 +210,8 @@ class WorkQueue(Generic[K]):
 
     def failures(self, key: K) -> int:
         """Counted failures of `key` since it last worked."""
-        return self._failures.get(key, (0, 0.0))[0]
+        failures = self._failures.get(key)
+        return 0 if failures is None else failures.own + failures.bounded
 
     def stop(self) -> None:
         """Hand out and accept nothing from now on; what was handed out may still be finished."""
@@ -231,6 +256,16 @@ class WorkQueue(Generic[K]):
         """Seconds of work in progress that `QueueObserver.worked` has not been told of yet."""
         now = self.clock()
         return sum(now - started for started, _ in self._processing.values())
+
+    def _count(self, failures: _Failures, at_most_s: float) -> float:
+        """Count one more failure of its sort, and say how many seconds to be patient with it."""
+        if at_most_s == math.inf:
+            failures.own += 1
+            return self._backoff.delay_s(failures.own)
+        failures.bounded += 1
+        # The bound goes into the backoff rather than on top of it, which would take the jitter away.
+        bounded = replace(self._backoff, longest_s=min(self._backoff.longest_s, at_most_s))
+        return bounded.delay_s(failures.bounded)
 
     def _handed_out_with(self, key: K) -> int:
         try:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 
-from memcached_operator.runtime.queue import LOW_PRIORITY, RETRY_BACKOFF, WorkQueue
+from memcached_operator.runtime.queue import LOW_PRIORITY, OUTAGE_LONGEST_S, RETRY_BACKOFF, WorkQueue
 from tests.unit.runtime.queue_support import FakeClock
 
 
@@ -94,7 +95,64 @@ def test_an_event_during_a_failing_attempt_runs_the_key_again_at_once(queue: Wor
     assert queue.get_nowait() == "a"
 
 
-@pytest.mark.parametrize(("asked_s", "delay_s"), [(0.5, 1.0), (30.0, 30.0)])
+def fail_when_due(queue: WorkQueue[str], clock: FakeClock, at_most_s: float) -> float:
+    queue.add("a")
+    queue.get_nowait()
+    delay_s = queue.fail("a", at_most_s=at_most_s)
+    queue.done("a")
+    clock.now += delay_s
+    return delay_s
+
+
+def test_a_bound_keeps_the_backoff_short_and_its_jitter() -> None:
+    clock = FakeClock()
+    queue: WorkQueue[str] = WorkQueue(clock=clock, backoff=dataclasses.replace(RETRY_BACKOFF, uniform=min))
+    delays_s = [fail_when_due(queue, clock, OUTAGE_LONGEST_S) for _ in range(30)]
+    assert delays_s[:2] == pytest.approx([0.04, 0.08])
+    assert delays_s[-1] == pytest.approx(8.0)
+
+
+def test_bounded_failures_leave_no_patience_behind_for_the_others(queue: WorkQueue[str], clock: FakeClock) -> None:
+    for _ in range(5):
+        fail_when_due(queue, clock, 4.0)
+    assert [fail_when_due(queue, clock, math.inf) for _ in range(3)] == [1.0, 2.0, 4.0]
+    assert fail_when_due(queue, clock, 4.0) == 4.0
+    assert fail_when_due(queue, clock, math.inf) == 8.0
+    assert queue.failures("a") == 10
+
+
+def test_a_bounded_failure_moves_up_a_retry_that_was_far_away(queue: WorkQueue[str], clock: FakeClock) -> None:
+    for _ in range(5):
+        fail_when_due(queue, clock, math.inf)
+    clock.now -= 15.0
+    queue.add("a")
+    queue.get_nowait()
+    assert queue.fail("a", at_most_s=4.0) == 4.0
+    queue.done("a")
+    assert queue.next_deadline() == clock.now + 4.0
+
+
+def test_the_wait_that_a_server_asks_for_wins_over_the_bound(queue: WorkQueue[str]) -> None:
+    queue.add("a")
+    queue.get_nowait()
+    assert queue.fail("a", at_least_s=40.0, at_most_s=10.0) == 50.0
+
+
+def test_chance_lengthens_the_wait_that_a_server_asks_for_by_a_quarter_at_most(clock: FakeClock) -> None:
+    drawn = []
+
+    def middle(low: float, high: float) -> float:
+        drawn.append((low, high))
+        return (low + high) / 2
+
+    queue: WorkQueue[str] = WorkQueue(clock=clock, backoff=dataclasses.replace(RETRY_BACKOFF, uniform=middle))
+    queue.add("a")
+    queue.get_nowait()
+    assert queue.fail("a", at_least_s=16.0) == 18.0
+    assert drawn[-1] == (0.0, 4.0)
+
+
+@pytest.mark.parametrize(("asked_s", "delay_s"), [(0.5, 1.0), (32.0, 40.0)])
 def test_the_wait_that_a_server_asks_for_is_a_minimum(queue: WorkQueue[str], asked_s: float, delay_s: float) -> None:
     queue.add("a")
     queue.get_nowait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 
@@ -97,7 +98,7 @@ class QueueAgainstModel(RuleBasedStateMachine):
         self.queue: WorkQueue[str] = WorkQueue(clock=self.clock, backoff=steady_backoff())
         self.asks: dict[str, Ask] = {}
         self.working: dict[str, int] = {}
-        self.failures: dict[str, tuple[int, float]] = {}
+        self.failures: dict[str, tuple[Counter[float], float]] = {}
         self.order = 0
         self.highest_in_a_row = TURNS
         self.promised: Counter[str] = Counter()
@@ -179,16 +180,20 @@ class QueueAgainstModel(RuleBasedStateMachine):
         self.failures.pop(key, None)
         self.finish(key)
 
-    @rule(key=consumes(in_work), asked_s=st.sampled_from([0.0, 0.0, 2.0]))
-    def fail(self, key: str, asked_s: float) -> None:
+    @rule(
+        key=consumes(in_work),
+        asked_s=st.sampled_from([0.0, 0.0, 2.0]),
+        at_most_s=st.sampled_from([math.inf, math.inf, 3.0]),
+    )
+    def fail(self, key: str, asked_s: float, at_most_s: float) -> None:
         now = self.clock.now
-        counted, retry_at = self.failures.get(key, (0, now))
+        counted, retry_at = self.failures.get(key, (Counter(), now))
         if now >= retry_at:
-            counted += 1
-            retry_at = now + min(2.0 ** (counted - 1), 16.0)
-        retry_at = max(retry_at, now + asked_s)
+            counted[at_most_s] += 1
+            retry_at = now + min(2.0 ** (counted[at_most_s] - 1), 16.0)
+        retry_at = max(min(retry_at, now + at_most_s), now + asked_s * 1.25)
         self.failures[key] = (counted, retry_at)
-        assert self.queue.fail(key, at_least_s=asked_s) == retry_at - now
+        assert self.queue.fail(key, at_least_s=asked_s, at_most_s=at_most_s) == retry_at - now
         self.ask(key, self.working[key], retry_at)
         self.finish(key)
 
@@ -219,7 +224,8 @@ class QueueAgainstModel(RuleBasedStateMachine):
         self.settle()
         assert self.queue.depth() == dict(Counter(a.priority for a in self.ready().values()))
         assert self.queue.processing == len(self.working)
-        assert all(self.queue.failures(key) == self.failures.get(key, (0, 0.0))[0] for key in "abcdef")
+        counted = {key: counts.total() for key, (counts, _) in self.failures.items()}
+        assert all(self.queue.failures(key) == counted.get(key, 0) for key in "abcdef")
         future = [a.due_at for a in self.asks.values() if a.due_at > self.clock.now]
         assert self.queue.next_deadline() == min(future, default=None)
         if not self.asks and not self.working and not self.failures:
