@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import itertools
 import logging
+import math
 import re
 import secrets
 import time
@@ -15,8 +16,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from memcached_operator.kube.errors import ApiError, Conflict, KubeError
+from memcached_operator.kube.errors import (
+    ApiError,
+    Conflict,
+    KubeError,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
 from memcached_operator.runtime.async_queue import AsyncWorkQueue
+from memcached_operator.runtime.queue import OUTAGE_LONGEST_S
 
 log = logging.getLogger(__name__)
 
@@ -106,11 +115,16 @@ class ControllerConfig:
 _SLICE_S = 0.002
 
 
+# Errors that say nothing about the object: whatever it looks like, the same request may go well a moment later.
+_ABOUT_THE_SERVER = (Unreachable, ServerError, TooManyRequests)
+
+
 class Controller(Generic[K]):
     """Reconciles keys with a fixed number of workers, each key in one worker at a time.
 
     What an end means for the key, in the order of controller-runtime: an error schedules the next attempt after the
-    backoff (and after Retry-After, if the server named one); a `TerminalError` schedules nothing; `requeue_after_s`
+    backoff (and after Retry-After, if the server named one), of at most `OUTAGE_LONGEST_S` where the error is about the
+    server or a timeout and says nothing about the object; a `TerminalError` schedules nothing; `requeue_after_s`
     forgets the failures and schedules the next look; success forgets the failures.
     """
 
@@ -149,7 +163,7 @@ class Controller(Generic[K]):
         self._observer = observer
         self._clock = clock
         self._sequence = itertools.count(1)
-        self._failures = FailureLog[K](name, clock)
+        self._failures = FailureLog[K](clock)
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -230,10 +244,12 @@ class Controller(Generic[K]):
         except Exception as error:
             if limit.expired() and isinstance(error, TimeoutError):
                 late = ReconcileTimeout(f"not finished within {self.config.reconcile_timeout_s:g} s, cancelled")
-                self._failures.failed(key, late, queue.fail(key))
+                self._failures.failed(key, late, queue.fail(key, at_most_s=OUTAGE_LONGEST_S))
                 return Outcome.TIMEOUT
             asked_s = error.retry_after_s if isinstance(error, ApiError) else None
-            self._failures.failed(key, error, queue.fail(key, at_least_s=asked_s or 0.0))
+            at_most_s = OUTAGE_LONGEST_S if isinstance(error, _ABOUT_THE_SERVER) else math.inf
+            retry_in_s = queue.fail(key, at_least_s=asked_s or 0.0, at_most_s=at_most_s)
+            self._failures.failed(key, error, retry_in_s)
             return Outcome.ERROR
         self._failures.worked(key)
         queue.forget(key)
@@ -252,16 +268,21 @@ class ReconcileTimeout(Exception):
 _FIRST_REMINDER_S = 60.0
 _LONGEST_REMINDER_S = 3600.0
 
+# That the server cannot be reached is said once for each watch; a line per key would bury it. A key that still meets
+# it after this long is worth one: by then the watches are back, or someone is looking for what is affected.
+_UNREACHABLE_QUIET_S = 60.0
+
 # Failures that differ in numbers alone (resourceVersions, ports, counts) are the same failure.
 _DIGITS = re.compile(r"\d+")
 
 
 @dataclass(slots=True)
 class _Streak:
-    """One key that fails: since when, how often, and what was last said about it."""
+    """One key that fails: since when, how often, and what was last said about it above DEBUG."""
 
     began: float
     attempts: int = 0
+    conflicts: int = 0
     said: str | None = None
     reminder_s: float = _FIRST_REMINDER_S
     quiet_until: float = 0.0
@@ -271,12 +292,12 @@ class FailureLog(Generic[K]):
     """Says that a key fails when it begins, when the reason changes and at growing intervals, and once when it is over.
 
     An error of the API or a `TerminalError` is one line; whatever else is a bug and brings its traceback. A single
-    Conflict is not worth a line: someone else wrote first, and the next attempt sees what.
-    Only keys that fail are held.
+    Conflict is not worth more than DEBUG: someone else wrote first, and the next attempt sees what. Neither is a server
+    that was out of reach for less than a minute. The lines are written inside the reconcile, whose controller and key
+    the log adds to them. Only keys that fail are held.
     """
 
-    def __init__(self, controller: str, clock: Callable[[], float]) -> None:
-        self._controller = controller
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._streaks: dict[K, _Streak] = {}
 
@@ -287,7 +308,9 @@ class FailureLog(Generic[K]):
         if streak is None:
             streak = self._streaks[key] = _Streak(began=now)
         streak.attempts += 1
-        if isinstance(error, Conflict) and streak.attempts == 1:
+        when = "when the object changes" if retry_in_s is None else f"in {retry_in_s:.3g} s"
+        if self._is_minor(error, streak, now):
+            log.debug("attempt %d failed, next one %s: %s", streak.attempts, when, error)
             return
         identity = _DIGITS.sub("#", f"{type(error).__name__} {error}")
         new = identity != streak.said
@@ -299,11 +322,9 @@ class FailureLog(Generic[K]):
         expected = isinstance(error, KubeError | TerminalError | ReconcileTimeout)
         log.log(
             logging.WARNING if expected else logging.ERROR,
-            "%s %s: attempt %d failed, next one %s: %s",
-            self._controller,
-            key,
+            "attempt %d failed, next one %s: %s",
             streak.attempts,
-            "when the object changes" if retry_in_s is None else f"in {retry_in_s:.3g} s",
+            when,
             error if expected else f"{type(error).__name__}: {error}",
             exc_info=None if expected or not new else error,
         )
@@ -313,11 +334,17 @@ class FailureLog(Generic[K]):
         if not self._streaks:
             return
         streak = self._streaks.pop(key, None)
-        if streak is not None and streak.said is not None:
-            log.info(
-                "%s %s: recovered after %d failed attempts in %.3g s",
-                self._controller,
-                key,
+        if streak is not None:
+            log.log(
+                logging.DEBUG if streak.said is None else logging.INFO,
+                "recovered after %d failed attempts in %.3g s",
                 streak.attempts,
                 self._clock() - streak.began,
             )
+
+    @staticmethod
+    def _is_minor(error: BaseException, streak: _Streak, now: float) -> bool:
+        if isinstance(error, Conflict):
+            streak.conflicts += 1
+            return streak.conflicts == 1
+        return isinstance(error, Unreachable) and now < streak.began + _UNREACHABLE_QUIET_S

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.kube.errors import ServerError, TooManyRequests, Unreachable
+from memcached_operator.kube.errors import Forbidden, ServerError, TooManyRequests, Unreachable
+from memcached_operator.kube.retry import Backoff
+from memcached_operator.runtime.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.controller import (
     Controller,
     ControllerConfig,
@@ -18,8 +20,9 @@ from memcached_operator.runtime.controller import (
     TerminalError,
     current_reconcile,
 )
-from memcached_operator.runtime.queue import LOW_PRIORITY
-from tests.unit.runtime.controller_support import Outcomes, Reconciler, never, quick_queue, running
+from memcached_operator.runtime.queue import LOW_PRIORITY, OUTAGE_LONGEST_S, WorkQueue
+from tests.unit.runtime.controller_support import Outcomes, Reconciler, Step, never, quick_queue, running
+from tests.unit.runtime.queue_support import FakeClock
 
 # What an end means
 
@@ -91,6 +94,30 @@ async def test_the_wait_that_a_server_asks_for_is_honoured_as_a_minimum() -> Non
         deadline = queue.core.next_deadline()
         assert deadline is not None
         assert deadline - queue.core.clock() > 3000.0
+
+
+@pytest.mark.parametrize(
+    ("step", "longest_s"),
+    [
+        (Unreachable("refused"), OUTAGE_LONGEST_S),
+        (ServerError(503), OUTAGE_LONGEST_S),
+        (TooManyRequests(429), OUTAGE_LONGEST_S),
+        (never, OUTAGE_LONGEST_S),
+        (Forbidden(403), 300.0),
+        (KeyError("size"), 300.0),
+    ],
+)
+async def test_only_errors_that_say_nothing_about_the_object_keep_the_backoff_short(
+    step: Step, longest_s: float
+) -> None:
+    clock, outcomes = FakeClock(), Outcomes()
+    backoff = Backoff(first_s=300.0, longest_s=300.0, uniform=max)
+    queue: AsyncWorkQueue[str] = AsyncWorkQueue(WorkQueue(clock=clock, backoff=backoff))
+    config = ControllerConfig(reconcile_timeout_s=0.005)
+    async with running(Controller("memcached", Reconciler(step), queue=queue, observer=outcomes, config=config)):
+        queue.add("a")
+        await outcomes.wait_for(1)
+        assert queue.core.next_deadline() == clock.now + longest_s
 
 
 async def test_a_reconcile_that_takes_too_long_is_cancelled_counted_and_retried(

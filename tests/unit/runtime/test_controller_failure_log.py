@@ -24,7 +24,7 @@ class Said:
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
         self.now = 0.0
-        self.log: FailureLog[str] = FailureLog("memcached", lambda: self.now)
+        self.log: FailureLog[str] = FailureLog(lambda: self.now)
         self.caplog = caplog
         caplog.set_level(logging.DEBUG, LOGGER)
 
@@ -35,16 +35,20 @@ class Said:
     def lines(self) -> list[str]:
         return [record.getMessage() for record in self.caplog.records]
 
+    @property
+    def levels(self) -> list[int]:
+        return [record.levelno for record in self.caplog.records]
+
 
 @pytest.fixture
 def said(caplog: pytest.LogCaptureFixture) -> Said:
     return Said(caplog)
 
 
-@pytest.mark.parametrize("error", [Unreachable("connection refused"), KubeError("what"), TerminalError("spec.size")])
+@pytest.mark.parametrize("error", [ServerError(503), KubeError("what"), TerminalError("spec.size")])
 def test_an_expected_failure_is_one_line_without_a_traceback(said: Said, error: Exception) -> None:
     said.failed(error, 0.25)
-    assert said.lines == [f"memcached default/a: attempt 1 failed, next one in 0.25 s: {error}"]
+    assert said.lines == [f"attempt 1 failed, next one in 0.25 s: {error}"]
     assert said.caplog.records[0].levelno == logging.WARNING
     assert said.caplog.records[0].exc_info is None
 
@@ -53,16 +57,14 @@ def test_a_bug_brings_its_traceback_once(said: Said) -> None:
     for _ in range(2):
         said.failed(KeyError("size"))
         said.now += 60.0
-    assert said.lines[0] == "memcached default/a: attempt 1 failed, next one in 1 s: KeyError: 'size'"
+    assert said.lines[0] == "attempt 1 failed, next one in 1 s: KeyError: 'size'"
     assert [record.levelno for record in said.caplog.records] == [logging.ERROR] * 2
     assert [bool(record.exc_info) for record in said.caplog.records] == [True, False]
 
 
 def test_a_failure_for_good_says_what_it_waits_for(said: Said) -> None:
     said.failed(TerminalError("spec.size must be 0 or more"), None)
-    assert said.lines == [
-        "memcached default/a: attempt 1 failed, next one when the object changes: spec.size must be 0 or more"
-    ]
+    assert said.lines == ["attempt 1 failed, next one when the object changes: spec.size must be 0 or more"]
 
 
 def test_the_same_failure_is_repeated_at_intervals_that_double_up_to_an_hour(said: Said) -> None:
@@ -70,14 +72,14 @@ def test_the_same_failure_is_repeated_at_intervals_that_double_up_to_an_hour(sai
     for second in range(0, 4 * 3600, 10):
         said.now = float(second)
         before = len(said.lines)
-        said.failed(Unreachable(f"resourceVersion {second}: refused"))
+        said.failed(ServerError(503, message=f"resourceVersion {second}: overloaded"))
         if len(said.lines) > before:
             times.append(second)
     assert times == [0, 60, 180, 420, 900, 1860, 3780, 7380, 10980]
 
 
 def test_another_reason_is_said_at_once(said: Said) -> None:
-    said.failed(Unreachable("refused"))
+    said.failed(KubeError("refused"))
     said.failed(ServerError(503, message="overloaded"))
     said.failed(ServerError(503, message="overloaded"))
     assert len(said.lines) == 2
@@ -85,22 +87,51 @@ def test_another_reason_is_said_at_once(said: Said) -> None:
 
 def test_recovery_is_said_once_and_only_after_a_failure(said: Said) -> None:
     said.log.worked("default/a")
-    said.failed(Unreachable("refused"))
-    said.failed(Unreachable("refused"))
+    said.failed(KubeError("refused"))
+    said.failed(KubeError("refused"))
     said.now = 2.5
     said.log.worked("default/b")
     said.log.worked("default/a")
     said.log.worked("default/a")
-    assert said.lines[1:] == ["memcached default/a: recovered after 2 failed attempts in 2.5 s"]
+    assert said.lines[1:] == ["recovered after 2 failed attempts in 2.5 s"]
+    assert said.levels == [logging.WARNING, logging.INFO]
 
 
 def test_a_conflict_is_said_only_when_it_persists(said: Said) -> None:
     said.failed(Conflict(409, "Conflict", "the object has been modified"))
     said.log.worked("default/a")
-    assert said.lines == []
+    assert said.levels == [logging.DEBUG] * 2
+    said.caplog.clear()
     for _ in range(2):
         said.failed(Conflict(409, "Conflict", "the object has been modified"))
-    assert len(said.lines) == 1
+    assert said.levels == [logging.DEBUG, logging.WARNING]
+
+
+def test_the_first_conflict_after_an_outage_is_not_said_either(said: Said) -> None:
+    said.failed(Unreachable("refused"))
+    said.failed(Conflict(409, "Conflict", "the object has been modified"))
+    assert said.levels == [logging.DEBUG] * 2
+
+
+def test_a_server_out_of_reach_is_said_of_a_key_only_after_a_minute(said: Said) -> None:
+    for now in (0.0, 59.0, 60.0, 61.0):
+        said.now = now
+        said.failed(Unreachable("refused"))
+    assert said.levels == [logging.DEBUG, logging.DEBUG, logging.WARNING]
+    assert said.lines[2] == "attempt 3 failed, next one in 1 s: refused"
+    said.log.worked("default/a")
+    assert said.levels[3:] == [logging.INFO]
+
+
+def test_an_outage_of_less_than_a_minute_leaves_only_debug_lines(said: Said) -> None:
+    said.failed(Unreachable("refused"))
+    said.now = 12.0
+    said.log.worked("default/a")
+    assert said.lines[1] == "recovered after 1 failed attempts in 12 s"
+    assert said.levels == [logging.DEBUG] * 2
+    said.now = 70.0
+    said.failed(Unreachable("refused"))
+    assert said.levels[2:] == [logging.DEBUG], "a new streak has a minute of its own"
 
 
 async def test_the_line_is_written_inside_the_reconciles_context(caplog: pytest.LogCaptureFixture) -> None:
@@ -113,7 +144,7 @@ async def test_the_line_is_written_inside_the_reconciles_context(caplog: pytest.
     outcomes, listener = Outcomes(), Listener()
     logging.getLogger(LOGGER).addHandler(listener)
     try:
-        controller = Controller("memcached", Reconciler(Unreachable("refused")), observer=outcomes)
+        controller = Controller("memcached", Reconciler(KubeError("refused")), observer=outcomes)
         async with running(controller):
             controller.queue.add("a")
             await outcomes.wait_for(1)
