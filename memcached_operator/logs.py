@@ -1,11 +1,12 @@
 """Log lines on standard error: text for people, JSON for machines, always one record per line.
 
-The convention, for every room: a module-level `logger = logging.getLogger(__name__)`, a message that reads well alone,
-and what a machine should find again as fields, without an import of this module:
+The convention, for every room: a module-level `logger = logging.getLogger(__name__)`, a message that says all to a
+person, and what a machine should find again as fields, without an import of this module:
 
-    logger.info("created the Deployment", extra={"fields": {"replicas": 3, "why": "it was missing"}})
+    logger.info("scaled to %d replicas", 3, extra={"fields": {"replicas": 3}})
 
-The fields `namespace` and `name` say which object a line is about. Inside a reconcile they and the reconcile's id come
+Fields are in JSON alone, as the message says them already; but `namespace` and `name`, in both, say which object a line
+is about. Inside a reconcile they and the reconcile's id come
 by themselves. Control characters are escaped, so that nothing that a user wrote into an object can forge a line; in
 text a traceback follows its line indented, in JSON it is the field `exception`.
 """
@@ -97,7 +98,7 @@ _COLOUR_OFF = "\x1b[0m"
 
 
 def text_line(record: logging.LogRecord, reconcile: Reconcile | None, *, coloured: bool = False) -> str:
-    """A line for people: time, level, what it is about, message, fields, the reconcile's id.
+    """A line for people: time, level, what it is about, message, the reconcile's id.
 
     Outside a reconcile the module takes the controller's place, a library's with its full name.
     """
@@ -110,7 +111,6 @@ def text_line(record: logging.LogRecord, reconcile: Reconcile | None, *, coloure
     if subject:
         about.append(subject)
     parts = [f"{' '.join(about)}: {_message(record)}"]
-    parts += [f"{key}={_text_value(value)}" for key, value in fields.items()]
     if reconcile:
         parts.append(f"reconcile={reconcile.id}")
     lines = [f"{_timestamp(record)} {level} {escape('  '.join(parts))}"]
@@ -182,11 +182,3 @@ def _exception(record: logging.LogRecord) -> str:
     if record.stack_info:
         parts.append(record.stack_info)
     return "\n".join(parts)
-
-
-def _text_value(value: object) -> str:
-    """As it is where that is unmistakable, else in quotes."""
-    text = value if isinstance(value, str) else str(value)
-    if text and not any(char.isspace() or char in '"=' for char in text):
-        return text
-    return json.dumps(text, ensure_ascii=False)

@@ -54,6 +54,12 @@ SLOW_RETRY_S = 30.0
 # It is not after a create under a ResourceQuota that many creates change at once, which is answered 409 as well.
 VANISHED_RETRY_S = 5.0
 _OWNERS = "metadata.ownerReferences"
+# After a conflict: long enough not to race with whoever writes in a loop, short enough for nobody to wait for.
+CONFLICT_PAUSE_S = 0.25
+_NO_STATUS = (
+    "the kind Memcached in the cluster has no status; install the operator's own CustomResourceDefinition with "
+    "`kubectl apply -f manifests/crd/cache.example.com_memcacheds.yaml`"
+)
 _DONE = Result()
 
 
@@ -108,6 +114,7 @@ class MemcachedReconciler:
     """Makes the cluster fit one Memcached at a time; see `reconcile`.
 
     `_unreported` holds since when a Memcached's status has been other than what was written, while that is held back.
+    `_not_before` holds until when no status is written, after a write that met somebody else's.
     `_refused` holds what the API server refused last: each event of a pod would have it asked the same thing again.
     """
 
@@ -130,6 +137,7 @@ class MemcachedReconciler:
         self._clock = clock
         self._utc_now = utc_now
         self._unreported: dict[ObjectKey, float] = {}
+        self._not_before: dict[ObjectKey, float] = {}
         self._refused: dict[ObjectKey, _Refusal] = {}
 
     async def reconcile(self, key: ObjectKey) -> Result:
@@ -144,13 +152,13 @@ class MemcachedReconciler:
             logger.warning("the watch has not shown our last write for %s; looking at the live objects", key)
             memcached, deployment = await self._live_memcached(key), await self._live_deployment(key)
         if memcached is None:
-            self._unreported.pop(key, None)
+            self._forget(key)
             self._refused.pop(key, None)
             self._own_writes.forget(key)
             return _DONE
         if memcached.deleting:
             # What becomes of its Deployment is the garbage collector's, in the mode that the user chose.
-            self._unreported.pop(key, None)
+            self._forget(key)
             return _DONE
         try:
             spec = read_spec(memcached.spec)
@@ -161,8 +169,8 @@ class MemcachedReconciler:
         wanted = desired.deployment(key.name, key.namespace, memcached.uid, spec.size, image)
         try:
             found = await self._act(memcached, wanted, deployment)
-        except _VanishedError:
-            return Result(requeue_after_s=VANISHED_RETRY_S)
+        except _VanishedError as vanished:
+            return Result(requeue_after_s=vanished.retry_s)
         return await self._report(memcached, spec.size, found)
 
     async def _act(self, memcached: MemcachedRecord, wanted: Deployment, deployment: DeploymentRecord | None) -> _Found:
@@ -186,7 +194,10 @@ class MemcachedReconciler:
                 case plan.Scale():
                     deployment = await self._scale(memcached, action)
                 case plan.Repair():
-                    deployment = await self._repair(memcached, wanted, action)
+                    repaired = await self._repair(memcached, wanted, action)
+                    if repaired is None:
+                        return self._put_off(key, wanted, action, deployment, _turned_round(action))
+                    deployment = repaired
                 case plan.LeaveAlone(message):
                     return _Found(None, Trouble(Reason.NOT_CONTROLLED, message))
                 case plan.CannotChange(message):
@@ -203,12 +214,23 @@ class MemcachedReconciler:
             trouble = Trouble(Reason.INVALID_SPEC, message)
         except Forbidden as error:
             if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
-                raise _VanishedError from error  # the Memcached goes with its namespace
+                raise _VanishedError(SLOW_RETRY_S) from error  # the Memcached goes with its namespace
             trouble = Trouble(refusal_reason(error.message), error.message or str(error))
         except (Conflict, NotFound) as error:
             # Deleted or re-created since the cache saw it; the event will wake the key.
             logger.debug("%s changed under our write: %s", key, error)
             raise _VanishedError from error
+        return self._put_off(key, wanted, action, deployment, trouble)
+
+    def _put_off(
+        self,
+        key: ObjectKey,
+        wanted: Deployment,
+        action: plan.Action,
+        deployment: DeploymentRecord | None,
+        trouble: Trouble,
+    ) -> _Found:
+        """Do not ask for the same thing again for a while."""
         self._refused[key] = _Refusal(wanted, action, trouble, self._clock() + SLOW_RETRY_S)
         return _Found(deployment, trouble)
 
@@ -226,7 +248,8 @@ class MemcachedReconciler:
         # Not put into the store: if it was deleted meanwhile, no event would ever take it out again.
         self._own_writes.expect(key, DEPLOYMENTS.kind, made.uid, made.resource_version)
         why = "there was none" if again else "new Memcached"
-        logger.info("created Deployment with %d replicas (%s)", wanted.spec.replicas, why)
+        fields = {"action": "create", "replicas": wanted.spec.replicas, "why": why}
+        logger.info("created Deployment with %d replicas (%s)", wanted.spec.replicas, why, extra={"fields": fields})
         note = f"Created Deployment {key.name} with {wanted.spec.replicas} replicas" + (f": {why}" if again else "")
         self._tell(memcached, "Normal", "Created", "Create", note)
         return made
@@ -243,13 +266,18 @@ class MemcachedReconciler:
         )
         asked = decode_status(memcached.status).observedGeneration != memcached.generation
         why = "spec.size changed" if asked else "somebody else had changed them"
-        logger.info("scaled Deployment from %d to %d replicas (%s)", action.live, action.wanted, why)
+        fields = {"action": "scale", "from": action.live, "to": action.wanted, "why": why}
+        logger.info(
+            "scaled Deployment from %d to %d replicas (%s)", action.live, action.wanted, why, extra={"fields": fields}
+        )
         note = f"Scaled Deployment {key.name} from {action.live} to {action.wanted} replicas: {why}"
         self._tell(memcached, "Normal", "Scaled", "Scale", note)
         return self._shown(key, answer)
 
-    async def _repair(self, memcached: MemcachedRecord, wanted: Deployment, action: plan.Repair) -> DeploymentRecord:
-        """Put our fields back, and leave everybody else's."""
+    async def _repair(
+        self, memcached: MemcachedRecord, wanted: Deployment, action: plan.Repair
+    ) -> DeploymentRecord | None:
+        """Put our fields back, and leave everybody else's; None when something turned them round on the way in."""
         key = ObjectKey(memcached.namespace, memcached.name)
         disowned = any(each.path.startswith(_OWNERS) for each in action.differences)
         if disowned and not await self._still_wanted(key, memcached.uid):
@@ -267,10 +295,14 @@ class MemcachedReconciler:
             )
         else:
             answer = await self._apply(key, desired.update_body(wanted, action.uid), force=True)
-        fields = "; ".join(map(str, repaired))
-        logger.info("updated Deployment: %s", fields)
-        self._tell(memcached, "Normal", "Updated", "Update", f"Updated Deployment {key.name}: {fields}")
-        return self._shown(key, answer)
+        record = self._shown(key, answer)
+        if plan.plan(wanted, memcached.uid, record) == action:
+            return None
+        text = "; ".join(map(str, repaired))
+        fields = {"action": "update", "changed": [each.path for each in repaired]}
+        logger.info("updated Deployment: %s", text, extra={"fields": fields})
+        self._tell(memcached, "Normal", "Updated", "Update", f"Updated Deployment {key.name}: {text}")
+        return record
 
     async def _apply(self, key: ObjectKey, body: object, *, force: bool) -> bytes:
         return await self._client.apply(
@@ -315,8 +347,11 @@ class MemcachedReconciler:
         # A specification that cannot be read is mended by an event alone.
         retry = Result(requeue_after_s=SLOW_RETRY_S) if trouble and size is not None else _DONE
         if not patch:
-            self._unreported.pop(key, None)
+            self._forget(key)
             return retry
+        pause_s = self._not_before.get(key, 0.0) - self._clock()
+        if pause_s > 0:
+            return Result(requeue_after_s=pause_s)
         if not is_settled(wanted, last, size):
             since = self._unreported.setdefault(key, self._clock())
             left_s = since + self._config.status_delay_s - self._clock()
@@ -335,16 +370,27 @@ class MemcachedReconciler:
                 subresource="status",
             )
         except Conflict:
-            # It changed since the cache saw it. The event that says so wakes the key; the delay is for safety.
-            return Result(requeue_after_s=self._config.status_delay_s)
+            return await self._after_conflict(memcached)
         except NotFound:
+            if await self._still_wanted(key, memcached.uid):
+                # It is there, its status is not: the CRD in the cluster is not the operator's.
+                raise NotFound(404, "NotFound", _NO_STATUS) from None
             return _DONE
-        self._unreported.pop(key, None)
+        self._forget(key)
         self._warn(memcached, wanted.condition("Degraded"), last.condition("Degraded"))
         if self._caches.memcacheds.get(key) is not None:
             # Quiet: the version in our write vouches that nothing else changed, and this is what was just looked at.
             self._caches.memcacheds.put(memcached_record(answer), quiet=True)
         return retry
+
+    async def _after_conflict(self, memcached: MemcachedRecord) -> Result:
+        """It changed since the cache saw it: wait for the cache, and do not race with who else writes it."""
+        key = ObjectKey(memcached.namespace, memcached.name)
+        self._not_before[key] = self._clock() + max(self._config.status_delay_s, CONFLICT_PAUSE_S)
+        live = await self._live_memcached(key)
+        if live is not None:
+            self._own_writes.expect(key, MEMCACHEDS.kind, live.uid, live.resource_version)
+        return Result(requeue_after_s=CONFLICT_PAUSE_S)
 
     def _warn(self, memcached: MemcachedRecord, degraded: Condition | None, before: Condition | None) -> None:
         """Say what is in the way when it begins, when it changes and when it is over."""
@@ -358,6 +404,11 @@ class MemcachedReconciler:
         logger.warning("degraded: %s: %s", degraded.reason, degraded.message)
         self._tell(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
 
+    def _forget(self, key: ObjectKey) -> None:
+        """Nothing of the status waits to be written."""
+        self._unreported.pop(key, None)
+        self._not_before.pop(key, None)
+
     def _tell(
         self, memcached: MemcachedRecord, type_: Literal["Normal", "Warning"], reason: str, action: str, note: str
     ) -> None:
@@ -368,4 +419,14 @@ class MemcachedReconciler:
 
 
 class _VanishedError(Exception):
-    """What we were about to write for, or on, is no longer there; an event follows."""
+    """What we were about to write for, or on, is no longer there; an event follows, or else a look after `retry_s`."""
+
+    def __init__(self, retry_s: float = VANISHED_RETRY_S) -> None:
+        super().__init__(retry_s)
+        self.retry_s = retry_s
+
+
+def _turned_round(action: plan.Repair) -> Trouble:
+    fields = "; ".join(map(str, action.differences))
+    message = f"Something turns our changes of the Deployment round, such as a mutating admission policy: {fields}."
+    return Trouble(Reason.FORBIDDEN, message)

@@ -55,12 +55,9 @@ def raised(message: str) -> ValueError:
 
 class TestText:
     def test_a_line_of_a_reconcile_says_when_how_bad_what_about_and_which_run(self) -> None:
-        line = logs.text_line(
-            record("scaled from %d to %d", 3, 4, fields={"why": "size changed", "writes": 1}), RECONCILE
-        )
+        line = logs.text_line(record("scaled from %d to %d", 3, 4, fields={"from": 3, "to": 4}), RECONCILE)
         assert line == (
-            "2026-11-21T10:10:12.345Z INFO  memcached default/example-memcached: scaled from 3 to 4"
-            '  why="size changed"  writes=1  reconcile=ab12'
+            "2026-11-21T10:10:12.345Z INFO  memcached default/example-memcached: scaled from 3 to 4  reconcile=ab12"
         )
 
     def test_outside_a_reconcile_the_module_takes_the_controllers_place(self) -> None:
@@ -73,7 +70,7 @@ class TestText:
 
     def test_the_object_can_be_named_by_fields(self) -> None:
         line = logs.text_line(record("skipped", fields={"namespace": "prod", "name": "other", "n": 1}), None)
-        assert "memcached.reconciler prod/other: skipped  n=1" in line
+        assert line.endswith("memcached.reconciler prod/other: skipped")
 
     def test_fields_win_over_the_reconciles_object(self) -> None:
         line = logs.text_line(record("skipped", fields={"namespace": "prod", "name": "other"}), RECONCILE)
@@ -82,31 +79,11 @@ class TestText:
     def test_an_object_without_a_namespace_goes_by_its_name(self) -> None:
         assert " memcached node-1: x  " in logs.text_line(record("x"), FakeReconcile(key="node-1"))
 
-    @pytest.mark.parametrize(
-        ("value", "shown"),
-        [
-            ("plain", "plain"),
-            ("", '""'),
-            ("two words", '"two words"'),
-            ('say "x"', '"say \\"x\\""'),
-            ("a=b", '"a=b"'),
-            ("a\nb", '"a\\nb"'),
-            (None, "None"),
-            (1.5, "1.5"),
-            (["a", "b"], "\"['a', 'b']\""),
-        ],
-    )
-    def test_a_fields_value_is_quoted_where_it_could_be_mistaken(self, value: object, shown: str) -> None:
-        assert logs.text_line(record("x", fields={"field": value}), None).endswith(f": x  field={shown}")
-
     def test_a_message_stays_one_line_and_cannot_steer_the_terminal(self) -> None:
         forged = "gone\n2026-11-21T10:10:12.345Z INFO  all is well\x1b[2J\r\x9b\u2028\u202e"
         line = logs.text_line(record("%s", forged), None)
         assert line.endswith(r": gone\n2026-11-21T10:10:12.345Z INFO  all is well\x1b[2J\r\x9b\u2028\u202e")
         assert len(line.splitlines()) == 1
-
-    def test_a_field_name_cannot_break_the_line_either(self) -> None:
-        assert len(logs.text_line(record("x", fields={"a\nb": 1}), None).splitlines()) == 1
 
     def test_letters_of_all_languages_stay(self) -> None:
         assert logs.text_line(record("größer — 大"), None).endswith(": größer — 大")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -31,12 +32,14 @@ class FakeApi:
     Attributes:
         calls: requests in their order.
         refusals: for each verb (and kind) the answers that the next requests get instead.
+        admission: changes what an apply sends, as a mutating policy does.
     """
 
     objects: dict[tuple[str, str, str], Json] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     refusals: dict[tuple[str, str], list[KubeError]] = field(default_factory=dict)
     version: int = 1000
+    admission: Callable[[Json], object] | None = None
 
     def put(self, object_: Json) -> Json:
         """Store an object as somebody else would."""
@@ -68,6 +71,8 @@ class FakeApi:
             return _encoded(self.put(sent | {"metadata": sent["metadata"] | {"generation": 1}, "status": {}}))
         if sent["metadata"].pop("resourceVersion", None) == "1":
             raise Conflict(409, "Conflict", "the object has been modified")
+        if self.admission:
+            self.admission(sent)
         return self._merged(held, sent)
 
     async def merge_patch(

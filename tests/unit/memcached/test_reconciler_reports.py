@@ -9,13 +9,14 @@ import pytest
 from memcached_operator.kube.errors import Cause, Conflict, Forbidden, Invalid, NotFound, Unreachable
 from memcached_operator.runtime.controller import Result
 from memcached_operator.runtime.own_writes import PATIENCE_S
-from tests.unit.memcached.support import NAME, NAMESPACE, live_deployment
+from tests.unit.memcached.support import NAME, NAMESPACE, container_of, live_deployment
 from tests.unit.memcached.world import (
     APPLY,
     DELAY_S,
     DONE,
     GET_DEPLOYMENT,
     GET_MEMCACHED,
+    KEY,
     SLOWLY,
     SOON,
     WRITE_STATUS,
@@ -103,7 +104,7 @@ async def test_in_a_namespace_that_is_going_nothing_is_complained_of(
     cause = Cause("NamespaceTerminating", "namespace shop is being terminated", "metadata.namespace")
     world.api.refuse("apply", "Deployment", Forbidden(403, "Forbidden", "unable to create", causes=(cause,)))
     with caplog.at_level(logging.INFO):
-        assert await world.reconcile() == SOON
+        assert await world.reconcile() == SLOWLY
     assert world.api.verbs() == [APPLY]
     assert world.recorder.events == []
     assert caplog.messages == []
@@ -219,8 +220,12 @@ async def test_a_status_that_somebody_else_wrote_meanwhile_is_looked_at_first(ru
     await running.reconcile()
     running.now += DELAY_S
     assert await running.reconcile() == Result(requeue_after_s=DELAY_S)
+    assert running.api.verbs() == [WRITE_STATUS, GET_MEMCACHED]
     assert running.status["replicas"] == 2
     running.show()
+    await running.reconcile()
+    assert running.api.calls == [], "whoever writes in a loop is not raced with"
+    running.now += DELAY_S
     await running.reconcile()
     assert running.status["replicas"] == 0
     assert running.status["conditions"][-1] == foreign
@@ -235,6 +240,7 @@ async def test_a_complaint_whose_status_could_not_be_written_is_made_when_it_is(
     world.api.refuse("merge_patch/status", "Memcached", Conflict(409, "Conflict", "the object has been modified"))
     await world.reconcile()
     assert world.recorder.events == []
+    world.now += DELAY_S
     await world.reconcile()
     assert len(world.recorder.events) == 1
 
@@ -246,7 +252,50 @@ async def test_the_status_of_a_memcached_that_has_just_gone_is_nobodys(running: 
     await running.reconcile()
     running.now += DELAY_S
     assert await running.reconcile() == DONE
-    assert running.api.verbs() == [WRITE_STATUS]
+    assert running.api.verbs() == [WRITE_STATUS, GET_MEMCACHED]
+
+
+async def test_after_a_conflict_the_key_waits_until_the_cache_has_caught_up(running: World) -> None:
+    running.pods(0)
+    running.show()
+    running.api.put(running.api.objects["Memcached", NAMESPACE, NAME])
+    await running.reconcile()
+    running.now += DELAY_S
+    await running.reconcile()
+    assert running.own_writes.wait_s(KEY) == PATIENCE_S
+    running.show()
+    assert running.own_writes.wait_s(KEY) == 0.0
+
+
+async def test_a_kind_without_a_status_is_an_error_that_names_the_remedy(running: World) -> None:
+    running.pods(0)
+    running.show()
+    await running.reconcile()
+    running.now += DELAY_S
+    running.api.refuse("merge_patch/status", "Memcached", NotFound(404, "", "404 page not found"))
+    with pytest.raises(NotFound, match="has no status; install the operator's own CustomResourceDefinition"):
+        await running.reconcile()
+
+
+async def test_what_an_admission_policy_turns_round_is_complained_of_and_not_sent_with_each_event(
+    running: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    container_of(running.deployment)["image"] = "mirror/memcached:1"
+    running.api.put(running.deployment)
+    running.show()
+    running.api.admission = lambda sent: container_of(sent).update(image="mirror/memcached:1")
+    with caplog.at_level(logging.INFO):
+        await running.reconcile()
+        assert running.api.verbs() == [APPLY]
+        running.now += DELAY_S
+        assert await running.reconcile() == SLOWLY
+        assert running.api.verbs() == [WRITE_STATUS]
+        assert await running.reconcile() == SLOWLY
+        assert running.api.calls == []
+    assert running.condition("Degraded") == ("True", "Forbidden")
+    assert "mutating admission policy" in running.message("Degraded")
+    assert 'image was "mirror/memcached:1"' in running.message("Degraded")
+    assert not [each for each in caplog.messages if each.startswith("updated")]
 
 
 async def test_a_terminating_pod_is_in_no_status(running: World) -> None:
