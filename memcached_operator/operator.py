@@ -20,8 +20,9 @@ from memcached_operator.kube.errors import NotFound
 from memcached_operator.kube.resources import DEPLOYMENTS, PODS, Resource
 from memcached_operator.kube.watch import Record
 from memcached_operator.memcached.desired import POD_SELECTOR
-from memcached_operator.memcached.reconciler import MEMCACHEDS, Caches, MemcachedReconciler, ReconcilerConfig
+from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.records import PodRecord, deployment_record, memcached_record, pod_record
+from memcached_operator.memcached.reporter import MEMCACHEDS, Caches
 from memcached_operator.runtime.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.controller import Controller, ControllerConfig
 from memcached_operator.runtime.events import EventRecorder

@@ -1,0 +1,193 @@
+"""What is told of a Memcached: its status, when it is written, and what is said of it in events and in the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from memcached_operator.api.names import API_VERSION, GROUP, KIND, PLURAL, VERSION
+from memcached_operator.kube.client import ApiClient
+from memcached_operator.kube.errors import Conflict, NotFound
+from memcached_operator.kube.resources import Resource
+from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord, memcached_record
+from memcached_operator.memcached.status import (
+    Condition,
+    Observed,
+    Reason,
+    Trouble,
+    decode_status,
+    is_settled,
+    status_of,
+    status_patch,
+)
+from memcached_operator.runtime.controller import Result
+from memcached_operator.runtime.event_objects import ObjectReference
+from memcached_operator.runtime.events import EventRecorder
+from memcached_operator.runtime.own_writes import OwnWrites
+from memcached_operator.runtime.store import ObjectKey, Store
+
+logger = logging.getLogger(__name__)
+
+MEMCACHEDS = Resource(GROUP, VERSION, PLURAL, KIND)
+
+# How often to look again at what no watch may tell us of: a right that was granted, a quota that was raised.
+SLOW_RETRY_S = 30.0
+# After a conflict: long enough not to race with whoever writes in a loop, short enough for nobody to wait for.
+CONFLICT_PAUSE_S = 0.25
+_NO_STATUS = (
+    "the kind Memcached in the cluster has no status; install the operator's own CustomResourceDefinition with "
+    "`kubectl apply -f manifests/crd/cache.example.com_memcacheds.yaml`"
+)
+_DONE = Result()
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """The three stores, as the reflectors fill them. `pods` has the index "memcached"."""
+
+    memcacheds: Store[MemcachedRecord]
+    deployments: Store[DeploymentRecord]
+    pods: Store[PodRecord]
+
+
+class Found(NamedTuple):
+    """How things stand after a reconcile did what it could.
+
+    Attributes:
+        deployment: the Deployment that the Memcached controls, None when there is none.
+        trouble: what is in the way.
+        waiting: what is being waited for, "" for nothing.
+    """
+
+    deployment: DeploymentRecord | None
+    trouble: Trouble | None = None
+    waiting: str = ""
+
+
+class Reporter:
+    """Writes the status of one Memcached at a time, and speaks of it; see `report`.
+
+    `_unreported` holds since when a Memcached's status has been other than what was written, while that is held back.
+    `_not_before` holds until when no status is written, after a write that met somebody else's.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        caches: Caches,
+        own_writes: OwnWrites,
+        recorder: EventRecorder,
+        *,
+        field_manager: str,
+        status_delay_s: float,
+        clock: Callable[[], float],
+        utc_now: Callable[[], datetime],
+    ) -> None:
+        self._client = client
+        self._caches = caches
+        self._own_writes = own_writes
+        self._recorder = recorder
+        self._field_manager = field_manager
+        self._status_delay_s = status_delay_s
+        self._clock = clock
+        self._utc_now = utc_now
+        self._unreported: dict[ObjectKey, float] = {}
+        self._not_before: dict[ObjectKey, float] = {}
+
+    async def live_memcached(self, key: ObjectKey) -> MemcachedRecord | None:
+        try:
+            return memcached_record(await self._client.get(MEMCACHEDS, key.namespace, key.name))
+        except NotFound:
+            return None
+
+    async def still_wanted(self, key: ObjectKey, uid: str) -> bool:
+        live = await self.live_memcached(key)
+        return live is not None and live.uid == uid and not live.deleting
+
+    async def report(self, memcached: MemcachedRecord, size: int | None, found: Found) -> Result:
+        """Write the status if it differs, at the latest `status_delay_s` after it began to."""
+        key = ObjectKey(memcached.namespace, memcached.name)
+        trouble = found.trouble
+        # Under a Deployment that is not ours, pods with our labels are not ours either.
+        ours = trouble is None or trouble.reason is not Reason.NOT_CONTROLLED
+        pods = [pod for pod in self._caches.pods.by_index("memcached", key) if pod.active] if ours else []
+        last = decode_status(memcached.status)
+        now = self._utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        observed = Observed(key.name, memcached.generation, size, found.deployment, pods, trouble, found.waiting)
+        wanted = status_of(observed, last, now)
+        patch = status_patch(wanted, last)
+        # A specification that cannot be read is mended by an event alone.
+        retry = Result(requeue_after_s=SLOW_RETRY_S) if trouble and size is not None else _DONE
+        if not patch:
+            self.forget(key)
+            return retry
+        pause_s = self._not_before.get(key, 0.0) - self._clock()
+        if pause_s > 0:
+            return Result(requeue_after_s=pause_s)
+        if not is_settled(wanted, last, size):
+            since = self._unreported.setdefault(key, self._clock())
+            left_s = since + self._status_delay_s - self._clock()
+            if left_s > 0:
+                return Result(requeue_after_s=left_s)
+        # The version guards a re-created Memcached of the same name (/status ignores a wrong uid), and conditions that
+        # somebody else wrote meanwhile: a merge patch replaces the list as a whole.
+        body = {"metadata": {"resourceVersion": memcached.resource_version}, "status": patch}
+        try:
+            answer = await self._client.merge_patch(
+                MEMCACHEDS,
+                key.namespace,
+                key.name,
+                body,
+                field_manager=self._field_manager,
+                subresource="status",
+            )
+        except Conflict:
+            return await self._after_conflict(memcached)
+        except NotFound:
+            if await self.still_wanted(key, memcached.uid):
+                # It is there, its status is not: the CRD in the cluster is not the operator's.
+                raise NotFound(404, "NotFound", _NO_STATUS) from None
+            return _DONE
+        self.forget(key)
+        self._warn(memcached, wanted.condition("Degraded"), last.condition("Degraded"))
+        if self._caches.memcacheds.get(key) is not None:
+            # Quiet: the version in our write vouches that nothing else changed, and this is what was just looked at.
+            self._caches.memcacheds.put(memcached_record(answer), quiet=True)
+        return retry
+
+    async def _after_conflict(self, memcached: MemcachedRecord) -> Result:
+        """It changed since the cache saw it: wait for the cache, and do not race with who else writes it."""
+        key = ObjectKey(memcached.namespace, memcached.name)
+        self._not_before[key] = self._clock() + max(self._status_delay_s, CONFLICT_PAUSE_S)
+        live = await self.live_memcached(key)
+        if live is not None:
+            self._own_writes.expect(key, MEMCACHEDS.kind, live.uid, live.resource_version)
+        return Result(requeue_after_s=CONFLICT_PAUSE_S)
+
+    def _warn(self, memcached: MemcachedRecord, degraded: Condition | None, before: Condition | None) -> None:
+        """Say what is in the way when it begins, when it changes and when it is over."""
+        was = before is not None and before.status == "True"
+        if degraded is None or degraded.status != "True":
+            if was:
+                logger.info("no longer degraded")
+            return
+        if was and before is not None and before.message == degraded.message:
+            return
+        logger.warning("degraded: %s: %s", degraded.reason, degraded.message)
+        self.tell(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
+
+    def forget(self, key: ObjectKey) -> None:
+        """Nothing of the status waits to be written."""
+        self._unreported.pop(key, None)
+        self._not_before.pop(key, None)
+
+    def tell(
+        self, memcached: MemcachedRecord, type_: Literal["Normal", "Warning"], reason: str, action: str, note: str
+    ) -> None:
+        reference = ObjectReference(
+            API_VERSION, KIND, memcached.namespace, memcached.name, memcached.uid, memcached.resource_version
+        )
+        self._recorder.emit(reference, type=type_, reason=reason, action=action, note=note)
