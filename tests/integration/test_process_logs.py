@@ -47,15 +47,14 @@ def test_each_write_is_one_line_that_names_the_object_what_was_done_and_why(
     assert all(TEXT_LINE.fullmatch(line) for line in operator.lines), operator.log
     assert all(f"memcached {namespace}/cache: " in line and RECONCILE_ID.search(line) for line in lines), operator.log
     whats = [RECONCILE_ID.sub("", line).partition(f"{namespace}/cache: ")[2] for line in lines]
-    object_ = f"Deployment {namespace}/cache"
     assert whats == [
-        f"created {object_} with 2 replicas (new Memcached)",
-        f"scaled {object_} from 2 to 1 replicas (spec.size changed)",
-        f"scaled {object_} from 3 to 1 replicas (somebody else had changed them)",
+        "created Deployment with 2 replicas (new Memcached)",
+        "scaled Deployment from 2 to 1 replicas (spec.size changed)",
+        "scaled Deployment from 3 to 1 replicas (somebody else had changed them)",
         whats[3],
-        f"created {object_} with 1 replicas (there was none)",
+        "created Deployment with 1 replicas (there was none)",
     ]
-    assert whats[3].startswith(f"updated {object_}: ")
+    assert whats[3].startswith("updated Deployment: ")
     assert "memcached:0" in whats[3], "what it was"
     assert "memcached:1.6" in whats[3], "what it is now"
     ids = {match[0] for line in lines if (match := RECONCILE_ID.search(line))}
@@ -109,6 +108,7 @@ def test_for_machines_each_line_is_a_json_object_that_says_the_same(kubectl: Kub
     assert (created["level"], created["controller"]) == ("info", "memcached")
     assert (created["namespace"], created["name"]) == (kubectl.namespace, "cache")
     assert re.fullmatch(r"[0-9a-f]{6}-\d+", created["reconcile"])
+    assert (created["action"], created["replicas"], created["why"]) == ("create", 1, "new Memcached")
 
 
 def test_no_credential_is_logged_at_any_level_also_when_it_is_refused(
