@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 from typing import NoReturn
@@ -156,7 +157,9 @@ class TestHelp:
         for command in ("run", "crd", "version"):
             assert f" {command} {cli.COMMANDS[command].help}" in words
         for option in options():
-            assert f"{option.flags[0]} {option.knob.metavar}" in words
+            # From 3.13 on argparse names the value once, behind all the flags.
+            flags = f"({option.flags[0]}|{', '.join(option.flags)})"
+            assert re.search(f" {flags} {option.knob.metavar}[ ,]", words), option.name
             assert f"({option.variable}; default: {option.default})" in words
             assert option.help in words
 
