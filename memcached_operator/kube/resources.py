@@ -44,6 +44,3 @@ class Resource:
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 PODS = Resource("", "v1", "pods", "Pod")
 EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
-CUSTOM_RESOURCE_DEFINITIONS = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
-)

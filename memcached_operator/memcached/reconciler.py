@@ -114,7 +114,7 @@ class MemcachedReconciler:
         memcached = self._caches.memcacheds.get(key)
         deployment = self._caches.deployments.get(key)
         if memcached is not None and self._own_writes.overdue(key):
-            logger.warning("the watch has not shown our last write for %s; looking at the live objects", key)
+            logger.warning("the watch has not shown our last write; looking at the live objects")
             memcached, deployment = await self._reporter.live_memcached(key), await self._live_deployment(key)
         if memcached is None:
             self._reporter.forget(key)

@@ -98,12 +98,14 @@ class Reporter:
         self._not_before: dict[ObjectKey, float] = {}
 
     async def live_memcached(self, key: ObjectKey) -> MemcachedRecord | None:
+        """The Memcached as the API server has it now, None when there is none."""
         try:
             return memcached_record(await self._client.get(MEMCACHEDS, key.namespace, key.name))
         except NotFound:
             return None
 
     async def still_wanted(self, key: ObjectKey, uid: str) -> bool:
+        """Whether the Memcached of that uid is there now and is not being deleted, whatever the cache says."""
         live = await self.live_memcached(key)
         return live is not None and live.uid == uid and not live.deleting
 
@@ -187,6 +189,7 @@ class Reporter:
     def tell(
         self, memcached: MemcachedRecord, type_: Literal["Normal", "Warning"], reason: str, action: str, note: str
     ) -> None:
+        """Record an event about the Memcached."""
         reference = ObjectReference(
             API_VERSION, KIND, memcached.namespace, memcached.name, memcached.uid, memcached.resource_version
         )

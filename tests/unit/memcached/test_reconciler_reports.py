@@ -316,7 +316,7 @@ async def test_a_write_that_the_watch_never_shows_is_looked_for_on_the_server(
     world.now += PATIENCE_S
     await world.reconcile()
     assert world.api.verbs() == [GET_MEMCACHED, GET_DEPLOYMENT, WRITE_STATUS]
-    assert "the watch has not shown our last write for shop/sessions; looking at the live objects" in caplog.messages
+    assert "the watch has not shown our last write; looking at the live objects" in caplog.messages
 
 
 async def test_what_is_looked_for_on_the_server_and_gone_there_is_left(world: World) -> None:
