@@ -99,7 +99,7 @@ def test_all_namespaces_however_it_is_said_take_one_watch_for_each_kind(
         operator.ready()
         assert "watching all namespaces\n" in operator.lines[0], way
         requests = requests_of(kubectl.cluster, f"{kubectl.namespace}-{way}", since=mark)
-        watches = sorted((event.resource, event.namespace) for event in requests if event.code == 200)
+        watches = sorted((event.resource, event.namespace) for event in requests if event.verb == "watch")
         assert watches == [("deployments", ""), ("memcacheds", ""), ("pods", "")], way
     for each in (kubectl, neighbour):
         each.apply(memcached("anywhere", 1))
