@@ -75,5 +75,5 @@ bench *args:
 
 # Remake the lock files; --upgrade moves to the newest versions
 lock *args:
-    {{ compile }} --group dev --output-file requirements.lock pyproject.toml "$@"
+    {{ compile }} --extra demo --group dev --output-file requirements.lock pyproject.toml "$@"
     {{ compile }} --group go --output-file lab/requirements-go.lock "$@"

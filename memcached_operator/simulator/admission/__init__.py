@@ -1,0 +1,1 @@
+"""What may turn down a write that is well-formed and allowed: quotas, policies, webhooks."""

@@ -1,0 +1,1 @@
+"""The simulator's face: HTTP, paths and media types, discovery, the audit log."""

@@ -1,0 +1,1 @@
+"""How a patch changes an object, and who owns which of its fields since."""

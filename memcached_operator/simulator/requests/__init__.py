@@ -1,0 +1,1 @@
+"""What each verb does: the path of a request from its target and body to the store."""
