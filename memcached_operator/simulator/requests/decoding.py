@@ -1,0 +1,95 @@
+"""From a body to an object of the target's kind: what does not fit the path or the schema is refused or warned of."""
+
+from __future__ import annotations
+
+from memcached_operator.simulator.errors import ApiError, Cause, Json, bad_request, internal, invalid
+from memcached_operator.simulator.requests.types import Target, WriteOptions
+from memcached_operator.simulator.resources import Resource
+from memcached_operator.simulator.schema.structural import decode_problems, prune
+
+# Etcd's limit, which the API server keeps to: a little more than what a ConfigMap may hold.
+OBJECT_LIMIT_BYTES = 3 * 2**19
+
+
+def identified(body: object, target: Target) -> Json:
+    """The body with apiVersion and kind, which a built-in kind may leave out, provided that it is one of this kind."""
+    resource = target.resource
+    if not isinstance(body, dict):
+        found = type(body).__name__
+        raise bad_request(f"couldn't get version/kind; json parse error: json: cannot unmarshal {found} into an object")
+    api_version, kind = body.get("apiVersion") or "", body.get("kind") or ""
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        raise bad_request("couldn't get version/kind; json parse error: apiVersion and kind must be strings")
+    if resource.custom and not kind:
+        raise bad_request("Object 'Kind' is missing")
+    if resource.custom and not api_version:
+        raise bad_request("Object 'apiVersion' is missing")
+    if api_version and api_version != resource.api_version:
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version "
+            f"({resource.api_version})"
+        )
+    if kind and kind != resource.kind:
+        raise _wrong_kind(resource, body, kind)
+    return {**body, "apiVersion": resource.api_version, "kind": resource.kind}
+
+
+def _wrong_kind(resource: Resource, body: Json, kind: str) -> ApiError:
+    if resource.custom:
+        name = _metadata(body).get("name") or ""
+        message = f'Invalid value: "{kind}": must be {resource.kind}'
+        return invalid(resource, name, [Cause("FieldValueInvalid", message, "kind")])
+    return bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {resource.kind}')
+
+
+def placed(body: Json, target: Target) -> Json:
+    """The body with its namespace and, where the path has one, its name: those of the path, or none."""
+    metadata = _metadata(body)
+    namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
+    if namespace and namespace != target.namespace:
+        if not target.resource.namespaced:
+            raise bad_request("namespace may not be set on cluster-scoped objects")
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    if target.name and name and name != target.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
+    path = {"namespace": target.namespace} if target.resource.namespaced else {}
+    named = {"name": target.name} if target.name else {}
+    return {**body, "metadata": {**metadata, **path, **named}}
+
+
+def fitted(body: Json, target: Target, options: WriteOptions) -> tuple[Json, tuple[str, ...]]:
+    """The body without the fields that its schema has not, and the warnings about them.
+
+    Raises:
+        ApiError: 400 for a built-in kind whose field has a value of another type, and for unknown fields where the
+            caller wants to be told (`fieldValidation=Strict`).
+    """
+    resource = target.resource
+    if not resource.custom and (problem := decode_problems(resource.schema, body)) is not None:
+        kind = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
+        raise bad_request(f"{kind}: {problem}")
+    kept, unknown = prune(resource.schema, body)
+    said = tuple(f'unknown field "{path}"' for path in unknown)
+    if said and options.field_validation == "Strict":
+        raise bad_request(f"strict decoding error: {', '.join(said)}")
+    assert isinstance(kept, dict)
+    return kept, said if options.field_validation == "Warn" else ()
+
+
+def unversioned(body: Json) -> Json:
+    """The body of a creation, provided that it claims no version."""
+    if (body["metadata"].get("resourceVersion") or "") != "":
+        raise internal("resourceVersion should not be set on objects to be created")
+    return body
+
+
+def _metadata(body: Json) -> Json:
+    metadata = body.get("metadata")
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, dict):
+        raise bad_request("json: cannot unmarshal a value into Go struct field .metadata of type v1.ObjectMeta")
+    for key in ("name", "namespace", "generateName", "uid", "resourceVersion"):
+        if not isinstance(metadata.get(key) or "", str):
+            raise bad_request(f"json: cannot unmarshal a value into Go struct field .metadata.{key} of type string")
+    return metadata
