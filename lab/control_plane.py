@@ -205,7 +205,7 @@ class ControlPlane:
 
     def audit_mark(self) -> int:
         """The audit log's present end, for ``audit_events(since=…)``."""
-        return self._audit_log.stat().st_size
+        return self.audit_log.stat().st_size
 
     def audit_events(
         self, *, since: int = 0, user: str | None = None, user_agent: str | None = None
@@ -213,12 +213,13 @@ class ControlPlane:
         """The requests since a mark, by one user or by programs whose User-Agent begins so; one for each request."""
         return [
             event
-            for event in audit.read(self._audit_log, since)
+            for event in audit.read(self.audit_log, since)
             if (user is None or event.user == user) and (user_agent is None or event.user_agent.startswith(user_agent))
         ]
 
     @property
-    def _audit_log(self) -> Path:
+    def audit_log(self) -> Path:
+        """A JSON line for each stage of each request."""
         return self.directory / "audit.log"
 
     def _program(self, name: str, arguments: Sequence[str]) -> Program:
@@ -247,7 +248,7 @@ class ControlPlane:
             f"--service-cluster-ip-range={_SERVICE_RANGE}",
             "--authorization-mode=Node,RBAC",
             f"--audit-policy-file={policy}",
-            f"--audit-log-path={self._audit_log}",
+            f"--audit-log-path={self.audit_log}",
             "--audit-log-maxsize=100000",  # MiB: no rotation in the middle of a measurement
             *([f"--enable-admission-plugins={plugins}"] if plugins else []),
             *options.apiserver_arguments,
