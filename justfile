@@ -68,6 +68,10 @@ settings-docs:
     python -m memcached_operator settings-reference > docs/settings.md.new
     mv docs/settings.md.new docs/settings.md
 
+# Ask a real control plane for the schemas and the discovery that the simulator serves, and write them down
+simulator-schemas:
+    python -m lab.schemas memcached_operator/simulator/schema/kubernetes.json.gz
+
 # Measure on a real control plane (--count N, --peers, --help)
 [no-exit-message]
 bench *args:

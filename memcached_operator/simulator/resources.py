@@ -61,11 +61,13 @@ class Resource:
     list_kind: str = ""
     stored: bool = True
     """False for reviews, which are answered and forgotten."""
+    stored_as: str = ""
+    """The collection, where it is another resource's: events are one store, whichever group they are asked for in."""
 
     @property
     def collection(self) -> str:
         """Under which its objects are stored: `deployments.apps`, `pods`."""
-        return self.full_name
+        return self.stored_as or self.full_name
 
     @property
     def full_name(self) -> str:

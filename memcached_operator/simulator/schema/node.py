@@ -44,7 +44,7 @@ _NO_NODES: Final[Mapping[str, Node]] = MappingProxyType({})
 class Node:
     """One node of a schema; compared by identity, never changed once made."""
 
-    def __init__(self, schema: Json, definitions: _Definitions) -> None:
+    def __init__(self, schema: Json, definitions: Definitions) -> None:
         self._schema = schema
         self._definitions = definitions
 
@@ -168,8 +168,8 @@ class Node:
         return self._definitions.named(name) if name else None
 
 
-class _Definitions:
-    """The schemas that may be referred to by name, and the nodes made of them so far."""
+class Definitions:
+    """The schemas that may be referred to by name, and the nodes made of them so far, which all share."""
 
     def __init__(self, schemas: Mapping[str, Json]) -> None:
         self._schemas = schemas
@@ -177,6 +177,7 @@ class _Definitions:
         self._names: dict[int, str] = {}  # of a definition's dict, which lives as long as this
 
     def named(self, name: str) -> Node:
+        """The node of a definition; KeyError if there is none of that name."""
         node = self._nodes.get(name)
         if node is None:
             node = self._nodes[name] = Node(self._schemas[name], self)
@@ -184,21 +185,22 @@ class _Definitions:
         return node
 
     def node(self, schema: Json) -> Node:
-        """The definition's own node for a bare reference, so that all who refer to it share one."""
+        """The node of a schema: for a bare reference the definition's own, so that all who refer to it share one."""
         return self.named(_reference(schema)) if schema.keys() == {"$ref"} else Node(schema, self)
 
     def name_of(self, schema: Json) -> str:
+        """The name of a definition that has been asked for, given its schema itself; empty for any other."""
         return self._names.get(id(schema), "")
 
 
 def of_document(schemas: Mapping[str, Json], name: str) -> Node:
     """The node of a definition among those of an OpenAPI document (`components.schemas`); KeyError if absent."""
-    return _Definitions(schemas).named(name)
+    return Definitions(schemas).named(name)
 
 
-def of_schema(schema: Json, schemas: Mapping[str, Json] = MappingProxyType({})) -> Node:
-    """The node of a schema as it stands in a CRD; `schemas` holds what it refers to, if it refers to anything."""
-    return _Definitions(schemas).node(schema)
+def of_schema(schema: Json) -> Node:
+    """The node of a schema that refers to nothing, as those in CRDs do."""
+    return Definitions({}).node(schema)
 
 
 def _reference(schema: Json) -> str:

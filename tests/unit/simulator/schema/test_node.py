@@ -3,7 +3,7 @@
 import pytest
 
 from memcached_operator.simulator.errors import Json
-from memcached_operator.simulator.schema.node import MISSING, Node, of_document, of_schema
+from memcached_operator.simulator.schema.node import MISSING, Definitions, Node, of_document, of_schema
 
 DOCUMENT: dict[str, Json] = {
     "Pod": {
@@ -122,7 +122,7 @@ def test_the_schema_of_a_crd_needs_no_document() -> None:
 
 def test_a_crd_s_schema_may_refer_to_kubernetes_definitions() -> None:
     schema: Json = {"type": "object", "properties": {"metadata": {"$ref": "#/components/schemas/Spec"}}}
-    assert at(of_schema(schema, DOCUMENT), "metadata", "list").list_type == "map"
+    assert at(Definitions(DOCUMENT).node(schema), "metadata", "list").list_type == "map"
 
 
 def test_missing_is_false_and_not_null() -> None:

@@ -1,0 +1,74 @@
+"""What the simulator's data file says of Kubernetes, held against what an API server says."""
+
+import pytest
+
+from lab import schemas
+from lab.control_plane import ControlPlane
+from memcached_operator.simulator.schema import kubernetes
+from tests.cluster import Cluster
+from tests.conformance.api import Api, Json
+
+
+@pytest.fixture(scope="module")
+def collected(cluster: Cluster) -> Json:
+    """What `./dev simulator-schemas` would write down now."""
+    client = Api(cluster, cluster.kubeconfig_path)
+
+    def get(path: str, accept: str) -> Json:
+        return client.request("GET", path, headers={"Accept": accept}).expect(200)
+
+    try:
+        return schemas.collect(get)
+    finally:
+        client.close()
+
+
+def test_what_is_served_is_described_as_the_server_describes_it(collected: Json) -> None:
+    found = {(each["group"], each["version"], each["entry"]["name"]): each for each in collected["resources"]}
+    served = {(group, version, name) for (group, version), names in schemas.SERVED.items() for name in names}
+    assert found.keys() == served
+    for (group, version, name), each in found.items():
+        assert kubernetes.discovery_entry(group, version, name) == each["entry"]
+    for resource in kubernetes.builtin_resources():
+        each = found[resource.group, resource.version, resource.plural]
+        assert [column.definition for column in resource.columns] == each.get("columns", [])
+        assert resource.schema.ref == each["definition"]
+    assert kubernetes.groups() == collected["groups"]
+
+
+def test_the_schemas_are_the_server_s(collected: Json) -> None:
+    assert kubernetes.schemas().keys() == collected["definitions"].keys()
+    different = [name for name, schema in kubernetes.schemas().items() if collected["definitions"][name] != schema]
+    assert different == []
+
+
+def test_all_else_that_the_server_has_is_known(cluster: Cluster, collected: Json) -> None:
+    if not isinstance(cluster, ControlPlane):
+        assert collected["others"] == [], "the simulator shows what it serves"
+        return
+    assert len(collected["others"]) > 50
+    assert [other for other in collected["others"] if not kubernetes.is_known(*other)] == []
+
+
+def test_the_version_is_the_server_s(collected: Json) -> None:
+    own = kubernetes.version_info()
+    assert (own["gitVersion"], own["minor"]) == (collected["version"]["gitVersion"], collected["version"]["minor"])
+
+
+def test_the_fields_that_can_be_selected_are_the_server_s(cluster: Cluster) -> None:
+    """No discovery tells them, so each is tried; what one resource has is tried on the others too."""
+    client = Api(cluster, cluster.kubeconfig_path)
+    stored = [resource for resource in kubernetes.builtin_resources() if resource.stored]
+    every = {field for resource in stored for field in resource.selectable_fields} | {"status.replicas", "spec.group"}
+
+    def selectable(path: str, field: str) -> bool:
+        answer = client.get(path, fieldSelector=f"{field}=x", limit="1")
+        assert answer.status in (200, 400), answer
+        return answer.status == 200
+
+    try:
+        for resource in stored:
+            path = f"{resource.base_path}/{resource.plural}"
+            assert {field for field in every if selectable(path, field)} == set(resource.selectable_fields), path
+    finally:
+        client.close()
