@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from lab import audit, build, kubeconfig, pki
+from lab import audit, build
 from lab.process import Program
 from lab.state import StateDir
+from memcached_operator.simulator.access import kubeconfig, pki
 
 _HOST = "127.0.0.1"
 # Below Linux's ephemeral range (32768 and up): no outgoing connection can take the API server's port while it is down.
@@ -66,7 +67,7 @@ class ControlPlane:
         self.directory = self._state.path
         self.port, etcd_port, peer_port = _free_ports(3)
         self.server = f"https://{_HOST}:{self.port}"
-        self._authority = pki.Authority(self.directory / "pki")
+        self._authority = pki.Authority(self.directory / "pki", "memcached-operator lab")
         self.ca_path = self._authority.certificate
         self.kubeconfig_path = self.user_kubeconfig("lab-admin", ["system:masters"])
         self._probe_context = self._client_context()
@@ -173,7 +174,12 @@ class ControlPlane:
         file_name = user.replace(":", "-").replace("/", "-")
         client = self._authority.client(file_name, user, groups)
         return kubeconfig.write(
-            self.directory / "users" / f"{file_name}.kubeconfig", self.server, self.ca_path, client, user
+            self.directory / "users" / f"{file_name}.kubeconfig",
+            name="lab",
+            server=self.server,
+            authority=self.ca_path,
+            user=user,
+            credential=client,
         )
 
     def service_account_dir(self, namespace: str, name: str, *, duration_s: int = 3600) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from lab.pki import Authority
+from memcached_operator.simulator.access.pki import Authority
 from tests.integration.conftest import Kubectl
 from tests.operator_process import DEADLINE_S
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.pki import Authority
+from memcached_operator.simulator.access.pki import Authority
 from tests.cluster import Cluster
 from tests.integration.accounts import ACCOUNT, account_with_role, grant, operator_rules
 from tests.integration.conftest import CRD, Kubectl, Operators, memcached

@@ -11,7 +11,7 @@ import pytest
 
 from lab.audit import AuditEvent
 from lab.control_plane import ControlPlane, Options
-from lab.pki import Authority
+from memcached_operator.simulator.access.pki import Authority
 from tests.cluster import Cluster
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import CRD, Kubectl, Operators, memcached

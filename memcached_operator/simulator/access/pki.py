@@ -1,4 +1,9 @@
-"""The lab's certificates: one authority, the API server's certificate, client certificates, a key for tokens."""
+"""A cluster's certificates: one authority, the API server's certificate, client certificates, a key for tokens.
+
+The lab's control plane takes its certificates from here too.
+"""
+
+from __future__ import annotations
 
 import datetime
 import ipaddress
@@ -13,7 +18,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 # The clock of a client may be a little behind.
 _BACKDATED = datetime.timedelta(minutes=5)
-# A lab lives for hours; certificates that outlive it by far would only be found lying about.
+# A cluster of this kind lives for hours; certificates that outlive it by far would only be found lying about.
 _VALID = datetime.timedelta(days=7)
 
 
@@ -31,10 +36,15 @@ class Authority:
     Elliptic curve keys, because an RSA key takes longer to make than the API server takes to start.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, common_name: str = "memcached-operator") -> None:
+        """
+        Args:
+            directory: made if it is missing.
+            common_name: who it says it is, for those who look at a certificate.
+        """
         self._directory = directory
         self._key = ec.generate_private_key(ec.SECP256R1())
-        name = _name("memcached-operator lab", ())
+        name = _name(common_name, ())
         usage = x509.KeyUsage(
             digital_signature=True,
             key_cert_sign=True,
