@@ -92,6 +92,41 @@ def _warn_of_unknown_variables() -> None:
         logger.warning("%s", sentence)
 
 
+def _demo(flags: Flags) -> int:
+    from pathlib import Path
+
+    from memcached_operator.demo.command import DemoOptions, run
+
+    picture = flags.get("picture")
+    return run(
+        DemoOptions(
+            once="once" in flags,
+            plain="plain" in flags,
+            real="real" in flags,
+            memcached="no_memcached" not in flags,
+            picture=Path(picture) if picture else None,
+        )
+    )
+
+
+def _demo_parser() -> "_Parser":
+    parser = _Parser(
+        prog=f"{PROGRAM} demo",
+        description="Shows the operator at work without a cluster: a simulated Kubernetes API, the operator, and a\n"
+        "script of what a team does and what goes wrong. Without a terminal, or with --plain, it prints a line\n"
+        "a step and ends with exit code 0 if every step came true.",
+    )
+    for flag, text in {
+        "--once": "end after the last step instead of staying until Ctrl-C",
+        "--plain": "print a line a step instead of the live view",
+        "--real": "play on a real control plane (in a checkout; built on first use)",
+        "--no-memcached": "simulate the pods even where there is a memcached to run",
+    }.items():
+        parser.add_argument(flag, action="store_const", const="yes", default=argparse.SUPPRESS, help=text)
+    parser.add_argument("--picture", metavar="PATH", default=argparse.SUPPRESS, help="draw the live view as an SVG")
+    return parser
+
+
 def _crd(_flags: Flags) -> int:
     from memcached_operator.memcached.crd import memcached_crd_yaml
 
@@ -206,6 +241,7 @@ def _listed_commands() -> list[str]:
 
 COMMANDS: dict[str, Command] = {
     "run": Command("run the operator; flags without a command mean this", _run_parser, _run),
+    "demo": Command("show it at work without a cluster (needs the extra `demo`)", _demo_parser, _demo),
     "crd": Command("print the CustomResourceDefinition of Memcached", _plain_parser("crd"), _crd),
     "version": Command("print the version", _plain_parser("version"), _version),
     "settings-reference": Command("", _plain_parser("settings-reference"), _settings_reference),

@@ -1,0 +1,88 @@
+"""The demo from its beginning to its end, before an audience that may be a terminal or a file."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Sequence
+from contextlib import AsyncExitStack
+from typing import Protocol
+
+from memcached_operator.demo import writes
+from memcached_operator.demo.script import STEPS, Play, Step, StepFailedError, install_crd
+from memcached_operator.demo.stage import LogLine, Stage, client_of, operator
+from memcached_operator.demo.world import LookOut
+from memcached_operator.kube.errors import KubeError
+
+# The operator lists three kinds; the rest is the start of Python on a busy machine.
+_SYNC_DEADLINE_S = 60.0
+
+
+class Audience(Protocol):
+    """Whom the demo is shown to."""
+
+    def opens(self, stage: Stage, look_out: LookOut, steps: Sequence[Step]) -> None:
+        """The API server runs; nothing has happened yet."""
+
+    def begins(self, number: int) -> None:
+        """A step, counted from 0, is being played."""
+
+    def came_true(self, number: int, took_s: float, seen: str) -> None:
+        """It came true; `seen` may say how."""
+
+    def failed(self, number: int, why: str) -> None:
+        """It did not, and the rest is not played."""
+
+    def heard(self, line: LogLine) -> None:
+        """The operator logged a line."""
+
+    def wrote(self, write: writes.Write) -> None:
+        """The operator changed something."""
+
+    async def closes(self, came_true: int) -> None:
+        """All is over; may stay for as long as it likes, with the stage still there."""
+
+
+async def perform(stage: Stage, audience: Audience) -> bool:
+    """Play all steps; whether each came true.
+
+    Raises:
+        StepFailedError: the operator did not even start.
+    """
+    async with AsyncExitStack() as ends:
+        client = await ends.enter_async_context(client_of(stage.kubeconfig))
+        look_out = LookOut(client)
+        _in_background(ends, look_out.run())
+        audience.opens(stage, look_out, STEPS)
+        await install_crd(client)
+        await stage.kind_installed()
+        _in_background(ends, writes.follow(stage.audit_log, audience.wrote))
+        process = await ends.enter_async_context(operator(stage.kubeconfig, audience.heard))
+        if not await process.in_sync(_SYNC_DEADLINE_S):
+            raise StepFailedError(f"the operator did not start: {process.last_words}")
+        came_true = await _play(Play(client, look_out, stage), audience)
+        await audience.closes(came_true)
+        return came_true == len(STEPS)
+
+
+async def _play(play: Play, audience: Audience) -> int:
+    for number, step in enumerate(STEPS):
+        audience.begins(number)
+        started = time.monotonic()
+        try:
+            seen = await step.play(play)
+        except (StepFailedError, KubeError) as error:
+            audience.failed(number, str(error))
+            return number
+        audience.came_true(number, time.monotonic() - started, seen)
+    return len(STEPS)
+
+
+def _in_background(ends: AsyncExitStack, work: Coroutine[None, None, None]) -> None:
+    task = asyncio.create_task(work)
+
+    async def end() -> None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    ends.push_async_callback(end)

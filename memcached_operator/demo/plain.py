@@ -1,0 +1,57 @@
+"""The demo as lines of text, for pipes, logs and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from memcached_operator.demo.script import Step
+from memcached_operator.demo.stage import LogLine, Stage
+from memcached_operator.demo.world import LookOut
+from memcached_operator.demo.writes import Write
+
+
+class Plain:
+    """An audience that is told a line for each step, and how many came true in the last one."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._steps: Sequence[Step] = ()
+        self._writes = 0
+
+    def opens(self, stage: Stage, look_out: LookOut, steps: Sequence[Step]) -> None:
+        """Where it plays, and with what pods."""
+        self._steps = steps
+        self._say(f"{stage.what}, at {stage.server}")
+        self._say(f"kubectl takes part with: export KUBECONFIG={stage.kubeconfig}")
+        self._say(f"pods are {stage.pods}")
+
+    def begins(self, number: int) -> None:
+        """Nothing: a step is told when it is over."""
+
+    def came_true(self, number: int, took_s: float, seen: str) -> None:
+        """What was done and what came of it."""
+        step = self._steps[number]
+        self._say(f"ok {number + 1}: {step.deed}: {step.outcome} ({took_s:.1f} s{'; ' * bool(seen)}{seen})")
+
+    def failed(self, number: int, why: str) -> None:
+        """What should have come of it, and what did."""
+        step = self._steps[number]
+        self._say(f"FAILED {number + 1}: {step.deed}: {step.outcome}: {why}")
+
+    def heard(self, line: LogLine) -> None:
+        """Only what the operator complains of, and not of what the script does on purpose."""
+        if line.level in ("error", "critical"):
+            self._say(f"operator: {line.text}")
+
+    def wrote(self, write: Write) -> None:
+        """Counted."""
+        self._writes += 1
+
+    async def closes(self, came_true: int) -> None:
+        """How many steps came true: the last line."""
+        self._say(f"the operator wrote {self._writes} times")
+        self._say(f"{came_true} of {len(self._steps)} steps came true")
+
+    def _say(self, text: str) -> None:
+        print(f"demo: {text}", file=self._out, flush=True)

@@ -1,0 +1,224 @@
+"""What happens in the demo: what a team does with its caches, and what others do to them, step by step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import orjson
+
+from memcached_operator.api.names import API_VERSION, KIND
+from memcached_operator.demo.caching import NoAnswerError, through_each_pod
+from memcached_operator.demo.stage import Stage
+from memcached_operator.demo.world import NAMESPACE, Json, LookOut, World, labels
+from memcached_operator.kube.client import ApiClient
+from memcached_operator.kube.errors import NotFound, TooManyRequests
+from memcached_operator.kube.resources import DEPLOYMENTS, Resource
+from memcached_operator.memcached.crd import memcached_crd
+from memcached_operator.memcached.reporter import MEMCACHEDS
+
+CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+# The name of the sample in the manifests, and one that somebody has a Deployment of.
+EXAMPLE, TAKEN = "example-memcached", "taken"
+_FIELD_MANAGER = "demo"
+# Far above what a step takes, also on a machine that does other things besides.
+DEADLINE_S = 60.0
+# Kubernetes answers 429 while it makes room for a new kind.
+_SERVED_WITHIN_S = 30.0
+_POLL_S = 0.1
+
+
+class StepFailedError(Exception):
+    """A step did not come true; the message says what was seen instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that is done, and what must come of it."""
+
+    deed: str
+    outcome: str
+    play: Callable[[Play], Awaitable[str]]
+    """Does it and waits; a few words about what was seen, or empty. Raises StepFailedError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """What the steps act with and look at."""
+
+    client: ApiClient
+    look_out: LookOut
+    stage: Stage
+    deadline_s: float = DEADLINE_S
+
+    @property
+    def world(self) -> World:
+        """What was seen last."""
+        return self.look_out.world
+
+    async def until(self, holds: Callable[[World], bool], otherwise: Callable[[World], str]) -> None:
+        """Wait for what must come true.
+
+        Raises:
+            StepFailedError: it did not in time; `otherwise` says what is there instead.
+        """
+        if not await self.look_out.until(holds, self.deadline_s):
+            raise StepFailedError(f"{otherwise(self.world)} after {self.deadline_s:.0f} s")
+
+    async def until_it_runs(self, memcached: str, size: int) -> str:
+        """Wait until that many servers run, and try each one where it is real."""
+
+        def otherwise(world: World) -> str:
+            status = world.status(memcached)
+            return f"{memcached} has {status.get('readyReplicas', 0)} of {size} servers ready: {status}"
+
+        await self.until(lambda world: world.runs(memcached, size), otherwise)
+        if not self.stage.real_pods:
+            return ""
+        try:
+            count = await through_each_pod(self.world, memcached)
+        except NoAnswerError as error:
+            raise StepFailedError(str(error)) from error
+        return f"a key set and read through each of the {count} pods"
+
+
+async def install_crd(client: ApiClient) -> None:
+    """Install the CRD and wait until its kind is served.
+
+    Raises:
+        StepFailedError: it was not within half a minute.
+    """
+    crd = memcached_crd()
+    try:
+        async with asyncio.timeout(_SERVED_WITHIN_S):
+            await client.apply(CRDS, None, MEMCACHEDS.qualified_name, crd, field_manager=_FIELD_MANAGER, force=True)
+            while True:
+                if await _is_served(client):
+                    return
+                await asyncio.sleep(_POLL_S)
+    except TimeoutError:
+        raise StepFailedError(f"the API server does not serve {MEMCACHEDS.qualified_name}") from None
+
+
+async def _is_served(client: ApiClient) -> bool:
+    try:
+        await client.request("GET", MEMCACHEDS.path(NAMESPACE))
+    except (NotFound, TooManyRequests):
+        return False
+    return True
+
+
+async def _create(play: Play) -> str:
+    await play.client.create(MEMCACHEDS, NAMESPACE, _memcached(EXAMPLE, 3), field_manager=_FIELD_MANAGER)
+    return await play.until_it_runs(EXAMPLE, 3)
+
+
+async def _scale_up(play: Play) -> str:
+    body = {"spec": {"size": 4}}
+    await play.client.merge_patch(MEMCACHEDS, NAMESPACE, EXAMPLE, body, field_manager=_FIELD_MANAGER)
+    return await play.until_it_runs(EXAMPLE, 4)
+
+
+async def _delete_deployment(play: Play) -> str:
+    uid = play.world.deployments[EXAMPLE]["metadata"]["uid"]
+    await play.client.request("DELETE", DEPLOYMENTS.path(NAMESPACE, EXAMPLE))
+    await play.until(
+        lambda world: world.deployments.get(EXAMPLE, {"metadata": {"uid": uid}})["metadata"]["uid"] != uid,
+        lambda _: f"Deployment {EXAMPLE} was not made again",
+    )
+    return await play.until_it_runs(EXAMPLE, 4)
+
+
+async def _edit_replicas(play: Play) -> str:
+    answer = await play.client.merge_patch(
+        DEPLOYMENTS, NAMESPACE, EXAMPLE, {"spec": {"replicas": 1}}, field_manager=_FIELD_MANAGER
+    )
+    edited = orjson.loads(answer)["metadata"]["generation"]
+    await play.until(
+        lambda world: world.deployments[EXAMPLE]["metadata"]["generation"] > edited,
+        lambda _: f"the replicas of Deployment {EXAMPLE} stay at 1",
+    )
+    return await play.until_it_runs(EXAMPLE, 4)
+
+
+async def _stranger_in_the_way(play: Play) -> str:
+    await play.client.create(DEPLOYMENTS, NAMESPACE, _strangers_deployment(), field_manager="stranger")
+    await play.client.create(MEMCACHEDS, NAMESPACE, _memcached(TAKEN, 2), field_manager=_FIELD_MANAGER)
+    await play.until(
+        lambda world: world.condition(TAKEN, "Degraded").get("reason") == "NotControlled",
+        lambda world: f"{TAKEN} does not complain: {world.status(TAKEN)}",
+    )
+    if not _is_untouched(play.world):
+        raise StepFailedError(f"the stranger's Deployment was changed: {play.world.deployments.get(TAKEN)}")
+    return str(play.world.condition(TAKEN, "Degraded")["message"])
+
+
+async def _delete_all(play: Play) -> str:
+    for name in (EXAMPLE, TAKEN):
+        await play.client.request("DELETE", MEMCACHEDS.path(NAMESPACE, name))
+    await play.until(
+        lambda world: not world.memcacheds and EXAMPLE not in world.deployments and not _pods_of_ours(world),
+        lambda world: f"there are still {sorted([*world.memcacheds, *world.deployments, *_pods_of_ours(world)])}",
+    )
+    if not _is_untouched(play.world):
+        raise StepFailedError("the stranger's Deployment went too")
+    await play.client.request("DELETE", DEPLOYMENTS.path(NAMESPACE, TAKEN))
+    await play.until(lambda world: not world.pods, lambda world: f"there are still the pods {sorted(world.pods)}")
+    return ""
+
+
+STEPS = (
+    Step(
+        f"Create the Memcached {EXAMPLE} with spec.size 3",
+        "a Deployment of 3; 3 servers ready, their names in status.nodes",
+        _create,
+    ),
+    Step("Change spec.size to 4", "a fourth server, named in the status as well", _scale_up),
+    Step("Delete its Deployment", "it is made again, with 4 new servers", _delete_deployment),
+    Step("Edit the Deployment's replicas to 1 by hand", "4 again: the Memcached decides", _edit_replicas),
+    Step(
+        f"Create the Memcached {TAKEN}, where somebody has a Deployment of that name",
+        "the stranger's Deployment is left alone, and the status says so",
+        _stranger_in_the_way,
+    ),
+    Step("Delete both Memcacheds", "all is gone but what is the stranger's", _delete_all),
+)
+
+
+def _memcached(name: str, size: int) -> Json:
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "spec": {"size": size}}
+
+
+def _strangers_deployment() -> Json:
+    labels = {"app": "somebody-elses"}
+    return {
+        "apiVersion": DEPLOYMENTS.api_version,
+        "kind": DEPLOYMENTS.kind,
+        "metadata": {"name": TAKEN},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "web", "image": "registry.example.com/web:1"}]},
+            },
+        },
+    }
+
+
+def _is_untouched(world: World) -> bool:
+    """The stranger's Deployment is as it was made: nobody owns it, nobody but strangers and controllers wrote it."""
+    found = world.deployments.get(TAKEN, {"metadata": {}})
+    managers = {each["manager"] for each in found["metadata"].get("managedFields", ())}
+    spec = found.get("spec", {})
+    return (
+        "stranger" in managers
+        and "memcached-operator" not in managers
+        and "ownerReferences" not in found["metadata"]
+        and spec.get("replicas") == 1
+    )
+
+
+def _pods_of_ours(world: World) -> list[str]:
+    return [name for name, pod in world.pods.items() if "memcached_cr" in labels(pod)]

@@ -1,0 +1,211 @@
+"""Where the demo plays: an API server with pods that become ready, and the operator as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from memcached_operator.demo.kubelet import play_the_kubelet
+from memcached_operator.kube.auth import load_access
+from memcached_operator.kube.client import ApiClient
+
+_USER_AGENT = "memcached-operator-demo/1"
+_READY_AFTER_S = 0.4
+# The operator drains its workers within seconds where the API server answers.
+_END_DEADLINE_S = 15.0
+
+
+class NoStageError(Exception):
+    """The demo cannot be set up here; the message says what is missing and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """An API server that runs."""
+
+    server: str
+    kubeconfig: Path
+    audit_log: Path
+    """A JSON line for each request, in the shape of Kubernetes' audit log."""
+    what: str
+    """What it is, in a few words for people."""
+    real_pods: bool
+    """Whether there is a memcached behind each pod's address."""
+    pods: str
+    """What the pods are, in a few words for people."""
+    kind_installed: Callable[[], Awaitable[None]]
+    """To be called when the CRD is served."""
+
+
+@asynccontextmanager
+async def simulated(*, memcached: bool = True) -> AsyncIterator[Stage]:
+    """The simulator in this process, with real memcached processes where there is such a program.
+
+    Raises:
+        NoStageError: the extra `demo` is not installed.
+    """
+    try:
+        from memcached_operator.simulator import Options, Simulator
+    except ImportError as error:
+        raise NoStageError(
+            f"the simulator needs {error.name}, which is not installed: pip install 'memcached-operator[demo]'"
+        ) from error
+    real_pods = memcached and shutil.which("memcached") is not None
+    options = Options(pods_ready_after_s=_READY_AFTER_S, memcached="auto" if real_pods else False)
+    async with Simulator(options) as simulator:
+        yield Stage(
+            server=simulator.server,
+            kubeconfig=simulator.kubeconfig_path,
+            audit_log=simulator.audit_log,
+            what="a simulated Kubernetes API in this process",
+            real_pods=real_pods,
+            pods="real memcached processes on loopback addresses"
+            if real_pods
+            else "simulated (no memcached on the PATH), so that no key is set through them",
+            kind_installed=_nothing_to_do,
+        )
+
+
+@asynccontextmanager
+async def real() -> AsyncIterator[Stage]:
+    """The lab's control plane: a real API server, without nodes, so that somebody must play the kubelet.
+
+    Raises:
+        NoStageError: this is no checkout, or the control plane cannot be built or started.
+    """
+    try:
+        from lab.build import BuildError
+        from lab.control_plane import ControlPlane, LabError
+    except ImportError as error:
+        raise NoStageError("--real needs a checkout of the project, where it is: ./dev demo --real") from error
+    loop = asyncio.get_running_loop()
+
+    async def restart_controllers() -> None:
+        """The garbage collector learns of a new kind when it starts, and else every 30 s: too long to watch."""
+        await loop.run_in_executor(None, control_plane.stop_controller_manager)
+        await loop.run_in_executor(None, control_plane.start_controller_manager)
+
+    try:
+        control_plane = await loop.run_in_executor(None, ControlPlane)
+    except BuildError as error:
+        raise NoStageError(str(error)) from error
+    try:
+        try:
+            await loop.run_in_executor(None, control_plane.start)
+        except LabError as error:
+            raise NoStageError(str(error)) from error
+        async with client_of(control_plane.kubeconfig_path) as client:
+            kubelet = asyncio.create_task(play_the_kubelet(client, _READY_AFTER_S))
+            try:
+                yield Stage(
+                    server=control_plane.server,
+                    kubeconfig=control_plane.kubeconfig_path,
+                    audit_log=control_plane.audit_log,
+                    what="a real kube-apiserver, etcd and controller-manager",
+                    real_pods=False,
+                    pods="simulated (a control plane has no nodes: the demo plays the kubelet), "
+                    "so that no key is set through them",
+                    kind_installed=restart_controllers,
+                )
+            finally:
+                kubelet.cancel()
+    finally:
+        await loop.run_in_executor(None, control_plane.stop)
+
+
+async def _nothing_to_do() -> None:
+    pass
+
+
+def client_of(kubeconfig: Path) -> ApiClient:
+    """A client of the stage's administrator."""
+    access = load_access(kubeconfig=str(kubeconfig), environ=os.environ)
+    return ApiClient(access, user_agent=_USER_AGENT)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of the operator's log."""
+
+    level: str
+    text: str
+
+
+class OperatorProcess:
+    """`python -m memcached_operator run`, with its log read line by line."""
+
+    def __init__(self, process: asyncio.subprocess.Process, heard: Callable[[LogLine], None]) -> None:
+        self._process = process
+        self._heard = heard
+        self._in_sync = asyncio.Event()
+        self._reader = asyncio.create_task(self._read())
+        self.last_words = ""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    async def in_sync(self, deadline_s: float) -> bool:
+        """Whether its caches were filled in time."""
+        synced, ended = asyncio.create_task(self._in_sync.wait()), self._reader
+        await asyncio.wait((synced, ended), timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
+        synced.cancel()
+        return self._in_sync.is_set()
+
+    async def stop(self) -> int:
+        """End it as Kubernetes does; its exit code."""
+        if self._process.returncode is None:
+            self._process.terminate()
+        try:
+            async with asyncio.timeout(_END_DEADLINE_S):
+                code = await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            code = await self._process.wait()
+        await self._reader
+        return code
+
+    async def _read(self) -> None:
+        assert self._process.stdout is not None
+        async for line in self._process.stdout:
+            self._heard(self._parsed(line.decode(errors="replace").rstrip()))
+
+    def _parsed(self, line: str) -> LogLine:
+        self.last_words = line
+        try:
+            record = json.loads(line)
+        except ValueError:
+            return LogLine("error", line)
+        if "caches are in sync" in record.get("message", ""):
+            self._in_sync.set()
+        about = f"{record['name']}: " if "name" in record else ""
+        return LogLine(record.get("level", "info").lower(), about + record.get("message", line))
+
+
+@asynccontextmanager
+async def operator(kubeconfig: Path, heard: Callable[[LogLine], None]) -> AsyncIterator[OperatorProcess]:
+    """The operator, until the block ends; `heard` is called with each line of its log."""
+    arguments = ["run", "--kubeconfig", str(kubeconfig), "--log-format", "json"]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "memcached_operator",
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,  # a Ctrl-C is the demo's: it ends the operator when it has said what is to be said
+    )
+    running = OperatorProcess(process, heard)
+    try:
+        yield running
+    finally:
+        await running.stop()

@@ -1,0 +1,231 @@
+"""The demo in a terminal: everything at a glance, redrawn as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.layout import Layout
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from memcached_operator.demo.script import Step
+from memcached_operator.demo.stage import LogLine, Stage
+from memcached_operator.demo.world import Json, LookOut, World, event_time, ready, terminating
+from memcached_operator.demo.writes import Write
+
+_REFRESHES_PER_S = 8
+_KEPT_LINES = 60
+# Of the picture, in characters: what a page shows side by side with text.
+_PICTURE_SIZE = (132, 40)
+_STYLES = {"True": "green", "False": "red", "Unknown": "yellow"}
+_LEVELS = {"warning": "yellow", "error": "red", "critical": "red"}
+
+
+class View:
+    """An audience that sees resources, pods, conditions, events and writes side by side; a context manager."""
+
+    def __init__(self, console: Console, *, stays: bool, picture: Path | None = None, picture_after: int = 0) -> None:
+        """
+        Args:
+            stays: whether it is there after the last step, until Ctrl-C.
+            picture: where to draw an SVG of what is seen after the step `picture_after`.
+        """
+        self._console = console
+        self._stays = stays
+        self._picture = (picture, picture_after)
+        self._stage: Stage | None = None
+        self._look_out: LookOut | None = None
+        self._steps: Sequence[Step] = ()
+        self._states: list[Text] = []
+        self._writes: deque[Text] = deque(maxlen=_KEPT_LINES)
+        self._log: deque[Text] = deque(maxlen=_KEPT_LINES)
+        self._events: list[Text] = []
+        self._closing = ""
+        self._live = Live(
+            console=console, get_renderable=self.screen, screen=console.is_terminal, refresh_per_second=_REFRESHES_PER_S
+        )
+
+    def __enter__(self) -> View:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+        for state in self._states:  # what stays in the terminal when the screen is gone
+            self._console.print(state)
+        if self._closing:
+            self._console.print(self._closing)
+
+    def opens(self, stage: Stage, look_out: LookOut, steps: Sequence[Step]) -> None:
+        """Where it plays."""
+        self._stage, self._look_out, self._steps = stage, look_out, steps
+        self._states = [Text(f"· {step.deed}", style="dim") for step in steps]
+
+    def begins(self, number: int) -> None:
+        """The step under way stands out."""
+        step = self._steps[number]
+        self._states[number] = Text.assemble((f"▶ {step.deed}", "bold"), (f"\n  {step.outcome}", "italic"))
+
+    def came_true(self, number: int, took_s: float, seen: str) -> None:
+        """Ticked off."""
+        step = self._steps[number]
+        self._states[number] = Text.assemble(
+            ("✓ ", "green"),
+            step.deed,
+            (f"\n  {step.outcome} ({took_s:.1f} s)", "green"),
+            (f"\n  {seen}" if seen else "", "dim"),
+        )
+        path, after = self._picture
+        if path is not None and number == after:
+            self._draw(path)
+
+    def failed(self, number: int, why: str) -> None:
+        """Struck."""
+        self._states[number] = Text.assemble(("✗ ", "red"), self._steps[number].deed, (f"\n  {why}", "red"))
+
+    def heard(self, line: LogLine) -> None:
+        """A line of the operator's log."""
+        self._log.append(Text(line.text, style=_LEVELS.get(line.level, "")))
+
+    def wrote(self, write: Write) -> None:
+        """A write of the operator's."""
+        self._writes.append(
+            Text.assemble((f"{write.code} ", "green" if write.code < 300 else "yellow"), f"{write.verb} {write.what}")
+        )
+
+    async def closes(self, came_true: int) -> None:
+        """Stay for kubectl, or not."""
+        self._closing = f"{came_true} of {len(self._steps)} steps came true"
+        if self._stays:
+            self._closing += "; Ctrl-C ends it"
+            await asyncio.Event().wait()
+
+    def screen(self) -> RenderableType:
+        """All of it."""
+        if self._stage is None or self._look_out is None:
+            return Text("starting an API server …")
+        world = self._look_out.world
+        layout = Layout()
+        layout.split_column(Layout(self._header(self._stage), size=5), Layout(name="body"))
+        layout["body"].split_row(Layout(name="left", ratio=5), Layout(name="right", ratio=6))
+        layout["left"].split_column(
+            Layout(_panel("script", Group(*self._states)), ratio=6),
+            Layout(_panel("pods", _pods(world)), ratio=4),
+        )
+        layout["right"].split_column(
+            Layout(
+                _panel("memcacheds and deployments", Group(_memcacheds(world), Text(), _deployments(world))), ratio=5
+            ),
+            Layout(_panel("conditions", _conditions(world)), ratio=4),
+            Layout(_panel("events", _lines(_events(world))), ratio=3),
+            Layout(_panel("the operator writes", _lines(self._writes)), ratio=3),
+            Layout(_panel("the operator's log", _lines(self._log)), ratio=3),
+        )
+        return layout
+
+    def _header(self, stage: Stage) -> Panel:
+        text = Text.assemble(
+            (f"{stage.what}, at {stage.server}; pods are {stage.pods}\n", ""),
+            ("take part: ", "dim"),
+            (f"export KUBECONFIG={stage.kubeconfig}", "bold"),
+            (f"\n{self._closing}", "bold green"),
+        )
+        return Panel(text, title="memcached-operator", title_align="left", border_style="blue")
+
+    def _draw(self, path: Path) -> None:
+        width, height = _PICTURE_SIZE
+        console = Console(record=True, width=width, height=height, file=io.StringIO(), force_terminal=True)
+        console.print(self.screen(), height=height)
+        svg = console.export_svg(title="./dev demo")
+        # Fonts from elsewhere are not shown in a page's picture anyway.
+        path.write_text(re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL))
+
+
+def _panel(title: str, content: RenderableType) -> Panel:
+    return Panel(content, title=title, title_align="left", border_style="dim")
+
+
+def _lines(lines: Sequence[Text] | deque[Text]) -> RenderableType:
+    """The newest first, so that it is seen however small the panel is."""
+    for line in lines:
+        line.no_wrap, line.overflow = True, "ellipsis"
+    return Group(*reversed(lines))
+
+
+def _memcacheds(world: World) -> Table:
+    table = _table("MEMCACHED", "SIZE", "READY", "NODES")
+    for found in world.memcacheds.values():
+        status = found.get("status", {})
+        nodes = len(status.get("nodes", []))
+        table.add_row(
+            _name(found),
+            str(found["spec"]["size"]),
+            str(status.get("readyReplicas", "")),
+            f"{nodes} named" if nodes else "",
+        )
+    return table
+
+
+def _deployments(world: World) -> Table:
+    table = _table("DEPLOYMENT", "READY", "OWNER")
+    for found in world.deployments.values():
+        owners = found["metadata"].get("ownerReferences", [])
+        owner = f"{owners[0]['kind']} {owners[0]['name']}" if owners else "nobody we know"
+        count = f"{found.get('status', {}).get('readyReplicas', 0)}/{found['spec']['replicas']}"
+        table.add_row(_name(found), count, owner)
+    return table
+
+
+def _conditions(world: World) -> Table:
+    table = _table("MEMCACHED", "CONDITION", "", "REASON")
+    for name, found in world.memcacheds.items():
+        for each in found.get("status", {}).get("conditions", []):
+            good = each["status"] if each["type"] == "Available" else {"True": "False"}.get(each["status"], "")
+            table.add_row(
+                name,
+                each["type"],
+                Text(each["status"], style=_STYLES.get(good, "dim")),
+                f"{each['reason']}: {each['message']}",
+            )
+    return table
+
+
+def _pods(world: World) -> Table:
+    table = _table("POD", "STATE", "ADDRESS")
+    for found in world.pods.values():
+        status = found.get("status", {})
+        state = Text("ready", style="green") if ready(found) else Text(status.get("phase", "Pending"), style="yellow")
+        if terminating(found):
+            state = Text("ends", style="dim")
+        table.add_row(_name(found), state, status.get("podIP", ""))
+    return table
+
+
+def _events(world: World) -> list[Text]:
+    return [
+        Text.assemble(
+            (f"{event_time(each)[11:19]} ", "dim"),
+            (f"{each['reason']} ", "yellow" if each["type"] == "Warning" else "green"),
+            each.get("note", ""),
+        )
+        for each in world.events
+    ]
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim")
+    for column in columns:
+        table.add_column(column, no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def _name(found: Json) -> Text:
+    return Text(found["metadata"]["name"], style="dim" if terminating(found) else "")

@@ -1,0 +1,139 @@
+"""What can be seen in the demo's namespace at one moment, and the look-out that sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from memcached_operator.api.names import KIND
+from memcached_operator.kube.client import ApiClient
+from memcached_operator.kube.errors import KubeError, NotFound
+from memcached_operator.kube.resources import DEPLOYMENTS, EVENTS, PODS, Resource
+from memcached_operator.memcached.reporter import MEMCACHEDS
+
+Json = dict[str, Any]
+
+NAMESPACE = "default"
+# Four lists of a handful of objects: often enough for eyes, and no burden for any server.
+_LOOK_EVERY_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Objects by name, as the API shows them; those that are being deleted included."""
+
+    memcacheds: Mapping[str, Json] = field(default_factory=dict)
+    deployments: Mapping[str, Json] = field(default_factory=dict)
+    pods: Mapping[str, Json] = field(default_factory=dict)
+    events: tuple[Json, ...] = ()
+    """Those that regard a Memcached, oldest first."""
+
+    def pods_of(self, memcached: str) -> list[Json]:
+        """Its pods that are not being deleted, by name."""
+        found = (each for each in self.pods.values() if labels(each).get("memcached_cr") == memcached)
+        return [each for each in found if not terminating(each)]
+
+    def nodes(self, memcached: str) -> list[str]:
+        """`status.nodes`, empty where there is none."""
+        return list(self.status(memcached).get("nodes", []))
+
+    def status(self, memcached: str) -> Json:
+        """`status` of a Memcached, empty where there is none."""
+        return dict(self.memcacheds.get(memcached, {}).get("status", {}))
+
+    def condition(self, memcached: str, type_: str) -> Json:
+        """One condition of a Memcached, empty where there is none."""
+        found = self.status(memcached).get("conditions", [])
+        return next((each for each in found if each["type"] == type_), {})
+
+    def runs(self, memcached: str, size: int) -> bool:
+        """That many servers are there, ready, and named in the status, and nothing is under way any more."""
+        deployment = self.deployments.get(memcached, {})
+        names = sorted(each["metadata"]["name"] for each in self.pods_of(memcached))
+        return (
+            deployment.get("spec", {}).get("replicas") == size
+            and len(names) == size
+            and self.nodes(memcached) == names
+            and self.status(memcached).get("readyReplicas") == size
+            and self.condition(memcached, "Available").get("status") == "True"
+            and self.condition(memcached, "Progressing").get("status") == "False"
+        )
+
+
+class LookOut:
+    """Looks at the namespace again and again while `run` runs, and tells whoever waits.
+
+    Lists asked for every tenth of a second, and no watches: this is a spectator, and what it shows is what
+    `kubectl get` would.
+    """
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+        self._changed = asyncio.Condition()
+        self.world = World()
+
+    async def run(self) -> None:
+        """Look until cancelled; what cannot be read at the moment is looked at again."""
+        while True:
+            try:
+                world = await self._look()
+            except KubeError:
+                pass
+            else:
+                async with self._changed:
+                    self.world = world
+                    self._changed.notify_all()
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def until(self, holds: Callable[[World], bool], deadline_s: float) -> bool:
+        """Whether that came true in time."""
+        try:
+            async with asyncio.timeout(deadline_s), self._changed:
+                await self._changed.wait_for(lambda: holds(self.world))
+        except TimeoutError:
+            return False
+        return True
+
+    async def _look(self) -> World:
+        memcacheds, deployments, pods, events = await asyncio.gather(
+            self._list(MEMCACHEDS), self._list(DEPLOYMENTS), self._list(PODS), self._list(EVENTS)
+        )
+        ours = [each for each in events if each.get("regarding", {}).get("kind") == KIND]
+        return World(_by_name(memcacheds), _by_name(deployments), _by_name(pods), tuple(sorted(ours, key=event_time)))
+
+    async def _list(self, resource: Resource) -> list[Json]:
+        try:
+            answer = await self._client.request("GET", resource.path(NAMESPACE))
+        except NotFound:  # the CRD is not there yet, or gone again
+            return []
+        items: list[Json] = orjson.loads(answer)["items"]
+        return items
+
+
+def labels(found: Json) -> Mapping[str, str]:
+    """Labels of an object."""
+    return found["metadata"].get("labels") or {}
+
+
+def terminating(found: Json) -> bool:
+    """Whether its deletion was asked for."""
+    return "deletionTimestamp" in found["metadata"]
+
+
+def ready(pod: Json) -> bool:
+    """Whether a pod serves."""
+    conditions = pod.get("status", {}).get("conditions", [])
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def event_time(event: Json) -> str:
+    """When an event was last seen, RFC 3339."""
+    return str((event.get("series") or {}).get("lastObservedTime") or event.get("eventTime") or "")
+
+
+def _by_name(items: list[Json]) -> Mapping[str, Json]:
+    return {each["metadata"]["name"]: each for each in items}
