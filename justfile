@@ -10,6 +10,11 @@ crd_file := "manifests/crd/cache.example.com_memcacheds.yaml"
 lab_kubeconfig := justfile_directory() / ".cache/lab/kubeconfig"
 kubeconfig := env("KUBECONFIG", if path_exists(lab_kubeconfig) == "true" { lab_kubeconfig } else { "" })
 
+# Show the operator at work without a cluster (--once, --plain, --real, --help)
+[no-exit-message]
+demo *args:
+    @exec python -m memcached_operator demo "$@"
+
 # Run every check and test, and say at the end what became of each tier; arguments go to pytest
 [no-exit-message]
 test *args:
@@ -71,6 +76,10 @@ settings-docs:
 # Ask a real control plane for the schemas and the discovery that the simulator serves, and write them down
 simulator-schemas:
     python -m lab.schemas memcached_operator/simulator/schema/kubernetes.json.gz
+
+# Draw the demo's live view for the README
+demo-picture:
+    python -m memcached_operator demo --once --picture docs/demo.svg > /dev/null
 
 # Measure on a real control plane (--count N, --peers, --help)
 [no-exit-message]

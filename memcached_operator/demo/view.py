@@ -185,7 +185,7 @@ def _deployments(world: World) -> Table:
 
 
 def _conditions(world: World) -> Table:
-    table = _table("MEMCACHED", "CONDITION", "", "REASON")
+    table = _table("MEMCACHED", "CONDITION", "STATUS", "REASON")
     for name, found in world.memcacheds.items():
         for each in found.get("status", {}).get("conditions", []):
             good = each["status"] if each["type"] == "Available" else {"True": "False"}.get(each["status"], "")
@@ -221,9 +221,12 @@ def _events(world: World) -> list[Text]:
 
 
 def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim")
-    for column in columns:
-        table.add_column(column, no_wrap=True, overflow="ellipsis")
+    """A table that gives its last column what the others leave."""
+    table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim", expand=True)
+    *narrow, wide = columns
+    for column in narrow:
+        table.add_column(column, no_wrap=True)
+    table.add_column(wide, no_wrap=True, overflow="ellipsis", ratio=1)
     return table
 
 
