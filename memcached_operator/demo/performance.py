@@ -60,12 +60,13 @@ async def perform(stage: Stage, audience: Audience) -> bool:
         process = await ends.enter_async_context(operator(stage.kubeconfig, audience.heard))
         if not await process.in_sync(_SYNC_DEADLINE_S):
             raise StepFailedError(f"the operator did not start: {process.last_words}")
-        came_true = await _play(Play(client, look_out, stage), audience)
+        came_true = await play_all(Play(client, look_out, stage), audience)
         await audience.closes(came_true)
         return came_true == len(STEPS)
 
 
-async def _play(play: Play, audience: Audience) -> int:
+async def play_all(play: Play, audience: Audience) -> int:
+    """Play one step after the other; how many came true before one did not."""
     for number, step in enumerate(STEPS):
         audience.begins(number)
         started = time.monotonic()

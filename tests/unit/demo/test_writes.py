@@ -1,0 +1,65 @@
+"""The operator's writes out of an audit log that grows while it is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memcached_operator.demo.writes import AuditTail, Write, parsed
+
+
+def line(
+    verb: str = "patch", agent: str = "memcached-operator/1.0", stage: str = "ResponseComplete", **target: str
+) -> bytes:
+    record = {
+        "stage": stage,
+        "verb": verb,
+        "userAgent": agent,
+        "objectRef": {"resource": "memcacheds", "name": "shop", **target},
+        "responseStatus": {"code": 200},
+    }
+    return json.dumps(record).encode() + b"\n"
+
+
+def test_a_write_says_what_was_done_to_what_and_how_it_was_answered() -> None:
+    write = parsed(line(subresource="status"))
+    assert write == Write("patch", "memcacheds/status shop", 200)
+    assert write.text == "patch memcacheds/status shop 200"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        line("get"),
+        line("watch"),
+        line(agent="memcached-operator-demo/1"),
+        line(agent="kubectl/v1.36"),
+        line(stage="ResponseStarted"),
+    ],
+)
+def test_reads_and_what_others_do_are_left_out(other: bytes) -> None:
+    assert parsed(other) is None
+
+
+def test_each_write_is_told_once_and_a_half_written_line_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    path.write_bytes(line(name="before"))
+    tail = AuditTail(path)
+    assert tail.writes() == []
+    new = line(name="new")
+    with path.open("ab") as log:
+        log.write(line(name="first") + new[:20])
+        log.flush()
+        assert [write.what for write in tail.writes()] == ["memcacheds first"]
+        log.write(new[20:])
+    assert [write.what for write in tail.writes()] == ["memcacheds new"]
+    assert tail.writes() == []
+
+
+def test_a_log_that_is_not_there_yet_has_no_writes(tmp_path: Path) -> None:
+    tail = AuditTail(tmp_path / "audit.log")
+    assert tail.writes() == []
+    (tmp_path / "audit.log").write_bytes(line())
+    assert len(tail.writes()) == 1
