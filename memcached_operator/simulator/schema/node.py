@@ -59,6 +59,10 @@ class Node:
         """The node of each element of a list; None where this is no list."""
         return self._items
 
+    def alternatives(self, keyword: Literal["allOf", "anyOf", "oneOf", "not"]) -> tuple[Node, ...]:
+        """The nodes of the schemas that a value must fit besides: all, any, just one, or none of them."""
+        return self._alternatives.get(keyword, ())
+
     @cached_property
     def raw(self) -> Json:
         """The schema as JSON, the definition that it refers to and what stands beside the reference in one."""
@@ -161,6 +165,16 @@ class Node:
             return self._target.items()
         items = self.raw.get("items")
         return None if items is None else self._definitions.node(items)
+
+    @cached_property
+    def _alternatives(self) -> Mapping[str, tuple[Node, ...]]:
+        found = {}
+        for keyword in ("allOf", "anyOf", "oneOf", "not"):
+            schemas = self.raw.get(keyword)
+            if schemas is not None:
+                listed = schemas if isinstance(schemas, list) else [schemas]
+                found[keyword] = tuple(self._definitions.node(schema) for schema in listed)
+        return found
 
     @cached_property
     def _target(self) -> Node | None:
