@@ -1,10 +1,16 @@
-"""Fixtures for tests that need a Kubernetes API: ``cluster``, one for the session; ``namespace``, one for each test."""
+"""Fixtures for tests that need a Kubernetes API: ``cluster``, one for the session; ``namespace``, one for each test.
+
+There are two, the simulator and a real control plane, and a test runs on each unless ``--cluster`` or the mark
+``cluster`` says otherwise.
+"""
 
 import contextlib
 import os
+import signal
 import subprocess
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -12,10 +18,12 @@ import pytest
 
 from lab.audit import AuditEvent
 from lab.build import BuildError, build
-from lab.control_plane import ControlPlane
+from lab.control_plane import ControlPlane, Options
 
 # Set by the test runner: what cannot be had is a failure then, and not a skip.
 REQUIRED_VARIABLE = "MEMCACHED_OPERATOR_TEST_CLUSTER_REQUIRED"
+
+CLUSTERS = ("simulator", "kubernetes")
 
 
 class Cluster(Protocol):
@@ -42,8 +50,68 @@ class Cluster(Protocol):
     def kill_apiserver(self) -> None: ...
     def start_apiserver(self, *, wait: bool = True) -> None: ...
     def restart_apiserver(self) -> None: ...
+    def hanging_apiserver(self) -> AbstractContextManager[None]:
+        """Until the end of the block the API server does nothing, and its connections stay open."""
+
     def stop_controller_manager(self) -> None: ...
     def start_controller_manager(self) -> None: ...
+
+    def another(self, *, streaming_lists: bool) -> "AbstractContextManager[Cluster]":
+        """A second one with a state of its own, like an older release without streaming lists if that is asked for."""
+
+
+class RealCluster(ControlPlane):
+    """The lab's control plane."""
+
+    @contextlib.contextmanager
+    def hanging_apiserver(self) -> Iterator[None]:
+        """See :class:`Cluster`."""
+        pid = self.apiserver_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def another(self, *, streaming_lists: bool) -> Iterator[Cluster]:
+        """See :class:`Cluster`."""
+        gates = () if streaming_lists else ("--feature-gates=WatchList=false",)
+        with RealCluster(Options(apiserver_arguments=gates)) as other:
+            yield other
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare ``--cluster``."""
+    parser.addoption("--cluster", choices=CLUSTERS, help="run on this Kubernetes API alone (default: on both)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the mark ``cluster``."""
+    config.addinivalue_line("markers", "cluster(name): runs on this Kubernetes API alone, simulator or kubernetes")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test once on each Kubernetes API that it may run on."""
+    if "cluster" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("cluster")
+        wanted = CLUSTERS if mark is None else mark.args
+        chosen = metafunc.config.option.cluster
+        selected = [name for name in wanted if chosen in (None, name)]
+        metafunc.parametrize("cluster", selected or wanted, indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what cannot run on the chosen Kubernetes API."""
+    chosen = config.option.cluster
+    if chosen is None:
+        return
+    marks = {item: item.get_closest_marker("cluster") for item in items}
+    unfit = [item for item, mark in marks.items() if mark is not None and chosen not in mark.args]
+    if unfit:
+        config.hook.pytest_deselected(items=unfit)
+        items[:] = [item for item in items if item not in set(unfit)]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -55,16 +123,28 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    """A real control plane, started when the first test asks for it; a test that breaks it mends it again."""
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """The simulator or a real control plane, started when the first test asks for it.
+
+    A test that breaks it mends it again.
+    """
     try:
-        control_plane = ControlPlane()
+        started = _cluster(request.param)
     except BuildError as error:
         if os.environ.get(REQUIRED_VARIABLE) or os.environ.get("CI"):
             raise
-        pytest.skip(f"no real control plane: {error}")
-    with control_plane:
-        yield control_plane
+        pytest.skip(f"no {request.param} and no kubectl: {error}")
+    with started as found:
+        yield found
+
+
+def _cluster(name: str) -> AbstractContextManager[Cluster]:
+    if name == "kubernetes":
+        return RealCluster()
+    # It needs the extra `demo`, and a real control plane does not.
+    from tests.simulated_cluster import SimulatedCluster
+
+    return SimulatedCluster()
 
 
 @pytest.fixture

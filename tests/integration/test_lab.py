@@ -15,6 +15,8 @@ from lab.control_plane import LabError
 from lab.state import sweep
 from tests.cluster import Cluster
 
+pytestmark = pytest.mark.cluster("kubernetes")
+
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 30.0
 

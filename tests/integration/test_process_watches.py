@@ -10,7 +10,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from lab.audit import AuditEvent
-from lab.control_plane import ControlPlane, Options
 from memcached_operator.simulator.access.pki import Authority
 from tests.cluster import Cluster
 from tests.integration.accounts import account_with_role, operator_rules
@@ -99,16 +98,15 @@ def test_pictures_come_as_streaming_lists_and_pods_by_their_labels(kubectl: Kube
 
 
 @pytest.fixture
-def older(cluster: Cluster) -> Iterator[ControlPlane]:
-    """A control plane of an older release, as it were: without streaming lists."""
-    # `cluster` is asked for so that a machine that cannot run one leaves this out in the same way.
-    with ControlPlane(Options(apiserver_arguments=["--feature-gates=WatchList=false"])) as older:
+def older(cluster: Cluster) -> Iterator[Cluster]:
+    """A cluster of an older release, as it were: without streaming lists."""
+    with cluster.another(streaming_lists=False) as older:
         older.kubectl("apply", "--server-side", "-f", str(CRD))
         older.kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
         yield older
 
 
-def test_without_streaming_lists_pages_are_listed_and_then_watched(older: ControlPlane) -> None:
+def test_without_streaming_lists_pages_are_listed_and_then_watched(older: Cluster) -> None:
     kubectl = Kubectl(older, "default")
     count, page = 25, 10
     kubectl.apply(*(memcached(f"cache-{number:02}", 0) for number in range(count)))
@@ -136,7 +134,7 @@ def test_without_streaming_lists_pages_are_listed_and_then_watched(older: Contro
     assert verbs == [("watch", 422), *[("list", 200)] * 3, ("watch", 200)]
 
 
-def lists(cluster: ControlPlane, operator_name: str, resource: str) -> list[dict[str, str]]:
+def lists(cluster: Cluster, operator_name: str, resource: str) -> list[dict[str, str]]:
     return [
         query(each)
         for each in sorted(requests_of(cluster, operator_name), key=lambda each: each.received_at)

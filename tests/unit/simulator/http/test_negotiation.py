@@ -64,7 +64,7 @@ def test_bodies_are_json_unless_they_say_yaml() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"{no", b"{}\n{}"])
 def test_a_body_that_cannot_be_read_is_400(body: bytes) -> None:
-    with pytest.raises(ApiError, match="the object provided is unrecognized .must be of type Pod.: ") as refused:
+    with pytest.raises(ApiError, match=r"the object provided is unrecognized \(must be of type Pod\): ") as refused:
         negotiation.body_object(body, "application/json", "Pod")
     assert refused.value.code == 400
 
