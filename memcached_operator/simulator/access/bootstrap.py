@@ -64,8 +64,11 @@ def aggregated(store: Store, role: Json) -> list[Json] | None:
         labels = from_label_selector(selector)
         for other in store.list(CLUSTER_ROLES):
             metadata = other["metadata"]
-            if metadata["name"] != role["metadata"]["name"] and labels.matches(metadata.get("labels") or {}):
-                rules += [rule for rule in other.get("rules") or () if rule not in rules]
+            if metadata["name"] == role["metadata"]["name"] or not labels.matches(metadata.get("labels") or {}):
+                continue
+            for rule in other.get("rules") or ():
+                if rule not in rules:
+                    rules.append(rule)
     return rules
 
 

@@ -21,7 +21,7 @@ _BINDINGS = frozenset({"rolebindings", "clusterrolebindings"})
 _ROLES = frozenset({"roles", "clusterroles"})
 _EVERYTHING = Rule(("*",), groups=("*",), resources=("*",)), Rule(("*",), paths=("*",))
 # What the garbage collector changes, for which nobody needs the rights that the object gives.
-_GARBAGE_COLLECTORS = ("finalizers", "ownerReferences", "managedFields", "resourceVersion", "generation")
+_GARBAGE_COLLECTORS = frozenset({"finalizers", "ownerReferences", "managedFields"})
 
 
 def escalation_problem(
@@ -57,8 +57,7 @@ def _role_problem(authorizer: Authorizer, target: Target, new: Json, old: Json |
     wanted = [parse(rule) for rule in new.get("rules") or ()]
     if problem := _excess(authorizer, target, wanted, user):
         return forbidden(resource, new["metadata"]["name"], problem)
-    aggregates = new.get("aggregationRule") or (old or {}).get("aggregationRule")
-    if aggregates and _excess(authorizer, target, _EVERYTHING, user):
+    if (_aggregates(new) or (old is not None and _aggregates(old))) and _excess(authorizer, target, _EVERYTHING, user):
         why = "must have cluster-admin privileges to use the aggregationRule"
         return forbidden(resource, new["metadata"]["name"], why)
     return None
@@ -108,6 +107,10 @@ def _described(parts: Sequence[Attributes]) -> str:
 
 def _go_list(values: Sequence[str]) -> str:
     return f"[{' '.join(quoted(value) for value in values)}]"
+
+
+def _aggregates(role: Json) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
 
 
 def _essence(object: Json) -> Json:
