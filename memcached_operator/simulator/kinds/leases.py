@@ -1,0 +1,27 @@
+"""Leases, which leader election lives on."""
+
+from __future__ import annotations
+
+from memcached_operator.simulator.errors import Cause, Json
+from memcached_operator.simulator.kinds.base import Strategy, plain
+from memcached_operator.simulator.kinds.causes import at_least_zero, invalid
+from memcached_operator.simulator.kinds.compaction import compact
+from memcached_operator.simulator.kinds.times import micro_time
+
+
+def _default(new: Json) -> Json:
+    spec = compact(new.get("spec") or {})
+    times = {key: micro_time(spec[key]) for key in ("acquireTime", "renewTime") if key in spec}
+    return {**new, "spec": {**spec, **times}}
+
+
+def _validate(new: Json, _old: Json | None) -> list[Cause]:
+    spec = new["spec"]
+    duration_s = spec.get("leaseDurationSeconds")
+    found = []
+    if duration_s is not None and duration_s <= 0:
+        found.append(invalid("spec.leaseDurationSeconds", duration_s, "must be greater than 0"))
+    return found + at_least_zero("spec.leaseTransitions", spec.get("leaseTransitions"))
+
+
+STRATEGY: Strategy = plain(_default, _validate)

@@ -1,0 +1,88 @@
+"""Namespaces, and what says how much fits into one: ResourceQuotas."""
+
+from __future__ import annotations
+
+from memcached_operator.simulator.errors import Cause, Json
+from memcached_operator.simulator.kinds.base import Strategy, tidy, with_status, with_subresource
+from memcached_operator.simulator.kinds.causes import NOT_NEGATIVE, invalid, unlike
+from memcached_operator.simulator.kinds.compaction import compact
+from memcached_operator.simulator.kinds.metadata import unqualified_finalizers
+from memcached_operator.simulator.kinds.names import qualified_name
+from memcached_operator.simulator.kinds.quantities import amount, canonical
+
+NAME_LABEL = "kubernetes.io/metadata.name"
+_FINALIZER = "kubernetes"
+_COUNTED = frozenset(
+    {"pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims"}
+    | {"services.nodeports", "services.loadbalancers"}
+)
+_MEASURED = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
+
+
+def _default_namespace(new: Json) -> Json:
+    metadata, status = new["metadata"], new.get("status") or {}
+    if metadata.get("name"):
+        metadata = {**metadata, "labels": {**(metadata.get("labels") or {}), NAME_LABEL: metadata["name"]}}
+    return {**new, "metadata": metadata, "spec": compact(new.get("spec") or {}), "status": status}
+
+
+_NAMESPACE = with_subresource(_default_namespace, first_status={"phase": "Active"}, generation=False)
+
+
+def _create_namespace(new: Json) -> Json:
+    created = _NAMESPACE.prepare_create(new)
+    finalizers = (created.get("spec") or {}).get("finalizers") or []
+    return {**created, "spec": {"finalizers": [*finalizers, *([] if _FINALIZER in finalizers else [_FINALIZER])]}}
+
+
+def _update_namespace(new: Json, old: Json, subresource: str) -> Json:
+    """The finalizers of the spec change by `/finalize` alone."""
+    if subresource == "finalize":
+        spec = compact(new.get("spec") or {})
+        return with_status({**tidy(new), "spec": spec}, old.get("status"))
+    return {**_NAMESPACE.prepare_update(new, old, subresource), "spec": old.get("spec", {})}
+
+
+def _namespace_problems(new: Json, old: Json | None) -> list[Cause]:
+    found = unqualified_finalizers((new.get("spec") or {}).get("finalizers") or [], "spec.finalizers")
+    phase, deleted = (new.get("status") or {}).get("phase"), "deletionTimestamp" in new["metadata"]
+    if old is None or new.get("status") == old.get("status"):
+        return found
+    if deleted and phase != "Terminating":
+        why = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+        found.append(invalid("status.Phase", phase, why))
+    if not deleted and phase != "Active":
+        found.append(invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty"))
+    return found
+
+
+def _default_quota(new: Json) -> Json:
+    spec, status = compact(new.get("spec") or {}), compact(new.get("status") or {})
+    return {**new, "spec": spec, "status": status}
+
+
+def _quota_problems(new: Json, _old: Json | None) -> list[Cause]:
+    found: list[Cause] = []
+    for name, quantity in (new["spec"].get("hard") or {}).items():
+        at = f"spec.hard[{name}]"
+        found += unlike(at, name, qualified_name(name))
+        if "/" not in name and not _is_standard(name):
+            found.append(invalid(at, name, "must be a standard resource type or fully qualified"))
+            found.append(invalid(at, name, "must be a standard resource for quota"))
+        value = amount(quantity)
+        if value is not None and value < 0:
+            found.append(invalid(at, canonical(quantity), NOT_NEGATIVE))
+        elif value is not None and name in _COUNTED and value != int(value):
+            found.append(invalid(at, canonical(quantity), "must be an integer"))
+    return found
+
+
+def _is_standard(name: str) -> bool:
+    kind, _, measured = name.partition(".")
+    if kind in ("requests", "limits"):
+        return measured in _MEASURED or measured.startswith("hugepages-")
+    return name in _COUNTED | _MEASURED or name.startswith("hugepages-")
+
+
+NAMESPACE = Strategy(_create_namespace, _update_namespace, _default_namespace, _namespace_problems)
+RESOURCE_QUOTA: Strategy = with_subresource(_default_quota, _quota_problems, first_status={}, generation=False)

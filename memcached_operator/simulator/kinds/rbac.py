@@ -1,0 +1,92 @@
+"""Roles and bindings: defaults and rules. What they allow is decided elsewhere."""
+
+from __future__ import annotations
+
+from memcached_operator.simulator.errors import Cause, Json
+from memcached_operator.simulator.kinds.base import Strategy, plain
+from memcached_operator.simulator.kinds.causes import invalid, not_supported, ordered, required, unlike
+from memcached_operator.simulator.kinds.compaction import compact
+from memcached_operator.simulator.kinds.names import dns_subdomain
+
+GROUP = "rbac.authorization.k8s.io"
+_PEOPLE = ("User", "Group")
+
+
+def _default_role(new: Json) -> Json:
+    # A rule without verbs shows that it has none; so does a role without rules.
+    rules = [{"verbs": each.get("verbs") or [], **compact(each)} for each in new.get("rules") or []]
+    return {**compact({key: value for key, value in new.items() if key != "metadata"}),
+            "metadata": new["metadata"], "rules": rules or None}  # fmt: skip
+
+
+def _default_binding(new: Json) -> Json:
+    subjects = [_subject(compact(each)) for each in new.get("subjects") or []]
+    rest = {key: value for key, value in new.items() if key != "subjects"}
+    role = {"apiGroup": GROUP, "kind": "", "name": "", **compact(new.get("roleRef") or {})}
+    return {**rest, **({"subjects": subjects} if subjects else {}), "roleRef": role}
+
+
+def _subject(subject: Json) -> Json:
+    group = {"apiGroup": GROUP} if subject.get("kind") in _PEOPLE else {}
+    return {"kind": "", "name": "", **group, **subject}
+
+
+def _role_problems(new: Json, *, namespaced: bool) -> list[Cause]:
+    found: list[Cause] = []
+    for index, rule in enumerate(new["rules"] or []):
+        at = f"rules[{index}]"
+        if not rule["verbs"]:
+            found.append(required(f"{at}.verbs", "verbs must contain at least one value"))
+        urls = rule.get("nonResourceURLs") or []
+        if not urls:
+            for key, what in (("apiGroups", "api group"), ("resources", "resource")):
+                if not rule.get(key):
+                    found.append(required(f"{at}.{key}", f"resource rules must supply at least one {what}"))
+            continue
+        if namespaced:
+            found.append(invalid(f"{at}.nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs"))
+        if any(rule.get(key) for key in ("apiGroups", "resources", "resourceNames")):
+            why = "rules cannot apply to both regular resources and non-resource URLs"
+            found.append(invalid(f"{at}.nonResourceURLs", urls, why))
+    return found
+
+
+def _binding_problems(new: Json, old: Json | None, *, namespaced: bool) -> list[Cause]:
+    role, found = new["roleRef"], []
+    if role["apiGroup"] != GROUP:
+        found.append(not_supported("roleRef.apiGroup", role["apiGroup"], (GROUP,)))
+    kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
+    if role["kind"] not in kinds:
+        found.append(not_supported("roleRef.kind", role["kind"], kinds))
+    if not role["name"]:
+        found.append(required("roleRef.name"))
+    if old is not None and role != old["roleRef"]:
+        shown = {"APIGroup": role["apiGroup"], "Kind": role["kind"], "Name": role["name"]}
+        found.append(invalid("roleRef", ordered(shown, ("APIGroup", "Kind", "Name")), "cannot change roleRef"))
+    for index, subject in enumerate(new.get("subjects") or []):
+        found += _subject_problems(subject, f"subjects[{index}]", namespaced=namespaced)
+    return found
+
+
+def _subject_problems(subject: Json, at: str, *, namespaced: bool) -> list[Cause]:
+    kind, name, group = subject["kind"], subject["name"], subject.get("apiGroup") or ""
+    found = [] if name else [required(f"{at}.name")]
+    if kind == "ServiceAccount":
+        found += unlike(f"{at}.name", name, dns_subdomain(name)) if name else []
+        found += [not_supported(f"{at}.apiGroup", group, ("",))] if group else []
+        found += [] if namespaced or subject.get("namespace") else [required(f"{at}.namespace")]
+    elif kind in _PEOPLE:
+        found += [] if group == GROUP else [not_supported(f"{at}.apiGroup", group, (GROUP,))]
+    else:
+        found.append(not_supported(f"{at}.kind", kind, ("ServiceAccount", "User", "Group")))
+    return found
+
+
+def role(*, namespaced: bool) -> Strategy:
+    """Of Roles, or of ClusterRoles."""
+    return plain(_default_role, lambda new, _old: _role_problems(new, namespaced=namespaced))
+
+
+def binding(*, namespaced: bool) -> Strategy:
+    """Of RoleBindings, or of ClusterRoleBindings."""
+    return plain(_default_binding, lambda new, old: _binding_problems(new, old, namespaced=namespaced))

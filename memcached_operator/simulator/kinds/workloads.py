@@ -1,0 +1,144 @@
+"""Deployments and ReplicaSets: defaults, rules, status."""
+
+from __future__ import annotations
+
+import re
+
+from memcached_operator.simulator.errors import Cause, Json
+from memcached_operator.simulator.kinds.base import Strategy, with_subresource
+from memcached_operator.simulator.kinds.causes import (
+    IMMUTABLE,
+    at_least_zero,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from memcached_operator.simulator.kinds.compaction import compact
+from memcached_operator.simulator.kinds.pod_defaults import defaulted_template
+from memcached_operator.simulator.kinds.pod_specs import template_problems
+from memcached_operator.simulator.kinds.selectors import is_empty, selector_problems, selector_shown, selects
+
+_PERCENT = "[0-9]+%"
+_PERCENT_WORDS = (
+    "a valid percent string must be a numeric string followed by an ending '%' "
+    f"(e.g. '1%',  or '93%', regex used for validation is '{_PERCENT}')"
+)
+_QUARTER = "25%"
+# Counts of a status that are left out where they are 0.
+_COUNTS = (
+    *("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"),
+    *("fullyLabeledReplicas", "observedGeneration"),
+)
+
+
+def _default_deployment(new: Json) -> Json:
+    spec = compact(new.get("spec") or {})
+    strategy = {"type": "RollingUpdate", **spec.get("strategy", {})}
+    if strategy["type"] == "RollingUpdate":
+        rolling = {"maxUnavailable": _QUARTER, "maxSurge": _QUARTER, **strategy.get("rollingUpdate", {})}
+        strategy["rollingUpdate"] = rolling
+    defaults = {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}
+    template = defaulted_template(spec.get("template") or {})
+    spec = {**defaults, **spec, "strategy": strategy, "template": template}
+    return {**new, "spec": spec, "status": _counts(new.get("status") or {})}
+
+
+def _default_replica_set(new: Json) -> Json:
+    spec = {"replicas": 1, **compact(new.get("spec") or {})}
+    spec["template"] = defaulted_template(spec.get("template") or {})
+    return {**new, "spec": spec, "status": {"replicas": 0, **_counts(new.get("status") or {})}}
+
+
+def _counts(status: Json) -> Json:
+    return {key: value for key, value in compact(status).items() if not (key in _COUNTS and value == 0)}
+
+
+def _deployment_problems(new: Json, old: Json | None) -> list[Cause]:
+    spec = new["spec"]
+    found = _workload_problems(new, old)
+    found += _strategy_problems(spec["strategy"])
+    for key in ("revisionHistoryLimit", "progressDeadlineSeconds"):
+        found += at_least_zero(f"spec.{key}", spec.get(key))
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
+        found.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
+    return found
+
+
+def _workload_problems(new: Json, old: Json | None) -> list[Cause]:
+    """What Deployments and ReplicaSets have in common."""
+    spec = new["spec"]
+    selector, template = spec.get("selector"), spec["template"]
+    labels = template["metadata"].get("labels")
+    found = at_least_zero("spec.replicas", spec["replicas"])
+    found += at_least_zero("spec.minReadySeconds", spec.get("minReadySeconds"))
+    wrong: list[Cause] = []
+    if selector is None:
+        found.append(required("spec.selector"))
+    else:
+        wrong = selector_problems(selector, "spec.selector")
+        found += wrong
+        if wrong:
+            found.append(invalid("spec.selector", selector_shown(selector), "invalid label selector"))
+        elif is_empty(selector):
+            found.append(invalid("spec.selector", {}, "empty selector is invalid for deployment"))
+    if not wrong and not (selector is not None and is_empty(selector)) and not selects_template(selector, labels):
+        shown = dict(sorted(labels.items())) if labels else None
+        why = "`selector` does not match template `labels`"
+        found.append(invalid("spec.template.metadata.labels", shown, why))
+    found += template_problems(template, "spec.template")
+    if old is not None and selector != old["spec"].get("selector"):
+        found.append(invalid("spec.selector", selector_shown(selector or {}), IMMUTABLE))
+    return found + _status_problems(new.get("status") or {}, (old or {}).get("status") or {})
+
+
+def selects_template(selector: Json | None, labels: dict[str, str] | None) -> bool:
+    """Whether the pods of a template are those that the selector selects; no selector selects nothing."""
+    return selector is not None and selects(selector, labels or {})
+
+
+def _strategy_problems(strategy: Json) -> list[Cause]:
+    rolling: Json | None = strategy.get("rollingUpdate")
+    field = "spec.strategy.rollingUpdate"
+    if strategy["type"] == "Recreate":
+        return [] if rolling is None else [forbidden(field, "may not be specified when strategy `type` is 'Recreate'")]
+    if strategy["type"] != "RollingUpdate" or rolling is None:
+        shown = {"Type": strategy["type"], "RollingUpdate": rolling}
+        return [not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate"))]
+    unavailable, surge = rolling["maxUnavailable"], rolling["maxSurge"]
+    found = _share_problems(unavailable, f"{field}.maxUnavailable") + _share_problems(surge, f"{field}.maxSurge")
+    if unavailable in (0, "0%") and surge in (0, "0%"):
+        found.append(invalid(f"{field}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0"))
+    if isinstance(unavailable, str) and re.fullmatch(_PERCENT, unavailable) and int(unavailable[:-1]) > 100:
+        found.append(invalid(f"{field}.maxUnavailable", unavailable, "must not be greater than 100%"))
+    return found
+
+
+def _share_problems(share: int | str, field: str) -> list[Cause]:
+    """Of a number of pods, or a percentage."""
+    if isinstance(share, int):
+        return at_least_zero(field, share)
+    return [] if re.fullmatch(_PERCENT, share) else [invalid(field, share, _PERCENT_WORDS)]
+
+
+def _status_problems(new: Json, old: Json) -> list[Cause]:
+    if new == old:
+        return []
+    found: list[Cause] = []
+    counts = {key: new.get(key, 0) for key in _COUNTS}
+    for key in _COUNTS:
+        found += at_least_zero(f"status.{key}", counts[key])
+    for key in ("fullyLabeledReplicas", "updatedReplicas", "readyReplicas", "availableReplicas"):
+        if counts[key] > counts["replicas"]:
+            found.append(invalid(f"status.{key}", counts[key], "cannot be greater than status.replicas"))
+    if counts["availableReplicas"] > counts["readyReplicas"]:
+        why = "cannot be greater than readyReplicas"
+        found.append(invalid("status.availableReplicas", counts["availableReplicas"], why))
+    return found
+
+
+DEPLOYMENT: Strategy = with_subresource(
+    _default_deployment, _deployment_problems, first_status={}, kept_on_status=("labels",)
+)
+REPLICA_SET: Strategy = with_subresource(_default_replica_set, _workload_problems, first_status={"replicas": 0})
