@@ -93,15 +93,15 @@ def _excess(authorizer: Authorizer, target: Target, wanted: Sequence[Rule], user
 
 def _described(parts: Sequence[Attributes]) -> str:
     """A line for each resource, its verbs together, and for each verb with a path, as Kubernetes lists them."""
-    verbs: dict[str, dict[str, None]] = {}
+    verbs: dict[str, list[str]] = {}
     for part in parts:
         if part.path is not None:
-            verbs.setdefault(f"NonResourceURLs:{_go_list([part.path])}, Verbs:{_go_list([part.verb])}", {})
+            verbs.setdefault(f"NonResourceURLs:{_go_list([part.path])}, Verbs:{_go_list([part.verb])}", [])
             continue
         names = f", ResourceNames:{_go_list([part.name])}" if part.name else ""
         what = f"APIGroups:{_go_list([part.group])}, Resources:{_go_list([part.resource])}{names}"
-        verbs.setdefault(what, {})[part.verb] = None
-    lines = (f"{what}, Verbs:{_go_list(list(those))}" if those else what for what, those in verbs.items())
+        verbs.setdefault(what, []).append(part.verb)
+    lines = (f"{what}, Verbs:{_go_list(those)}" if those else what for what, those in verbs.items())
     return "\n".join(sorted(f"{{{line}}}" for line in lines))
 
 

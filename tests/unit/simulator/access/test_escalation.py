@@ -86,10 +86,10 @@ def test_what_one_has_one_may_grant(store: Store, given: Json) -> None:
         ([rule("*", "*", "*")], ['{APIGroups:["*"], Resources:["*"], Verbs:["*"]}']),
         ([rule("core apps", "pods", "get")], ['{APIGroups:["apps"], Resources:["pods"], Verbs:["get"]}']),
         (
-            [rule("core", "a", "get"), rule("core", "a */b", "list")],
+            [rule("core", "a", "get"), rule("core", "a */b", "list get")],
             [
-                '{APIGroups:[""], Resources:["*/b"], Verbs:["list"]}',
-                '{APIGroups:[""], Resources:["a"], Verbs:["get" "list"]}',
+                '{APIGroups:[""], Resources:["*/b"], Verbs:["list" "get"]}',
+                '{APIGroups:[""], Resources:["a"], Verbs:["get" "list" "get"]}',
             ],
         ),
         (
