@@ -131,7 +131,7 @@ class SimulatedCluster:
         self.run(self.simulator.stop_apiserver())
 
     def kill_apiserver(self) -> None:
-        self.call(self.simulator.kill_apiserver)
+        self.run(self.simulator.kill_apiserver())
 
     def start_apiserver(self, *, wait: bool = True) -> None:
         self.run(self.simulator.start_apiserver())

@@ -1,1 +1,53 @@
-"""The room of an in-process Kubernetes API for the demo and the tests; still empty."""
+"""A Kubernetes API in this process, over HTTP, for the demo, for tests, and for authors of other operators.
+
+    async with Simulator(Options(pods_ready_after_s=0.5)) as simulator:
+        ...  # kubectl, or any client, with simulator.kubeconfig_path
+
+It serves core/v1, apps/v1, events.k8s.io/v1, coordination.k8s.io/v1, rbac.authorization.k8s.io/v1, the reviews of
+authentication and authorization, admission policies and webhooks, and the custom resources of any CRD; it has the
+controllers of Deployments, ReplicaSets, namespaces, service accounts and garbage, and one node on which pods become
+ready after a settable time. It misbehaves on request: see `simulator.faults`.
+
+It passes the same tests of conformance as a real API server. What it lacks answers 501 with a message and never a wrong
+200; where it differs from Kubernetes, the module that does says so in a line "Differs from Kubernetes: ...". The
+differences that reach furthest:
+
+- Everything is in memory and gone at the end. There is one API server, and it is as fast as Python.
+- HTTP/1.1 and JSON or YAML; no protobuf, no HTTP/2, no OpenAPI v2.
+- Built-in resources are served in one version, and of most groups none: no Jobs, StatefulSets, HPAs, Ingresses, ...
+- Of pods there are no logs, no exec and no port-forward.
+
+It needs the extra `demo`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memcached_operator.simulator.faults import Break as Break
+    from memcached_operator.simulator.faults import Delay as Delay
+    from memcached_operator.simulator.faults import End as End
+    from memcached_operator.simulator.faults import Fault as Fault
+    from memcached_operator.simulator.faults import Faults as Faults
+    from memcached_operator.simulator.faults import Refuse as Refuse
+    from memcached_operator.simulator.faults import SendError as SendError
+    from memcached_operator.simulator.faults import Stall as Stall
+    from memcached_operator.simulator.simulator import Options as Options
+    from memcached_operator.simulator.simulator import Simulator as Simulator
+
+_HOMES = {
+    **dict.fromkeys(("Options", "Simulator"), "simulator"),
+    **dict.fromkeys(("Break", "Delay", "End", "Fault", "Faults", "Refuse", "SendError", "Stall"), "faults"),
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> object:
+    """Load what is asked for, so that one room can be used without all the others."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -1,0 +1,88 @@
+"""The simulator for people: `python -m memcached_operator.simulator` starts one and stays until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+_REMEDY = "pip install 'memcached-operator[demo]'"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run it and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m memcached_operator.simulator", description=__doc__)
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        help="where to write the administrator's kubeconfig; removed at the end (default: in a temporary folder)",
+    )
+    parser.add_argument(
+        "--ready-after",
+        type=float,
+        default=1.0,
+        metavar="S",
+        help="seconds until a pod is ready (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--no-memcached", action="store_true", help="simulate pods even where there is a memcached to run for them"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        return asyncio.run(_up(options.kubeconfig, options.ready_after, memcached=not options.no_memcached))
+    except ImportError as error:
+        print(f"simulator: it needs {error.name}, which is not installed: {_REMEDY}", file=sys.stderr)
+    except OSError as error:
+        print(f"simulator: {error}", file=sys.stderr)
+    return 1
+
+
+async def _up(kubeconfig: Path | None, ready_after_s: float, *, memcached: bool) -> int:
+    from memcached_operator.simulator import Options, Simulator
+
+    asked_to_end = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, asked_to_end.set)
+    options = Options(pods_ready_after_s=ready_after_s, memcached="auto" if memcached else False)
+    async with Simulator(options) as simulator:
+        shown = simulator.kubeconfig_path
+        if kubeconfig is not None:
+            shown = kubeconfig.absolute()
+            shown.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(simulator.kubeconfig_path, shown)
+        try:
+            _say(simulator.server, simulator.directory, shown, ready_after_s, real=memcached)
+            await asked_to_end.wait()
+        finally:
+            if kubeconfig is not None:
+                shown.unlink(missing_ok=True)
+    print("simulator: stopped")
+    return 0
+
+
+def _say(server: str, directory: Path, kubeconfig: Path, ready_after_s: float, *, real: bool) -> None:
+    program = shutil.which("memcached") if real else None
+    pods = f"become ready after {ready_after_s:g} s"
+    if program is not None:
+        pods += f"; those of memcached are real processes ({program})"
+    print(
+        f"A simulated Kubernetes API is ready at {server}; its files are in {directory}.\n"
+        f"It has an API server and controllers: pods are made, and {pods}.\n"
+        "\n"
+        "In another terminal:\n"
+        f"  export KUBECONFIG={kubeconfig}\n"
+        "  memcached-operator crd | kubectl apply --server-side -f -   # the CRD\n"
+        "  memcached-operator run                                      # the operator\n"
+        "  kubectl get mc\n"
+        "\n"
+        "Ctrl-C ends it and removes everything.",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
