@@ -51,20 +51,26 @@ def _kubernetes() -> str | None:
 class Tier:
     """A tier is either a recipe of the justfile or a folder of tests.
 
-    ``prepare`` does the tier's own set-up and returns what is wrong, or None.
+    ``prepare`` does the tier's own set-up and returns what is wrong, or None. ``cluster`` is which of the servers that
+    its tests know they run on.
     """
 
     name: str
-    recipe: str | None = None
+    recipe: tuple[str, ...] = ()
     folder: str | None = None
+    cluster: str | None = None
     prepare: Callable[[], str | None] | None = None
 
 
 TIERS = (
-    Tier("lint", recipe="lint"),
+    Tier("lint", recipe=("lint",)),
     Tier("unit", folder="tests/unit"),
-    Tier("conformance", folder="tests/conformance", prepare=_kubernetes),
-    Tier("integration", folder="tests/integration", prepare=_kubernetes),
+    Tier("demo", recipe=("demo", "--plain")),
+    Tier("conformance on the simulator", folder="tests/conformance", cluster="simulator", prepare=_kubernetes),
+    Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", prepare=_kubernetes),
+    Tier("kubectl on both", folder="tests/kubectl", prepare=_kubernetes),
+    Tier("integration on the simulator", folder="tests/integration", cluster="simulator", prepare=_kubernetes),
+    Tier("integration on kubernetes", folder="tests/integration", cluster="kubernetes", prepare=_kubernetes),
 )
 
 
@@ -98,19 +104,23 @@ def _run(tier: Tier, arguments: Sequence[str]) -> Outcome:
     if tier.folder is None:
         if arguments:
             return Outcome(tier.name, Result.LEFT_OUT, "the arguments select tests")
-        command = ["just", str(tier.recipe)]
+        command = ["just", *tier.recipe]
     else:
         selected = split_arguments(arguments, tier.folder)
         if selected is None:
             return Outcome(tier.name, Result.LEFT_OUT, "the arguments select none of its tests")
         if not any((ROOT / tier.folder).rglob("test_*.py")):
             return Outcome(tier.name, Result.LEFT_OUT, "it has no tests")
-        command = [sys.executable, "-m", "pytest", "--cov", "--cov-report=", *selected]
+        servers = [f"--cluster={tier.cluster}"] if tier.cluster else []
+        command = [sys.executable, "-m", "pytest", "--cov", "--cov-report=", *servers, *selected]
     print(f"\n=== {tier.name} ===", flush=True)
     if tier.prepare is not None and (wrong := tier.prepare()) is not None:
         return Outcome(tier.name, Result.FAILED, wrong)
     started = time.monotonic()
-    environment = os.environ | {REQUIRED_VARIABLE: "1", "COVERAGE_FILE": str(_COVERAGE_DIR / f"tier-{tier.name}")}
+    environment = os.environ | {
+        REQUIRED_VARIABLE: "1",
+        "COVERAGE_FILE": str(_COVERAGE_DIR / f"tier-{tier.name.replace(' ', '-')}"),
+    }
     code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     took_s = time.monotonic() - started
     if code == 0:
