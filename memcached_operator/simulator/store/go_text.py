@@ -47,10 +47,12 @@ def quoted(text: str) -> str:
 def _read(text: str, form: re.Pattern[str], numbers: range, function: str) -> int:
     if not form.fullmatch(text):
         raise ValueError(f"strconv.{function}: parsing {quoted(text)}: invalid syntax")
-    # No 64 bits have more than 20 digits; Python itself refuses thousands of them.
-    if len(text.lstrip("+-").lstrip("0")) > 20 or int(text) not in numbers:
+    digits = text.lstrip("+-").lstrip("0") or "0"
+    # Python itself refuses thousands of digits; 64 bits have at most 20.
+    number = int(digits[:21]) * (-1 if text.startswith("-") else 1)
+    if number not in numbers:
         raise ValueError(f"strconv.{function}: parsing {quoted(text)}: value out of range")
-    return int(text)
+    return number
 
 
 def _escaped(character: str) -> str:

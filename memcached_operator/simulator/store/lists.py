@@ -201,9 +201,12 @@ def _read(token: str) -> tuple[int, str]:
     length = good.end() if good else 0
     if length < len(token) or length % 4 == 1:
         raise ValueError(f"illegal base64 data at input byte {min(length, len(token) - 1)}")
-    found = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    try:
+        found = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    except (ValueError, RecursionError):
+        raise ValueError("invalid JSON") from None
     if not isinstance(found, dict):
-        raise ValueError("not an object")
+        raise ValueError("invalid JSON")
     version, revision, start = found.get("v", ""), found.get("rv", 0), found.get("start", "")
     if version != _TOKEN_VERSION:
         raise ValueError(f"server does not recognize this encoded version {version}")
