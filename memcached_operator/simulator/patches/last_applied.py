@@ -1,0 +1,48 @@
+"""From `kubectl apply` on the client's side to `kubectl apply --server-side`.
+
+The former notes in an annotation what it applied. The first server-side apply by kubectl may take those fields over
+without force, as long as they still have the values that were noted.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import orjson
+
+from memcached_operator.simulator.errors import Json
+from memcached_operator.simulator.patches.compare import compare
+from memcached_operator.simulator.patches.fieldsets import EMPTY, Fields, difference
+from memcached_operator.simulator.patches.managed import with_entries
+from memcached_operator.simulator.patches.shapes import Shape
+from memcached_operator.simulator.patches.typed import owned, problem
+
+ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
+MANAGER: Final = "kubectl"
+"""The field manager for which this is done."""
+
+
+def taken_over(live: Json, shape: Shape) -> Fields:
+    """The fields of an object that still are as kubectl noted them."""
+    noted = live["metadata"].get("annotations", {}).get(ANNOTATION)
+    if not noted:
+        return EMPTY
+    try:
+        applied = orjson.loads(noted)
+    except orjson.JSONDecodeError:
+        return EMPTY
+    if not isinstance(applied, dict) or problem(applied, shape):
+        return EMPTY
+    changed, removed = compare(applied, live, shape)
+    return difference(difference(owned(applied, shape), changed), removed)
+
+
+def noted(found: Json) -> Json:
+    """The object with the note brought up to date, if it has one."""
+    annotations = found["metadata"].get("annotations") or {}
+    if ANNOTATION not in annotations:
+        return found
+    others = {key: value for key, value in annotations.items() if key != ANNOTATION}
+    bare = with_entries({**found, "metadata": {**found["metadata"], "annotations": others}}, [])
+    note = orjson.dumps(bare, option=orjson.OPT_SORT_KEYS).decode() + "\n"
+    return {**found, "metadata": {**found["metadata"], "annotations": {**others, ANNOTATION: note}}}

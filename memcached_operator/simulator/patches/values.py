@@ -1,0 +1,75 @@
+"""Values of JSON: whether two are the same, and how Go prints one in the API server's messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equality of JSON values: 1 is 1.0, and, unlike in Python, true is not 1."""
+    if one is other:
+        return True
+    if isinstance(one, dict):
+        if not isinstance(other, dict) or len(one) != len(other):
+            return False
+        return all(key in other and same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return (
+            isinstance(other, list)
+            and len(one) == len(other)
+            and all(same(mine, theirs) for mine, theirs in zip(one, other, strict=True))
+        )
+    return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
+
+
+def printed(value: Any) -> str:
+    """As Go's `%v` prints it: `map[a:1 b:[x]]`."""
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            return f"map[{' '.join(f'{key}:{printed(value[key])}' for key in sorted(value))}]"
+        case list():
+            return f"[{' '.join(map(printed, value))}]"
+    return str(value)
+
+
+def written(value: Any) -> str:
+    """As Go's `%#v` writes it: `map[string]interface {}{"a":1}`."""
+    match value:
+        case None:
+            return "interface {}(nil)"
+        case dict():
+            fields = ", ".join(f"{_quoted(key)}:{written(value[key])}" for key in sorted(value))
+            return f"{go_type(value)}{{{fields}}}"
+        case list():
+            return f"{go_type(value)}{{{', '.join(map(written, value))}}}"
+        case str():
+            return _quoted(value)
+    return printed(value)
+
+
+def go_type(value: Any) -> str:
+    """As Go's `%T` names the type of a decoded value."""
+    match value:
+        case None:
+            return "<nil>"
+        case dict():
+            return "map[string]interface {}"
+        case list():
+            return "[]interface {}"
+        case bool():
+            return "bool"
+        case int():
+            return "int64"
+        case float():
+            return "float64"
+    return "string"
+
+
+def _quoted(text: str) -> str:
+    return orjson.dumps(text).decode()
