@@ -37,7 +37,7 @@ class Strategy:
     """What is wrong with a new object, or with an old one's successor."""
 
 
-_EMPTY_MEANS_ABSENT = ("labels", "annotations", "finalizers", "ownerReferences", "generateName", "namespace", "name")
+_EMPTY_MEANS_ABSENT = ("labels", "annotations", "finalizers", "ownerReferences", "generateName", "namespace")
 
 
 def tidy(new: Json) -> Json:
@@ -47,9 +47,16 @@ def tidy(new: Json) -> Json:
         for key, value in (new.get("metadata") or {}).items()
         if value is not None and not (key in _EMPTY_MEANS_ABSENT and not value)
     }
+    if "ownerReferences" in metadata:
+        metadata["ownerReferences"] = _distinct(metadata["ownerReferences"])
     if metadata.get("generation") == 0:
         del metadata["generation"]
     return {**new, "metadata": metadata}
+
+
+def _distinct(references: list[Json]) -> list[Json]:
+    """Each reference once, as the API server does with those that say the same twice."""
+    return [each for index, each in enumerate(references) if each not in references[:index]]
 
 
 def with_generation(new: Json, generation: int) -> Json:

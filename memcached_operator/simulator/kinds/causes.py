@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from memcached_operator.simulator.errors import Cause, Json
 from memcached_operator.simulator.schema import causes as schema_causes
-from memcached_operator.simulator.schema.causes import forbidden, not_supported, required, too_long
+from memcached_operator.simulator.schema.causes import forbidden, required, too_long
 
-__all__ = ["forbidden", "not_supported", "required", "too_long"]
+__all__ = ["forbidden", "required", "too_long"]
 
 MAX_INT32 = 2**31 - 1
 NOT_NEGATIVE = "must be greater than or equal to 0"
@@ -28,6 +28,12 @@ def invalid(field: str, value: object, why: str) -> Cause:
 def duplicate(field: str, value: object) -> Cause:
     """Another element of the list has this value."""
     return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
+
+
+def not_supported(field: str, value: object, supported: Iterable[str]) -> Cause:
+    """The value is none of the few that the field may have."""
+    listed = ", ".join(map(shown, supported))
+    return Cause("FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {listed}", field)
 
 
 def not_found(field: str, value: object) -> Cause:

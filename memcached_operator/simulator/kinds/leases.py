@@ -8,9 +8,12 @@ from memcached_operator.simulator.kinds.causes import at_least_zero, invalid
 from memcached_operator.simulator.kinds.compaction import compact
 from memcached_operator.simulator.kinds.times import micro_time
 
+# Of coordinated leader election, which is switched off unless an API server is told otherwise.
+_SWITCHED_OFF = ("strategy", "preferredHolder")
+
 
 def _default(new: Json) -> Json:
-    spec = compact(new.get("spec") or {})
+    spec = {key: value for key, value in compact(new.get("spec") or {}).items() if key not in _SWITCHED_OFF}
     times = {key: micro_time(spec[key]) for key in ("acquireTime", "renewTime") if key in spec}
     return {**new, "spec": {**spec, **times}}
 

@@ -61,10 +61,10 @@ def generated_name(prefix: str, chance: random.Random | None = None) -> str:
 
 
 def metadata_problems(resource: Resource, new: Json, old: Json | None) -> list[Cause]:
-    """What is wrong with an object's metadata; on updates, what may not change any more is held against the old."""
+    """What is wrong with an object's metadata; a name is looked at when the object is created."""
     metadata = new.get("metadata") or {}
     found: list[Cause] = []
-    if old is None or metadata.get("name") != old["metadata"].get("name"):
+    if old is None:
         found += _name_problems(_RULES_OF_NAMES.get(resource.full_name, dns_subdomain), metadata)
     found += at_least_zero("metadata.generation", metadata.get("generation"))
     found += label_problems(metadata.get("labels") or {}, "metadata.labels")

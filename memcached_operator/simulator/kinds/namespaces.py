@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memcached_operator.simulator.errors import Cause, Json
 from memcached_operator.simulator.kinds.base import Strategy, tidy, with_status, with_subresource
 from memcached_operator.simulator.kinds.causes import NOT_NEGATIVE, invalid, unlike
@@ -44,7 +46,8 @@ def _update_namespace(new: Json, old: Json, subresource: str) -> Json:
 
 
 def _namespace_problems(new: Json, old: Json | None) -> list[Cause]:
-    found = unqualified_finalizers((new.get("spec") or {}).get("finalizers") or [], "spec.finalizers")
+    finalizers = (new.get("spec") or {}).get("finalizers") or []
+    found = [replace(each, field="spec.finalizers") for each in unqualified_finalizers(finalizers, "")]
     phase, deleted = (new.get("status") or {}).get("phase"), "deletionTimestamp" in new["metadata"]
     if old is None or new.get("status") == old.get("status"):
         return found

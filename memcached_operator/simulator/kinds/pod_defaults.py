@@ -5,9 +5,13 @@ The values are those of `k8s.io/kubernetes/pkg/apis/core/v1/defaults.go`.
 
 from __future__ import annotations
 
+import re
+
 from memcached_operator.simulator.errors import Json
 from memcached_operator.simulator.kinds.compaction import compact
 
+# The reference of an image: host, path and tag.
+_REFERENCE = re.compile(r"([A-Za-z0-9.:-]+/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]*)?")
 _DEFAULT_MODE = 0o644
 _VOLUMES_WITH_MODE = ("secret", "configMap", "downwardAPI", "projected")
 _TOKEN_EXPIRATION_S = 3600
@@ -51,7 +55,6 @@ def _container(container: Json, *, host_network: bool) -> Json:
         "imagePullPolicy": _pull_policy(container.get("image") or ""),
         **container,
     }
-    new["resources"] = _resources(new["resources"])
     for key in _PROBES:
         if key in new:
             new[key] = _probe(new[key])
@@ -66,19 +69,11 @@ def _container(container: Json, *, host_network: bool) -> Json:
 
 
 def _pull_policy(image: str) -> str:
-    """Always for what may change under its name: no tag, or the tag `latest`."""
-    if "@" in image:
+    """Always for what may change under its name: no tag, or the tag `latest`; what cannot be read is let be."""
+    if "@" in image or not _REFERENCE.fullmatch(image):
         return "IfNotPresent"
     _, _, tag = image.rpartition("/")[2].partition(":")
     return "Always" if tag in ("", "latest") else "IfNotPresent"
-
-
-def _resources(resources: Json) -> Json:
-    """What is limited and not requested is requested up to its limit."""
-    limits = resources.get("limits")
-    if not limits:
-        return resources
-    return {**resources, "requests": {**limits, **resources.get("requests", {})}}
 
 
 def _probe(probe: Json) -> Json:

@@ -1,7 +1,8 @@
 """Pods: what is filled in when one is created, what of it may change later, and its status.
 
-Differs from Kubernetes: whether the service account and the priority class exist is not asked, a request for a
-priority of one's own is refused; the name of the volume with the token is derived from the pod's, not drawn.
+Differs from Kubernetes: whether the service account exists is not asked here; priority classes are not known, so that
+every pod has the priority 0; the name of the volume with the token is derived from the pod's, not drawn; a refused
+change of the spec does not show what has changed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 
 from memcached_operator.simulator.errors import Cause, Json
 from memcached_operator.simulator.kinds.base import Strategy, with_subresource
-from memcached_operator.simulator.kinds.causes import forbidden, required
+from memcached_operator.simulator.kinds.causes import forbidden
 from memcached_operator.simulator.kinds.compaction import compact
 from memcached_operator.simulator.kinds.pod_defaults import defaulted_spec
 from memcached_operator.simulator.kinds.pod_specs import spec_problems
@@ -30,10 +31,19 @@ _MUTABLE = (
 
 def _default(new: Json) -> Json:
     spec = {"enableServiceLinks": True, **defaulted_spec(new.get("spec") or {})}
+    for key in ("initContainers", "containers"):
+        if spec.get(key):
+            spec[key] = [{**each, "resources": _requested(each["resources"])} for each in spec[key]]
     status = compact(new["status"]) if new.get("status") else {}
     conditions = [{"lastProbeTime": None, "lastTransitionTime": None, **each} for each in status.get("conditions", [])]
     shown = {**status, **({"conditions": conditions} if conditions else {})}
     return {**new, "spec": spec, **({"status": shown} if shown else {})}
+
+
+def _requested(resources: Json) -> Json:
+    """What is limited and not requested is requested up to its limit."""
+    limits = resources.get("limits")
+    return {**resources, "requests": {**limits, **resources.get("requests", {})}} if limits else resources
 
 
 _BASE = with_subresource(_default, first_status={"phase": "Pending"}, kept_on_status=("ownerReferences",))
@@ -46,6 +56,9 @@ def _prepare_create(new: Json) -> Json:
 
 
 def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
+    if subresource != "status":
+        spec = new.get("spec") or {}
+        new = {**new, "spec": {**spec, "tolerations": _tolerations(spec.get("tolerations") or [])}}
     updated = _BASE.prepare_update(new, old, subresource)
     quality = (old.get("status") or {}).get("qosClass")
     if subresource != "status" or quality is None:
@@ -60,6 +73,7 @@ def _admitted(spec: Json, name: str) -> Json:
         **spec,
         "serviceAccountName": account,
         "serviceAccount": account,
+        "terminationGracePeriodSeconds": _grace_s(spec["terminationGracePeriodSeconds"]),
         "priority": 0,
         "preemptionPolicy": spec.get("preemptionPolicy", "PreemptLowerPriority"),
         "tolerations": _tolerations(spec.get("tolerations", [])),
@@ -67,6 +81,10 @@ def _admitted(spec: Json, name: str) -> Json:
     if spec.get("automountServiceAccountToken") is not False:
         new |= _with_token(new, _TOKEN_VOLUME + _suffix(name))
     return new
+
+
+def _grace_s(given: int) -> int:
+    return given if given >= 0 else 1
 
 
 def _tolerations(given: list[Json]) -> list[Json]:
@@ -135,16 +153,10 @@ def _validate(new: Json, old: Json | None) -> list[Cause]:
 
 def _update_problems(new: Json, old: Json) -> list[Cause]:
     for key in ("containers", "initContainers"):
-        if [each.get("name") for each in new.get(key, [])] != [each.get("name") for each in old.get(key, [])]:
-            same = len(new.get(key, [])) == len(old.get(key, []))
-            if not same:
-                return [forbidden(f"spec.{key}", "pod updates may not add or remove containers")]
+        if len(new.get(key, [])) != len(old.get(key, [])):
+            return [forbidden(f"spec.{key}", "pod updates may not add or remove containers")]
     if _immutable(new) != _immutable(old) or not _only_added(new.get("tolerations", []), old.get("tolerations", [])):
         return [forbidden("spec", _MUTABLE)]
-    for key in ("containers", "initContainers"):
-        for index, each in enumerate(new.get(key, [])):
-            if not each.get("image"):
-                return [required(f"spec.{key}[{index}].image")]
     return []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memcached_operator.simulator.errors import ApiError, Cause, Json, bad_request, invalid
+from memcached_operator.simulator.errors import ApiError, Cause, Json, bad_request, conflict, invalid
 from memcached_operator.simulator.kinds import causes
 from memcached_operator.simulator.kinds.selectors import selector_text
 from memcached_operator.simulator.resources import Resource, ScalePaths
@@ -50,10 +50,14 @@ def written(resource: Resource, old: Json, wanted: object) -> Json:
     """The object with as many replicas as a scale says, which may leave out 0.
 
     Raises:
-        ApiError: 400, this is no scale of that object; 422, not that many.
+        ApiError: 400, this is no scale of that object; 409, it is of another that had the name; 422, not that many.
     """
     name = old["metadata"]["name"]
     replicas = _replicas(wanted, name)
+    uid = (wanted.get("metadata") or {}).get("uid") if isinstance(wanted, dict) else None
+    if uid and uid != old["metadata"]["uid"]:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
+        raise conflict(resource, name, why)
     paths = _paths(resource)
     if replicas < 0 and not resource.custom:
         why = f"Invalid value: {replicas}: {causes.NOT_NEGATIVE}"

@@ -90,7 +90,8 @@ def _workload_problems(new: Json, old: Json | None) -> list[Cause]:
     found += template_problems(template, "spec.template")
     if old is not None and selector != old["spec"].get("selector"):
         found.append(invalid("spec.selector", selector_shown(selector or {}), IMMUTABLE))
-    return found + _status_problems(new.get("status") or {}, (old or {}).get("status") or {})
+    part = "fullyLabeledReplicas" if new["kind"] == "ReplicaSet" else "updatedReplicas"
+    return found + _status_problems(new.get("status") or {}, (old or {}).get("status") or {}, part)
 
 
 def selects_template(selector: Json | None, labels: dict[str, str] | None) -> bool:
@@ -122,14 +123,15 @@ def _share_problems(share: int | str, field: str) -> list[Cause]:
     return [] if re.fullmatch(_PERCENT, share) else [invalid(field, share, _PERCENT_WORDS)]
 
 
-def _status_problems(new: Json, old: Json) -> list[Cause]:
+def _status_problems(new: Json, old: Json, part: str) -> list[Cause]:
+    """Of the counts, where they change; `part` counts those replicas that are as they should be."""
     if new == old:
         return []
     found: list[Cause] = []
     counts = {key: new.get(key, 0) for key in _COUNTS}
     for key in _COUNTS:
         found += at_least_zero(f"status.{key}", counts[key])
-    for key in ("fullyLabeledReplicas", "updatedReplicas", "readyReplicas", "availableReplicas"):
+    for key in (part, "readyReplicas", "availableReplicas"):
         if counts[key] > counts["replicas"]:
             found.append(invalid(f"status.{key}", counts[key], "cannot be greater than status.replicas"))
     if counts["availableReplicas"] > counts["readyReplicas"]:
