@@ -63,6 +63,10 @@ class Cluster(Protocol):
 class RealCluster(ControlPlane):
     """The lab's control plane."""
 
+    def __enter__(self) -> "RealCluster":
+        super().__enter__()
+        return self
+
     @contextlib.contextmanager
     def hanging_apiserver(self) -> Iterator[None]:
         """See :class:`Cluster`."""

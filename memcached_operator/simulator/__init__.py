@@ -42,7 +42,7 @@ _HOMES = {
     **dict.fromkeys(("Break", "Delay", "End", "Fault", "Faults", "Refuse", "SendError", "Stall"), "faults"),
 }
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605
+__all__ = ["Break", "Delay", "End", "Fault", "Faults", "Options", "Refuse", "SendError", "Simulator", "Stall"]
 
 
 def __getattr__(name: str) -> object:

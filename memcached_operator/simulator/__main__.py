@@ -7,7 +7,8 @@ import asyncio
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 _REMEDY = "pip install 'memcached-operator[demo]'"
@@ -33,7 +34,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        return asyncio.run(_up(options.kubeconfig, options.ready_after, memcached=not options.no_memcached))
+        kubeconfig = options.kubeconfig and options.kubeconfig.absolute()
+        return asyncio.run(_up(kubeconfig, options.ready_after, memcached=not options.no_memcached))
     except ImportError as error:
         print(f"simulator: it needs {error.name}, which is not installed: {_REMEDY}", file=sys.stderr)
     except OSError as error:
@@ -49,19 +51,25 @@ async def _up(kubeconfig: Path | None, ready_after_s: float, *, memcached: bool)
         asyncio.get_running_loop().add_signal_handler(number, asked_to_end.set)
     options = Options(pods_ready_after_s=ready_after_s, memcached="auto" if memcached else False)
     async with Simulator(options) as simulator:
-        shown = simulator.kubeconfig_path
-        if kubeconfig is not None:
-            shown = kubeconfig.absolute()
-            shown.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(simulator.kubeconfig_path, shown)
-        try:
+        with _copied(simulator.kubeconfig_path, kubeconfig) as shown:
             _say(simulator.server, simulator.directory, shown, ready_after_s, real=memcached)
             await asked_to_end.wait()
-        finally:
-            if kubeconfig is not None:
-                shown.unlink(missing_ok=True)
     print("simulator: stopped")
     return 0
+
+
+@contextmanager
+def _copied(original: Path, wanted: Path | None) -> Iterator[Path]:
+    """The kubeconfig where it is wanted, until the end of the block."""
+    if wanted is None:
+        yield original
+        return
+    wanted.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(original, wanted)
+    try:
+        yield wanted
+    finally:
+        wanted.unlink(missing_ok=True)
 
 
 def _say(server: str, directory: Path, kubeconfig: Path, ready_after_s: float, *, real: bool) -> None:
