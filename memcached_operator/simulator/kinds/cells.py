@@ -83,9 +83,8 @@ def _port(port: Json) -> str:
 def _endpoints(found: Json, now: datetime) -> Cells:
     shown = []
     for subset in found.get("subsets") or []:
-        for address in subset.get("addresses") or []:
-            ports = subset.get("ports") or []
-            shown += [f"{address['ip']}:{port['port']}" for port in ports] or [address["ip"]]
+        addresses, ports = [each["ip"] for each in subset.get("addresses") or []], subset.get("ports") or []
+        shown += [f"{address}:{port['port']}" for port in ports for address in addresses] or addresses
     more = f" + {len(shown) - _SHOWN_ENDPOINTS} more..." if len(shown) > _SHOWN_ENDPOINTS else ""
     return [_name(found), (",".join(shown[:_SHOWN_ENDPOINTS]) + more) or NONE, _age(found, now)]
 
@@ -173,9 +172,24 @@ def _policy(found: Json, now: datetime) -> Cells:
 
 def _policy_binding(found: Json, now: datetime) -> Cells:
     spec = found["spec"]
-    reference = spec.get("paramRef")
-    shown = _UNSET if reference is None else f"{reference.get('namespace') or '*'}/{reference.get('name') or ''}"
-    return [_name(found), spec.get("policyName", ""), shown, _age(found, now)]
+    return [_name(found), spec.get("policyName", ""), _parameter(spec.get("paramRef")), _age(found, now)]
+
+
+def _parameter(reference: Json | None) -> str:
+    if reference is None:
+        return _UNSET
+    selector = reference.get("selector")
+    if selector is None:
+        return f"{reference.get('namespace') or '*'}/{reference.get('name') or ''}"
+    # As Go prints the struct.
+    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    expressions = "".join(
+        f"LabelSelectorRequirement{{Key:{each['key']},Operator:{each['operator']},"
+        f"Values:[{' '.join(each.get('values') or [])}],}},"
+        for each in selector.get("matchExpressions") or []
+    )
+    requirements = f"[]LabelSelectorRequirement{{{expressions}}}"
+    return f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:{requirements},}}"
 
 
 _RBAC = "rbac.authorization.k8s.io"

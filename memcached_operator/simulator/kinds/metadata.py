@@ -36,6 +36,8 @@ _RULES_OF_NAMES: dict[str, Rule] = {
     "rolebindings.rbac.authorization.k8s.io": path_segment,
     "clusterroles.rbac.authorization.k8s.io": path_segment,
     "clusterrolebindings.rbac.authorization.k8s.io": path_segment,
+    # It must be made of the plural and the group, which are looked at with the rest of the CRD.
+    "customresourcedefinitions.apiextensions.k8s.io": lambda _name: [],
 }
 
 # k8s.io/apimachinery/pkg/api/validation: TotalAnnotationSizeLimitB.

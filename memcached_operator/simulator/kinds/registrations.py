@@ -164,5 +164,10 @@ def _binding_problems(new: Json, _old: Json | None) -> list[Cause]:
 
 
 WEBHOOKS: Strategy = plain(_default_webhooks, _webhooks_problems, generation=True)
-POLICY: Strategy = with_subresource(_default_policy, _policy_problems, first_status={})
+POLICY: Strategy = with_subresource(
+    _default_policy,
+    _policy_problems,
+    first_status={},
+    kept_on_status=("labels", "annotations", "finalizers", "ownerReferences"),
+)
 POLICY_BINDING: Strategy = plain(validate=_binding_problems, generation=True)

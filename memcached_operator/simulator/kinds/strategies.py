@@ -5,6 +5,7 @@ from __future__ import annotations
 from memcached_operator.simulator.errors import Cause, Json
 from memcached_operator.simulator.kinds import (
     configuration,
+    definitions,
     events,
     leases,
     namespaces,
@@ -41,6 +42,7 @@ _BUILT_IN: dict[str, Strategy] = {
     "deployments.apps": workloads.DEPLOYMENT,
     "replicasets.apps": workloads.REPLICA_SET,
     "leases.coordination.k8s.io": leases.STRATEGY,
+    "customresourcedefinitions.apiextensions.k8s.io": definitions.STRATEGY,
     f"roles.{rbac.GROUP}": rbac.role(namespaced=True),
     f"clusterroles.{rbac.GROUP}": rbac.role(namespaced=False),
     f"rolebindings.{rbac.GROUP}": rbac.binding(namespaced=True),
