@@ -95,7 +95,8 @@ def server_side_apply(
     shape = shape_of(resource.schema)
     _check(applied, resource, shape)
     untouched = _trees(_reset(resource, subresource) if reset is None else reset)
-    fields = without_trees(without_own_metadata(owned(applied, shape)), untouched)
+    has = owned(applied, shape)
+    fields = without_trees(without_own_metadata(has), untouched)
     wanted = _only(_only(applied, untouched), _SERVERS_OWN)
     before = live if live is not None else {key: applied[key] for key in ("apiVersion", "kind")} | {"metadata": {}}
     base = with_entries(before, [])
@@ -103,26 +104,28 @@ def server_side_apply(
     version, mine = resource.api_version, (manager, "Apply", "", subresource)
     others, own = _entries(live, shape, version, subresource, mine, now)
     if own is not None:
-        everybody = fields
+        everybody = has
         for entry in others:
             everybody = union(everybody, entry["fieldsV1"])
         if difference(own["fieldsV1"], everybody):
             laid = pruned(laid, own["fieldsV1"], everybody, shape)
-    if not resource.custom:
-        try:
-            laid = as_struct(laid, base, shape)
-        except Unconvertible as error:
-            what = f"convert new object ({_named(applied, resource)}) to proper version"
-            why = f"unable to convert unstructured object to {_kind(resource)}: {error}"
-            raise internal(f"failed to {what}: {why}") from None
-    changes = compare(base, laid, shape)
+    changes, unchanged = compare(base, laid, shape), same(laid, base)
     if not force and live is not None:
         _check_conflicts(others, changes, last_applied.taken_over(live, shape) if _kubectl(manager) else EMPTY)
+    try:
+        if not resource.custom:
+            laid = as_struct(laid, base, shape)
+        elif laid["metadata"] is not base["metadata"]:
+            laid = {**laid, "metadata": as_struct(laid["metadata"], base["metadata"], shape.field("metadata"))}
+    except Unconvertible as error:
+        what = f"convert new object ({_named(applied, resource)}) to proper version"
+        why = f"unable to convert unstructured object to {_kind(resource)}: {error}"
+        raise internal(f"failed to {what}: {why}") from None
     if _kubectl(manager) and not subresource:
         laid = last_applied.noted(laid)
     entries = [left for entry in others if (left := entry_without(entry, changes)) is not None]
     if fields:
-        time = (own or {}).get("time") if same(laid, base) else now
+        time = (own or {}).get("time") if unchanged else now
         entries.append(new_entry(manager, "Apply", version, subresource, fields, time))
     result = with_entries(laid, ordered(entries))
     return result if live is None else unless_only_times(live, result)

@@ -6,12 +6,10 @@ parts, lists are atomic.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from typing import Any, Final, Literal
 
 from memcached_operator.simulator.patches.fieldsets import key_step, value_step
-from memcached_operator.simulator.schema import kubernetes
 from memcached_operator.simulator.schema.node import MISSING, Node, of_schema
 
 Kind = Literal["map", "list", "scalar", "any"]
@@ -30,6 +28,8 @@ class Shape:
         """
         self.node = node
         self.preserving = preserving or node.preserve_unknown
+        self.properties = node.properties
+        """The fields that the schema knows by name."""
         self.kind: Kind = _kind(node)
         """`any` is what the value says."""
         self.is_set = self.kind == "list" and node.list_type == "set"
@@ -63,14 +63,6 @@ class Shape:
     def open(self) -> bool:
         """Whether a map may have fields of any name."""
         return self.preserving or self.node.additional is not None or not self.properties
-
-    @cached_property
-    def properties(self) -> Mapping[str, Node]:
-        """The fields that the schema knows by name; an embedded object has those of any object, too."""
-        if not self.node.embedded:
-            return self.node.properties
-        metadata = kubernetes.definition(f"{kubernetes.META}ObjectMeta")
-        return {**self.node.properties, "apiVersion": _STRING, "kind": _STRING, "metadata": metadata}
 
     @cached_property
     def items(self) -> Shape:
@@ -119,6 +111,5 @@ def _kind(node: Node) -> Kind:
     return "scalar"
 
 
-_STRING: Final = of_schema({"type": "string"})
 ANY: Final = Shape(of_schema({"x-kubernetes-preserve-unknown-fields": True}), preserving=True)
 """The shape of what no schema describes."""
