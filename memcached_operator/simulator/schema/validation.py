@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -179,9 +179,9 @@ def _is_enumerated(value: object, allowed: object) -> bool:
 def _items(node: Node, value: list[Any], path: str, old: object) -> _Result:
     result = _Result(checks=1)
     if (item := node.items()) is not None:
-        before = _by_key(node, old)
+        before = correlated(node, old)
         for index, each in enumerate(value):
-            result.add(_checked(item, each, f"{path}[{index}]", before.get(_key(node, each), MISSING)))
+            result.add(_checked(item, each, f"{path}[{index}]", before(each)))
     least, limit = node.raw.get("minItems"), node.raw.get("maxItems")
     if least is not None and len(value) < least:
         why = f"{path} in body should have at least {least} items"
@@ -191,16 +191,15 @@ def _items(node: Node, value: list[Any], path: str, old: object) -> _Result:
     return result
 
 
-def _by_key(node: Node, old: object) -> dict[str, object]:
-    """The old elements by their keys: those of other lists have nothing by which one is the same as before."""
+def correlated(node: Node, old: object) -> Callable[[object], object]:
+    """By which old element a new one of a list is judged: that of its keys; `MISSING` in lists without keys."""
     if node.list_type != "map" or not isinstance(old, list):
-        return {}
-    return {_key(node, each): each for each in reversed(old) if isinstance(each, dict)}
+        return lambda _: MISSING
+    before = {_key(node, each): each for each in reversed(old) if isinstance(each, dict)}
+    return lambda element: before.get(_key(node, element), MISSING) if isinstance(element, dict) else MISSING
 
 
-def _key(node: Node, element: object) -> str:
-    if not isinstance(element, dict) or node.list_type != "map":
-        return ""
+def _key(node: Node, element: Json) -> str:
     return _exact({key: element[key] for key in node.list_keys if key in element})
 
 
@@ -221,13 +220,13 @@ def _fields(node: Node, value: Json, path: str, old: object) -> _Result:
         if name not in value:
             continue
         if node.embedded and name == "metadata":
-            result.add(_names(child, value[name], _join(path, name), before.get(name, MISSING)))
+            result.add(_names(child, value[name], join(path, name), before.get(name, MISSING)))
         else:
             known = MISSING if not path and name in ("apiVersion", "kind") else before.get(name, MISSING)
-            result.add(_checked(child, value[name], _join(path, name), known))
+            result.add(_checked(child, value[name], join(path, name), known))
     for name in node.raw.get("required", ()):
         if name not in value:
-            result.causes.append(causes.required(_join(path, name)))
+            result.causes.append(causes.required(join(path, name)))
     return result
 
 
@@ -237,7 +236,7 @@ def _names(node: Node, metadata: object, path: str, old: object) -> _Result:
     before = old if isinstance(old, dict) else {}
     for name in ("name", "generateName"):
         if isinstance(metadata, dict) and name in metadata and (child := node.field(name)) is not None:
-            result.add(_checked(child, metadata[name], _join(path, name), before.get(name, MISSING)))
+            result.add(_checked(child, metadata[name], join(path, name), before.get(name, MISSING)))
     return result
 
 
@@ -281,7 +280,7 @@ def _list_problems(node: Node, value: object, path: str) -> Iterator[Cause]:
         for name, each in value.items():
             if name in node.properties:
                 if not (node.embedded and name == "metadata"):
-                    yield from _list_problems(node.properties[name], each, _join(path, name))
+                    yield from _list_problems(node.properties[name], each, join(path, name))
             elif node.additional is not None:
                 yield from _list_problems(node.additional, each, f"{path}[{name}]")
     elif isinstance(value, list):
@@ -320,7 +319,7 @@ def _embedded_problems(node: Node, value: object, path: str, *, root: bool) -> I
         for name, each in value.items():
             child = node.properties.get(name)
             if child is not None and not (node.embedded and name == "metadata"):
-                yield from _embedded_problems(child, each, _join(path, name), root=False)
+                yield from _embedded_problems(child, each, join(path, name), root=False)
             elif child is None and node.additional is not None:
                 yield from _embedded_problems(node.additional, each, f"{path}[{name}]", root=False)
     elif isinstance(value, list) and (item := node.items()) is not None:
@@ -420,5 +419,6 @@ def _no_field(why: str) -> Cause:
     return causes.invalid(causes.NO_FIELD, "", why)
 
 
-def _join(path: str, name: str) -> str:
+def join(path: str, name: str) -> str:
+    """The path of a field of what stands at a path."""
     return f"{path}.{name}" if path else name

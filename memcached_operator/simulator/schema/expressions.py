@@ -1,0 +1,172 @@
+"""Expressions in CEL, the language of a CRD's rules and of admission policies: compiled once, evaluated often.
+
+The language is the library's (`cel`); Kubernetes' functions for strings, lists and regular expressions are added here.
+
+Differs from Kubernetes: types are not checked before an expression runs, costs are neither estimated nor limited, and
+the libraries for sets, URLs, addresses, quantities, versions and named formats are missing, as are `.?field`, `[?key]`,
+`optMap` and two-variable comprehensions. What is missing is told when an expression is compiled.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import cel
+
+from memcached_operator.simulator.schema import formats
+
+Optional = cel.OptionalValue
+"""An optional value, such as `oldSelf` of a rule that is evaluated on creations too."""
+
+
+class CompileError(ValueError):
+    """The expression is none, or uses what the simulator does not have; the message says which."""
+
+
+class EvaluationError(Exception):
+    """The expression could not be evaluated with these values, in CEL's words: `no such key: size`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A compiled expression."""
+
+    text: str
+    program: cel.Program
+    variables: frozenset[str]
+    """The names that it uses, besides those that its own macros bind."""
+
+    def evaluate(self, values: Mapping[str, object]) -> Any:
+        """What it comes to. Raises EvaluationError."""
+        try:
+            return self.program.execute(cel.Context(variables=dict(values), functions=dict(_FUNCTIONS)))
+        except KeyError as error:
+            raise EvaluationError(f"no such key: {error.args[0]}") from error
+        except IndexError as error:
+            raise EvaluationError(str(error)) from error
+        except ZeroDivisionError as error:
+            raise EvaluationError("division by zero") from error
+        except OverflowError as error:
+            raise EvaluationError("integer overflow") from error
+        except TypeError as error:
+            raise EvaluationError("no such overload") from error
+        except (RuntimeError, ValueError) as error:
+            raise EvaluationError(str(error)) from error
+
+
+@lru_cache(maxsize=4096)
+def compiled(text: str, variables: frozenset[str]) -> Expression:
+    """The expression of a text that may use these variables. Raises CompileError."""
+    try:
+        program = cel.compile(text)
+    except ValueError as error:
+        raise CompileError(str(error)) from error
+    bound = set(_BINDING.findall(_without_texts(text)))
+    used = frozenset(program.variables()) - bound
+    functions = frozenset(program.functions())
+    for name in sorted(used - variables - _TYPES):
+        raise CompileError(f"undeclared reference to '{name}'")
+    for name in sorted(functions - _KNOWN):
+        raise CompileError(f"the simulator's CEL has no function '{name}'")
+    return Expression(text, program, used)
+
+
+def _without_texts(text: str) -> str:
+    """The expression with blanks in the place of its string literals, so that what is in them is not mistaken."""
+    return _TEXT.sub(lambda match: " " * len(match[0]), text)
+
+
+def selections(text: str, variable: str) -> list[tuple[tuple[str, ...], tuple[int, ...]]]:
+    """The chains of fields that are read off a variable, `self.spec.size`, each with where its points stand."""
+    plain = _without_texts(text)
+    found = []
+    for match in re.finditer(rf"(?<![\w.]){variable}((?:\.[A-Za-z_]\w*(?!\w*\s*\())+)", plain):
+        names = tuple(match[1].split(".")[1:])
+        points, at = [], match.start(1)
+        for name in names:
+            points.append(at)
+            at += len(name) + 1
+        found.append((names, tuple(points)))
+    return found
+
+
+_TEXT: Final = re.compile(r"""(?:[rR]?(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))""")
+_BINDING: Final = re.compile(r"\.(?:all|exists|exists_one|map|filter)\(\s*(\w+)\s*,")
+_TYPES: Final = frozenset(
+    {"bool", "bytes", "double", "int", "list", "map", "null_type", "optional", "string", "type", "uint"}
+)
+_OPERATORS: Final = frozenset(
+    {"!_", "-_", "@in", "@not_strictly_false", "_!=_", "_%_", "_&&_", "_*_", "_+_", "_-_", "_/_", "_<=_", "_<_"}
+    | {"_==_", "_>=_", "_>_", "_?_:_", "_[_]", "_||_"}
+)
+_BUILT_IN: Final = frozenset(
+    {"bytes", "contains", "double", "duration", "endsWith", "getDate", "getDayOfMonth", "getDayOfWeek"}
+    | {"getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds"}
+    | {"hasValue", "int", "matches", "none", "of", "orValue", "size", "startsWith", "string", "timestamp", "type"}
+    | {"uint", "value"}
+)
+
+
+def _find(text: str, pattern: str) -> str:
+    match = formats.pattern(pattern).search(text)
+    return match[0] if match else ""
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    found = [match[0] for match in formats.pattern(pattern).finditer(text)]
+    return found if limit < 0 else found[:limit]
+
+
+def _index_of(value: Any, part: Any, start: int = 0) -> int:
+    if isinstance(value, str):
+        return value.find(part, start)
+    return next((index for index, each in enumerate(value) if each == part), -1)
+
+
+def _last_index_of(value: Any, part: Any) -> int:
+    if isinstance(value, str):
+        return value.rfind(part)
+    return next((index for index in range(len(value) - 1, -1, -1) if value[index] == part), -1)
+
+
+def _split(text: str, separator: str, limit: int = -1) -> list[str]:
+    if limit == 0:
+        return []
+    if separator == "":
+        return list(text) if limit < 0 else [*text[: limit - 1], text[limit - 1 :]]
+    return text.split(separator, limit - 1 if limit > 0 else -1)
+
+
+def _sum(values: list[Any]) -> Any:
+    return sum(values[1:], start=values[0]) if values else 0
+
+
+def _ascii(change: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda text: "".join(change(character) if character.isascii() else character for character in text)
+
+
+_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "charAt": lambda text, index: "" if index == len(text) else text[index],
+    "dyn": lambda value: value,
+    "find": _find,
+    "findAll": _find_all,
+    "indexOf": _index_of,
+    "isSorted": lambda values: all(one <= other for one, other in itertools.pairwise(values)),
+    "join": lambda texts, separator="": separator.join(texts),
+    "lastIndexOf": _last_index_of,
+    "lowerAscii": _ascii(str.lower),
+    "max": max,
+    "min": min,
+    "replace": lambda text, old, new, limit=-1: text.replace(old, new, limit),
+    "split": _split,
+    "substring": lambda text, start, end=None: text[start:end],
+    "sum": _sum,
+    "trim": lambda text: text.strip(),
+    "upperAscii": _ascii(str.upper),
+}
+_KNOWN: Final = _OPERATORS | _BUILT_IN | _FUNCTIONS.keys()
