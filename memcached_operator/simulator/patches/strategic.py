@@ -45,11 +45,18 @@ def strategic_merge(target: Json, patch: Json, node: Node) -> Json:
                 merged[field] = [value for value in found if not _contains(wanted, value)]
         elif wanted is None:
             merged.pop(key, None)
-        elif key not in merged:
-            merged[key] = _fresh(wanted)
         else:
             order = patch.get(f"{_ORDER}/{key}")
-            merged[key] = _merged(merged[key], wanted, None if order is None else _list(order), node, key)
+            asked = None if order is None else _list(order)
+            if key in merged:
+                merged[key] = _merged(merged[key], wanted, asked, node, key)
+                continue
+            if asked is not None and isinstance(wanted, list):
+                if not wanted:
+                    raise internal("no elements in any of the given slices")
+                _check_order(wanted, asked, _identity(_known(node, key)))
+            if not _directs(wanted):
+                merged[key] = _fresh(wanted)
     for key, wanted in patch.items():
         prefix, _, field = key.partition("/")
         if prefix == _ORDER and field not in patch:
@@ -66,7 +73,13 @@ def _directed(patch: Json) -> Json:
             return {key: value for key, value in patch.items() if key != _DIRECTIVE}
         case "delete":
             return {}
-    raise internal(f"unknown patch type: {printed(patch[_DIRECTIVE])} in map: {printed(patch)}")
+    raise _unknown(patch)
+
+
+def _unknown(found: Json) -> ApiError:
+    directive = found[_DIRECTIVE]
+    said = directive if isinstance(directive, str) else f"%!s({go_type(directive)}={printed(directive)})"
+    return internal(f"unknown patch type: {said} in map: {printed(found)}")
 
 
 def _retained(target: Json, patch: Json) -> Json:
@@ -89,26 +102,21 @@ def _merged(found: Any, wanted: Any, order: list[Any] | None, node: Node, key: s
         below = _known(node, key)
         if "merge" in below.patch_strategy:
             return _merged_lists(found, wanted, order, below)
-        return [_fresh(each) for each in wanted if not (isinstance(each, dict) and _DIRECTIVE in each)]
-    return _fresh(wanted)
+    return wanted
 
 
 def _merged_lists(found: list[Any], wanted: list[Any], order: list[Any] | None, node: Node) -> list[Any]:
     if len({isinstance(each, dict) for each in (*found, *wanted)}) > 1:
         raise internal(f"list element types are not identical: {printed([found, wanted])}")
-    elements = node.items()
-    if not all(isinstance(each, dict) for each in (*found, *wanted)) or not node.patch_merge_key or elements is None:
+    elements, identity = node.items(), _identity(node)
+    if elements is None or not node.patch_merge_key or not all(isinstance(each, dict) for each in (*found, *wanted)):
+        if order is not None:
+            _check_order(wanted, order, identity)
         distinct: list[Any] = []
         for value in (*found, *wanted):
             if not _contains(distinct, value):
                 distinct.append(value)
-        return _ordered(distinct, found, wanted if order is None else order, lambda value: value)
-
-    def identity(element: Json) -> Any:
-        if node.patch_merge_key not in element:
-            raise internal(f"map: {printed(element)} does not contain declared merge key: {node.patch_merge_key}")
-        return element[node.patch_merge_key]
-
+        return _ordered(distinct, found, wanted if order is None else order, identity)
     directives = [each.get(_DIRECTIVE) for each in wanted]
     if "replace" in directives:
         return [each for each in wanted if _DIRECTIVE not in each]
@@ -121,7 +129,7 @@ def _merged_lists(found: list[Any], wanted: list[Any], order: list[Any] | None, 
         if places:
             merged[places[0]] = strategic_merge(merged[places[0]], each, elements)
         else:
-            merged.append(_fresh(each))
+            merged.append(each)
     if order is not None:
         _check_order(changes, order, identity)
     return _ordered(merged, found, changes if order is None else order, identity)
@@ -133,14 +141,17 @@ def _check_directive(element: Json) -> None:
             return
         case "merge":
             raise internal("merging lists cannot yet be specified in the patch")
-    raise internal(f"unknown patch type: {printed(element[_DIRECTIVE])} in map: {printed(element)}")
+    raise _unknown(element)
 
 
 def _check_order(changes: list[Any], order: list[Any], identity: Callable[[Any], Any]) -> None:
-    """The elements of the patch must stand in the order that it asks for."""
+    """The elements of the patch must stand in the order that it asks for, but for those that it deletes."""
+    if not order:
+        return
     remaining = iter([identity(each) for each in order])
     for each in changes:
-        if not any(same(identity(each), candidate) for candidate in remaining):
+        deleted = isinstance(each, dict) and each.get(_DIRECTIVE) == "delete"
+        if not deleted and not any(same(identity(each), candidate) for candidate in remaining):
             raise internal(
                 f"The order in patch list:\n{printed(changes)}\n doesn't match {_ORDER} list:\n{printed(order)}\n"
             )
@@ -176,22 +187,29 @@ def _contains(values: list[Any], value: Any) -> bool:
 
 
 def _fresh(value: Any) -> Any:
-    """A value of the patch where the target has none: nulls and directives have nothing to remove."""
+    """A value of the patch where the target has none: nulls and objects with a directive come to nothing."""
     if isinstance(value, dict):
-        if value.get(_DIRECTIVE) == "delete":
-            return {}
-        kept = {key: each for key, each in value.items() if each is not None and not key.startswith(_DIRECTIVES)}
-        return {key: _fresh(each) for key, each in kept.items()}
+        return {key: _fresh(each) for key, each in value.items() if each is not None and not _directs(each)}
     if isinstance(value, list):
-        return [
-            _fresh(each)
-            for each in value
-            if not (isinstance(each, dict) and each.get(_DIRECTIVE) in ("delete", "replace"))
-        ]
+        return [_fresh(each) for each in value if not _directs(each)]
     return value
 
 
-_DIRECTIVES: Final = (_DIRECTIVE, _RETAIN, f"{_ORDER}/", f"{_DELETE}/")
+def _directs(value: Any) -> bool:
+    return isinstance(value, dict) and _DIRECTIVE in value
+
+
+def _identity(node: Node) -> Callable[[Any], Any]:
+    """By what the elements of a merged list are told apart: their merge key, or, of strings and numbers, the value."""
+
+    def identity(element: Any) -> Any:
+        if not isinstance(element, dict) or not node.patch_merge_key:
+            return element
+        if node.patch_merge_key not in element:
+            raise internal(f"map: {printed(element)} does not contain declared merge key: {node.patch_merge_key}")
+        return element[node.patch_merge_key]
+
+    return identity
 
 
 def _known(node: Node, key: str) -> Node:
@@ -205,9 +223,5 @@ def _known(node: Node, key: str) -> Node:
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise _not_a_list(value)
+        raise internal(f"expected a []interface {{}}, but received a {go_type(value)}")
     return value
-
-
-def _not_a_list(value: Any) -> ApiError:
-    return internal(f"expected a []interface {{}}, but received a {go_type(value)}")
