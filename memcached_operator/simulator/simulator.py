@@ -125,6 +125,7 @@ class Simulator:
         """The administrator's kubeconfig."""
         self._compose()
         self._ends.callback(self._audit.close)
+        self._ends.push_async_callback(self._admission.close)
         self._ends.push_async_callback(self._http.stop)
         self._ends.callback(self.faults.clear)
         for collection, found in bootstrap.objects(_now()):
@@ -146,14 +147,14 @@ class Simulator:
         self._tokens = Tokens(self.store, now=_now)
         authorizer = Authorizer(self.store)
         self._watches = Watches(self.store, time.monotonic)
-        admission = Admission(
+        self._admission = Admission(
             self.store,
             self.registry,
             _now,
             authorizer=authorizer,
             owner_references_permission_enforcement=options.owner_references_permission_enforcement,
         )
-        self._api = Api(self.store, self.registry, admission, now=_now, may_create=may_create(authorizer))
+        self._api = Api(self.store, self.registry, self._admission, now=_now, may_create=may_create(authorizer))
         self._crds = CustomResources(self._api, self.store, self.registry, self._watches, _now)
         self._controllers = manager.ControllerManager(
             self._api,
