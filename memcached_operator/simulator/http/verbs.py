@@ -1,6 +1,6 @@
 """What becomes of an authorized request for a resource: its body and query are read, `Api` acts, the answer is written.
 
-Differs from Kubernetes: an object deleted at once is answered with a Status for every kind.
+
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
+from memcached_operator.simulator.admission.chain import Admission
 from memcached_operator.simulator.errors import (
     MODIFIED,
     ApiError,
@@ -41,17 +41,10 @@ from memcached_operator.simulator.store.store import Store
 _PATCH_ATTEMPTS = 5
 # A PUT on a missing object makes it, for kinds where Kubernetes allows that (AllowCreateOnUpdate).
 _CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events", "services", "endpoints", "limitranges"})
+# Of these the answer is the object also when it is gone at once (ReturnDeletedObject).
+_SHOWN_WHEN_GONE = frozenset({"pods", "services", "serviceaccounts", "resourcequotas"})
 _RBAC_GROUP = "rbac.authorization.k8s.io"
 _PLAIN = WriteOptions()
-
-
-class Admission(Protocol):
-    """What may turn down a write; see `admission.chain`."""
-
-    async def admit(
-        self, operation: str, target: Target, new: Json | None, old: Json | None, caller: Caller, *, dry_run: bool
-    ) -> tuple[str, ...]:
-        """Warnings for the caller; raises ApiError."""
 
 
 class _Overtaken(Exception):
@@ -154,7 +147,7 @@ class Api:
         raise conflict(target.resource, target.name, MODIFIED)
 
     async def delete(self, target: Target, options: DeleteOptions, caller: Caller) -> tuple[Json, bool]:
-        """The object while something holds it, and False; or the details of what is gone, and True."""
+        """What the answer has: the object, and False; or the details of an object that is gone, and True."""
         found = self._found(target)
         await self._admission.admit("DELETE", target, None, found, caller, dry_run=options.dry_run)
         found = self._found(target)
@@ -164,9 +157,9 @@ class Api:
                 self.store.delete(target.resource.collection, target.namespace, target.name)
             elif outcome is not found:
                 outcome = self.store.put(target.resource.collection, outcome)
-        if outcome is None:
+        if outcome is None and target.resource.collection not in _SHOWN_WHEN_GONE:
             return deletion.details(target.resource, found), True
-        return views.shown(target.resource, outcome), False
+        return views.shown(target.resource, found if outcome is None else outcome), False
 
     async def delete_collection(
         self, target: Target, selection: Selection, options: DeleteOptions, caller: Caller
@@ -304,9 +297,10 @@ class Api:
         if self._live(target) is not old:
             raise _Overtaken
         if not change.options.dry_run:
-            new = self.store.put(resource.collection, new)
             if deletion.may_go(resource, new):
-                self.store.delete(resource.collection, target.namespace, target.name)
+                new = self.store.delete(resource.collection, target.namespace, target.name, new)
+            else:
+                new = self.store.put(resource.collection, new)
         return Written(views.shown(resource, new), warnings=change.warnings + warnings)
 
     def _validate(self, target: Target, new: Json, old: Json | None) -> None:

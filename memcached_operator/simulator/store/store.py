@@ -146,14 +146,18 @@ class Store:
         self._record(found, Change("MODIFIED" if before else "ADDED", collection, self.revision, stored, before))
         return stored
 
-    def delete(self, collection: str, namespace: str, name: str) -> Json:
-        """Remove the object; gives its last state with the deletion's resourceVersion. Raises KeyError."""
+    def delete(self, collection: str, namespace: str, name: str, last: Json | None = None) -> Json:
+        """Remove the object; gives its last state with the deletion's resourceVersion. Raises KeyError.
+
+        Args:
+            last: the state to tell of, where the write that removes the object changes it too.
+        """
         found = self._collection(collection)
         key = f"{namespace}/{name}"
         before = found.objects.pop(key)
         del found.keys[bisect_left(found.keys, key)]
         self.revision += 1
-        last = _stamped(before, self.revision)
+        last = _stamped(before if last is None else last, self.revision)
         self._record(found, Change("DELETED", collection, self.revision, last, before))
         return last
 
