@@ -41,7 +41,7 @@ def read(resource: Resource, found: Json) -> Json:
         "spec": {"replicas": wanted} if wanted else {},
         "status": {
             "replicas": _number(found, paths.status_replicas) or 0,
-            **({"selector": selector} if selector else {}),
+            **({"selector": selector} if selector and isinstance(selector, str) else {}),
         },
     }
 
