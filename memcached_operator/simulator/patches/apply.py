@@ -122,7 +122,7 @@ def server_side_apply(
         why = f"unable to convert unstructured object to {_kind(resource)}: {error}"
         raise internal(f"failed to {what}: {why}") from None
     if _kubectl(manager) and not subresource:
-        laid = last_applied.noted(laid)
+        laid = last_applied.noted(laid, applied)
     entries = [left for entry in others if (left := entry_without(entry, changes)) is not None]
     if fields:
         time = (own or {}).get("time") if unchanged else now

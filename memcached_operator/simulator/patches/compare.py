@@ -9,7 +9,7 @@ from memcached_operator.simulator.errors import Json
 from memcached_operator.simulator.patches.fieldsets import ALONE, EMPTY, SELF, Fields, field_step
 from memcached_operator.simulator.patches.shapes import Shape
 from memcached_operator.simulator.patches.values import same
-from memcached_operator.simulator.schema.node import MISSING, Node
+from memcached_operator.simulator.schema.node import Node
 
 _NOTHING: Final = (None, None)
 _BUILTIN_SHAPES_KEPT: Final = 256
@@ -60,8 +60,10 @@ def _zero(node: Node) -> Json:
     for name, below in node.properties.items():
         if below.default == {}:
             zero[name] = _zero(below)
-        elif name in required:
-            zero[name] = None if below.default is MISSING else below.default
+        elif below.default in ("", 0, False):
+            zero[name] = below.default
+        elif name in required or below.format == "date-time":
+            zero[name] = None
     return zero
 
 

@@ -13,7 +13,6 @@ import orjson
 from memcached_operator.simulator.errors import Json
 from memcached_operator.simulator.patches.compare import compare
 from memcached_operator.simulator.patches.fieldsets import EMPTY, Fields, difference
-from memcached_operator.simulator.patches.managed import with_entries
 from memcached_operator.simulator.patches.shapes import Shape
 from memcached_operator.simulator.patches.typed import owned, problem
 
@@ -37,12 +36,13 @@ def taken_over(live: Json, shape: Shape) -> Fields:
     return difference(difference(owned(applied, shape), changed), removed)
 
 
-def noted(found: Json) -> Json:
-    """The object with the note brought up to date, if it has one."""
+def noted(found: Json, applied: Json) -> Json:
+    """The object with the note of what is applied to it now, if it has a note."""
     annotations = found["metadata"].get("annotations") or {}
     if ANNOTATION not in annotations:
         return found
-    others = {key: value for key, value in annotations.items() if key != ANNOTATION}
-    bare = with_entries({**found, "metadata": {**found["metadata"], "annotations": others}}, [])
-    note = orjson.dumps(bare, option=orjson.OPT_SORT_KEYS).decode() + "\n"
-    return {**found, "metadata": {**found["metadata"], "annotations": {**others, ANNOTATION: note}}}
+    metadata = applied.get("metadata") or {}
+    said = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != ANNOTATION}
+    bare = {**metadata, "annotations": said} if "annotations" in metadata else metadata
+    note = orjson.dumps({**applied, "metadata": bare}, option=orjson.OPT_SORT_KEYS).decode() + "\n"
+    return {**found, "metadata": {**found["metadata"], "annotations": {**annotations, ANNOTATION: note}}}

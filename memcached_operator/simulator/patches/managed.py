@@ -3,7 +3,8 @@
 An entry belongs to a manager, an operation (`Apply` or `Update`), a subresource and, for `Update`, an apiVersion.
 Whoever adds a field or changes its value owns it alone; a field that goes has no owner; an entry of no fields vanishes.
 
-Differs from Kubernetes: entries of several versions of one group are taken to speak of the same fields.
+Differs from Kubernetes: entries of several versions of one group are taken to speak of the same fields, and what
+admission fills in belongs to whoever wrote.
 """
 
 from __future__ import annotations
@@ -77,8 +78,11 @@ def after_update(
 
 def changes_between(before: Json | None, after: Json, shape: Shape) -> Changes:
     """What a write changed, without the fields that nobody owns; `before` is None for a new object."""
-    started = unborn(shape.node) if before is None else before
-    changes = compare(_ownable(started), _ownable(after), shape)
+    if before is None:
+        builtin = bool(shape.node.ref)  # whose status is the server's until somebody writes to it
+        after = {key: value for key, value in after.items() if key != "status"} if builtin else after
+        before = unborn(shape.node)
+    changes = compare(_ownable(before), _ownable(after), shape)
     return Changes(_without_metadata_itself(changes.changed), _without_metadata_itself(changes.removed))
 
 
