@@ -75,7 +75,7 @@ def _quota_problems(new: Json, _old: Json | None) -> list[Cause]:
         value = amount(quantity)
         if value is not None and value < 0:
             found.append(invalid(at, canonical(quantity), NOT_NEGATIVE))
-        elif value is not None and name in _COUNTED and value != int(value):
+        elif value is not None and (name in _COUNTED or "/" in name) and value != int(value):
             found.append(invalid(at, canonical(quantity), "must be an integer"))
     return found
 

@@ -1,9 +1,14 @@
-"""`resource.Quantity`: amounts such as `500m` or `1Gi`, and the one form in which Kubernetes writes each."""
+"""`resource.Quantity`: amounts such as `500m` or `1Gi`, and the one form in which Kubernetes writes each.
+
+Differs from Kubernetes: needless signs, zeros and points are dropped, which there may stay (`+1`, `007`, `1.`), and an
+exponent is written with a small e.
+"""
 
 from __future__ import annotations
 
 import re
 from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
 
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -57,7 +62,8 @@ def _rounded(value: Decimal) -> Decimal:
 
 def _largest(value: Decimal, units: dict[str, Decimal]) -> str:
     """In the largest unit of which it is a whole number."""
-    whole = {suffix: value / unit for suffix, unit in units.items() if (value / unit) % 1 == 0}
+    exact = Fraction(value)
+    whole = {suffix: exact / Fraction(unit) for suffix, unit in units.items() if exact % Fraction(unit) == 0}
     if not whole:
         return format(value.normalize(), "f")
     suffix = max(whole, key=lambda each: units[each])
