@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from memcached_operator.simulator.access.users import MASTERS
 from memcached_operator.simulator.errors import ApiError, Json
 from memcached_operator.simulator.requests.types import Caller, Target, User
 from memcached_operator.simulator.resources import Registry, Resource
@@ -56,8 +57,11 @@ class Context:
 
 
 def controller_caller(controller: str) -> Caller:
-    """A controller of kube-controller-manager as a client: it has a service account of its own."""
-    groups = {"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}
+    """A controller of kube-controller-manager as a client: it has a service account of its own.
+
+    Differs from Kubernetes: there each has a role that gives it what it needs, here all are among the masters.
+    """
+    groups = {"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated", MASTERS}
     user = User(f"system:serviceaccount:kube-system:{controller}", frozenset(groups))
     return Caller(user, "kube-controller-manager")
 

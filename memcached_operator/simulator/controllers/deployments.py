@@ -87,8 +87,10 @@ class Deployments:
         rollout = _Rollout(found, by_age(owned))
         try:
             await self._advance(rollout)
-        finally:
-            await self._write(found, rollout.deployment)
+        except ApiError:
+            await self._write(found, rollout.deployment)  # why it cannot get on
+            raise
+        await self._write(found, rollout.deployment)
         left_s = rollout_status.left_s(rollout.deployment, rollout.deployment.get("status") or {}, self._context.now())
         if math.isfinite(left_s):
             # A second more, as times have whole seconds.

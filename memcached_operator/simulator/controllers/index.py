@@ -40,6 +40,10 @@ class Index:
         """The objects of which `by` says this."""
         return list(self._found.get(value, _NONE).values())
 
+    def count(self, value: str) -> int:
+        """How many objects there are of which `by` says this."""
+        return len(self._found.get(value, _NONE))
+
     def _changed(self, change: Change) -> None:
         if change.before is not None:
             self._drop(change.before)

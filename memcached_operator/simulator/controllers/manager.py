@@ -1,7 +1,6 @@
 """All controllers together, as kube-controller-manager runs them; the nodes' part is `pods.Kubelet`, and goes on alone.
 
-What is not here: a controller for the status of ResourceQuotas is in `quotas`; CustomResourceDefinitions are looked
-after in `crds`, which belongs to the API server.
+CustomResourceDefinitions are looked after in `crds`, which is a part of the API server.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from memcached_operator.simulator.controllers.garbage import GarbageCollector
 from memcached_operator.simulator.controllers.index import Index, by_controller
 from memcached_operator.simulator.controllers.namespaces import Namespaces
 from memcached_operator.simulator.controllers.pods import Kubelet
+from memcached_operator.simulator.controllers.quotas import Quotas
 from memcached_operator.simulator.controllers.replica_sets import ReplicaSets
 from memcached_operator.simulator.controllers.roles import RoleAggregation
 from memcached_operator.simulator.resources import Registry
@@ -75,6 +75,7 @@ class ControllerManager:
             Deployments(context, self._recorder, replica_sets, pods).controller,
             ReplicaSets(context, self._recorder, pods).controller,
             Endpoints(context).controller,
+            Quotas(context).controller,
         ]
         self.kubelet = Kubelet(
             context,

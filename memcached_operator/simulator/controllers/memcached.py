@@ -165,20 +165,20 @@ class Process:
         self._task = asyncio.create_task(self._live(), name=f"memcached of {meta['name']}")
 
     async def stop(self, grace_s: float) -> None:
-        """End it: it is asked to, and killed when the time is over."""
+        """End it: it is asked to, and killed when the time is over; without any time it is killed at once."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         process = self._process
         if process is None or process.returncode is not None:
             return
+        with contextlib.suppress(ProcessLookupError, TimeoutError):
+            if grace_s > 0:
+                process.send_signal(signal.SIGTERM)
+                await asyncio.wait_for(process.wait(), grace_s)
+                return
         with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
-        try:
-            await asyncio.wait_for(process.wait(), grace_s)
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            process.kill()
+        await process.wait()
 
     @property
     def pid(self) -> int | None:
@@ -189,7 +189,13 @@ class Process:
         back_off_s = 0.0
         while True:
             started_at = self._now()
-            exit_code = await self._run()
+            try:
+                exit_code = await self._run()
+            except OSError as error:
+                words = f"{self._program} cannot be started: {error}"
+                self._show(replace(self.container, waiting_for="CreateContainerError", message=words))
+                await asyncio.sleep(self._first_back_off_s)
+                continue
             finished_at = self._now()
             end = End(exit_code if exit_code >= 0 else 128 - exit_code, max(0, -exit_code), started_at, finished_at)
             if self._policy == "Never" or (self._policy == "OnFailure" and exit_code == 0):

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv4Address, IPv4Network
 
+from memcached_operator.simulator.access.users import MASTERS
 from memcached_operator.simulator.controllers import memcached
 from memcached_operator.simulator.controllers.base import Context, Controller, Key, key_of
 from memcached_operator.simulator.controllers.events import Recorder
@@ -26,12 +27,14 @@ from memcached_operator.simulator.errors import ApiError, Json
 from memcached_operator.simulator.requests.types import Caller, DeleteOptions, User
 from memcached_operator.simulator.store.store import Change
 
-_NODE_USER = User(f"system:node:{NODE}", frozenset({"system:nodes", "system:authenticated"}))
+_NODE_USER = User(f"system:node:{NODE}", frozenset({"system:nodes", "system:authenticated", MASTERS}))
 _KUBELET = Caller(_NODE_USER, "kubelet")
 _SCHEDULER = "default-scheduler"
 _ADDRESSES = IPv4Network("10.244.0.0/16")
-# How long memcached may take to end when the simulator ends.
-_LAST_GRACE_S = 2.0
+# memcached takes a second to end when it is asked to, and has nothing to save when the simulator ends.
+_LAST_GRACE_S = 0.0
+# After which a deletion that was refused, by a webhook maybe, is tried again.
+_RETRY_S = 1.0
 
 
 @dataclass(slots=True)
@@ -47,7 +50,6 @@ class _Pod:
     running_since: datetime | None = None
     told: set[tuple[str, int]] = field(default_factory=set)
     """Which events were said already: reason and restart."""
-    ending: asyncio.Task[None] | None = None
 
 
 class Kubelet:
@@ -76,7 +78,7 @@ class Kubelet:
         self._chance = chance
         self._back_off_s = back_off_s
         self._pods: dict[str, _Pod] = {}
-        self._endings: set[asyncio.Task[None]] = set()
+        self._endings: dict[str, asyncio.Task[None]] = {}
         self._next_address = 0
         self.controller: Controller[Key] = Controller("kubelet", self._reconcile, workers=1)
         self.controller.watch(context.store, "pods", self._keys_of_pod)
@@ -102,7 +104,7 @@ class Kubelet:
         await self.controller.stop()
         processes = [pod.process for pod in self._pods.values() if pod.process is not None]
         self._pods.clear()
-        await asyncio.gather(*(each.stop(_LAST_GRACE_S) for each in processes), *self._endings)
+        await asyncio.gather(*(each.stop(_LAST_GRACE_S) for each in processes), *self._endings.values())
 
     def _keys_of_pod(self, change: Change) -> Iterable[Key]:
         if change.type == "DELETED":
@@ -215,23 +217,13 @@ class Kubelet:
 
     def _end(self, pod: Json) -> None:
         """Begin to end a pod, beside the others."""
-        known = self._known_or_none(pod)
-        if known is None:
-            ending = self._gone(pod, None)
-        elif known.ending is None:
-            for each in pod["spec"]["containers"]:
-                self._recorder.say(pod, "Normal", "Killing", f"Stopping container {each['name']}", "kubelet")
-            ending = self._gone(pod, known.process)
-        else:
+        uid = pod["metadata"]["uid"]
+        if uid in self._endings:
             return
-        task = asyncio.create_task(ending, name=f"end of {pod['metadata']['name']}")
-        if known is not None:
-            known.ending = task
-        self._endings.add(task)
-        task.add_done_callback(self._endings.discard)
-
-    def _known_or_none(self, pod: Json) -> _Pod | None:
-        return self._pods.get(pod["metadata"]["uid"])
+        known = self._pods.get(uid)
+        for each in pod["spec"]["containers"] if known is not None else ():
+            self._recorder.say(pod, "Normal", "Killing", f"Stopping container {each['name']}", "kubelet")
+        self._finish(uid, self._gone(pod, known.process if known is not None else None))
 
     async def _gone(self, pod: Json, process: memcached.Process | None) -> None:
         """Wait for its process to end, and then take it away for good."""
@@ -243,15 +235,18 @@ class Kubelet:
             await self._context.api.delete(self._context.target("pods", *key_of(pod)), options, _KUBELET)
         except ApiError as error:
             if error.code not in (404, 409):  # somebody was faster, or it is another pod by now
-                self.controller.add_after(key_of(pod), 1.0)
+                self.controller.add_after(key_of(pod), _RETRY_S)
 
     def _forget(self, pod: Json) -> None:
         """A pod that is gone, maybe by force: its process ends at once."""
-        known = self._pods.pop(pod["metadata"]["uid"], None)
-        if known is not None and known.process is not None and known.ending is None:
-            task = asyncio.create_task(known.process.stop(_LAST_GRACE_S))
-            self._endings.add(task)
-            task.add_done_callback(self._endings.discard)
+        uid = pod["metadata"]["uid"]
+        known = self._pods.pop(uid, None)
+        if known is not None and known.process is not None and uid not in self._endings:
+            self._finish(uid, known.process.stop(_LAST_GRACE_S))
+
+    def _finish(self, uid: str, ending: Coroutine[None, None, None]) -> None:
+        task = self._endings[uid] = asyncio.create_task(ending, name=f"end of pod {uid}")
+        task.add_done_callback(lambda _task: self._endings.pop(uid, None))
 
     def _is_taken(self, address: str) -> bool:
         return any(each.address == address for each in self._pods.values())

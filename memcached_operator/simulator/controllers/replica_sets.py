@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from datetime import datetime
 
-from memcached_operator.simulator.controllers.base import Context, Controller, Key, controller_caller, key_of, own_key
+from memcached_operator.simulator.controllers.base import Context, Controller, Key, controller_caller, key_of
 from memcached_operator.simulator.controllers.claims import claim
 from memcached_operator.simulator.controllers.events import Recorder
 from memcached_operator.simulator.controllers.index import Index
@@ -21,6 +21,7 @@ from memcached_operator.simulator.controllers.objects import (
     conditions_of,
     controller_of,
     controller_reference,
+    controller_uid,
     is_active,
     is_deleting,
     is_finished,
@@ -44,6 +45,9 @@ _COMPONENT = "replicaset-controller"
 _FAILURE = "ReplicaFailure"
 # Kubernetes' burst: the rest is made at the next look.
 _AT_ONCE = 500
+# Counting many pods anew for each that changes would take most of the time: it waits this long for each pod there is.
+_PAUSE_FOR_A_POD_S = 50e-6
+_MANY = 50
 # How many pods are made or deleted before others get their turn on the loop.
 _WITHOUT_PAUSE = 20
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -63,8 +67,13 @@ class ReplicaSets:
         self._pods = pods
         self._caller = controller_caller(_COMPONENT)
         self.controller: Controller[Key] = Controller("replicaset", self._reconcile)
-        self.controller.watch(context.store, _REPLICA_SETS, own_key)
+        self.controller.watch(context.store, _REPLICA_SETS, self._keys_of_own)
         self.controller.watch(context.store, "pods", self._keys_of_pod)
+
+    def _keys_of_own(self, change: Change) -> Iterable[Key]:
+        key, meta = key_of(change.object), change.object["metadata"]
+        same = change.before is not None and change.before["metadata"].get("generation") == meta.get("generation")
+        return () if same and self._put_off([key], meta["uid"]) else (key,)
 
     def _keys_of_pod(self, change: Change) -> Iterable[Key]:
         keys: set[Key] = set()
@@ -72,12 +81,23 @@ class ReplicaSets:
             owner = None if each is None else controller_of(each)
             if owner is not None and owner["kind"] == "ReplicaSet":
                 keys.add((change.object["metadata"]["namespace"], owner["name"]))
+        if change.before is not None and self._put_off(keys, controller_uid(change.object)):
+            return ()
         if controller_of(change.object) is None and change.type != "DELETED" and _may_be_adopted(change):
             labels, namespace = labels_of(change.object), change.object["metadata"]["namespace"]
             for found in self._context.store.list(_REPLICA_SETS, namespace):
                 if from_label_selector(found["spec"]["selector"]).matches(labels):
                     keys.add(key_of(found))
         return keys
+
+    def _put_off(self, keys: Iterable[Key], uid: str) -> bool:
+        """Look at a ReplicaSet that has many pods a little later, and at all that has changed by then together."""
+        count = self._pods.count(uid)
+        if count <= _MANY:
+            return False
+        for key in keys:
+            self.controller.add_after(key, count * _PAUSE_FOR_A_POD_S)
+        return True
 
     async def _reconcile(self, key: Key) -> None:
         found = self._context.store.get(_REPLICA_SETS, *key)
