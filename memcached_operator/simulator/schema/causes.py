@@ -66,7 +66,12 @@ def shown(value: object) -> str:
         return number(value)
     if isinstance(value, str):
         return quoted(value)
-    text = json.dumps(_plain(value), separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return json_text(value)
+
+
+def json_text(value: object, *, sort_keys: bool = True) -> str:
+    """A value as Go writes it in JSON: the keys of a map are sorted, those of a type are in the type's own order."""
+    text = json.dumps(_plain(value), separators=(",", ":"), sort_keys=sort_keys, ensure_ascii=False)
     # Go's encoder keeps JSON safe inside HTML.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

@@ -28,6 +28,10 @@ class CompileError(ValueError):
     """The expression is none, or uses what the simulator does not have; the message says which."""
 
 
+class SyntaxProblem(CompileError):
+    """The expression is none, in CEL's own words, with the line and a mark beneath the place."""
+
+
 class EvaluationError(Exception):
     """The expression could not be evaluated with these values, in CEL's words: `no such key: size`."""
 
@@ -65,7 +69,10 @@ def compiled(text: str, variables: frozenset[str]) -> Expression:
     try:
         program = cel.compile(text)
     except ValueError as error:
-        raise CompileError(str(error)) from error
+        said = str(error)
+        if "Syntax error: " in said and "unsupported" not in said:
+            raise SyntaxProblem(said[said.index("ERROR: ") :].replace("\n| ", "\n | ")) from error
+        raise CompileError(said) from error
     bound = set(_BINDING.findall(_without_texts(text)))
     used = frozenset(program.variables()) - bound
     functions = frozenset(program.functions())

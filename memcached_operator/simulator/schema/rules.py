@@ -24,11 +24,13 @@ from memcached_operator.simulator.schema.expressions import (
     EvaluationError,
     Expression,
     Optional,
+    SyntaxProblem,
     compiled,
     selections,
 )
 from memcached_operator.simulator.schema.node import MISSING, Node
-from memcached_operator.simulator.schema.validation import correlated, join, same
+from memcached_operator.simulator.schema.uniqueness import correlated
+from memcached_operator.simulator.schema.values import join, same
 
 VARIABLES: Final = frozenset({"self", "oldSelf"})
 _BLOCKING: Final = frozenset(f"FieldValue{each}" for each in ("NotSupported", "Required", "TooLong", "TooMany"))
@@ -259,4 +261,12 @@ def _duration(text: str) -> object:
     return timedelta(seconds=-seconds if text.startswith("-") else seconds)
 
 
-__all__ = ["CompileError", "expression_of", "field_path", "has_rules", "rule_problems", "undefined_field"]
+__all__ = [
+    "CompileError",
+    "SyntaxProblem",
+    "expression_of",
+    "field_path",
+    "has_rules",
+    "rule_problems",
+    "undefined_field",
+]

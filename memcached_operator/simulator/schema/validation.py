@@ -1,16 +1,13 @@
 """Whether a custom resource fits its schema: the causes that Kubernetes would find, in its words and its order.
 
 What was wrong before an update and has not changed is let pass (ratcheting).
-
-Differs from Kubernetes: of the metadata of an embedded object only the name is held to its rules.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -18,17 +15,14 @@ from typing import Any, Final
 
 from memcached_operator.simulator.errors import Cause, Json
 from memcached_operator.simulator.schema import causes, formats
+from memcached_operator.simulator.schema.embedded import embedded_problems
 from memcached_operator.simulator.schema.node import MISSING, Node
+from memcached_operator.simulator.schema.uniqueness import correlated, list_problems
+from memcached_operator.simulator.schema.values import join, same
 from memcached_operator.simulator.store.go_text import quoted
 
 _INT_BITS: Final = {"int32": 32, "int64": 64, "": 64}
 _LARGEST_FLOAT32: Final = 3.4028235677973366e38  # what rounds to it; see IEEE 754
-_KIND: Final = r"[a-z]([-a-z0-9]*[a-z0-9])?"
-_KIND_WORDS: Final = (
-    "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric "
-    "characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  "
-    f"or 'abc-123', regex used for validation is '{_KIND}')"
-)
 
 
 def validate(node: Node, value: object, path: str = "", old: object = MISSING) -> list[Cause]:
@@ -41,9 +35,9 @@ def validate(node: Node, value: object, path: str = "", old: object = MISSING) -
         old: The value before an update, if there was one.
     """
     found = list(_checked(node, value, path, old).causes)
-    found += _embedded_problems(node, value, path, root=path == "")
-    if old is MISSING or not list(_list_problems(node, old, path)):
-        found += _list_problems(node, value, path)
+    found += embedded_problems(node, value, path, root=path == "")
+    if old is MISSING or not list(list_problems(node, old, path)):
+        found += list_problems(node, value, path)
     return found
 
 
@@ -191,18 +185,6 @@ def _items(node: Node, value: list[Any], path: str, old: object) -> _Result:
     return result
 
 
-def correlated(node: Node, old: object) -> Callable[[object], object]:
-    """By which old element a new one of a list is judged: that of its keys; `MISSING` in lists without keys."""
-    if node.list_type != "map" or not isinstance(old, list):
-        return lambda _: MISSING
-    before = {_key(node, each): each for each in reversed(old) if isinstance(each, dict)}
-    return lambda element: before.get(_key(node, element), MISSING) if isinstance(element, dict) else MISSING
-
-
-def _key(node: Node, element: Json) -> str:
-    return _exact({key: element[key] for key in node.list_keys if key in element})
-
-
 def _fields(node: Node, value: Json, path: str, old: object) -> _Result:
     result = _Result()
     count = len(value)
@@ -274,97 +256,6 @@ def _combined(node: Node, value: object, path: str, old: object) -> _Result:
     return result
 
 
-def _list_problems(node: Node, value: object, path: str) -> Iterator[Cause]:
-    """Elements of a set, and keys of a map list, that are there twice."""
-    if isinstance(value, dict):
-        for name, each in value.items():
-            if name in node.properties:
-                if not (node.embedded and name == "metadata"):
-                    yield from _list_problems(node.properties[name], each, join(path, name))
-            elif node.additional is not None:
-                yield from _list_problems(node.additional, each, f"{path}[{name}]")
-    elif isinstance(value, list):
-        if node.list_type == "set":
-            yield from (causes.duplicate(f"{path}[{index}]", value[index]) for index in _repeated(value))
-        elif node.list_type == "map":
-            yield from _key_problems(node, value, path)
-        if (item := node.items()) is not None:
-            for index, each in enumerate(value):
-                yield from _list_problems(item, each, f"{path}[{index}]")
-
-
-def _key_problems(node: Node, value: list[Any], path: str) -> Iterator[Cause]:
-    for index, each in enumerate(value):
-        if each is not None and not isinstance(each, dict):
-            yield causes.invalid(f"{path}[{index}]", each, "must be an object for an array of list-type map")
-            return
-    keys = [{key: each[key] for key in node.list_keys if key in each} if each else {} for each in value]
-    yield from (causes.duplicate(f"{path}[{index}]", keys[index]) for index in _repeated(keys))
-
-
-def _repeated(values: list[Any]) -> Iterator[int]:
-    """Where each value stands that has been there before, the second time only."""
-    times: dict[str, int] = {}
-    for index, value in enumerate(values):
-        exact = _exact(value)
-        times[exact] = times.get(exact, 0) + 1
-        if times[exact] == 2:
-            yield index
-
-
-def _embedded_problems(node: Node, value: object, path: str, *, root: bool) -> Iterator[Cause]:
-    if isinstance(value, dict):
-        if node.embedded and not root:
-            yield from _identity_problems(value, path)
-        for name, each in value.items():
-            child = node.properties.get(name)
-            if child is not None and not (node.embedded and name == "metadata"):
-                yield from _embedded_problems(child, each, join(path, name), root=False)
-            elif child is None and node.additional is not None:
-                yield from _embedded_problems(node.additional, each, f"{path}[{name}]", root=False)
-    elif isinstance(value, list) and (item := node.items()) is not None:
-        for index, each in enumerate(value):
-            yield from _embedded_problems(item, each, f"{path}[{index}]", root=False)
-
-
-def _identity_problems(value: Json, path: str) -> Iterator[Cause]:
-    for name in ("apiVersion", "kind"):
-        said = value.get(name, MISSING)
-        at = f"{path}.{name}"
-        if said is MISSING:
-            yield causes.required(at)
-        elif not isinstance(said, str):
-            yield causes.invalid(at, said, "must be a string")
-        elif not said:
-            yield causes.invalid(at, said, "must not be empty")
-        elif name == "apiVersion" and said.count("/") > 1:
-            yield causes.invalid(at, said, f"unexpected GroupVersion string: {said}")
-        elif name == "kind" and not (re.fullmatch(_KIND, said.lower()) and len(said) <= 63):
-            yield causes.invalid(at, said, _KIND_WORDS)
-    metadata = value.get("metadata")
-    own = metadata.get("name") if isinstance(metadata, dict) else None
-    if isinstance(own, str):
-        at = f"{path}.metadata.name"
-        if own in (".", ".."):
-            yield causes.invalid(at, own, f"may not be '{own}'")
-        yield from (causes.invalid(at, own, f"may not contain '{each}'") for each in "/%" if each in own)
-
-
-def same(one: object, other: object) -> bool:
-    """Whether two JSON values are the same: true is not 1, and 1.0 is not 1."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(each, other[key]) for key, each in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == other
-
-
-def _exact(value: object) -> str:
-    return json.dumps(value, sort_keys=True)
-
-
 def _types(node: Node) -> tuple[str, ...]:
     if node.int_or_string:
         return ("integer", "string")
@@ -417,8 +308,3 @@ def _wrong_type(path: str, wanted: str, found: str) -> Cause:
 
 def _no_field(why: str) -> Cause:
     return causes.invalid(causes.NO_FIELD, "", why)
-
-
-def join(path: str, name: str) -> str:
-    """The path of a field of what stands at a path."""
-    return f"{path}.{name}" if path else name
