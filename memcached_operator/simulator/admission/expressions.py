@@ -1,152 +1,115 @@
-"""CEL in admission: expressions over a request, compiled once, with Kubernetes' words for what goes wrong.
+"""CEL in admission: what a policy or a webhook's match condition may say of a request, and what it comes to.
 
-Differs from Kubernetes: types are looked at when an expression is evaluated and not before; a function that the library
-lacks, such as `quantity` or `authorizer`, is answered with 501 when the expression is written; nothing limits the cost.
+Differs from Kubernetes: see `schema.expressions`; what the simulator's CEL has not is answered with 501 when the
+expression is written, and what comes to no boolean is found out when it is evaluated.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import cel
-from cel import stdlib
-
 from memcached_operator.simulator.errors import Cause, Json, not_implemented
+from memcached_operator.simulator.schema.expressions import CompileError, EvaluationError, compiled
 from memcached_operator.simulator.store.go_text import quoted
 
-VARIABLES = frozenset({"object", "oldObject", "request", "namespaceObject", "variables"})
-"""What an expression may name; `params` and `authorizer` are not here."""
-
-_FUNCTIONS = frozenset(
-    {
-        *("size", "startsWith", "endsWith", "contains", "matches", "dyn", "type"),
-        *("string", "int", "uint", "double", "bytes", "bool", "duration", "timestamp"),
-        *("charAt", "indexOf", "lastIndexOf", "lowerAscii", "upperAscii", "replace", "split", "substring", "trim"),
-        *("join", "min", "max", "sum"),
-    }
-)
-_TYPES = frozenset({"bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"})
-_BOUND_BY_MACRO = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\(\s*([A-Za-z_]\w*)\s*,")
-_BARE_NAME = re.compile(r"[A-Za-z]\w*")
-# There are as many expressions as people write policies.
-_PROGRAMS = 1024
+_VARIABLES = frozenset({"object", "oldObject", "request", "namespaceObject", "variables"})
+# What Kubernetes has and the simulator has not; what else is not known, Kubernetes does not know either.
+_MISSING = frozenset({"authorizer", "sets", "params"})
+_UNDECLARED = re.compile(r"undeclared reference to '(\w+)'")
 
 
-class EvaluationError(Exception):
-    """An expression came to nothing; the message is Kubernetes'."""
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What expressions may name, and the named expressions (`variables`) that came to nothing."""
+
+    values: Mapping[str, Any]
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    def evaluate(self, expression: str) -> Any:
+        """What an expression comes to. Raises EvaluationError."""
+        try:
+            return compiled(expression, _VARIABLES).evaluate({"variables": {}, **self.values})
+        except EvaluationError as error:
+            name = str(error).removeprefix("no such key: ")
+            if name in self.failed:
+                why = f"composited variable {quoted(name)} fails to evaluate: {self.failed[name]}"
+                raise EvaluationError(why) from None
+            raise
+
+    def is_true(self, expression: str) -> bool:
+        """Whether an expression is true. Raises EvaluationError, which says which expression it was."""
+        try:
+            value = self.evaluate(expression)
+            if not isinstance(value, bool):
+                raise EvaluationError("must evaluate to bool")
+        except EvaluationError as error:
+            raise EvaluationError(f"expression '{expression}' resulted in error: {error}") from None
+        return value
+
+    def all_true(self, conditions: Sequence[Json]) -> bool:
+        """Whether all `matchConditions` are true; one that is false counts more than any that fail.
+
+        Raises:
+            EvaluationError: none is false, and one failed.
+        """
+        failed: EvaluationError | None = None
+        for condition in conditions:
+            try:
+                if not self.is_true(condition["expression"]):
+                    return False
+            except EvaluationError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        return True
+
+    def with_variables(self, definitions: Sequence[Json]) -> Scope:
+        """With named expressions, each of which may use those before it."""
+        scope = self
+        for definition in definitions:
+            name = definition["name"]
+            try:
+                value = scope.evaluate(definition["expression"])
+            except EvaluationError as error:
+                scope = replace(scope, failed={**scope.failed, name: str(error)})
+            else:
+                known = {**scope.values.get("variables", {}), name: value}
+                scope = replace(scope, values={**scope.values, "variables": known})
+        return scope
 
 
-def problems(expression: str, field: str, names: Iterable[str] = VARIABLES) -> list[Cause]:
-    """What is wrong with an expression before it is evaluated.
+def problems(expression: str, at: str) -> list[Cause]:
+    """What is wrong with an expression that stands in this field.
 
     Raises:
-        ApiError: 501, for what the library cannot do.
+        ApiError: 501, for what the simulator's CEL has not.
     """
     try:
-        program = _program(expression)
-    except ValueError as error:
-        return [_failed(expression, field, _syntax_error(expression, str(error)))]
-    references = program.references()
-    bound = set(_BOUND_BY_MACRO.findall(expression))
-    for name in references["variables"]:
-        if name in ("authorizer", "sets", "math", "optional"):
-            raise not_implemented(f"{name} in a CEL expression")
-        if name not in bound and name not in _TYPES and name not in names:
-            found = re.search(rf"\b{name}\b", expression)
-            line, column = _position(expression, found.start() if found else 0)
-            where = f"ERROR: <input>:{line}:{column + 1}: undeclared reference to '{name}' (in container '')"
-            text = expression.splitlines()[line - 1]
-            return [_failed(expression, field, f"{where}\n | {text}\n | {'.' * column}^")]
-    for name in references["functions"]:
-        # Operators have names such as `_&&_`.
-        if _BARE_NAME.fullmatch(name) and name not in _FUNCTIONS:
-            raise not_implemented(f"the CEL function {name}")
+        compiled(expression, _VARIABLES)
+    except CompileError as error:
+        why = _reason(expression, str(error))
+        return [Cause("FieldValueInvalid", f"Invalid value: {quoted(expression)}: compilation failed: {why}", at)]
     return []
 
 
-def evaluate(expression: str, variables: Mapping[str, Any]) -> Any:
-    """The value of an expression. Raises EvaluationError."""
-    context = cel.Context(variables=dict(variables))
-    stdlib.add_stdlib_to_context(context)
-    try:
-        return _program(expression).execute(context)
-    except KeyError as error:
-        said = f"no such key: {error.args[0]}"
-    except ZeroDivisionError:
-        said = "division by zero"
-    except TypeError:
-        said = "no such overload"
-    except (ValueError, IndexError, ArithmeticError, RuntimeError) as error:
-        said = str(error)
-    raise EvaluationError(said)
+def _reason(expression: str, said: str) -> str:
+    """In the words of Kubernetes' compiler."""
+    if undeclared := _UNDECLARED.search(said):
+        name = undeclared[1]
+        if name in _MISSING:
+            raise not_implemented(f"{name} in a CEL expression")
+        found = re.search(rf"\b{name}\b", expression)
+        return _pointed_at(expression, found.start() if found else 0, f"{said} (in container '')")
+    if "ERROR:" not in said or "unsupported syntax" in said:
+        raise not_implemented(f"the CEL expression {quoted(expression)} ({said.splitlines()[0]})")
+    return said[said.index("ERROR:") :].replace("\n|", "\n |")
 
 
-def evaluate_bool(expression: str, variables: Mapping[str, Any]) -> bool:
-    """The value of an expression that says yes or no; the error says which expression it was.
-
-    Raises:
-        EvaluationError: the expression came to nothing, or to something else.
-    """
-    try:
-        value = evaluate(expression, variables)
-    except EvaluationError as error:
-        raise EvaluationError(f"expression '{expression}' resulted in error: {error}") from None
-    if not isinstance(value, bool):
-        raise EvaluationError(f"expression '{expression}' resulted in error: must evaluate to bool")
-    return value
-
-
-def with_variables(definitions: Sequence[Json], known: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known, with `variables`: named expressions, each of which may use those before it.
-
-    One that fails is left out; who uses it finds that it is not there.
-    """
-    values: dict[str, Any] = {}
-    for definition in definitions:
-        try:
-            values[definition["name"]] = evaluate(definition["expression"], {**known, "variables": values})
-        except EvaluationError:
-            continue
-    return {**known, "variables": values}
-
-
-def conditions_hold(conditions: Sequence[Json], variables: Mapping[str, Any]) -> bool:
-    """Whether all `matchConditions` are true; one that is false counts more than any that fail.
-
-    Raises:
-        EvaluationError: none is false, and one failed.
-    """
-    failed: EvaluationError | None = None
-    for condition in conditions:
-        try:
-            if not evaluate_bool(condition["expression"], variables):
-                return False
-        except EvaluationError as error:
-            failed = failed or error
-    if failed is not None:
-        raise failed
-    return True
-
-
-@lru_cache(_PROGRAMS)
-def _program(expression: str) -> cel.Program:
-    return cel.compile(expression)
-
-
-def _failed(expression: str, field: str, why: str) -> Cause:
-    return Cause("FieldValueInvalid", f"Invalid value: {quoted(expression)}: compilation failed: {why}", field)
-
-
-def _syntax_error(expression: str, said: str) -> str:
-    if "unsupported syntax" in said:
-        raise not_implemented(f"the syntax of the CEL expression {expression}")
-    return said[said.find("ERROR:") :].replace("\n|", "\n |") if "ERROR:" in said else said
-
-
-def _position(text: str, offset: int) -> tuple[int, int]:
-    """The line, from 1, and the column, from 0."""
+def _pointed_at(text: str, offset: int, why: str) -> str:
     before = text[:offset]
-    return before.count("\n") + 1, offset - (before.rfind("\n") + 1)
+    column = offset - (before.rfind("\n") + 1)
+    line = text.splitlines()[before.count("\n")]
+    return f"ERROR: <input>:{before.count(chr(10)) + 1}:{column + 1}: {why}\n | {line}\n | {'.' * column}^"

@@ -1,28 +1,20 @@
 """ValidatingAdmissionPolicies: rules in CEL that somebody wrote down, and bindings that say where they are in force.
 
 Differs from Kubernetes: a policy is in force at once (there after about a second); parameters (`paramKind`) and audit
-annotations are refused with 501, and the action `Audit` leaves no trace; a variable that fails is as if it were not
-there; `status.typeChecking` stays empty.
+annotations are refused with 501, and the action `Audit` leaves no trace; `status.typeChecking` stays empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from memcached_operator.simulator.admission import matching, namespaces
-from memcached_operator.simulator.admission.expressions import (
-    EvaluationError,
-    conditions_hold,
-    evaluate,
-    evaluate_bool,
-    problems,
-    with_variables,
-)
+from memcached_operator.simulator.admission.expressions import Scope, problems
 from memcached_operator.simulator.admission.request import AdmissionRequest
 from memcached_operator.simulator.errors import ApiError, Cause, Json, forbidden, invalid, not_implemented
 from memcached_operator.simulator.resources import Registry
+from memcached_operator.simulator.schema.expressions import EvaluationError
 from memcached_operator.simulator.store.store import Store
 
 POLICIES = f"validatingadmissionpolicies.{matching.GROUP}"
@@ -73,14 +65,16 @@ def admit(store: Store, registry: Registry, request: AdmissionRequest) -> tuple[
     return tuple(warnings)
 
 
-def variables_of(request: AdmissionRequest, version: str, store: Store) -> dict[str, Any]:
+def scope_of(request: AdmissionRequest, version: str, store: Store) -> Scope:
     """What expressions may name, in policies and in the match conditions of webhooks."""
-    return {
-        "object": request.seen(request.new, version),
-        "oldObject": request.seen(request.old, version),
-        "request": request.json("", version),
-        "namespaceObject": store.get(namespaces.COLLECTION, "", request.namespace) if request.namespace else None,
-    }
+    return Scope(
+        {
+            "object": request.seen(request.new, version),
+            "oldObject": request.seen(request.old, version),
+            "request": request.json("", version),
+            "namespaceObject": store.get(namespaces.COLLECTION, "", request.namespace) if request.namespace else None,
+        }
+    )
 
 
 def _failures(
@@ -91,18 +85,18 @@ def _failures(
     limits = binding["spec"].get("matchResources")
     if version is None or (limits and _matched(limits, request, store, registry) is None):
         return []
-    variables = with_variables(spec.get("variables") or (), variables_of(request, version, store))
+    scope = scope_of(request, version, store).with_variables(spec.get("variables") or ())
     strict = (spec.get("failurePolicy") or "Fail") == "Fail"
     try:
-        if not conditions_hold(spec.get("matchConditions") or (), variables):
+        if not scope.all_true(spec.get("matchConditions") or ()):
             return []
     except EvaluationError as error:
         return [_Failure(str(error))] if strict else []
     found = []
     for validation in spec.get("validations") or ():
         try:
-            if not evaluate_bool(validation["expression"], variables):
-                found.append(_Failure(_message(validation, variables), validation.get("reason") or "Invalid"))
+            if not scope.is_true(validation["expression"]):
+                found.append(_Failure(_message(validation, scope), validation.get("reason") or "Invalid"))
         except EvaluationError as error:
             if strict:
                 found.append(_Failure(str(error)))
@@ -123,10 +117,10 @@ def _matched(config: Json, request: AdmissionRequest, store: Store, registry: Re
     return matching.matched_version(rules, request, registry, match_policy)
 
 
-def _message(validation: Json, variables: Mapping[str, Any]) -> str:
+def _message(validation: Json, scope: Scope) -> str:
     if expression := validation.get("messageExpression"):
         try:
-            said = evaluate(expression, variables)
+            said = scope.evaluate(expression)
         except EvaluationError:
             said = ""
         if isinstance(said, str) and said.strip() and "\n" not in said:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from memcached_operator.simulator.access.users import listed_groups
 from memcached_operator.simulator.errors import Json
+from memcached_operator.simulator.kinds import scale
 from memcached_operator.simulator.requests.types import Caller, Target
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
@@ -80,8 +81,6 @@ class AdmissionRequest:
             return None
         resource = self.target.resource
         if self.target.subresource == "scale":
-            from memcached_operator.simulator.kinds import scale
-
             return scale.read(resource, found)
         if version == resource.version:
             return found

@@ -20,20 +20,24 @@ import aiohttp
 import orjson
 
 from memcached_operator.simulator.admission import matching
-from memcached_operator.simulator.admission.expressions import EvaluationError, conditions_hold, problems
-from memcached_operator.simulator.admission.policies import variables_of
+from memcached_operator.simulator.admission.expressions import problems
+from memcached_operator.simulator.admission.policies import scope_of
 from memcached_operator.simulator.admission.request import AdmissionRequest
 from memcached_operator.simulator.errors import ApiError, Json, forbidden, invalid, not_implemented
 from memcached_operator.simulator.resources import Registry
+from memcached_operator.simulator.schema.expressions import EvaluationError
 from memcached_operator.simulator.store.store import Store
 
 CONFIGURATIONS = f"validatingwebhookconfigurations.{matching.GROUP}"
 _TIMEOUT_S = 10
-# A refusal of less than this is held to be no refusal code, as by the real server.
+# What is less than this is no code of a refusal, and this takes its place.
 _FIRST_ERROR = 400
 _API_VERSION = "admission.k8s.io/v1"
-# What Kubernetes calls what cannot be named in a message.
-_HEADERS = {"Content-Type": "application/json", "Accept": "application/json, */*"}
+_HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json, */*",
+    "User-Agent": "kube-apiserver-admission",
+}
 
 
 class _CallFailed(Exception):
@@ -117,7 +121,7 @@ class Webhooks:
             return None
         conditions = webhook.get("matchConditions") or ()
         try:
-            matched = not conditions or conditions_hold(conditions, variables_of(request, version, self._store))
+            matched = not conditions or scope_of(request, version, self._store).all_true(conditions)
         except EvaluationError as error:
             if (webhook.get("failurePolicy") or "Fail") == "Fail":
                 raise forbidden(request.target.resource, request.name, str(error)) from None
@@ -151,12 +155,11 @@ class Webhooks:
         config = call.webhook["clientConfig"]
         url = f"{config['url']}?timeout={seconds}s"
         if self._session is None:
-            self._session = aiohttp.ClientSession(headers={"User-Agent": "kube-apiserver-admission"})
+            self._session = aiohttp.ClientSession(headers=_HEADERS)
         try:
             async with self._session.post(
                 url,
                 data=orjson.dumps(review),
-                headers=_HEADERS,
                 ssl=self._context(config.get("caBundle") or ""),
                 timeout=aiohttp.ClientTimeout(total=seconds),
                 allow_redirects=False,
