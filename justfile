@@ -73,9 +73,11 @@ settings-docs:
     python -m memcached_operator settings-reference > docs/settings.md.new
     mv docs/settings.md.new docs/settings.md
 
-# Ask a real control plane for the schemas and the discovery that the simulator serves, and write them down
+# Write down the schemas and the discovery that the simulator serves, as a real control plane and Kubernetes' types say
 simulator-schemas:
     python -m lab.schemas memcached_operator/simulator/schema/kubernetes.json.gz
+    python -m lab.protobuf memcached_operator/simulator/schema/kubernetes.json.gz \
+        memcached_operator/simulator/schema/protobuf.json.gz
 
 # Draw the demo's live view for the README
 demo-picture:

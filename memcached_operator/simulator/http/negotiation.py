@@ -1,7 +1,7 @@
 """Which form an answer takes and how a body is to be read: Accept, Content-Type, Accept-Encoding.
 
-Differs from Kubernetes: no protobuf, which is passed over in favour of the next type that a client accepts, and is
-415 as the type of a body. A key that stands twice in a body is not warned of.
+Differs from Kubernetes: no answers in protobuf, which is passed over in favour of the next type that a client accepts.
+A key that stands twice in a body is not warned of.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import orjson
 import yaml
 
 from memcached_operator.simulator.errors import ApiError, bad_request
+from memcached_operator.simulator.schema import protobuf
 
 JSON_TYPE = "application/json"
 YAML_TYPE = "application/yaml"
+PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf"
 # The API server's limit for the body of a request.
 BODY_LIMIT_BYTES = 3 * 2**20
 # The API server compresses answers from this size on.
@@ -117,13 +119,13 @@ def not_acceptable() -> ApiError:
 
 
 def body_object(body: bytes, content_type: str, kind: str) -> Any:
-    """The decoded body of a POST, PUT or DELETE, in JSON or YAML.
+    """The decoded body of a POST, PUT or DELETE, in JSON, YAML or protobuf.
 
     Args:
         kind: what is expected, for the message.
 
     Raises:
-        ApiError: 415 or 400.
+        ApiError: 415 or 400; 501, protobuf of a kind that is not served.
     """
     media = _media_type(content_type)
     if media in ("", JSON_TYPE):
@@ -136,8 +138,10 @@ def body_object(body: bytes, content_type: str, kind: str) -> Any:
             raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {message}") from None
     if media == YAML_TYPE:
         return _yaml(body)
+    if media == PROTOBUF_TYPE:
+        return protobuf.decode(body, kind)
     message = "the body of the request was in an unknown format - accepted media types include: "
-    raise ApiError(415, "UnsupportedMediaType", message + "application/json, application/yaml")
+    raise ApiError(415, "UnsupportedMediaType", message + f"{JSON_TYPE}, {YAML_TYPE}, {PROTOBUF_TYPE}")
 
 
 def patch_kind(content_type: str, *, custom: bool) -> PatchKind:

@@ -62,6 +62,13 @@ def test_bodies_are_json_unless_they_say_yaml() -> None:
     assert negotiation.body_object(body, "application/yaml", "Pod") == {"day": "2026-01-01", "true": True, "2": ["x"]}
 
 
+def test_a_body_may_come_in_protobuf() -> None:
+    body = b"k8s\x00\n\x0f\n\x02v1\x12\tNamespace\x12\x05\n\x03\n\x01x"
+    assert negotiation.body_object(body, "application/vnd.kubernetes.protobuf", "Namespace")["metadata"] == {"name": "x"}
+    with pytest.raises(ApiError, match=r"must be of type Pod\): provided data does not appear to be a protobuf message"):
+        negotiation.body_object(b"{}", "application/vnd.kubernetes.protobuf", "Pod")
+
+
 @pytest.mark.parametrize("body", [b"", b"{no", b"{}\n{}"])
 def test_a_body_that_cannot_be_read_is_400(body: bytes) -> None:
     with pytest.raises(ApiError, match=r"the object provided is unrecognized \(must be of type Pod\): ") as refused:
@@ -70,7 +77,7 @@ def test_a_body_that_cannot_be_read_is_400(body: bytes) -> None:
 
 
 def test_a_body_of_another_type_is_415() -> None:
-    for content_type in ("text/xml", "application/vnd.kubernetes.protobuf", "application/merge-patch+json"):
+    for content_type in ("text/xml", "application/merge-patch+json"):
         with pytest.raises(ApiError, match="accepted media types include: application/json") as refused:
             negotiation.body_object(b"{}", content_type, "Pod")
         assert refused.value.code == 415
