@@ -64,9 +64,10 @@ def test_bodies_are_json_unless_they_say_yaml() -> None:
 
 def test_a_body_may_come_in_protobuf() -> None:
     body = b"k8s\x00\n\x0f\n\x02v1\x12\tNamespace\x12\x05\n\x03\n\x01x"
-    assert negotiation.body_object(body, "application/vnd.kubernetes.protobuf", "Namespace")["metadata"] == {"name": "x"}
-    with pytest.raises(ApiError, match=r"must be of type Pod\): provided data does not appear to be a protobuf message"):
-        negotiation.body_object(b"{}", "application/vnd.kubernetes.protobuf", "Pod")
+    protobuf = "application/vnd.kubernetes.protobuf"
+    assert negotiation.body_object(body, protobuf, "Namespace")["metadata"] == {"name": "x"}
+    with pytest.raises(ApiError, match=r"must be of type Pod\): provided data does not appear to be a protobuf"):
+        negotiation.body_object(b"{}", protobuf, "Pod")
 
 
 @pytest.mark.parametrize("body", [b"", b"{no", b"{}\n{}"])
