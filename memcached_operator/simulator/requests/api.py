@@ -224,13 +224,12 @@ class Api:
             return json_patch.json_patch(found, patch.body, resource, target.name)
         if not isinstance(patch.body, dict):
             raise bad_request("error decoding patch: the patch must be a JSON object")
-        if patch.kind == "merge":
+        if patch.kind == "apply":
+            raise not_implemented(f"an apply to the subresource {target.subresource} of {resource.full_name}")
+        # A scale has nothing that a strategic merge would treat otherwise.
+        if patch.kind == "merge" or target.subresource == "scale":
             return merge.merge_patch(found, patch.body)
-        if target.subresource == "scale":  # its schema has nothing that a strategic merge would treat otherwise
-            return merge.merge_patch(found, patch.body)
-        if patch.kind == "strategic":
-            return strategic.strategic_merge(found, patch.body, resource.schema)
-        raise not_implemented(f"an apply to the subresource {target.subresource} of {resource.full_name}")
+        return strategic.strategic_merge(found, patch.body, resource.schema)
 
     async def _apply(self, target: Target, body: object, caller: Caller, options: WriteOptions) -> Written:
         resource, old = target.resource, self._live(target)
