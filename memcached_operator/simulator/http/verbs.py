@@ -1,7 +1,4 @@
-"""What becomes of an authorized request for a resource: its body and query are read, `Api` acts, the answer is written.
-
-
-"""
+"""What becomes of an authorized request for a resource: its parts are read, `Api` acts, the answer is written."""
 
 from __future__ import annotations
 

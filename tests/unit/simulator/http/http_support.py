@@ -114,7 +114,7 @@ class Served:
         return self.store.delete(_LEASES, "a", name)
 
     async def get(self, path: str, **headers: str) -> Reply:
-        return await self.request("GET", path, **headers)
+        return await self.request("GET", path, None, **headers)
 
     async def request(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Reply:
         """Underscores in the names of headers stand for dashes."""

@@ -139,7 +139,7 @@ def test_all_of_it_may_come_in_one_answer(discovery: Discovery) -> None:
 
 def test_what_is_served_anew_is_found_at_once(discovery: Discovery, registry: Registry) -> None:
     etag = dict(ask(discovery, "/apis", AGGREGATED).headers)["ETag"]
-    assert ask(discovery, "/apis/example.com/v1")
+    ask(discovery, "/apis/example.com/v1")
     registry.remove("example.com", "widgets")
     with pytest.raises(TextNotFound):
         ask(discovery, "/apis/example.com/v1")
