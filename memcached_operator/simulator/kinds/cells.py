@@ -81,7 +81,7 @@ def _port(port: Json) -> str:
 
 
 def _endpoints(found: Json, now: datetime) -> Cells:
-    shown = []
+    shown: list[str] = []
     for subset in found.get("subsets") or []:
         addresses, ports = [each["ip"] for each in subset.get("addresses") or []], subset.get("ports") or []
         shown += [f"{address}:{port['port']}" for port in ports for address in addresses] or addresses
@@ -171,7 +171,7 @@ def _policy(found: Json, now: datetime) -> Cells:
 
 
 def _policy_binding(found: Json, now: datetime) -> Cells:
-    spec = found["spec"]
+    spec = found.get("spec") or {}
     return [_name(found), spec.get("policyName", ""), _parameter(spec.get("paramRef")), _age(found, now)]
 
 

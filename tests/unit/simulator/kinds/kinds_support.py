@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import cache
+from typing import Any
 
 from memcached_operator.simulator.errors import Cause, Json
 from memcached_operator.simulator.kinds.metadata import metadata_problems
@@ -40,7 +41,7 @@ def resource(full_name: str) -> Resource:
     return next(each for each in builtin_resources() if each.full_name == full_name)
 
 
-def an(kind: Resource, name: str = "a", **fields: object) -> Json:
+def an(kind: Resource, name: str = "a", /, **fields: Any) -> Json:
     """An object of a kind."""
     namespace = {"namespace": "ns"} if kind.namespaced else {}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name, **namespace}, **fields}
@@ -68,6 +69,6 @@ def problems(kind: Resource, new: Json, old: Json | None = None) -> set[str]:
     return {f"{cause.field}: {cause.message}" for cause in causes(kind, new, old)}
 
 
-def refused(kind: Resource, **fields: object) -> set[str]:
+def refused(kind: Resource, **fields: Any) -> set[str]:
     """What is wrong with a new object that has these fields."""
     return problems(kind, created(kind, an(kind, **fields)))

@@ -7,6 +7,7 @@ import base64
 import pytest
 
 from memcached_operator.simulator.errors import Json
+from memcached_operator.simulator.resources import Resource
 from tests.unit.simulator.kinds.kinds_support import an, created, problems, refused, resource, updated
 
 MAPS, SECRETS = resource("configmaps"), resource("secrets")
@@ -33,8 +34,7 @@ def test_the_keys_of_a_config_map_can_be_names_of_files() -> None:
 
 
 @pytest.mark.parametrize(("kind", "field"), [(MAPS, "[]"), (SECRETS, "data")])
-def test_a_mebibyte_is_the_limit(kind: object, field: str) -> None:
-    kind = MAPS if kind is MAPS else SECRETS
+def test_a_mebibyte_is_the_limit(kind: Resource, field: str) -> None:
     key = "data" if kind is MAPS else "stringData"
     assert refused(kind, **{key: {"k": "x" * 2**20}}) == set()
     assert refused(kind, **{key: {"k": "x" * 2**20, "l": "y"}}) == {
@@ -79,8 +79,7 @@ def test_a_registry_s_credentials_are_json() -> None:
     ("change", "fields"),
     [({"data": {"a": "eg=="}}, {"data"}), ({"immutable": False}, {"immutable"}), ({"immutable": None}, {"immutable"})],
 )
-def test_what_is_immutable_stays_so(kind: object, change: Json, fields: set[str]) -> None:
-    kind = MAPS if kind is MAPS else SECRETS
+def test_what_is_immutable_stays_so(kind: Resource, change: Json, fields: set[str]) -> None:
     old = created(kind, an(kind, data={"a": "eA=="}, immutable=True))
     assert problems(kind, updated(kind, old, change), old) == {f"{field}: {FROZEN}" for field in fields}
     labelled = {"metadata": {**old["metadata"], "labels": {"a": "b"}}}
