@@ -100,13 +100,10 @@ def _tolerations(given: list[Json]) -> list[Json]:
 def _with_token(spec: Json, volume: str) -> Json:
     """The spec's volumes and containers with the projected token of the service account mounted in each."""
     mount = {"name": volume, "readOnly": True, "mountPath": _TOKEN_PATH}
-    changed = {}
-    for key in ("initContainers", "containers"):
-        if spec.get(key):
-            changed[key] = [_mounted(each, mount) for each in spec[key]]
-    if not any(
-        mount in each["volumeMounts"] for each in [*changed.get("containers", []), *changed.get("initContainers", [])]
-    ):
+    changed = {
+        key: [_mounted(each, mount) for each in spec[key]] for key in ("initContainers", "containers") if spec.get(key)
+    }
+    if all(mount not in each["volumeMounts"] for containers in changed.values() for each in containers):
         return {}
     namespace = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
     sources = [
