@@ -1,12 +1,14 @@
-"""What the simulator's data file says of Kubernetes, held against what an API server says."""
+"""What the simulator's files say of Kubernetes, held against what an API server says."""
+
+import json
 
 import pytest
 
 from lab import schemas
-from lab.control_plane import ControlPlane
 from memcached_operator.simulator.schema import kubernetes
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
+from tests.unit.simulator.schema import questions
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +44,8 @@ def test_the_schemas_are_the_server_s(collected: Json) -> None:
     assert different == []
 
 
-def test_all_else_that_the_server_has_is_known(cluster: Cluster, collected: Json) -> None:
-    if not isinstance(cluster, ControlPlane):
-        assert collected["others"] == [], "the simulator shows what it serves"
-        return
+@pytest.mark.cluster("kubernetes")
+def test_all_else_that_the_server_has_is_known(collected: Json) -> None:
     assert len(collected["others"]) > 50
     assert [other for other in collected["others"] if not kubernetes.is_known(*other)] == []
 
@@ -72,3 +72,24 @@ def test_the_fields_that_can_be_selected_are_the_server_s(cluster: Cluster) -> N
             assert {field for field in every if selectable(path, field)} == set(resource.selectable_fields), path
     finally:
         client.close()
+
+
+@pytest.mark.cluster("kubernetes")
+def test_the_answers_that_unit_tests_go_by_are_the_server_s(cluster: Cluster) -> None:
+    """Go's maps have no order, and nor have causes."""
+    client = Api(cluster, cluster.kubeconfig_path)
+    try:
+        answers = questions.ask(questions.sender(client))
+    finally:
+        client.close()
+    written = json.loads(questions.ANSWERS.read_text())
+    assert answers.keys() == written.keys()
+    for name, listed in answers.items():
+        different = [
+            (one, other) for one, other in zip(listed, written[name], strict=True) if _ordered(one) != _ordered(other)
+        ]
+        assert different == [], name
+
+
+def _ordered(answer: Json) -> Json:
+    return {**answer, "causes": sorted(answer.get("causes", ()))}

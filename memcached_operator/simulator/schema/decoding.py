@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import calendar
 import re
+import string
 from typing import Any, Final
 
 from memcached_operator.simulator.schema.node import Node
@@ -17,7 +18,7 @@ _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 # resource.Quantity's own expression and words.
 _QUANTITY_FORM: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 _SUFFIXES: Final = re.compile("([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?")
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/\r\n]*")
+_BASE64: Final = frozenset(string.ascii_letters + string.digits + "+/")
 _INTEGERS: Final = {"int32": range(-(2**31), 2**31), "int64": range(-(2**63), 2**63)}
 # The parts of Go's layouts of times, and what each accepts.
 _LAYOUT: Final = (
@@ -106,18 +107,30 @@ def _quantity_problem(value: Any) -> str | None:
 
 
 def _base64_problem(value: str) -> str | None:
-    match = _BASE64.match(value)
-    assert match is not None  # even of nothing
-    length = len(value.replace("\r", "").replace("\n", ""))
-    padding = value[match.end() :].rstrip("\r\n")
-    if length % 4 == 0 and padding in ("", "=", "=="):
-        return None
-    return f"illegal base64 data at input byte {min(match.end(), len(value))}"
+    """Go reads four characters at a time, and names the byte where it could not go on."""
+    plain = [(index, character) for index, character in enumerate(value) if character not in "\r\n"]
+    first = next((number for number, (_, character) in enumerate(plain) if character not in _BASE64), len(plain))
+    begun = first % 4
+    if first == len(plain):
+        return _bad_base64(plain[first - begun][0]) if begun else None
+    index, character = plain[first]
+    if character != "=" or begun < 2:
+        return _bad_base64(index)
+    rest = plain[first + 1 :]
+    if begun == 2:  # two characters want two marks of padding
+        if not rest or rest[0][1] != "=":
+            return _bad_base64(rest[0][0] if rest else len(value))
+        rest = rest[1:]
+    return _bad_base64(rest[0][0]) if rest else None
+
+
+def _bad_base64(index: int) -> str:
+    return f"illegal base64 data at input byte {index}"
 
 
 def _time_problem(value: str, *, micro: bool) -> str | None:
     """What Go's `time.Parse` says; a MicroTime must have six digits after the point, a Time may have any number."""
-    layout = [*_LAYOUT, (".000000", r"\.[0-9]{6}(?![0-9])"), _ZONE] if micro else [*_LAYOUT, _ZONE]
+    layout = [*_LAYOUT, (".000000", r"\.[0-9]{6}"), _ZONE] if micro else [*_LAYOUT, _ZONE]
     name = "".join(part for part, _ in layout)
     rest, read = value, {}
     for part, form in layout:

@@ -89,6 +89,8 @@ def _document(resources: list[Resource]) -> Json:
 def _built_in_roots(resources: Iterable[Resource]) -> Iterator[str]:
     yield from (_META + name for name in ("DeleteOptions", "ListMeta", "Patch", "Status"))
     for resource in resources:
+        if not resource.custom:
+            yield f"{_META}WatchEvent"
         if "scale" in resource.subresources:
             yield _SCALE
         if "token" in resource.subresources:
@@ -177,8 +179,8 @@ def _operations(resource: Resource, verbs: dict[str, tuple[str, tuple[str, ...]]
     for verb, (method, parameters) in verbs.items():
         if verb not in resource.verbs:
             continue
-        answered = f"{definition}List" if verb == "list" else definition
-        content = {"application/json": {"schema": {"$ref": REFERENCE_PREFIX + answered}}}
+        answered = {"list": f"{definition}List", "delete": _META + "Status", "deletecollection": _META + "Status"}
+        content = {"application/json": {"schema": {"$ref": REFERENCE_PREFIX + answered.get(verb, definition)}}}
         found[method] = {
             "parameters": [
                 {"name": name, "in": "query", "schema": {"type": "boolean" if name == "force" else "string"}}

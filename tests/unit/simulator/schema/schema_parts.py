@@ -1,0 +1,66 @@
+"""Parts of which the questions about schemas are made."""
+
+from typing import Any
+
+Json = dict[str, Any]
+
+GROUP = "questions.example.com"
+
+TEXT: Json = {"type": "string"}
+INTEGER: Json = {"type": "integer"}
+
+
+def an_object(properties: Json | None = None, /, **keywords: Any) -> Json:
+    named = {} if properties is None else {"properties": properties}
+    return {"type": "object", **named, **keywords}
+
+
+def a_list(items: Json, **keywords: Any) -> Json:
+    return {"type": "array", "items": items, **keywords}
+
+
+def by_keys(*keys: str) -> Json:
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+
+
+OPEN: Json = {"x-kubernetes-preserve-unknown-fields": True}
+EITHER: Json = {"x-kubernetes-int-or-string": True}
+EMBEDDED: Json = {"x-kubernetes-embedded-resource": True}
+
+
+def ruled(schema: Json, *rules: Json) -> Json:
+    return {**schema, "x-kubernetes-validations": list(rules)}
+
+
+def rule(text: str, message: str = "", **keywords: Any) -> Json:
+    return {"rule": text, **({"message": message} if message else {}), **keywords}
+
+
+def crd(plural: str, schema: Json, **version: Any) -> Json:
+    kind = plural.removesuffix("s").title()
+    first = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [first],
+        },
+    }
+
+
+def custom(kind: str, name: str, spec: Json) -> Json:
+    return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """A JSON merge patch (RFC 7396), in its fewest words."""
+    if not isinstance(patch, dict):
+        return patch
+    kept = {
+        key: each for key, each in (target if isinstance(target, dict) else {}).items() if patch.get(key, 0) is not None
+    }
+    return kept | {key: merged(kept.get(key), each) for key, each in patch.items() if each is not None}
