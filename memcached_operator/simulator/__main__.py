@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import uvloop
+
 _REMEDY = "pip install 'memcached-operator[demo]'"
 
 
@@ -35,7 +37,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         kubeconfig = options.kubeconfig and options.kubeconfig.absolute()
-        return asyncio.run(_up(kubeconfig, options.ready_after, memcached=not options.no_memcached))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_up(kubeconfig, options.ready_after, memcached=not options.no_memcached))
     except ImportError as error:
         print(f"simulator: it needs {error.name}, which is not installed: {_REMEDY}", file=sys.stderr)
     except OSError as error:
