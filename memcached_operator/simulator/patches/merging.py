@@ -10,6 +10,7 @@ from typing import Any
 
 from memcached_operator.simulator.patches.fieldsets import SELF, Fields
 from memcached_operator.simulator.patches.shapes import Shape
+from memcached_operator.simulator.patches.typed import owned as owned_by_applier
 from memcached_operator.simulator.patches.values import same
 
 
@@ -91,8 +92,11 @@ def _pruned_map(value: dict[str, Any], last: Fields, owned: Fields, shape: Shape
             kept = {key: each for key, each in kept.items() if key != name}
             continue
         left = pruned(value[name], below, theirs or {}, shape.field(name))
-        if left is not value[name]:
-            kept = {**kept, name: left}
+        if left is value[name]:
+            continue
+        kept = {**kept, name: left}
+        if left is not None and _has(below, declared) and not owned_by_applier(left, shape.field(name)):
+            del kept[name]  # nothing but empty lists is left, which do not count as fields
     return kept or None if kept is not value else value
 
 
