@@ -101,23 +101,29 @@ def violations(level: Level, metadata: Json, spec: Json) -> list[Violation]:
 
 
 def _app_armor(pod: _Pod) -> Iterator[Violation]:
-    def forbidden(security: Json) -> str:
-        kind = (security.get("appArmorProfile") or {}).get("type", "RuntimeDefault")
-        return "" if kind in ("RuntimeDefault", "Localhost") else str(kind)
+    """By the field, and by the annotation before it, which Kubernetes makes a container's field of."""
 
-    values = {forbidden(pod.security), *(forbidden(each.get("securityContext") or {}) for each in pod.containers)}
-    values.discard("")
-    said = _setters(bool(forbidden(pod.security)), pod.having(forbidden))
-    annotations = {
-        key: value
+    def profile(security: Json) -> str:
+        return str((security.get("appArmorProfile") or {}).get("type", ""))
+
+    whole = profile(pod.security)
+    annotated = {
+        key.removeprefix(_APP_ARMOR): value
         for key, value in pod.annotations.items()
         if key.startswith(_APP_ARMOR) and value not in ("", "runtime/default") and not value.startswith("localhost/")
     }
-    if annotations:
-        named = [each["name"] for each in pod.containers if f"{_APP_ARMOR}{each['name']}" in annotations]
-        said = [*said, *([_containers(named)] if named and not said else []), _plural("annotation", len(annotations))]
-        values.update(f'{key}="{value}"' for key, value in annotations.items())
+    kinds = {
+        each["name"]: profile(each.get("securityContext") or {})
+        or ("Unconfined" if each["name"] in annotated and whole != "Unconfined" else "")
+        for each in pod.containers
+    }
+    allowed = ("", "RuntimeDefault", "Localhost")
+    names = [name for name, kind in kinds.items() if kind not in allowed]
+    values = {kind for kind in (whole, *kinds.values()) if kind not in allowed}
+    values.update(f'{_APP_ARMOR}{name}="{value}"' for name, value in annotated.items())
     if values:
+        said = _setters(whole not in allowed, names)
+        said += [_plural("annotation", len(annotated))] if annotated else []
         listed = ", ".join(f'"{value}"' for value in sorted(values))
         rule = _plural("forbidden AppArmor profile", len(values))
         yield Violation(rule, f"{' and '.join(said)} must not set AppArmor profile type to {listed}")

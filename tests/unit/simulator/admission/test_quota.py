@@ -68,7 +68,7 @@ async def test_pods_that_have_ended_make_room_unless_all_are_counted(world: Worl
 )
 async def test_objects_are_counted_by_their_kind(world: World, key: str, collection: str) -> None:
     limit(world, {key: "1"})
-    template = {"metadata": {}, "spec": {"containers": []}}
+    template: Json = {"metadata": {}, "spec": {"containers": []}}
     asked = creation(collection, spec={"template": template})
     assert await world.admit(asked) == ()
     world.put(collection, "there")
