@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from lab.control_plane import ControlPlane
 from tests.integration.admission import SlowAdmission
 from tests.integration.conftest import Kubectl, Operators, memcached
 from tests.operator_process import PROJECT, OperatorProcess
@@ -101,20 +99,14 @@ def test_it_ends_while_the_api_server_is_gone(kubectl: Kubectl, operators: Opera
 
 
 def test_it_ends_while_the_api_server_hangs(kubectl: Kubectl, operators: Operators) -> None:
-    assert isinstance(kubectl.cluster, ControlPlane)
-    pid = kubectl.cluster.apiserver_pid
-    assert pid is not None
     account = operators.account_dir()
     operator = operators.start("-n", kubectl.namespace, account_dir=account).ready()
-    os.kill(pid, signal.SIGSTOP)
-    try:
+    with kubectl.cluster.hanging_apiserver():
         before_sync = operators.start("-n", kubectl.namespace, account_dir=account)
         before_sync.wait_for_log("watching")  # the first line; its requests hang from here on
         for each in (operator, before_sync):
             each.send(signal.SIGTERM)
             assert ended_well(each)
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 # Python imports a module of this name as it starts: the one way into a process that is otherwise as users run it.

@@ -6,6 +6,7 @@ from memcached_operator.simulator.errors import ApiError, Cause, Json, bad_reque
 from memcached_operator.simulator.kinds import causes
 from memcached_operator.simulator.kinds.selectors import selector_text
 from memcached_operator.simulator.resources import Resource, ScalePaths
+from memcached_operator.simulator.schema import causes as schema_causes
 
 _BUILT_IN = ScalePaths(".spec.replicas", ".status.replicas")
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -144,6 +145,8 @@ def _value(found: object, path: str) -> tuple[object, str | None]:
 
 def _wrong_type(value: object, wanted: str) -> str:
     shown = "<nil>" if value is None else str(value).lower() if isinstance(value, bool) else value
+    if isinstance(value, float):
+        shown = schema_causes.number(value)
     return f"{shown} is of the type {_TYPES[type(value)]}, expected {wanted}"
 
 

@@ -142,6 +142,7 @@ def test_what_is_no_scale_of_the_object_is_refused(wanted: object, code: int, sa
         ({"a": {"size": True}}, "0: .spec.a.size accessor error: true is of the type bool, expected int64"),
         ({"a": {"size": None}}, "0: .spec.a.size accessor error: <nil> is of the type <nil>, expected int64"),
         ({"a": {"size": 1.5}}, "0: .spec.a.size accessor error: 1.5 is of the type float64, expected int64"),
+        ({"a": {"size": 3.0}}, "0: .spec.a.size accessor error: 3 is of the type float64, expected int64"),
         ({"a": 7}, "0: .spec.a.size accessor error: 7 is of the type int64, expected map[string]interface{}"),
     ],
 )
