@@ -54,6 +54,7 @@ class CustomResources:
         self._watches = watches
         self._served: dict[str, Json] = {}
         self._terminating: set[str] = set()
+        self._leave: Callable[[], None] = lambda: None
         # One worker: the names of one CRD depend on those of the others.
         self._controller: Controller[str] = Controller("customresourcedefinition", self._reconcile, workers=1)
         self._controller.watch(store, COLLECTION, self._same_group)
@@ -61,11 +62,20 @@ class CustomResources:
 
     def start(self) -> None:
         """Serve the CRDs that there are, and those to come."""
+        self._leave = self._context.store.subscribe(self._changed, COLLECTION)
+        for name in [name for name in self._served if self._context.store.get(COLLECTION, "", name) is None]:
+            self._forget(name)
         self._controller.start()
 
     async def stop(self) -> None:
         """Follow no more; what is served stays so. Can be called twice."""
+        self._leave()
         await self._controller.stop()
+
+    def _changed(self, change: Change) -> None:
+        """What is gone is not served a moment longer: it may come back at once, and is another one then."""
+        if change.type == "DELETED":
+            self._forget(change.object["metadata"]["name"])
 
     def _same_group(self, change: Change) -> Iterable[str]:
         """The CRD, and those that may have its names if it gives any up."""
@@ -81,8 +91,8 @@ class CustomResources:
     async def _reconcile(self, name: str) -> None:
         crd = self._context.store.get(COLLECTION, "", name)
         if crd is None:
-            self._forget(name)
-        elif is_deleting(crd):
+            return
+        if is_deleting(crd):
             await self._terminate(name, crd)
         else:
             await self._establish(name, crd)
