@@ -186,7 +186,7 @@ class Process:
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def _live(self) -> None:
-        back_off_s = 0.0
+        back_off_s: float | None = None
         while True:
             started_at = self._now()
             try:
@@ -201,15 +201,14 @@ class Process:
             if self._policy == "Never" or (self._policy == "OnFailure" and exit_code == 0):
                 self._show(Container(restarts=self.container.restarts, last_end=end, finished=True))
                 return
-            if (finished_at - started_at).total_seconds() > _FORGIVEN_AFTER_S:
-                back_off_s = 0.0
+            ran_s = (finished_at - started_at).total_seconds()
+            back_off_s = next_back_off_s(back_off_s, ran_s, self._first_back_off_s)
             restarts = self.container.restarts
             if back_off_s:
                 words = f"back-off {_duration(back_off_s)} restarting failed container={self._named}"
                 self._show(Container(waiting_for="CrashLoopBackOff", message=words, restarts=restarts, last_end=end))
                 await asyncio.sleep(back_off_s)
             self._show(Container(restarts=restarts + 1, last_end=end))
-            back_off_s = min(back_off_s * 2 or self._first_back_off_s, _LONGEST_BACK_OFF_S)
 
     async def _run(self) -> int:
         """From its start to its end; its exit code, or minus the signal that ended it."""
@@ -227,6 +226,19 @@ class Process:
     def _show(self, container: Container) -> None:
         self.container = container
         self._changed()
+
+
+def next_back_off_s(previous_s: float | None, ran_s: float, first_s: float) -> float:
+    """How long to wait before a container that has ended is started again.
+
+    Args:
+        previous_s: the last wait; None before the first.
+        ran_s: how long it ran.
+        first_s: the first wait that is one, after the restart at once.
+    """
+    if previous_s is None or ran_s > _FORGIVEN_AFTER_S:
+        return 0.0
+    return min(previous_s * 2 or first_s, _LONGEST_BACK_OFF_S)
 
 
 async def launch(program: str, command: Command, address: str) -> asyncio.subprocess.Process:

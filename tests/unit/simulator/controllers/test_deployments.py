@@ -213,6 +213,26 @@ async def test_a_refused_replica_set_is_reported_with_the_refusal(world: World) 
     assert "observedGeneration" not in world.get(DEPLOYMENTS, "web")["status"]
 
 
+async def test_a_refused_pod_shows_in_the_deployment_too(world: World) -> None:
+    world.admission.forbidden["CREATE", "pods"] = ApiError(403, "Forbidden", "no more of these")
+    await deploy(world, replicas=2)
+    found = world.get(DEPLOYMENTS, "web")
+    failure = condition(found, "ReplicaFailure")
+    assert (failure["status"], failure["reason"], failure["message"]) == ("True", "FailedCreate", "no more of these")
+    assert failure["lastUpdateTime"] == failure["lastTransitionTime"]
+    assert condition(found, "Progressing")["reason"] == "NewReplicaSetCreated"
+    assert (found["status"]["unavailableReplicas"], "replicas" in found["status"]) == (2, False)
+
+
+async def test_a_paused_deployment_keeps_what_still_has_pods(world: World) -> None:
+    await deploy(world, replicas=3, revisionHistoryLimit=0)
+    await world.merge(DEPLOYMENTS, "web", image("web:2"))
+    await world.settle()
+    await world.merge(DEPLOYMENTS, "web", {"spec": {"paused": True}})
+    await world.settle()
+    assert set(world.sizes()) == {"web:1", "web:2"}
+
+
 async def test_a_replica_set_that_has_the_name_already_is_avoided(world: World) -> None:
     await deploy(world, replicas=1)
     [name] = world.names(REPLICA_SETS)

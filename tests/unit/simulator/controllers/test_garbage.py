@@ -67,6 +67,22 @@ async def test_what_does_not_block_is_deleted_too_and_not_waited_for(world: Worl
     assert "deletionTimestamp" in world.get("configmaps", "child")["metadata"]
 
 
+async def test_one_that_blocks_is_enough_to_wait(world: World) -> None:
+    owner = await make(world, "owner")
+    for name, block in (("a", True), ("b", False)):
+        await make(world, name, reference(owner, block=block), finalizers=[KEPT])
+    await delete(world, "owner", "Foreground")
+    assert present(world) == ["a", "b", "owner"]
+
+
+async def test_what_is_made_for_an_owner_that_is_on_its_way_out_is_deleted(world: World) -> None:
+    owner = await make(world, "owner")
+    await make(world, "child", reference(owner), finalizers=[KEPT])
+    await delete(world, "owner", "Foreground")
+    await make(world, "late", reference(owner))
+    assert present(world) == ["child", "owner"]
+
+
 async def test_an_owner_is_free_when_a_dependent_blocks_it_no_longer(world: World) -> None:
     owner = await make(world, "owner")
     await make(world, "child", reference(owner), finalizers=[KEPT])

@@ -18,7 +18,8 @@ import pytest
 from memcached_operator.simulator.controllers import memcached
 from memcached_operator.simulator.controllers.manager import Options
 from memcached_operator.simulator.errors import Json
-from tests.unit.simulator.controllers.world import DEADLINE_S, World, ready
+from memcached_operator.simulator.requests.types import DeleteOptions
+from tests.unit.simulator.controllers.world import DEADLINE_S, TESTER, World, ready, turns
 
 PROJECT = Path(__file__).resolve().parents[4]
 # Starts one memcached as the simulator does, says where once it answers, and waits to be killed.
@@ -132,6 +133,13 @@ async def test_a_process_that_does_not_listen_to_a_request_is_killed(node: World
     assert not listens(address)
 
 
+async def test_a_process_ends_at_once_with_a_pod_that_is_deleted_by_force(node: World) -> None:
+    address = (await start(node))["status"]["podIP"]
+    await node.api.delete(node.target("pods", "a"), DeleteOptions(grace_period_s=0), TESTER)
+    assert node.gone("pods", "a")
+    await turns(lambda: not listens(address))
+
+
 async def test_a_process_ends_with_the_node(node: World) -> None:
     address = (await start(node))["status"]["podIP"]
     await node.manager.stop_kubelet()
@@ -189,6 +197,16 @@ def test_when_its_parent_is_killed_memcached_is_gone_too(program: str) -> None:
     assert not listens(address)
 
 
+@pytest.mark.parametrize(
+    ("previous_s", "ran_s", "expected_s"),
+    [(None, 1, 0), (0, 1, 10), (10, 1, 20), (20, 1, 40), (160, 1, 300), (300, 1, 300), (300, 601, 0)],
+)
+def test_the_first_restart_is_at_once_and_each_further_one_later(
+    previous_s: float | None, ran_s: float, expected_s: float
+) -> None:
+    assert memcached.next_back_off_s(previous_s, ran_s, memcached.FIRST_BACK_OFF_S) == expected_s
+
+
 def test_an_address_that_is_taken_or_listened_on_is_passed_over() -> None:
     first = memcached.free_address(memcached.PORT, lambda _address: False, random.Random(7))
     second = memcached.free_address(memcached.PORT, lambda address: address == first, random.Random(7))
@@ -233,13 +251,13 @@ def test_what_does_not_run_memcached_is_simulated(container: Json) -> None:
 
 
 async def test_a_process_that_cannot_be_started_says_why_and_is_tried_again(program: str) -> None:
-    addresses = iter([OSError("all taken"), memcached.free_address(memcached.PORT, lambda _: False, random.Random())])
+    attempts: list[str] = []
 
     def address() -> str:
-        found = next(addresses)
-        if isinstance(found, OSError):
-            raise found
-        return found
+        attempts.append("")
+        if len(attempts) == 1:
+            raise OSError("all taken")
+        return memcached.free_address(memcached.PORT, lambda _address: False, random.Random())
 
     meta = {"name": "a", "namespace": "shop", "uid": "u"}
     seen: list[str] = []

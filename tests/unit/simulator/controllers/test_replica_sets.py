@@ -118,6 +118,41 @@ async def test_pods_that_are_not_ready_go_first_and_then_the_younger(world: Worl
     assert world.messages("SuccessfulDelete")[-1] == f"Deleted pod: {young}"
 
 
+async def test_a_pod_that_has_no_node_yet_goes_before_one_that_has(world: World) -> None:
+    for name, node in (("a", {"nodeName": "elsewhere"}), ("b", {})):
+        labels = {"app": "web"}
+        await world.create("pods", {"metadata": {"name": name, "labels": labels}, "spec": template(**node)["spec"]})
+    await make(world, 1)
+    assert world.names("pods") == ["a"]
+
+
+async def test_a_pod_on_its_way_out_is_not_adopted(world: World) -> None:
+    metadata = {"name": "going", "labels": {"app": "web"}, "finalizers": ["example.com/slow"]}
+    await world.create("pods", {"metadata": metadata, "spec": template()["spec"]})
+    await world.delete("pods", "going")
+    await make(world, 1)
+    assert "ownerReferences" not in world.get("pods", "going")["metadata"]
+
+
+async def test_a_replica_set_on_its_way_out_lets_nothing_go(world: World) -> None:
+    await make(world, 1)
+    [name] = world.names("pods")
+    await world.merge(REPLICA_SETS, "web", {"metadata": {"finalizers": ["example.com/slow"]}})
+    await world.delete(REPLICA_SETS, "web")
+    await world.merge("pods", name, {"metadata": {"labels": {"app": "other"}}})
+    await world.settle()
+    assert "ownerReferences" in world.get("pods", name)["metadata"]
+
+
+async def test_the_first_refusal_s_words_stay(world: World) -> None:
+    world.admission.forbidden["CREATE", "pods"] = ApiError(403, "Forbidden", "first")
+    await make(world, 1)
+    world.admission.forbidden["CREATE", "pods"] = ApiError(403, "Forbidden", "second")
+    await world.until(lambda: "Error creating: second" in world.messages("FailedCreate"))
+    await world.settle()
+    assert condition(world.get(REPLICA_SETS, "web"), "ReplicaFailure")["message"] == "first"
+
+
 async def test_a_cheap_pod_goes_before_a_dear_one(world: World) -> None:
     await make(world, 2)
     dear, cheap = world.names("pods")
@@ -180,7 +215,7 @@ async def test_a_replica_set_on_its_way_out_makes_no_pods(world: World) -> None:
     assert world.names("pods") == []
 
 
-@pytest.mark.parametrize("count", [1200])
+@pytest.mark.parametrize("count", [600])
 async def test_many_pods_are_made_in_turns(world: World, count: int) -> None:
     """More than Kubernetes makes at one look: the next looks make the rest."""
     made = await make(world, count)
