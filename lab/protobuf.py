@@ -1,7 +1,8 @@
 """How the kinds that the simulator serves stand in protobuf: `python -m lab.protobuf SCHEMAS FILE`.
 
 The kinds are those of the schemas that `lab.schemas` wrote down; what they are made of, `messages/main.go` finds in the
-Go types of the Kubernetes that the lab runs. The same version gives the same bytes.
+Go types of the Kubernetes that the lab runs. The same version gives the same bytes. What the simulator makes of the new
+file is tried at once on the objects that Kubernetes keeps, in both forms, to test its own codecs.
 """
 
 import gzip
@@ -15,8 +16,12 @@ from typing import Any
 
 from lab.build import MODULE_DIR, find_go, go_version
 from lab.schemas import pack
+from memcached_operator.simulator.schema import protobuf
 
 Json = dict[str, Any]
+
+# Where Kubernetes keeps an object of every kind, as JSON and as protobuf.
+_EXAMPLES = {"k8s.io/api": "testdata/HEAD", "k8s.io/apiextensions-apiserver": "pkg/apis/testdata/HEAD"}
 
 # The body of a deletion: every group and version has this one.
 _DELETE_OPTIONS = "v1/DeleteOptions"
@@ -40,25 +45,45 @@ def collect(kinds: Iterable[str]) -> Json:
         CalledProcessError: the program failed; it has said why.
         BuildError: there is no Go.
     """
-    go = find_go(go_version((MODULE_DIR / "go.mod").read_text()))
-    finished = subprocess.run(
-        [go, "run", "-trimpath", "-buildvcs=false", "./messages", *kinds],
-        cwd=MODULE_DIR,
-        env=os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    collected: Json = json.loads(finished.stdout)
+    collected: Json = json.loads(_go("run", "-trimpath", "-buildvcs=false", "./messages", *kinds))
     return collected
 
 
-def main(schemas: Path, path: Path) -> None:
-    """Read the schemas and write the file."""
-    content = pack(collect(kinds(json.loads(gzip.decompress(schemas.read_bytes())))))
+def misread(kinds: Iterable[str]) -> list[str]:
+    """Those of the kinds of which the simulator reads Kubernetes' example wrongly, or there is none."""
+    modules = {module: Path(_go("list", "-m", "-f", "{{.Dir}}", module).strip()) for module in _EXAMPLES}
+    folders = [modules[module] / folder for module, folder in _EXAMPLES.items()]
+    return [kind for kind in kinds if not any(_is_read(kind, folder) for folder in folders)]
+
+
+def _is_read(kind: str, folder: Path) -> bool:
+    name = kind.replace("/", ".") if kind.count("/") == 2 else f"core.{kind.replace('/', '.')}"
+    sent, meant = folder / f"{name}.pb", folder / f"{name}.json"
+    return sent.is_file() and protobuf.decode(sent.read_bytes()) == json.loads(meant.read_bytes())
+
+
+def _go(*arguments: str) -> str:
+    finished = subprocess.run(
+        [find_go(go_version((MODULE_DIR / "go.mod").read_text())), *arguments],
+        cwd=MODULE_DIR,
+        env=os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return finished.stdout
+
+
+def main(schemas: Path, path: Path) -> int:
+    """Read the schemas, write the file and try it; the exit code."""
+    served = kinds(json.loads(gzip.decompress(schemas.read_bytes())))
     new = path.with_name(f"{path.name}.new")
-    new.write_bytes(content)
+    new.write_bytes(pack(collect(served)))
     new.replace(path)
+    if wrong := misread(served):
+        print(f"lab: the simulator reads these wrongly from protobuf: {', '.join(wrong)}", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))

@@ -290,7 +290,6 @@ _SPECIAL: Final[Mapping[str, Callable[[Json], Any]]] = {
     f"{_META}Time": _time,
     f"{_META}MicroTime": _micro_time,
     f"{_META}FieldsV1": _opaque,
-    "k8s.io/apimachinery/pkg/runtime.RawExtension": _opaque,
     "k8s.io/apimachinery/pkg/api/resource.Quantity": lambda found: "0" if found["string"] is None else found["string"],
     "k8s.io/apimachinery/pkg/util/intstr.IntOrString": lambda found: found["strVal" if found["type"] else "intVal"],
     f"{_EXTENSIONS}JSON": _opaque,
