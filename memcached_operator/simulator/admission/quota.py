@@ -20,7 +20,7 @@ from memcached_operator.simulator.store.store import Store
 
 COLLECTION = "resourcequotas"
 _COUNT = "count/"
-# Kinds of the core group that can be counted without `count/`, and by nobody's description in any other group.
+# Kinds that a quota may name without `count/`.
 _COUNTED = frozenset(
     {
         *("configmaps", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets"),
@@ -137,7 +137,7 @@ def _missing(cost: Mapping[str, str | None], pod: Json) -> Iterator[str]:
 def _wanted(key: str, container: Json) -> str | None:
     which, what = _MEASURED[key]
     resources = container.get("resources") or {}
-    # As Kubernetes defaults it; of pods that the controllers make, too.
+    # A limit is a request where there is none, as Kubernetes defaults it.
     return (resources.get(which) or {}).get(what) or (resources.get("limits") or {}).get(what)
 
 
