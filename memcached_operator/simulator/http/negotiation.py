@@ -31,8 +31,8 @@ _TRUE = ("1", "true")
 
 PatchKind = Literal["merge", "json", "strategic", "apply"]
 _PATCH_KINDS: Mapping[str, PatchKind] = {
-    "application/merge-patch+json": "merge",
     "application/json-patch+json": "json",
+    "application/merge-patch+json": "merge",
     "application/strategic-merge-patch+json": "strategic",
     "application/apply-patch+yaml": "apply",
 }
@@ -155,7 +155,7 @@ def patch_kind(content_type: str, *, custom: bool) -> PatchKind:
         raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     if found == "strategic" and custom:
         message = "the body of the request was in an unknown format - accepted media types include: "
-        others = ", ".join(sorted(media for media, kind in _PATCH_KINDS.items() if kind != "strategic"))
+        others = ", ".join(media for media, kind in _PATCH_KINDS.items() if kind != "strategic")
         raise ApiError(415, "UnsupportedMediaType", message + others)
     return found
 

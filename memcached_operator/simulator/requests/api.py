@@ -30,7 +30,16 @@ from memcached_operator.simulator.kinds import metadata, scale
 from memcached_operator.simulator.kinds.strategies import strategy_of
 from memcached_operator.simulator.patches import apply, json_patch, managed, merge, strategic
 from memcached_operator.simulator.requests import deletion, views
-from memcached_operator.simulator.requests.decoding import fitted, identified, placed, unversioned
+from memcached_operator.simulator.requests.decoding import fitted, fitted_patch, identified, placed, unversioned
+from memcached_operator.simulator.requests.preconditions import (
+    check_update,
+    check_version,
+    claims,
+    immutable_uid,
+    kept,
+    uid_mismatch,
+    without,
+)
 from memcached_operator.simulator.requests.types import Caller, DeleteOptions, Patch, Target, WriteOptions, Written
 from memcached_operator.simulator.resources import Registry
 from memcached_operator.simulator.schema import rules, structural
@@ -110,19 +119,15 @@ class Api:
         body = views.stored(resource, placed(body, target))
         change = _Change(target, caller, options, warnings)
         old = self._live(target)
-        version, uid = _claims(body)
+        version, uid = claims(body)
         if old is None:
             if target.subresource or not (resource.collection in _CREATED_BY_PUT or resource.group == _RBAC_GROUP):
                 raise not_found(resource, target.name)
             if uid:
-                raise conflict(resource, target.name, _uid_mismatch(uid, ""))
+                raise uid_mismatch(target, uid, "")
             self._may_create(target, caller)
-            return await self._create(change, _without(body, "resourceVersion"))
-        if uid and uid != old["metadata"]["uid"]:
-            raise conflict(resource, target.name, _uid_mismatch(uid, old["metadata"]["uid"]))
-        if not version and (resource.custom or resource.plural == "leases"):
-            raise invalid(resource, target.name, [_VERSION_REQUIRED])
-        self._check_version(target, version, old)
+            return await self._create(change, without(body, "resourceVersion"))
+        check_update(target, body, old)
         try:
             return await self._replace(change, old, body)
         except _Overtaken:
@@ -210,12 +215,12 @@ class Api:
             patched = {**patched, "metadata": {}}
         if patched["metadata"].get("namespace", "") != target.namespace:
             raise bad_request("the namespace of the object does not match the namespace on the request")
-        body, warnings = fitted(identified(patched, target), target, options)
+        body, warnings = fitted_patch(identified(patched, target), target, options, patch)
         body = views.stored(resource, placed(body, target))
-        version, uid = _claims(body)
-        self._check_version(target, version, old)
+        version, uid = claims(body)
+        check_version(target, version, old)
         if uid != old["metadata"]["uid"] and not target.subresource:
-            raise invalid(resource, target.name, [_immutable_uid(uid)])
+            raise immutable_uid(target, uid)
         return await self._replace(_Change(target, caller, options, warnings), old, body)
 
     def _patched(self, target: Target, patch: Patch, found: Json) -> Json:
@@ -236,7 +241,7 @@ class Api:
         if not isinstance(body, dict) or not body.get("apiVersion") or not body.get("kind"):
             raise bad_request("invalid object type: an applied object needs apiVersion and kind")
         applied = placed(identified(body, target), target)
-        version, uid = _claims(applied)
+        version, uid = claims(applied)
         change = _Change(target, caller, options, applied=True)
         if old is None and target.subresource:
             raise not_found(resource, target.name)
@@ -256,11 +261,11 @@ class Api:
         )
         if old is None:
             self._may_create(target, caller)
-            return await self._create(change, views.stored(resource, _without(merged, "resourceVersion", "uid")))
+            return await self._create(change, views.stored(resource, without(merged, "resourceVersion", "uid")))
         if uid and uid != old["metadata"]["uid"]:
-            raise invalid(resource, target.name, [_immutable_uid(uid)])
+            raise immutable_uid(target, uid)
         if version != "0":
-            self._check_version(target, version, old)
+            check_version(target, version, old)
         return await self._replace(change, old, views.stored(resource, merged))
 
     async def _update_scale(
@@ -269,8 +274,8 @@ class Api:
         resource = target.resource
         old = self._found(target)
         wanted = change(scale.read(resource, old))
-        version, _ = _claims(wanted)
-        self._check_version(target, version, old)
+        version, _ = claims(wanted)
+        check_version(target, version, old)
         new = scale.written(resource, old, wanted)
         try:
             written = await self._replace(_Change(target, caller, options), old, new)
@@ -281,13 +286,12 @@ class Api:
     async def _replace(self, change: _Change, old: Json, body: Json) -> Written:
         target, resource = change.target, change.target.resource
         strategy = strategy_of(resource)
-        new = strategy.prepare_update({**body, "metadata": _kept(body["metadata"], old)}, old, target.subresource)
+        new = strategy.prepare_update({**body, "metadata": kept(body["metadata"], old)}, old, target.subresource)
         if resource.custom:
             new = structural.default(resource.schema, new)
         new = strategy.default(new)
         self._validate(target, new, old)
-        if not change.applied:
-            new = self._recorded(change, old, new)
+        new = managed.unless_only_times(old, new) if change.applied else self._recorded(change, old, new)
         if new == old:
             return Written(views.shown(resource, old), warnings=change.warnings)
         warnings = await self._admission.admit(
@@ -309,8 +313,7 @@ class Api:
             before = structural.MISSING if old is None else old
             causes += structural.validate(resource.schema, new, old=before)
             causes += scale.problems(resource, new)
-            if not causes:  # rules are looked at where the schema is kept to
-                causes += rules.rule_problems(resource.schema, new, old)
+            causes += rules.rule_problems(resource.schema, new, old, causes)
         causes += strategy_of(resource).validate(new, old)
         if causes:
             raise invalid(resource, new["metadata"].get("name") or "", causes)
@@ -329,9 +332,9 @@ class Api:
 
     def _born(self, body: Json) -> Json:
         """With what the server alone may say of a new object."""
-        kept = _without(body, "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")["metadata"]
-        name = kept.get("name") or metadata.generated_name(kept.get("generateName") or "")
-        stamped = {**kept, "name": name, "uid": str(uuid.uuid4()), "creationTimestamp": self._time()}
+        meta = without(body, "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")["metadata"]
+        name = meta.get("name") or metadata.generated_name(meta.get("generateName") or "")
+        stamped = {**meta, "name": name, "uid": str(uuid.uuid4()), "creationTimestamp": self._time()}
         return {**body, "metadata": stamped}
 
     def _live(self, target: Target) -> Json | None:
@@ -343,48 +346,5 @@ class Api:
             raise not_found(target.resource, target.name)
         return found
 
-    def _check_version(self, target: Target, version: str, old: Json) -> None:
-        if version and version != old["metadata"]["resourceVersion"]:
-            raise conflict(target.resource, target.name, MODIFIED)
-
     def _time(self) -> str:
         return self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-_VERSION_REQUIRED = Cause(
-    "FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion"
-)
-# What a client may send back or leave out, and never change.
-_SERVERS_OWN = (
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "resourceVersion",
-    "generation",
-    "selfLink",
-)
-
-
-def _kept(claimed: Json, old: Json) -> Json:
-    """The metadata that a client sent, with the server's own part as it was."""
-    theirs = {key: value for key, value in claimed.items() if key not in _SERVERS_OWN}
-    return {**theirs, **{key: old["metadata"][key] for key in _SERVERS_OWN if key in old["metadata"]}}
-
-
-def _claims(body: Json) -> tuple[str, str]:
-    """The resourceVersion and the uid that an object says it has."""
-    found = body.get("metadata") or {}
-    return found.get("resourceVersion") or "", found.get("uid") or ""
-
-
-def _without(body: Json, *fields: str) -> Json:
-    return {**body, "metadata": {key: value for key, value in body["metadata"].items() if key not in fields}}
-
-
-def _immutable_uid(uid: str) -> Cause:
-    return Cause("FieldValueInvalid", f'Invalid value: "{uid}": field is immutable', "metadata.uid")
-
-
-def _uid_mismatch(wanted: str, found: str) -> str:
-    return f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"

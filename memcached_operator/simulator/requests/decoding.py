@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import orjson
+
 from memcached_operator.simulator.errors import ApiError, Cause, Json, bad_request, internal, invalid
-from memcached_operator.simulator.requests.types import Target, WriteOptions
+from memcached_operator.simulator.patches.values import printed
+from memcached_operator.simulator.requests.types import Patch, Target, WriteOptions
 from memcached_operator.simulator.resources import Resource
 from memcached_operator.simulator.schema.structural import decode_problems, prune
-
-# Etcd's limit, which the API server keeps to: a little more than what a ConfigMap may hold.
-OBJECT_LIMIT_BYTES = 3 * 2**19
+from memcached_operator.simulator.store.go_text import quoted
 
 
 def identified(body: object, target: Target) -> Json:
@@ -58,20 +59,47 @@ def placed(body: Json, target: Target) -> Json:
 
 
 def fitted(body: Json, target: Target, options: WriteOptions) -> tuple[Json, tuple[str, ...]]:
-    """The body without the fields that its schema has not, and the warnings about them.
+    """The body of a POST or PUT without the fields that its schema has not, and the warnings about them.
 
     Raises:
-        ApiError: 400 for a built-in kind whose field has a value of another type, and for unknown fields where the
-            caller wants to be told (`fieldValidation=Strict`).
+        ApiError: 400 for a field that has a value of another type, and for unknown fields where the caller wants to be
+            told (`fieldValidation=Strict`).
     """
-    resource = target.resource
-    if not resource.custom and (problem := decode_problems(resource.schema, body)) is not None:
+    try:
+        return _pruned(body, target, options)
+    except _Unfit as unfit:
+        resource = target.resource
         kind = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
-        raise bad_request(f"{kind}: {problem}")
+        raise bad_request(f"{kind}: {unfit}") from None
+
+
+def fitted_patch(patched: Json, target: Target, options: WriteOptions, patch: Patch) -> tuple[Json, tuple[str, ...]]:
+    """The same of what a patch makes of an object, where it is the patch that is refused.
+
+    Raises:
+        ApiError: 422.
+    """
+    try:
+        return _pruned(patched, target, options)
+    except _Unfit as unfit:
+        shown = printed(patch.body) if patch.kind == "strategic" else orjson.dumps(patched).decode()
+        cause = Cause("FieldValueInvalid", f"Invalid value: {quoted(shown)}: {unfit}", "patch")
+        details = {"causes": [cause.json()]}
+        raise ApiError(422, "Invalid", f' "" is invalid: patch: {cause.message}', details) from None
+
+
+class _Unfit(Exception):
+    """The object does not fit the schema; the message says where."""
+
+
+def _pruned(body: Json, target: Target, options: WriteOptions) -> tuple[Json, tuple[str, ...]]:
+    resource = target.resource
+    if (problem := decode_problems(resource.schema, body)) is not None:
+        raise _Unfit(problem)
     kept, unknown = prune(resource.schema, body)
     said = tuple(f'unknown field "{path}"' for path in unknown)
     if said and options.field_validation == "Strict":
-        raise bad_request(f"strict decoding error: {', '.join(said)}")
+        raise _Unfit(f"strict decoding error: {', '.join(said)}")
     assert isinstance(kept, dict)
     return kept, said if options.field_validation == "Warn" else ()
 

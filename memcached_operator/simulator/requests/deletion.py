@@ -10,6 +10,8 @@ from memcached_operator.simulator.resources import Resource
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+# Kubernetes has code of its own for their deletion, which sets the time and nothing else.
+_MARKED_ALONE = frozenset({"customresourcedefinitions.apiextensions.k8s.io", "namespaces"})
 _FINISHED = ("Succeeded", "Failed")
 # terminationGracePeriodSeconds where the pod does not say.
 _GRACE_PERIOD_S = 30
@@ -31,9 +33,10 @@ def outcome(resource: Resource, found: Json, options: DeleteOptions, now: dateti
     changed = {**meta, "finalizers": finalizers} if finalizers else _without(meta, "finalizers")
     if "deletionTimestamp" not in meta:
         changed["deletionTimestamp"] = (now + timedelta(seconds=grace_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        changed["deletionGracePeriodSeconds"] = grace_s
-        if "generation" in meta:
-            changed["generation"] = meta["generation"] + 1
+        if resource.collection not in _MARKED_ALONE:
+            changed["deletionGracePeriodSeconds"] = grace_s
+            if "generation" in meta:
+                changed["generation"] = meta["generation"] + 1
     elif grace_s < meta.get("deletionGracePeriodSeconds", 0):
         changed["deletionTimestamp"] = (now + timedelta(seconds=grace_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
         changed["deletionGracePeriodSeconds"] = grace_s

@@ -136,9 +136,10 @@ async def test_put_needs_the_present_version_where_it_names_one(bench: Bench) ->
 
 async def test_put_of_a_custom_resource_or_a_lease_must_name_a_version(bench: Bench) -> None:
     await bench.create("widgets", widget("w"))
-    with pytest.raises(ApiError, match="must be specified for an update") as refused:
-        await bench.put("widgets", "w", widget("w", {"size": 2}))
-    assert refused.value.code == 422
+    for version in ({}, {"resourceVersion": ""}, {"resourceVersion": "0"}):
+        with pytest.raises(ApiError, match="must be specified for an update") as refused:
+            await bench.put("widgets", "w", widget("w", {"size": 2}, **version))
+        assert (refused.value.code, refused.value.details["kind"]) == (422, "widgets")
 
 
 async def test_put_creates_only_kinds_that_kubernetes_creates_so_and_only_by_who_may(bench: Bench) -> None:
@@ -200,6 +201,27 @@ async def test_the_identity_cannot_be_patched(bench: Bench) -> None:
         with pytest.raises(ApiError) as refused:
             await bench.patch("configmaps", "a", {"metadata": meta})
         assert refused.value.code == code, meta
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"), [("strategic", 'Invalid value: "map[data:1]": '), ("merge", 'Invalid value: "{')]
+)
+async def test_a_patch_that_makes_no_object_of_its_kind_is_refused_as_a_patch(
+    bench: Bench, kind: str, shown: str
+) -> None:
+    await bench.create("configmaps", config_map("a", {"k": "v"}))
+    with pytest.raises(ApiError) as refused:
+        await bench.patch("configmaps", "a", {"data": 1}, kind)
+    assert (refused.value.code, refused.value.details["causes"][0]["field"]) == (422, "patch")
+    assert refused.value.message.startswith(f' "" is invalid: patch: {shown}')
+    with pytest.raises(ApiError, match='unknown field "dat"'):
+        await bench.patch("configmaps", "a", {"dat": 1}, kind, field_validation="Strict")
+
+
+async def test_metadata_of_another_type_is_refused_in_custom_resources_too(bench: Bench) -> None:
+    with pytest.raises(ApiError, match="cannot unmarshal number into Go struct field ObjectMeta.labels") as refused:
+        await bench.create("widgets", widget("w", labels=7))
+    assert refused.value.code == 400
 
 
 async def test_a_patch_that_takes_everything_away_keeps_what_is_the_servers(bench: Bench) -> None:
