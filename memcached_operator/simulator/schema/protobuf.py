@@ -167,14 +167,15 @@ def _message(name: str, data: bytes, depth: int) -> Any:
     found = read(name.rpartition(".")[2], data, message.expected)
     decoded: Json = {}
     for field in message.fields:
-        value = _value(field, found.get(field.number, []), depth)
-        if field.omit and _is_empty(field, value, depth):
+        values = found.get(field.number, [])
+        value = _value(field, values, depth)
+        if field.omit and (not values or (not field.shape and value == _zero(field.type, depth))):
             continue
         if field.name:
             decoded[field.name] = value
         elif field.shape == "list":
             return value  # the message is a list, as protobuf has no lists of lists otherwise
-        elif value is not None:
+        else:
             decoded.update(value)
     special = _SPECIAL.get(name)
     return decoded if special is None else special(decoded)
@@ -182,14 +183,13 @@ def _message(name: str, data: bytes, depth: int) -> Any:
 
 def _value(field: Field, values: list[Any], depth: int) -> Any:
     """All that is said of a field; None where Go has nil."""
+    if not values:
+        return None if field.shape or field.type == "bytes" else _zero(field.type, depth)
     if field.shape == "list":
-        return [_one(field.type, each, depth) for each in values] or None
+        return [_one(field.type, each, depth) for each in values]
     if field.shape == "map":
         entries = dict(_entry(field, each, depth) for each in values)
-        return {key: entries[key] for key in sorted(entries)} or None
-    if not values:
-        absent = field.shape == "pointer" or field.type == "bytes"
-        return None if absent else _zero(field.type, depth)
+        return {key: entries[key] for key in sorted(entries)}
     if field.type in _SCALARS:
         return _one(field.type, values[-1], depth)
     return _message(field.type, b"".join(values), depth + 1)  # a message that is said twice is merged
@@ -207,13 +207,6 @@ def _one(type: str, value: Any, depth: int) -> Any:
 
 def _zero(type: str, depth: int) -> Any:
     return _SCALARS[type].zero if type in _SCALARS else _message(type, b"", depth + 1)
-
-
-def _is_empty(field: Field, value: Any, depth: int) -> bool:
-    """Whether Go's omitempty or omitzero leaves this out."""
-    if field.shape or value is None:
-        return value is None
-    return bool(value == _zero(field.type, depth))
 
 
 def _text(value: bytes) -> str:
