@@ -14,14 +14,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
-
-import cel
+from typing import TYPE_CHECKING, Any, Final
 
 from memcached_operator.simulator.schema import formats
 
-Optional = cel.OptionalValue
-"""An optional value, such as `oldSelf` of a rule that is evaluated on creations too."""
+# With the library comes its command line (prompt_toolkit, typer, rich), which costs as much as all else that the
+# simulator imports: it is imported when there is an expression.
+if TYPE_CHECKING:
+    import cel
 
 
 class CompileError(ValueError):
@@ -47,6 +47,8 @@ class Expression:
 
     def evaluate(self, values: Mapping[str, object]) -> Any:
         """What it comes to. Raises EvaluationError."""
+        import cel
+
         try:
             return self.program.execute(cel.Context(variables=dict(values), functions=dict(_FUNCTIONS)))
         except KeyError as error:
@@ -66,6 +68,8 @@ class Expression:
 @lru_cache(maxsize=4096)
 def compiled(text: str, variables: frozenset[str]) -> Expression:
     """The expression of a text that may use these variables. Raises CompileError."""
+    import cel
+
     try:
         program = cel.compile(text)
     except ValueError as error:
@@ -81,6 +85,13 @@ def compiled(text: str, variables: frozenset[str]) -> Expression:
     for name in sorted(functions - _KNOWN):
         raise CompileError(f"the simulator's CEL has no function '{name}'")
     return Expression(text, program, used)
+
+
+def optional_value(value: object) -> object:
+    """An optional value, such as `oldSelf` of a rule that is evaluated on creations too; None is none."""
+    import cel
+
+    return cel.OptionalValue.none() if value is None else cel.OptionalValue.of(value)
 
 
 def _without_texts(text: str) -> str:

@@ -23,9 +23,9 @@ from memcached_operator.simulator.schema.expressions import (
     CompileError,
     EvaluationError,
     Expression,
-    Optional,
     SyntaxProblem,
     compiled,
+    optional_value,
     selections,
 )
 from memcached_operator.simulator.schema.node import MISSING, Node
@@ -161,7 +161,7 @@ def _judged(
         return
     values = {"self": self_value}
     if optional:
-        values["oldSelf"] = Optional.none() if old_value is None else Optional.of(old_value)
+        values["oldSelf"] = optional_value(old_value)
     elif transition:
         values["oldSelf"] = old_value
     said = (rule.get("message") or "").strip() or rule["rule"].strip()
