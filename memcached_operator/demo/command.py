@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from contextlib import AbstractAsyncContextManager
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from memcached_operator.demo.performance import Audience, perform
 from memcached_operator.demo.plain import Plain
-from memcached_operator.demo.script import STEPS, StepFailedError
+from memcached_operator.demo.script import STEPS
 from memcached_operator.demo.stage import NoStageError, Stage, real, simulated
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -36,7 +37,7 @@ class DemoOptions:
 
 
 def run(options: DemoOptions) -> int:
-    """Show the demo; 0 only if every step came true, 130 after a Ctrl-C before the end."""
+    """Show the demo; 0 only if every step came true, 130 where it was ended before that could be said."""
     try:
         return asyncio.run(_run(options))
     except KeyboardInterrupt:
@@ -44,8 +45,8 @@ def run(options: DemoOptions) -> int:
     except NoStageError as error:
         print(f"memcached-operator: {error}", file=sys.stderr)
         return WRONG_USAGE
-    except StepFailedError as error:
-        print(f"memcached-operator: {error}", file=sys.stderr)
+    except BrokenPipeError:  # whoever read the lines has left, and with them everything was ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the rest of them would fail at exit again
         return FAILED
 
 

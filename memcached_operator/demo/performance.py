@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
@@ -10,7 +11,7 @@ from typing import Protocol
 
 from memcached_operator.demo import writes
 from memcached_operator.demo.script import STEPS, Play, Step, StepFailedError, install_crd
-from memcached_operator.demo.stage import LogLine, Stage, client_of, operator
+from memcached_operator.demo.stage import LogLine, OperatorProcess, Stage, client_of, operator
 from memcached_operator.demo.world import LookOut
 from memcached_operator.kube.errors import KubeError
 
@@ -44,39 +45,66 @@ class Audience(Protocol):
 
 
 async def perform(stage: Stage, audience: Audience) -> bool:
-    """Play all steps; whether each came true.
-
-    Raises:
-        StepFailedError: the operator did not even start.
-    """
+    """Play all steps; whether each came true."""
     async with AsyncExitStack() as ends:
         client = await ends.enter_async_context(client_of(stage.kubeconfig))
         look_out = LookOut(client)
         _in_background(ends, look_out.run())
         audience.opens(stage, look_out, STEPS)
-        await install_crd(client)
-        await stage.kind_installed()
-        _in_background(ends, writes.follow(stage.audit_log, audience.wrote))
-        process = await ends.enter_async_context(operator(stage.kubeconfig, audience.heard))
-        if not await process.in_sync(_SYNC_DEADLINE_S):
-            raise StepFailedError(f"the operator did not start: {process.last_words}")
-        came_true = await play_all(Play(client, look_out, stage), audience)
+        came_true = 0
+        try:
+            await install_crd(client)
+            await stage.kind_installed()
+            _in_background(ends, writes.follow(stage.audit_log, audience.wrote))
+            process = await ends.enter_async_context(operator(stage.kubeconfig, audience.heard))
+            if not await process.in_sync(_SYNC_DEADLINE_S):
+                raise StepFailedError(f"the operator did not start; its last words: {process.last_words}")
+        except (StepFailedError, KubeError) as error:
+            audience.failed(0, str(error))
+        else:
+            came_true = await play_all(Play(client, look_out, stage), audience, process)
         await audience.closes(came_true)
         return came_true == len(STEPS)
 
 
-async def play_all(play: Play, audience: Audience) -> int:
-    """Play one step after the other; how many came true before one did not."""
+async def play_all(play: Play, audience: Audience, process: OperatorProcess | None = None) -> int:
+    """Play one step after the other; how many came true before one did not, or before the operator's process ended."""
     for number, step in enumerate(STEPS):
         audience.begins(number)
         started = time.monotonic()
         try:
-            seen = await step.play(play)
+            seen = await _played(step, play, process)
         except (StepFailedError, KubeError) as error:
             audience.failed(number, str(error))
             return number
         audience.came_true(number, time.monotonic() - started, seen)
     return len(STEPS)
+
+
+async def _played(step: Step, play: Play, process: OperatorProcess | None) -> str:
+    """What the step saw.
+
+    Raises:
+        StepFailedError: it did not come true, or the operator ended before it did.
+        KubeError: the API server refused what the step does.
+    """
+    playing = asyncio.ensure_future(step.play(play))
+    awaited: set[asyncio.Future[str] | asyncio.Future[int]] = {playing}
+    if process is not None:
+        awaited.add(process.ended)
+    try:
+        await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+        if process is not None and not playing.done():
+            code = process.ended.result()
+            raise StepFailedError(f"the operator ended with {_in_words(code)}; its last words: {process.last_words}")
+        return playing.result()
+    finally:
+        playing.cancel()
+        await asyncio.gather(playing, return_exceptions=True)
+
+
+def _in_words(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
 
 
 def _in_background(ends: AsyncExitStack, work: Coroutine[None, None, None]) -> None:

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,17 @@ _USER_AGENT = "memcached-operator-demo/1"
 _READY_AFTER_S = 0.4
 # The operator drains its workers within seconds where the API server answers.
 _END_DEADLINE_S = 15.0
+# Becomes its arguments after the first, a program that the kernel kills when this process has died, be it by SIGKILL;
+# Linux alone can do that. The parent may be gone before the kernel was asked: hence the look at it afterwards. 1 is
+# PR_SET_PDEATHSIG.
+_LAUNCHER = """
+import ctypes, os, signal, sys
+parent, *command = sys.argv[1:]
+if sys.platform.startswith("linux"):
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() == int(parent):
+    os.execv(command[0], command)
+"""
 
 
 class NoStageError(Exception):
@@ -59,7 +70,11 @@ async def simulated(*, memcached: bool = True) -> AsyncIterator[Stage]:
         ) from error
     real_pods = memcached and shutil.which("memcached") is not None
     options = Options(pods_ready_after_s=_READY_AFTER_S, memcached="auto" if real_pods else False)
-    async with Simulator(options) as simulator:
+    async with AsyncExitStack() as ends:
+        try:
+            simulator = await ends.enter_async_context(Simulator(options))
+        except OSError as error:
+            raise NoStageError(str(error)) from error
         yield Stage(
             server=simulator.server,
             kubeconfig=simulator.kubeconfig_path,
@@ -82,7 +97,8 @@ async def real() -> AsyncIterator[Stage]:
     """
     try:
         from lab.build import BuildError
-        from lab.control_plane import ControlPlane, LabError
+        from lab.control_plane import ControlPlane
+        from lab.kubectl import LabError
     except ImportError as error:
         raise NoStageError("--real needs a checkout of the project, where it is: ./dev demo --real") from error
     loop = asyncio.get_running_loop()
@@ -94,7 +110,7 @@ async def real() -> AsyncIterator[Stage]:
 
     try:
         control_plane = await loop.run_in_executor(None, ControlPlane)
-    except BuildError as error:
+    except (BuildError, OSError) as error:
         raise NoStageError(str(error)) from error
     try:
         try:
@@ -145,8 +161,9 @@ class OperatorProcess:
         self._process = process
         self._heard = heard
         self._in_sync = asyncio.Event()
-        self._reader = asyncio.create_task(self._read())
         self.last_words = ""
+        self.ended = asyncio.create_task(self._read())
+        """Done when it has ended, whoever ended it, and its log is read; its exit code."""
 
     @property
     def pid(self) -> int:
@@ -155,8 +172,8 @@ class OperatorProcess:
 
     async def in_sync(self, deadline_s: float) -> bool:
         """Whether its caches were filled in time."""
-        synced, ended = asyncio.create_task(self._in_sync.wait()), self._reader
-        await asyncio.wait((synced, ended), timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
+        synced = asyncio.create_task(self._in_sync.wait())
+        await asyncio.wait((synced, self.ended), timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
         synced.cancel()
         return self._in_sync.is_set()
 
@@ -166,39 +183,38 @@ class OperatorProcess:
             self._process.terminate()
         try:
             async with asyncio.timeout(_END_DEADLINE_S):
-                code = await self._process.wait()
+                await self._process.wait()
         except TimeoutError:
             self._process.kill()
-            code = await self._process.wait()
-        await self._reader
-        return code
+        return await self.ended
 
-    async def _read(self) -> None:
+    async def _read(self) -> int:
         assert self._process.stdout is not None
         async for line in self._process.stdout:
             self._heard(self._parsed(line.decode(errors="replace").rstrip()))
+        return await self._process.wait()
 
     def _parsed(self, line: str) -> LogLine:
-        self.last_words = line
         try:
             record = json.loads(line)
         except ValueError:
+            self.last_words = line
             return LogLine("error", line)
         if "caches are in sync" in record.get("message", ""):
             self._in_sync.set()
         about = f"{record['name']}: " if "name" in record else ""
-        return LogLine(record.get("level", "info").lower(), about + record.get("message", line))
+        self.last_words = about + record.get("message", line)
+        return LogLine(record.get("level", "info").lower(), self.last_words)
 
 
 @asynccontextmanager
 async def operator(kubeconfig: Path, heard: Callable[[LogLine], None]) -> AsyncIterator[OperatorProcess]:
-    """The operator, until the block ends; `heard` is called with each line of its log."""
-    arguments = ["run", "--kubeconfig", str(kubeconfig), "--log-format", "json"]
+    """The operator, until the block ends or this process does; `heard` is called with each line of its log."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        "-m",
-        "memcached_operator",
-        *arguments,
+        *("-I", "-S", "-c", _LAUNCHER, str(os.getpid())),
+        *(sys.executable, "-m", "memcached_operator"),
+        *("run", "--kubeconfig", str(kubeconfig), "--log-format", "json"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
