@@ -106,7 +106,7 @@ class View:
         self._closing = f"{came_true} of {len(self._steps)} steps came true"
         if self._stays:
             self._closing += "; Ctrl-C ends it"
-            await asyncio.Event().wait()
+            await _until_cancelled()
 
     def screen(self) -> RenderableType:
         """All of it."""
@@ -147,6 +147,16 @@ class View:
         svg = console.export_svg(title="./dev demo")
         # Fonts from elsewhere are not shown in a page's picture anyway.
         path.write_text(re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL))
+
+
+async def _until_cancelled() -> None:
+    """Wait for Ctrl-C or SIGTERM, which is how a view that stays is left: no reason to end otherwise than well."""
+    task = asyncio.current_task()
+    assert task is not None
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        task.uncancel()
 
 
 def _panel(title: str, content: RenderableType) -> Panel:
