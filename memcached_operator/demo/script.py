@@ -136,7 +136,7 @@ async def _edit_replicas(play: Play) -> str:
     )
     edited = orjson.loads(answer)["metadata"]["generation"]
     await play.until(
-        lambda world: world.deployments[EXAMPLE]["metadata"]["generation"] > edited,
+        lambda world: EXAMPLE in world.deployments and world.deployments[EXAMPLE]["metadata"]["generation"] > edited,
         lambda _: f"the replicas of Deployment {EXAMPLE} stay at 1",
     )
     return await play.until_it_runs(EXAMPLE, 4)
