@@ -15,7 +15,7 @@ from benchmarks.operators import OPERATORS, PreparationError
 from benchmarks.report import Report, table, write_json
 from benchmarks.scenario import Plan, measure
 from lab.build import BuildError
-from lab.control_plane import LabError
+from lab.kubectl import LabError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

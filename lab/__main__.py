@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab import build
-from lab.control_plane import ControlPlane, LabError
+from lab.control_plane import ControlPlane
+from lab.kubectl import LabError
 
 DEFAULT_KUBECONFIG = Path(__file__).resolve().parent.parent / ".cache" / "lab" / "kubeconfig"
 

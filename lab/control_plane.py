@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from lab import audit, build
+from lab import audit, build, kubectl
+from lab.kubectl import LabError
 from lab.process import Program
 from lab.state import StateDir
 from memcached_operator.simulator.access import kubeconfig, pki
@@ -31,14 +32,9 @@ _READY_DEADLINE_S = 60.0
 _POLL_S = 0.05
 # kube-apiserver lets running watches go on for --request-timeout (60 s) after SIGTERM.
 _GRACEFUL_STOP_S = 75.0
-_KUBECTL_TIMEOUT_S = 60.0
 # Well above what two cores can do, so that a load test measures the operator and not the controllers' defaults.
 _CONTROLLER_QPS = 2_000
 _CONTROLLER_SYNCS = 25
-
-
-class LabError(Exception):
-    """The control plane, or a kubectl call, did not do what was asked; the message carries the program's words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,23 +147,14 @@ class ControlPlane:
         Raises:
             LabError: it failed, and ``check`` is true.
         """
-        finished = subprocess.run(
-            [self._bin / "kubectl", *arguments],
-            env={
-                "KUBECONFIG": str(kubeconfig or self.kubeconfig_path),
-                "KUBECACHEDIR": str(self.directory / "kubectl-cache"),
-                "HOME": str(self.directory),
-            },
+        return kubectl.run(
+            self._bin / "kubectl",
+            *arguments,
+            kubeconfig=kubeconfig or self.kubeconfig_path,
+            home=self.directory,
             input=input,
-            stdin=subprocess.DEVNULL if input is None else None,
-            capture_output=True,
-            text=True,
-            timeout=_KUBECTL_TIMEOUT_S,
-            check=False,
+            check=check,
         )
-        if check and finished.returncode != 0:
-            raise LabError(f"kubectl {' '.join(arguments)}: exit code {finished.returncode}: {finished.stderr.strip()}")
-        return finished
 
     def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
         """A kubeconfig that authenticates as this user and these groups, and may do what RBAC gives them."""
@@ -191,16 +178,7 @@ class ControlPlane:
         self.kubectl("create", "serviceaccount", name, "--namespace", namespace, check=False)
         token = self.kubectl("create", "token", name, "--namespace", namespace, f"--duration={duration_s}s").stdout
         directory = self.directory / "service-accounts" / namespace / name
-        directory.mkdir(parents=True, exist_ok=True)
-        for file_name, content in (
-            ("token", token.strip()),
-            ("ca.crt", self.ca_path.read_text()),
-            ("namespace", namespace),
-        ):
-            new = directory / f".{file_name}"
-            new.write_text(content)
-            new.replace(directory / file_name)
-        return directory
+        return kubeconfig.write_account(directory, token=token.strip(), authority=self.ca_path, namespace=namespace)
 
     @property
     def in_cluster_environment(self) -> dict[str, str]:

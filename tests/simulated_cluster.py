@@ -14,14 +14,12 @@ from typing import Any, Self, TypeVar
 
 import uvloop
 
-from lab import audit, build
-from lab.control_plane import LabError
+from lab import audit, build, kubectl
 from memcached_operator.simulator import Options, Simulator
 from tests.cluster import Cluster
 
 T = TypeVar("T")
 
-_KUBECTL_TIMEOUT_S = 60.0
 # Far above what anything here takes.
 _CALL_DEADLINE_S = 60.0
 
@@ -86,24 +84,14 @@ class SimulatedCluster:
         Raises:
             LabError: it failed, and ``check`` is true.
         """
-        directory = self.simulator.directory
-        finished = subprocess.run(
-            [self._kubectl, *arguments],
-            env={
-                "KUBECONFIG": str(kubeconfig or self.kubeconfig_path),
-                "KUBECACHEDIR": str(directory / "kubectl-cache"),
-                "HOME": str(directory),
-            },
+        return kubectl.run(
+            self._kubectl,
+            *arguments,
+            kubeconfig=kubeconfig or self.kubeconfig_path,
+            home=self.simulator.directory,
             input=input,
-            stdin=subprocess.DEVNULL if input is None else None,
-            capture_output=True,
-            text=True,
-            timeout=_KUBECTL_TIMEOUT_S,
-            check=False,
+            check=check,
         )
-        if check and finished.returncode != 0:
-            raise LabError(f"kubectl {' '.join(arguments)}: exit code {finished.returncode}: {finished.stderr.strip()}")
-        return finished
 
     def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
         return self.simulator.user_kubeconfig(user, groups)

@@ -265,16 +265,8 @@ class Simulator:
                 raise
         issued = self._tokens.request(namespace, name, {"spec": {"expirationSeconds": duration_s}})
         directory = self.directory / "service-accounts" / namespace / name
-        directory.mkdir(parents=True, exist_ok=True)
-        for file_name, content in (
-            ("token", issued["status"]["token"]),
-            ("ca.crt", self.ca_path.read_text()),
-            ("namespace", namespace),
-        ):
-            new = directory / f".{file_name}"
-            new.write_text(content)
-            new.replace(directory / file_name)
-        return directory
+        token = issued["status"]["token"]
+        return kubeconfig.write_account(directory, token=token, authority=self.ca_path, namespace=namespace)
 
     @property
     def in_cluster_environment(self) -> dict[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.control_plane import LabError
+from lab.kubectl import LabError
 from lab.state import sweep
 from tests.cluster import Cluster
 

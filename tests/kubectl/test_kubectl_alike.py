@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.control_plane import ControlPlane
+from tests.cluster import RealCluster
 from tests.kubectl.tour import TOUR, Command, Result, Visit
 from tests.simulated_cluster import SimulatedCluster
 
@@ -16,7 +16,11 @@ pytestmark = pytest.mark.timeout(300)
 def visits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Result]]:
     """The results of the whole tour on each server."""
     results = {}
-    for name, cluster in (("simulator", SimulatedCluster), ("kubernetes", ControlPlane)):
+    clusters: dict[str, type[SimulatedCluster | RealCluster]] = {
+        "simulator": SimulatedCluster,
+        "kubernetes": RealCluster,
+    }
+    for name, cluster in clusters.items():
         with cluster() as running:
             visit = Visit(running, tmp_path_factory.mktemp(name))
             results[name] = [visit.run(command) for command in TOUR]

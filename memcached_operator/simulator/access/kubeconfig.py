@@ -1,4 +1,4 @@
-"""Kubeconfig files, with all credentials embedded so that a file can be copied anywhere."""
+"""Kubeconfig files, with all credentials embedded so that a file can be copied anywhere, and what a pod has instead."""
 
 from __future__ import annotations
 
@@ -36,6 +36,20 @@ def write(path: Path, *, name: str, server: str, authority: Path, user: str, cre
     new.write_text(json.dumps(config, indent=2) + "\n")
     new.replace(path)
     return path
+
+
+def write_account(directory: Path, *, token: str, authority: Path, namespace: str) -> Path:
+    """Write the folder that a pod has of its service account: ``token``, ``ca.crt``, ``namespace``, each at one stroke.
+
+    Args:
+        authority: the certificate that the server's is signed with, as a PEM file.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in (("token", token), ("ca.crt", authority.read_text()), ("namespace", namespace)):
+        new = directory / f".{name}"
+        new.write_text(content)
+        new.replace(directory / name)
+    return directory
 
 
 def _credential(credential: Pair | str) -> dict[str, str]:

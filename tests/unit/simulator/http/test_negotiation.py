@@ -104,7 +104,9 @@ def test_any_other_type_of_a_patch_is_415(content_type: str) -> None:
 
 
 def test_a_custom_resource_knows_no_strategic_merge_patch() -> None:
-    with pytest.raises(ApiError, match=r"application/apply-patch\+yaml, application/json-patch\+json") as refused:
+    with pytest.raises(
+        ApiError, match=r": application/json-patch\+json, application/merge-patch\+json, application/apply-patch\+yaml$"
+    ) as refused:
         negotiation.patch_kind("application/strategic-merge-patch+json", custom=True)
     assert refused.value.code == 415
 

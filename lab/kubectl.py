@@ -1,0 +1,36 @@
+"""Calls of the real kubectl, as a user of a cluster makes them."""
+
+import subprocess
+from pathlib import Path
+
+_TIMEOUT_S = 60.0
+
+
+class LabError(Exception):
+    """The control plane, or a kubectl call, did not do what was asked; the message carries the program's words."""
+
+
+def run(
+    program: Path | str, *arguments: str, kubeconfig: Path, home: Path, input: str | None, check: bool
+) -> subprocess.CompletedProcess[str]:
+    """Run kubectl with nothing of the caller's environment.
+
+    Args:
+        home: where it keeps its cache.
+
+    Raises:
+        LabError: it failed, and ``check`` is true.
+    """
+    finished = subprocess.run(
+        [program, *arguments],
+        env={"KUBECONFIG": str(kubeconfig), "KUBECACHEDIR": str(home / "kubectl-cache"), "HOME": str(home)},
+        input=input,
+        stdin=subprocess.DEVNULL if input is None else None,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_S,
+        check=False,
+    )
+    if check and finished.returncode != 0:
+        raise LabError(f"kubectl {' '.join(arguments)}: exit code {finished.returncode}: {finished.stderr.strip()}")
+    return finished
