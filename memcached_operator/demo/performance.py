@@ -40,6 +40,9 @@ class Audience(Protocol):
     def wrote(self, write: writes.Write) -> None:
         """The operator changed something."""
 
+    async def takes_in(self) -> None:
+        """A step came true and another is to come: return when it has been seen."""
+
     async def closes(self, came_true: int) -> None:
         """All is over; may stay for as long as it likes, with the stage still there."""
 
@@ -78,6 +81,8 @@ async def play_all(play: Play, audience: Audience, process: OperatorProcess | No
             audience.failed(number, str(error))
             return number
         audience.came_true(number, time.monotonic() - started, seen)
+        if step is not STEPS[-1]:
+            await audience.takes_in()
     return len(STEPS)
 
 

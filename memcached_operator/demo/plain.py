@@ -48,6 +48,9 @@ class Plain:
         """Counted."""
         self._writes += 1
 
+    async def takes_in(self) -> None:
+        """At once: lines stay."""
+
     async def closes(self, came_true: int) -> None:
         """How many steps came true: the last line."""
         self._say(f"the operator wrote {self._writes} times")

@@ -21,10 +21,11 @@ from memcached_operator.demo.stage import LogLine, Stage
 from memcached_operator.demo.world import Json, LookOut, World, event_time, ready, terminating
 from memcached_operator.demo.writes import Write
 
+PAUSE_S = 2.0
 _REFRESHES_PER_S = 8
 _KEPT_LINES = 60
 # Of the picture, in characters: what a page shows side by side with text.
-_PICTURE_SIZE = (132, 40)
+_PICTURE_SIZE = (146, 42)
 _STYLES = {"True": "green", "False": "red", "Unknown": "yellow"}
 _LEVELS = {"warning": "yellow", "error": "red", "critical": "red"}
 
@@ -32,14 +33,24 @@ _LEVELS = {"warning": "yellow", "error": "red", "critical": "red"}
 class View:
     """An audience that sees resources, pods, conditions, events and writes side by side; a context manager."""
 
-    def __init__(self, console: Console, *, stays: bool, picture: Path | None = None, picture_after: int = 0) -> None:
+    def __init__(
+        self,
+        console: Console,
+        *,
+        stays: bool,
+        pause_s: float = PAUSE_S,
+        picture: Path | None = None,
+        picture_after: int = 0,
+    ) -> None:
         """
         Args:
             stays: whether it is there after the last step, until Ctrl-C.
+            pause_s: between two steps, so that what came of the first is seen.
             picture: where to draw an SVG of what is seen after the step `picture_after`.
         """
         self._console = console
         self._stays = stays
+        self._pause_s = pause_s
         self._picture = (picture, picture_after)
         self._stage: Stage | None = None
         self._look_out: LookOut | None = None
@@ -101,6 +112,10 @@ class View:
             Text.assemble((f"{write.code} ", "green" if write.code < 300 else "yellow"), f"{write.verb} {write.what}")
         )
 
+    async def takes_in(self) -> None:
+        """A while for eyes: a step takes half a second."""
+        await asyncio.sleep(self._pause_s)
+
     async def closes(self, came_true: int) -> None:
         """Stay for kubectl, or not."""
         self._closing = f"{came_true} of {len(self._steps)} steps came true"
@@ -115,19 +130,19 @@ class View:
         world = self._look_out.world
         layout = Layout()
         layout.split_column(Layout(self._header(self._stage), size=5), Layout(name="body"))
-        layout["body"].split_row(Layout(name="left", ratio=5), Layout(name="right", ratio=6))
+        layout["body"].split_row(Layout(name="left", ratio=7), Layout(name="right", ratio=8))
         layout["left"].split_column(
-            Layout(_panel("script", Group(*self._states)), ratio=6),
-            Layout(_panel("pods", _pods(world)), ratio=4),
+            Layout(_panel("script", Group(*self._states)), ratio=26),
+            Layout(_panel("pods", _pods(world)), ratio=9),
         )
         layout["right"].split_column(
             Layout(
-                _panel("memcacheds and deployments", Group(_memcacheds(world), Text(), _deployments(world))), ratio=5
+                _panel("memcacheds and deployments", Group(_memcacheds(world), Text(), _deployments(world))), ratio=9
             ),
-            Layout(_panel("conditions", _conditions(world)), ratio=4),
-            Layout(_panel("events", _lines(_events(world))), ratio=3),
-            Layout(_panel("the operator writes", _lines(self._writes)), ratio=3),
-            Layout(_panel("the operator's log", _lines(self._log)), ratio=3),
+            Layout(_panel("conditions", _conditions(world)), ratio=9),
+            Layout(_panel("events", _lines(_events(world))), ratio=5),
+            Layout(_panel("the operator writes", _lines(self._writes)), ratio=6),
+            Layout(_panel("the operator's log", _lines(self._log)), ratio=6),
         )
         return layout
 

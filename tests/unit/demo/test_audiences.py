@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from pathlib import Path
 
@@ -122,10 +123,18 @@ async def test_what_came_of_each_step_stays_in_the_terminal_after_the_view() -> 
     assert end.rstrip().endswith(f"1 of {len(STEPS)} steps came true")
 
 
+async def test_the_view_gives_eyes_a_while_between_two_steps_and_lines_need_none() -> None:
+    hurried = View(Console(file=io.StringIO()), stays=False, pause_s=0)
+    calm = View(Console(file=io.StringIO()), stays=False, pause_s=3600)
+    for audience, returns in ((hurried, True), (calm, False), (Plain(io.StringIO()), True)):
+        pause = asyncio.create_task(audience.takes_in())
+        done, _ = await asyncio.wait({pause}, timeout=None if returns else 0.01)
+        assert bool(done) is returns
+        pause.cancel()
+
+
 @pytest.mark.parametrize("stays", [True, False])
 async def test_at_the_end_it_says_how_to_leave_where_it_stays(stays: bool) -> None:
-    import asyncio
-
     shown = View(Console(file=io.StringIO()), stays=stays)
     shown.opens(stage(), look_out(World()), STEPS)
     closing = asyncio.create_task(shown.closes(len(STEPS)))
