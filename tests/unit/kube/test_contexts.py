@@ -124,7 +124,7 @@ def test_insecure_checks_nothing_and_excludes_an_authority(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("cluster", "server"),
+    ("entry", "server"),
     [
         ({"server": "https://api.test/k8s/clusters/c-1/"}, "https://api.test/k8s/clusters/c-1"),
         ({"server": "https://[fd00::1]:6443"}, "https://[fd00::1]:6443"),
@@ -132,8 +132,8 @@ def test_insecure_checks_nothing_and_excludes_an_authority(tmp_path: Path) -> No
         ({"server": "api.test:6443", "insecure-skip-tls-verify": True}, "https://api.test:6443"),
     ],
 )
-def test_the_servers_url_is_taken_as_kubectl_does(tmp_path: Path, cluster: dict[str, object], server: str) -> None:
-    assert load(tmp_path, cluster).server == server
+def test_the_servers_url_is_taken_as_kubectl_does(tmp_path: Path, entry: dict[str, object], server: str) -> None:
+    assert load(tmp_path, entry).server == server
 
 
 @pytest.mark.parametrize("server", [None, "", "https://", "unix:///run/api.sock", "https://api.test:port"])
