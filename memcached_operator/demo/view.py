@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.layout import Layout
 from rich.live import Live
 from rich.panel import Panel
@@ -132,7 +132,7 @@ class View:
         layout.split_column(Layout(self._header(self._stage), size=5), Layout(name="body"))
         layout["body"].split_row(Layout(name="left", ratio=7), Layout(name="right", ratio=8))
         layout["left"].split_column(
-            Layout(_panel("script", Group(*self._states)), ratio=26),
+            Layout(_panel("script", _Script(self._states)), ratio=26),
             Layout(_panel("pods", _pods(world)), ratio=9),
         )
         layout["right"].split_column(
@@ -147,13 +147,15 @@ class View:
         return layout
 
     def _header(self, stage: Stage) -> Panel:
-        text = Text.assemble(
-            (f"{stage.what}, at {stage.server}; pods are {stage.pods}\n", ""),
-            ("take part: ", "dim"),
-            (f"export KUBECONFIG={stage.kubeconfig}", "bold"),
-            (f"\n{self._closing}", "bold green"),
+        what = Text(f"{stage.what}, at {stage.server}; pods are {stage.pods}", no_wrap=True, overflow="ellipsis")
+        return Panel(
+            Group(what, _Folded(f"take part: export KUBECONFIG={stage.kubeconfig}", "bold")),
+            title="memcached-operator",
+            title_align="left",
+            subtitle=Text(self._closing, style="bold green") if self._closing else None,
+            subtitle_align="left",
+            border_style="blue",
         )
-        return Panel(text, title="memcached-operator", title_align="left", border_style="blue")
 
     def _draw(self, path: Path) -> None:
         width, height = _PICTURE_SIZE
@@ -162,6 +164,35 @@ class View:
         svg = console.export_svg(title="./dev demo")
         # Fonts from elsewhere are not shown in a page's picture anyway.
         path.write_text(re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL))
+
+
+class _Folded:
+    """A line that goes on in the next where there is no room, and not before: what a path in it can be copied from."""
+
+    def __init__(self, text: str, style: str) -> None:
+        self._text, self._style = text, style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = options.max_width
+        for start in range(0, len(self._text), width):
+            yield Text(self._text[start : start + width], style=self._style, no_wrap=True)
+
+
+class _Script:
+    """The steps: all that is told of each where there is room, else less of those that are over."""
+
+    def __init__(self, states: Sequence[Text]) -> None:
+        self._states = states
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        states = list(self._states)
+        for number in range(len(states)):
+            lines = console.render_lines(Group(*states), options.update(height=None))
+            if options.height is None or len(lines) <= options.height:
+                break
+            states[number] = states[number].split("\n")[0]
+            states[number].no_wrap, states[number].overflow = True, "ellipsis"
+        yield Group(*states)
 
 
 async def _until_cancelled() -> None:
