@@ -33,6 +33,7 @@ _SUBDOMAIN_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
     f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
 )
+_NAME_FORM, _VALUE_FORM, _SUBDOMAIN_FORM = re.compile(_NAME), re.compile(_VALUE), re.compile(_SUBDOMAIN)
 # Of label names and values, and of the DNS subdomain before the slash.
 _NAME_BYTES = 63
 _PREFIX_BYTES = 253
@@ -230,13 +231,13 @@ def label_key_problems(key: str) -> list[str]:
     elif slash:
         if len(prefix.encode()) > _PREFIX_BYTES:
             problems.append(f"prefix part must be no more than {_PREFIX_BYTES} bytes")
-        if not re.fullmatch(_SUBDOMAIN, prefix):
+        if not _SUBDOMAIN_FORM.fullmatch(prefix):
             problems.append(f"prefix part {_SUBDOMAIN_RULE}")
     if not name:
         problems.append("name part must be non-empty")
     elif len(name.encode()) > _NAME_BYTES:
         problems.append(f"name part must be no more than {_NAME_BYTES} bytes")
-    if not re.fullmatch(_NAME, name):
+    if not _NAME_FORM.fullmatch(name):
         problems.append(f"name part {_NAME_RULE}")
     return problems
 
@@ -246,6 +247,6 @@ def label_value_problems(value: str) -> list[str]:
     problems = []
     if len(value.encode()) > _NAME_BYTES:
         problems.append(f"must be no more than {_NAME_BYTES} bytes")
-    if not re.fullmatch(_VALUE, value):
+    if not _VALUE_FORM.fullmatch(value):
         problems.append(_VALUE_RULE)
     return problems
