@@ -12,6 +12,7 @@ from typing import Any
 
 from memcached_operator.simulator.errors import Json
 from memcached_operator.simulator.kinds.quantities import canonical
+from memcached_operator.simulator.kinds.sharing import mapped, shared
 
 # Maps of texts; an empty object elsewhere says something.
 _MAPS = frozenset({"labels", "annotations", "matchLabels", "nodeSelector", "limits", "requests", "hard", "used"})
@@ -32,24 +33,26 @@ def compact(value: Any) -> Any:
     if isinstance(value, dict):
         return _object(value)
     if isinstance(value, list):
-        return [compact(each) for each in value]
+        return mapped(compact, value)
     return value
 
 
 def _object(value: Json) -> Json:
-    shown = {key: _field(key, each) for key, each in value.items()}
-    return {key: each for key, each in shown.items() if not _left_out(key, each)}
+    fields = ((key, _field(key, each)) for key, each in value.items())
+    return shared({key: each for key, each in fields if each or not _left_out(key, each)}, value)
 
 
 def _field(key: str, value: Any) -> Any:
     if key in _QUANTITIES and isinstance(value, dict):
-        return {name: canonical(quantity) for name, quantity in value.items()}
+        written = {name: canonical(quantity) for name, quantity in value.items()}
+        return value if written == value else written
     if key in _QUANTITY:
         return canonical(value)
     return value if key in _MAPS else compact(value)
 
 
 def _left_out(key: str, value: object) -> bool:
+    """Whether a value that is null, empty, zero or false goes without saying."""
     match value:
         case None | []:
             return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from memcached_operator.simulator.errors import Json
-from memcached_operator.simulator.kinds.compaction import compact
+from memcached_operator.simulator.kinds.sharing import completed, mapped, shared
 
 # The reference of an image: host, path and tag.
 _REFERENCE = re.compile(r"([A-Za-z0-9.:-]+/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]*)?")
@@ -20,14 +20,12 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def defaulted_template(template: Json) -> Json:
-    """A pod template with its spec's defaults, and without what is empty."""
-    template = compact(template)
-    return {"metadata": {}, **template, "spec": defaulted_spec(template.get("spec") or {})}
+    """A compact pod template with its spec's defaults."""
+    return shared({"metadata": {}, **template, "spec": defaulted_spec(template.get("spec") or {})}, template)
 
 
 def defaulted_spec(spec: Json) -> Json:
-    """What a pod's spec and a template's have in common."""
-    spec = compact(spec)
+    """What a pod's compact spec and a template's have in common."""
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     host = bool(spec.get("hostNetwork"))
     new = {
@@ -41,10 +39,10 @@ def defaulted_spec(spec: Json) -> Json:
     }
     for key in ("initContainers", "containers"):
         if new.get(key):
-            new[key] = [_container(each, host_network=host) for each in new[key]]
+            new[key] = mapped(lambda each: _container(each, host_network=host), new[key])
     if new.get("volumes"):
-        new["volumes"] = [_volume(each) for each in new["volumes"]]
-    return new
+        new["volumes"] = mapped(_volume, new["volumes"])
+    return shared(new, spec)
 
 
 def _container(container: Json, *, host_network: bool) -> Json:
@@ -60,12 +58,13 @@ def _container(container: Json, *, host_network: bool) -> Json:
             new[key] = _probe(new[key])
     if "lifecycle" in new:
         hooks = new["lifecycle"]
-        new["lifecycle"] = {key: _handler(each) if key in _HANDLERS else each for key, each in hooks.items()}
+        changed = {key: _handler(each) if key in _HANDLERS else each for key, each in hooks.items()}
+        new["lifecycle"] = shared(changed, hooks)
     if "ports" in new:
-        new["ports"] = [_port(each, host_network=host_network) for each in new["ports"]]
+        new["ports"] = mapped(lambda each: _port(each, host_network=host_network), new["ports"])
     if "env" in new:
-        new["env"] = [_variable(each) for each in new["env"]]
-    return new
+        new["env"] = mapped(_variable, new["env"])
+    return shared(new, container)
 
 
 def _pull_policy(image: str) -> str:
@@ -78,28 +77,28 @@ def _pull_policy(image: str) -> str:
 
 def _probe(probe: Json) -> Json:
     numbers = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
-    new = _handler({**numbers, **probe})
-    if "grpc" in new:
-        new["grpc"] = {"service": "", **new["grpc"]}
-    return new
+    new = _handler(completed(probe, numbers))
+    if "grpc" not in new:
+        return new
+    return shared({**new, "grpc": completed(new["grpc"], {"service": ""})}, new)
 
 
 def _handler(handler: Json) -> Json:
     if "httpGet" not in handler:
         return handler
-    return {**handler, "httpGet": {"path": "/", "scheme": "HTTP", **handler["httpGet"]}}
+    return shared({**handler, "httpGet": completed(handler["httpGet"], {"path": "/", "scheme": "HTTP"})}, handler)
 
 
 def _port(port: Json, *, host_network: bool) -> Json:
     on_host = {"hostPort": port["containerPort"]} if host_network and port.get("containerPort") else {}
-    return {**on_host, "protocol": "TCP", **port}
+    return completed(port, {**on_host, "protocol": "TCP"})
 
 
 def _variable(variable: Json) -> Json:
     source = variable.get("valueFrom") or {}
     if "fieldRef" not in source:
         return variable
-    return {**variable, "valueFrom": {**source, "fieldRef": {"apiVersion": "v1", **source["fieldRef"]}}}
+    return shared({**variable, "valueFrom": _with_version(source)}, variable)
 
 
 def _volume(volume: Json) -> Json:
@@ -109,29 +108,30 @@ def _volume(volume: Json) -> Json:
     new = dict(volume)
     for key in sources:
         if key in _VOLUMES_WITH_MODE and isinstance(new[key], dict):
-            new[key] = {"defaultMode": _DEFAULT_MODE, **new[key]}
+            new[key] = completed(new[key], {"defaultMode": _DEFAULT_MODE})
     if "hostPath" in new:
-        new["hostPath"] = {"type": "", **new["hostPath"]}
+        new["hostPath"] = completed(new["hostPath"], {"type": ""})
     if "downwardAPI" in new:
         new["downwardAPI"] = _downward(new["downwardAPI"])
     if "projected" in new:
-        sources_of = [_projection(each) for each in new["projected"].get("sources", [])]
-        new["projected"] = {**new["projected"], "sources": sources_of}
-    return new
+        sources_of = mapped(_projection, new["projected"].get("sources", []))
+        new["projected"] = shared({**new["projected"], "sources": sources_of}, new["projected"])
+    return shared(new, volume)
 
 
 def _downward(source: Json) -> Json:
-    items = [
-        {**each, "fieldRef": {"apiVersion": "v1", **each["fieldRef"]}} if "fieldRef" in each else each
-        for each in source.get("items", [])
-    ]
-    return {**source, "items": items} if items else source
+    items = mapped(lambda each: _with_version(each) if "fieldRef" in each else each, source.get("items", []))
+    return shared({**source, "items": items}, source) if items else source
 
 
 def _projection(source: Json) -> Json:
     new = dict(source)
     if "serviceAccountToken" in new:
-        new["serviceAccountToken"] = {"expirationSeconds": _TOKEN_EXPIRATION_S, **new["serviceAccountToken"]}
+        new["serviceAccountToken"] = completed(new["serviceAccountToken"], {"expirationSeconds": _TOKEN_EXPIRATION_S})
     if "downwardAPI" in new:
         new["downwardAPI"] = _downward(new["downwardAPI"])
-    return new
+    return shared(new, source)
+
+
+def _with_version(source: Json) -> Json:
+    return shared({**source, "fieldRef": completed(source["fieldRef"], {"apiVersion": "v1"})}, source)

@@ -15,6 +15,7 @@ from memcached_operator.simulator.kinds.causes import forbidden
 from memcached_operator.simulator.kinds.compaction import compact
 from memcached_operator.simulator.kinds.pod_defaults import defaulted_spec
 from memcached_operator.simulator.kinds.pod_specs import spec_problems
+from memcached_operator.simulator.kinds.sharing import completed, mapped, shared
 
 # Where clients in pods look for their credential.
 _TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -30,20 +31,26 @@ _MUTABLE = (
 
 
 def _default(new: Json) -> Json:
-    spec = {"enableServiceLinks": True, **defaulted_spec(new.get("spec") or {})}
+    given = compact(new.get("spec") or {})
+    spec = {"enableServiceLinks": True, **defaulted_spec(given)}
     for key in ("initContainers", "containers"):
         if spec.get(key):
-            spec[key] = [{**each, "resources": _requested(each["resources"])} for each in spec[key]]
+            spec[key] = mapped(_requesting, spec[key])
+    spec = shared(spec, given)
     status = compact(new["status"]) if new.get("status") else {}
     conditions = [{"lastProbeTime": None, "lastTransitionTime": None, **each} for each in status.get("conditions", [])]
     shown = {**status, **({"conditions": conditions} if conditions else {})}
     return {**new, "spec": spec, **({"status": shown} if shown else {})}
 
 
-def _requested(resources: Json) -> Json:
+def _requesting(container: Json) -> Json:
     """What is limited and not requested is requested up to its limit."""
+    resources = container["resources"]
     limits = resources.get("limits")
-    return {**resources, "requests": {**limits, **resources.get("requests", {})}} if limits else resources
+    if not limits:
+        return container
+    requests = completed(resources.get("requests", {}), limits)
+    return shared({**container, "resources": shared({**resources, "requests": requests}, resources)}, container)
 
 
 _BASE = with_subresource(_default, first_status={"phase": "Pending"}, kept_on_status=("ownerReferences",))

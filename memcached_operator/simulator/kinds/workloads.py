@@ -18,6 +18,7 @@ from memcached_operator.simulator.kinds.compaction import compact
 from memcached_operator.simulator.kinds.pod_defaults import defaulted_template
 from memcached_operator.simulator.kinds.pod_specs import template_problems
 from memcached_operator.simulator.kinds.selectors import is_empty, selector_problems, selector_shown, selects
+from memcached_operator.simulator.kinds.sharing import completed, shared
 
 _PERCENT = "[0-9]+%"
 _PERCENT_WORDS = (
@@ -34,19 +35,19 @@ _COUNTS = (
 
 def _default_deployment(new: Json) -> Json:
     spec = compact(new.get("spec") or {})
-    strategy = {"type": "RollingUpdate", **spec.get("strategy", {})}
+    strategy = completed(spec.get("strategy", {}), {"type": "RollingUpdate"})
     if strategy["type"] == "RollingUpdate":
-        rolling = {"maxUnavailable": _QUARTER, "maxSurge": _QUARTER, **strategy.get("rollingUpdate", {})}
-        strategy["rollingUpdate"] = rolling
+        rolling = completed(strategy.get("rollingUpdate", {}), {"maxUnavailable": _QUARTER, "maxSurge": _QUARTER})
+        strategy = shared({**strategy, "rollingUpdate": rolling}, strategy)
     defaults = {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}
     template = defaulted_template(spec.get("template") or {})
-    spec = {**defaults, **spec, "strategy": strategy, "template": template}
+    spec = shared({**defaults, **spec, "strategy": strategy, "template": template}, spec)
     return {**new, "spec": spec, "status": _counts(new.get("status") or {})}
 
 
 def _default_replica_set(new: Json) -> Json:
-    spec = {"replicas": 1, **compact(new.get("spec") or {})}
-    spec["template"] = defaulted_template(spec.get("template") or {})
+    spec = completed(compact(new.get("spec") or {}), {"replicas": 1})
+    spec = shared({**spec, "template": defaulted_template(spec.get("template") or {})}, spec)
     return {**new, "spec": spec, "status": {"replicas": 0, **_counts(new.get("status") or {})}}
 
 

@@ -13,6 +13,7 @@ gives its first operand itself, so that `is` tells whether anything happened.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -30,6 +31,8 @@ ALONE: Final[Fields] = {}
 """Below a step: its field is in the set, and nothing beneath it."""
 
 _SELF_ONLY: Final[Fields] = {SELF: {}}
+# The sets that objects of a few dozen kinds have in common, and what is beneath each of their steps: some 2 MB.
+_SETS_KEPT: Final = 4096
 _KINDS: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
@@ -90,6 +93,15 @@ def without_trees(one: Fields, steps: Mapping[str, Any]) -> Fields:
     return one if kept is None else kept
 
 
+def interned(fields: Fields) -> Fields:
+    """The set, made of the same dicts as other sets wherever they are equal.
+
+    Objects that are written by the same hands have equal sets but for a few steps (to addresses, to owners), which
+    otherwise would be the greater part of what a store of them holds.
+    """
+    return _interned(orjson.dumps(fields)) if fields else fields
+
+
 def paths(fields: Fields) -> Iterator[tuple[str, ...]]:
     """The steps to each field that is in the set, in the order in which Kubernetes writes them."""
     return _paths(fields, ())
@@ -129,6 +141,11 @@ def canonical(fields: object) -> Fields:
         elif kind == "i":
             read[f"i:{int(rest)}"] = below
     return ALONE if read.keys() == {SELF} else _sorted(read)
+
+
+@lru_cache(_SETS_KEPT)
+def _interned(text: bytes) -> Fields:
+    return {step: _interned(orjson.dumps(below)) if below else ALONE for step, below in orjson.loads(text).items()}
 
 
 def _union(one: Fields, other: Fields) -> Fields:

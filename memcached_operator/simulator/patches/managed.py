@@ -20,6 +20,7 @@ from memcached_operator.simulator.patches.fieldsets import (
     Fields,
     canonical,
     difference,
+    interned,
     union,
 )
 from memcached_operator.simulator.patches.shapes import Shape, shape_of
@@ -108,7 +109,7 @@ def new_entry(
         "apiVersion": api_version,
         **({"time": time} if time and subresource != "scale" else {}),
         "fieldsType": "FieldsV1",
-        "fieldsV1": fields,
+        "fieldsV1": interned(fields),
         **({"subresource": subresource} if subresource else {}),
     }
 
@@ -118,7 +119,7 @@ def entry_without(entry: Json, changes: Changes) -> Json | None:
     fields = difference(difference(entry["fieldsV1"], changes.changed), changes.removed)
     if fields is entry["fieldsV1"]:
         return entry
-    return {**entry, "fieldsV1": fields} if fields else None
+    return {**entry, "fieldsV1": interned(fields)} if fields else None
 
 
 def ordered(entries: Iterable[Json]) -> list[Json]:
@@ -179,7 +180,7 @@ def _joined(entries: list[Json], own: Json) -> list[Json]:
     earlier = next((entry for entry in entries if identity(entry) == mine), None)
     if earlier is None:
         return [*entries, own]
-    own = {**own, "fieldsV1": union(earlier["fieldsV1"], own["fieldsV1"])}
+    own = {**own, "fieldsV1": interned(union(earlier["fieldsV1"], own["fieldsV1"]))}
     return [own if entry is earlier else entry for entry in entries]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.simulator.errors import Json
+from memcached_operator.simulator.kinds.compaction import compact
 from memcached_operator.simulator.kinds.pod_defaults import defaulted_spec, defaulted_template
 from memcached_operator.simulator.kinds.pods import quality_of_service
 from tests.unit.simulator.kinds.kinds_support import an, created, problems, refused, resource, updated
@@ -22,7 +23,7 @@ def pod(**spec: Any) -> Json:
 
 def filled(**container: Any) -> Json:
     """A container of a template, with its defaults."""
-    [found] = defaulted_spec({"containers": [{"name": "a", "image": "b:1", **container}]})["containers"]
+    [found] = defaulted_spec({"containers": [{"name": "a", "image": "b:1", **compact(container)}]})["containers"]
     assert isinstance(found, dict)
     return found
 
@@ -32,7 +33,7 @@ def test_a_template_gets_what_every_pod_has() -> None:
         "metadata": {"labels": {"a": "b"}, "creationTimestamp": None},
         "spec": {"containers": [], "volumes": []},
     }
-    assert defaulted_template(template) == {
+    assert defaulted_template(compact(template)) == {
         "metadata": {"labels": {"a": "b"}},
         "spec": {
             "restartPolicy": "Always",

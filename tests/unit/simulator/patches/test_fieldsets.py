@@ -11,6 +11,7 @@ from memcached_operator.simulator.patches.fieldsets import (
     canonical,
     difference,
     field_step,
+    interned,
     intersection,
     key_step,
     paths,
@@ -71,6 +72,16 @@ def test_no_operation_changes_its_operands(one: Paths, other: Paths) -> None:
     first, second = tree(one), tree(other)
     union(first, second), difference(first, second), intersection(first, second)
     assert (first, second) == (tree(one), tree(other))
+
+
+@given(SETS)
+@EXAMPLES
+def test_equal_sets_are_one_and_so_is_what_is_beneath_them(wanted: Paths) -> None:
+    fields = interned(tree(wanted))
+    assert fields == tree(wanted)
+    assert fields == {} or interned(tree(wanted)) is fields
+    above = interned({"f:spec": tree(wanted), "f:status": {"f:other": {}}})
+    assert fields == {} or above["f:spec"] is fields
 
 
 def test_a_field_leaves_without_what_is_beneath_it() -> None:
