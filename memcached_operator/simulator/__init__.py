@@ -3,17 +3,17 @@
     async with Simulator(Options(pods_ready_after_s=0.5)) as simulator:
         ...  # kubectl, or any client, with simulator.kubeconfig_path
 
-It serves core/v1, apps/v1, events.k8s.io/v1, coordination.k8s.io/v1, rbac.authorization.k8s.io/v1, the reviews of
-authentication and authorization, admission policies and webhooks, and the custom resources of any CRD; it has the
-controllers of Deployments, ReplicaSets, namespaces, service accounts and garbage, and one node on which pods become
-ready after a settable time. It misbehaves on request: see `simulator.faults`.
+It serves most of core/v1, Deployments and ReplicaSets, Events, Leases, RBAC, the reviews of authentication and
+authorization, validating admission policies and webhooks, and the custom resources of any CRD; it has the controllers
+behind them, the garbage collector too, and one node on which pods become ready after a settable time. It misbehaves on
+request: see `simulator.faults`. `docs/simulator.md` has all of it.
 
 It passes the same tests of conformance as a real API server. What it lacks answers 501 with a message and never a wrong
-200; where it differs from Kubernetes, the module that does says so in a line "Differs from Kubernetes: ...". The
-differences that reach furthest:
+200; where it differs from Kubernetes, the module that does says so in a line "Differs from Kubernetes: ...", and
+`docs/simulator.md` gathers these. The differences that reach furthest:
 
 - Everything is in memory and gone at the end. There is one API server, and it is as fast as Python.
-- HTTP/1.1 and JSON or YAML; no protobuf, no HTTP/2, no OpenAPI v2.
+- HTTP/1.1; answers in JSON or YAML, and protobuf in bodies of requests alone; no OpenAPI v2.
 - Built-in resources are served in one version, and of most groups none: no Jobs, StatefulSets, HPAs, Ingresses, ...
 - Of pods there are no logs, no exec and no port-forward.
 

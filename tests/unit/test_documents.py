@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
 from memcached_operator.memcached.status import Reason
+from memcached_operator.simulator import faults
+from memcached_operator.simulator.schema import kubernetes
 
 PROJECT = Path(__file__).parents[2]
+PACKAGE = PROJECT / "memcached_operator"
+SIMULATOR = PACKAGE / "simulator"
 DOCUMENTS = (*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), *PROJECT.glob("benchmarks/*.md"))
 # Not Markdown's own: the rule of GitHub's headings, as far as ours go.
 _NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
+# Some say that nothing is known, which is no difference.
+_DIFFERENCE = re.compile(r"Differs from Kubernetes: (?!nothing known\.$)", re.MULTILINE)
+_CODE = re.compile(r"^```python\n(.+?)^```", re.MULTILINE | re.DOTALL)
 
 
 def anchors(text: str) -> set[str]:
@@ -37,8 +46,49 @@ def test_each_reason_of_a_condition_has_its_place_in_the_table(reason: Reason) -
     assert any(f"`{reason}`" in line for line in table)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/decisions.md"])
+def section(document: str, title: str) -> str:
+    """A part of a document, with all that is below its heading."""
+    _, _, rest = (PROJECT / document).read_text().partition(f"\n## {title}\n")
+    assert rest, f"{document} has no part {title!r}"
+    return rest.partition("\n## ")[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/decisions.md", "docs/simulator.md"]
+)
 def test_each_file_that_a_document_names_is_there(name: str) -> None:
     files = {path.relative_to(PROJECT).as_posix() for path in PROJECT.glob("*/**/*.py") if ".venv" not in path.parts}
     for named in re.findall(r"`([\w./]+\.py)`", (PROJECT / name).read_text()):
         assert any(file == named or file.endswith(f"/{named}") for file in files), f"{name} names {named}"
+
+
+def test_each_room_stands_in_the_architecture() -> None:
+    architecture = (PROJECT / "docs" / "architecture.md").read_text()
+    rooms = [path.parent for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE]
+    assert [room.name for room in rooms if f"`{room.name}/`" not in architecture] == []
+
+
+def test_the_simulator_s_page_gathers_what_its_modules_say_of_differences() -> None:
+    modules = (path for path in SIMULATOR.glob("*/*.py") if _DIFFERENCE.search(path.read_text()))
+    told = re.findall(r"`(\w+/\w+\.py)`", section("docs/simulator.md", "Where it differs from Kubernetes"))
+    assert set(told) == {path.relative_to(SIMULATOR).as_posix() for path in modules}
+
+
+def test_the_simulator_s_page_names_all_that_it_serves() -> None:
+    table = [line for line in section("docs/simulator.md", "What it serves").splitlines() if line.startswith("| ")]
+    for resource in kubernetes.builtin_resources():
+        group = f"| {resource.group or 'core'}/{resource.version} |"
+        assert any(line.startswith(group) and f"`{resource.plural}`" in line for line in table), resource.full_name
+
+
+@pytest.mark.parametrize("fault", get_args(faults.Fault))
+def test_the_simulator_s_page_names_each_fault_with_its_arguments(fault: type[Any]) -> None:
+    call = f"{fault.__name__}({', '.join(fault.__dataclass_fields__)})"
+    assert f"| `{call}` |" in section("docs/simulator.md", "How it misbehaves on request")
+
+
+def test_the_simulator_s_page_has_an_example_that_works() -> None:
+    example, *_ = _CODE.findall((PROJECT / "docs" / "simulator.md").read_text())
+    names: dict[str, Any] = {}
+    exec(compile(example, "docs/simulator.md", "exec"), names)
+    asyncio.run(names["test_a_deployment_becomes_ready"]())
