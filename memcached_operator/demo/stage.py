@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -207,6 +207,14 @@ class OperatorProcess:
         return LogLine(record.get("level", "info").lower(), self.last_words)
 
 
+def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of an operator with default settings: what somebody has set for another cluster has no say here."""
+    from memcached_operator.settings import options
+
+    ours = {option.variable for option in options()}
+    return {name: value for name, value in environ.items() if name not in ours}
+
+
 @asynccontextmanager
 async def operator(kubeconfig: Path, heard: Callable[[LogLine], None]) -> AsyncIterator[OperatorProcess]:
     """The operator, until the block ends or this process does; `heard` is called with each line of its log."""
@@ -218,6 +226,7 @@ async def operator(kubeconfig: Path, heard: Callable[[LogLine], None]) -> AsyncI
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
+        env=_without_settings(os.environ),
         start_new_session=True,  # a Ctrl-C is the demo's: it ends the operator when it has said what is to be said
     )
     running = OperatorProcess(process, heard)

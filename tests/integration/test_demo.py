@@ -83,6 +83,7 @@ class Demo:
         self.text = ""
         self._changed = threading.Condition()
         bare = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home), "TERM": "xterm-256color"}
+        settings = {"WATCH_NAMESPACE": "elsewhere", "OPERATOR_NAME": "other", "MEMCACHED_OPERATOR_LOG_LEVEL": "error"}
         paths = {"XDG_CACHE_HOME": str(build.cache_dir().parents[1])}
         if not command:
             command = (sys.executable, "-m", "memcached_operator")
@@ -95,7 +96,7 @@ class Demo:
         self._process = subprocess.Popen(
             line,
             cwd=home,
-            env={**bare, **paths},
+            env={**bare, **paths, **settings},
             stdin=theirs if terminal else subprocess.DEVNULL,
             stdout=theirs,
             stderr=theirs,
@@ -246,6 +247,7 @@ class TestPlain:
         for size, line in zip((3, 4, 4, 4), told, strict=False):
             assert f"a key set and read through each of the {size} pods" in line
         assert "is left alone" in told[4]
+        assert re.fullmatch(r"demo: the operator wrote [1-9]\d* times", demo.lines[-2])
         assert demo.lines[-1] == f"demo: {ALL_CAME_TRUE}"
         assert demo.left_nothing()
 
