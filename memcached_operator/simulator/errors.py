@@ -37,21 +37,25 @@ class ApiError(Exception):
     reason: str
     message: str
     details: Json = field(default_factory=dict)
+    """Left out where it is empty, save in a `bare` refusal."""
     headers: Mapping[str, str] = field(default_factory=dict)
+    bare: bool = False
+    """One that is about no object and no kind: Kubernetes writes such with empty details."""
 
     def __str__(self) -> str:
         return self.message
 
     def status(self) -> Json:
         """The `metav1.Status` that a client reads."""
-        optional = {"reason": self.reason, "details": self.details}
+        shown = {"details": self.details} if self.details or self.bare else {}
         return {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            **{key: value for key, value in optional.items() if value},
+            **({"reason": self.reason} if self.reason else {}),
+            **shown,
             "code": self.code,
         }
 
@@ -80,10 +84,11 @@ def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> ApiError:
     """422: fields of the object have values that they may not have; a cause for each."""
     listed = [f"{cause.field}: {cause.message}" for cause in causes]
     said = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
-    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    _, _, group = resource.collection.partition(".")  # that of the kind by whose rules it is
+    kind = f"{resource.kind}.{group}" if group else resource.kind
     details = {
         **({"name": name} if name else {}),
-        **({"group": resource.group} if resource.group else {}),
+        **({"group": group} if group else {}),
         "kind": resource.kind,
         "causes": [cause.json() for cause in causes],
     }

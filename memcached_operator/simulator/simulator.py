@@ -26,10 +26,11 @@ from types import TracebackType
 from typing import Literal, Self
 
 from memcached_operator.simulator.access import bootstrap, kubeconfig, pki
+from memcached_operator.simulator.access.identities import MASTERS
 from memcached_operator.simulator.access.rbac import Authorizer
 from memcached_operator.simulator.access.reviews import Access
 from memcached_operator.simulator.access.tokens import Tokens
-from memcached_operator.simulator.access.users import MASTERS, authenticate
+from memcached_operator.simulator.access.users import authenticate
 from memcached_operator.simulator.admission.chain import Admission
 from memcached_operator.simulator.controllers import manager
 from memcached_operator.simulator.controllers.crds import CustomResources
@@ -150,7 +151,6 @@ class Simulator:
         self._admission = Admission(
             self.store,
             self.registry,
-            _now,
             authorizer=authorizer,
             owner_references_permission_enforcement=options.owner_references_permission_enforcement,
         )
@@ -171,7 +171,7 @@ class Simulator:
         access = Access(authorizer, self._tokens, _now)
         self._http = HttpServer(
             Parts(
-                verbs=Verbs(self._api, specials(built_in, access, self._tokens), _now),
+                verbs=Verbs(self._api, specials(built_in, access, self.store), _now),
                 watches=self._watches,
                 discovery=Discovery(self.registry, Documents(self.registry), lambda: f"{options.host}:{self.port}"),
                 authenticate=self._authenticated,

@@ -98,6 +98,22 @@ def test_a_deployment_that_cannot_be_is_422_with_its_fields(api: Api, namespace:
         assert ("FieldValueInvalid", "spec.selector") in causes(refused)
 
 
+def test_a_container_cannot_be_privileged_and_forgo_privileges(api: Api, namespace: str) -> None:
+    clashes: dict[str, Json] = {
+        "`privileged` to true": {"privileged": True},
+        "`capabilities.Add` CAP_SYS_ADMIN": {"capabilities": {"add": ["CAP_SYS_ADMIN"]}},
+    }
+    for words, clash in clashes.items():
+        body = deployment("web")
+        body["spec"]["template"]["spec"]["containers"][0]["securityContext"] = {
+            "allowPrivilegeEscalation": False,
+            **clash,
+        }
+        refused = api.post(path("deployments", namespace), body).expect(422, "Invalid")
+        assert ("FieldValueInvalid", "spec.template.spec.containers[0].securityContext") in causes(refused)
+        assert f"cannot set `allowPrivilegeEscalation` to false and {words}" in refused["message"]
+
+
 def test_a_deployment_becomes_a_replica_set_and_pods_that_name_their_owners(api: Api, namespace: str) -> None:
     web = create(api, namespace)
     pods = await_items(api, "pods", namespace, 2)

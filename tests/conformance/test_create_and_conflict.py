@@ -67,6 +67,34 @@ def test_create_is_refused_where_path_and_body_disagree(api: Api, namespace: str
     api.get(path("configmaps", namespace, "a")).expect(404, "NotFound")
 
 
+def test_what_belongs_to_no_namespace_loses_the_one_that_it_names(api: Api, namespace: str) -> None:
+    body = {"metadata": {"name": namespace, "namespace": "other"}}
+    assert "namespace" not in api.put(path("namespaces", name=namespace), body).expect(200)["metadata"]
+    assert "namespace" not in api.merge(path("namespaces", name=namespace), body).expect(200)["metadata"]
+    question = {"user": "jane", "resourceAttributes": {"verb": "get", "resource": "pods"}}
+    review = {"metadata": {"namespace": namespace}, "spec": question}
+    answer = api.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review).expect(201)
+    assert "namespace" not in answer["metadata"]
+    assert answer["status"] == {"allowed": False}
+
+
+def test_a_patch_cannot_move_an_object_to_another_namespace(api: Api, namespace: str) -> None:
+    api.post(path("configmaps", namespace), config_map("a")).expect(201)
+    one = path("configmaps", namespace, "a")
+    refused = api.merge(one, {"metadata": {"namespace": "other"}}).expect(400, "BadRequest")
+    words = "the namespace of the provided object does not match the namespace sent on the request"
+    assert refused["message"] == words
+    assert api.merge(one, {"metadata": {"namespace": None}}).expect(200)["metadata"]["namespace"] == namespace
+
+
+def test_the_prefix_of_a_generated_name_can_change_afterwards(api: Api, namespace: str) -> None:
+    made = api.post(path("configmaps", namespace), config_map(None, generateName="a-")).expect(201)["metadata"]["name"]
+    one = path("configmaps", namespace, made)
+    changed = api.merge(one, {"metadata": {"generateName": "b-"}}).expect(200)["metadata"]
+    assert (changed["name"], changed["generateName"]) == (made, "b-")
+    assert "generateName" not in api.put(one, config_map(made)).expect(200)["metadata"]
+
+
 def test_a_dry_run_answers_like_the_write_and_stores_nothing(api: Api, namespace: str) -> None:
     collection, one = path("configmaps", namespace), path("configmaps", namespace, "a")
     tried = api.post(collection, config_map("a"), dryRun="All").expect(201)

@@ -151,3 +151,11 @@ def test_kubectl_shows_an_event_with_its_series(cluster: Cluster, api: Api, name
         assert "it was tried" in shown, command
         assert "Tried" in shown, command
     assert "(x7 over" in cluster.kubectl("-n", namespace, "events").stdout
+
+
+def test_a_refused_event_is_called_by_its_core_name(api: Api, namespace: str) -> None:
+    refused = api.post(path("events", namespace), event(namespace, eventTime=None)).expect(422, "Invalid")
+    assert refused["message"].startswith('Event "e" is invalid: ')
+    assert "group" not in refused["details"]
+    missing = api.get(path("events", namespace, "absent")).expect(404, "NotFound")
+    assert missing["details"]["group"] == "events.k8s.io", "and elsewhere by the one that was asked for"

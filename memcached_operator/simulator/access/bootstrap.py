@@ -12,9 +12,9 @@ import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from memcached_operator.simulator.access.identities import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from memcached_operator.simulator.access.rbac import CLUSTER_BINDINGS, CLUSTER_ROLES
 from memcached_operator.simulator.access.rules import RBAC_GROUP
-from memcached_operator.simulator.access.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from memcached_operator.simulator.errors import Json
 from memcached_operator.simulator.store.label_selectors import from_label_selector
 from memcached_operator.simulator.store.store import Store

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memcached_operator.simulator.access.identities import MASTERS, listed_groups
 from memcached_operator.simulator.access.rbac import Authorizer, missing_roles
 from memcached_operator.simulator.access.rules import RBAC_GROUP, Attributes, Rule, parse, uncovered
-from memcached_operator.simulator.access.users import MASTERS, listed_groups
 from memcached_operator.simulator.errors import ApiError, Json, forbidden, not_found
 from memcached_operator.simulator.requests.types import Target, User
 from memcached_operator.simulator.store.go_text import quoted

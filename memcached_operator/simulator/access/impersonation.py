@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import unquote
 
-from memcached_operator.simulator.access.rbac import Authorizer, refusal
-from memcached_operator.simulator.access.rules import Attributes
-from memcached_operator.simulator.access.users import (
+from memcached_operator.simulator.access.identities import (
     ANONYMOUS,
     UNAUTHENTICATED,
     account_groups,
     split_account_name,
     with_authenticated,
 )
+from memcached_operator.simulator.access.rbac import Authorizer, refusal
+from memcached_operator.simulator.access.rules import Attributes
 from memcached_operator.simulator.errors import bad_request
 from memcached_operator.simulator.requests.types import User
 

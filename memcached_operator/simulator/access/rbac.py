@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from memcached_operator.simulator.access.identities import MASTERS, account_name
 from memcached_operator.simulator.access.rules import RBAC_GROUP, Attributes, Rule, parse
-from memcached_operator.simulator.access.users import MASTERS, account_name
 from memcached_operator.simulator.errors import ApiError, Json
 from memcached_operator.simulator.requests.types import User
 from memcached_operator.simulator.store.go_text import quoted
@@ -136,7 +136,7 @@ def refusal(user: User, asked: Attributes, reason: str = "") -> ApiError:
     because = f": {reason}" if reason else ""
     if asked.path is not None:
         message = f'forbidden: User {quoted(user.name)} cannot {asked.verb} path "{asked.path}"{because}'
-        return ApiError(403, "Forbidden", message)
+        return ApiError(403, "Forbidden", message, bare=True)
     full_name = f"{asked.resource}.{asked.group}" if asked.group else asked.resource
     named = f'{full_name} "{asked.name}"' if asked.name else full_name
     where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from memcached_operator.simulator.access.identities import user_info
 from memcached_operator.simulator.access.rbac import Authorizer, missing_roles
 from memcached_operator.simulator.access.rules import Attributes
 from memcached_operator.simulator.access.tokens import InvalidToken, Tokens
-from memcached_operator.simulator.access.users import user_info
 from memcached_operator.simulator.errors import ApiError, Cause, Json, bad_request, not_implemented
 from memcached_operator.simulator.requests.types import User
 from memcached_operator.simulator.resources import Resource

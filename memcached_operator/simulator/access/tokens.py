@@ -15,13 +15,13 @@ from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from memcached_operator.simulator.access.jwt import BadSignature, Malformed, Signer
-from memcached_operator.simulator.access.users import (
+from memcached_operator.simulator.access.identities import (
     CREDENTIAL_ID,
     account_groups,
     account_name,
     with_authenticated,
 )
+from memcached_operator.simulator.access.jwt import BadSignature, Malformed, Signer
 from memcached_operator.simulator.errors import ApiError, Cause, Json, bad_request, not_implemented
 from memcached_operator.simulator.requests.types import User
 from memcached_operator.simulator.store.go_text import quoted

@@ -9,9 +9,6 @@ built-in plugins fill in is a matter of the kinds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
-
 from memcached_operator.simulator.access.escalation import escalation_problem
 from memcached_operator.simulator.access.rbac import Authorizer
 from memcached_operator.simulator.admission import (
@@ -21,6 +18,7 @@ from memcached_operator.simulator.admission import (
     pod_security,
     policies,
     quota,
+    service_accounts,
     webhooks,
 )
 from memcached_operator.simulator.admission.request import AdmissionRequest, Operation
@@ -39,14 +37,12 @@ class Admission:
         self,
         store: Store,
         registry: Registry,
-        now: Callable[[], datetime],
         *,
         authorizer: Authorizer,
         owner_references_permission_enforcement: bool = False,
     ) -> None:
         """
         Args:
-            now: the present time, in UTC.
             owner_references_permission_enforcement: use the plugin of that name, which is off by default.
         """
         self._store = store
@@ -61,7 +57,7 @@ class Admission:
         """Warnings for the caller.
 
         Args:
-            target: with the name of the object, also of one that is created.
+            target: with the name of the object, also of one that is created; without one where a collection is deleted.
             new: as the object would be, whole also if a subresource is written; None in a deletion.
             old: as it is; None in a creation.
 
@@ -92,6 +88,7 @@ class Admission:
     def _before(self, request: AdmissionRequest, warnings: list[str]) -> None:
         """All that comes before the webhooks."""
         namespaces.admit(self._store, request)
+        service_accounts.admit(self._store, request)
         definitions.admit(self._store, request)
         if request.new is not None:
             problem = escalation_problem(

@@ -1,7 +1,7 @@
 """ValidatingAdmissionPolicies: rules in CEL that somebody wrote down, and bindings that say where they are in force.
 
 Differs from Kubernetes: a policy is in force at once (there after about a second); parameters (`paramKind`) and audit
-annotations are refused with 501, and the action `Audit` leaves no trace; `status.typeChecking` stays empty.
+annotations are refused with 501, and the action `Audit` leaves no trace.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _message(validation: Json, scope: Scope) -> str:
 
 
 def _refusal(request: AdmissionRequest, message: str, reason: str) -> ApiError:
-    refused = forbidden(request.target.resource, request.name, message)
+    refused = forbidden(request.target.resource, request.shown_name, message)
     refused.code, refused.reason = _CODES[reason], reason
     refused.details["causes"] = [{"message": message}]
     return refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from memcached_operator.simulator.access.users import listed_groups
+from memcached_operator.simulator.access.identities import listed_groups
 from memcached_operator.simulator.errors import Json
 from memcached_operator.simulator.kinds import scale
 from memcached_operator.simulator.requests.types import Caller, Target
@@ -34,8 +34,13 @@ class AdmissionRequest:
 
     @property
     def name(self) -> str:
-        """The name of the object."""
+        """The name of the object; empty where it is deleted with its collection."""
         return self.target.name
+
+    @property
+    def shown_name(self) -> str:
+        """The name by which a refusal calls the object."""
+        return self.name or "Unknown"
 
     @property
     def namespace(self) -> str:
@@ -62,7 +67,7 @@ class AdmissionRequest:
             "requestKind": sent_kind,
             "requestResource": {**what, "version": resource.version},
             **({"requestSubResource": beneath} if beneath else {}),
-            "name": self.name,
+            **({"name": self.name} if self.name else {}),
             **({"namespace": self.namespace} if self.namespace else {}),
             "operation": self.operation,
             "userInfo": {

@@ -124,7 +124,7 @@ class Webhooks:
             matched = not conditions or scope_of(request, version, self._store).all_true(conditions)
         except EvaluationError as error:
             if (webhook.get("failurePolicy") or "Fail") == "Fail":
-                raise forbidden(request.target.resource, request.name, str(error)) from None
+                raise forbidden(request.target.resource, request.shown_name, str(error)) from None
             return None
         return version if matched else None
 

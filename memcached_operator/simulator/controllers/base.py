@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from memcached_operator.simulator.access.users import MASTERS
+from memcached_operator.simulator.access.identities import MASTERS
 from memcached_operator.simulator.errors import ApiError, Json
 from memcached_operator.simulator.requests.types import Caller, Target, User
 from memcached_operator.simulator.resources import Registry, Resource

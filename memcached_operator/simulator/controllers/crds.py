@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memcached_operator.simulator.access.users import MASTERS
+from memcached_operator.simulator.access.identities import MASTERS
 from memcached_operator.simulator.controllers.base import Context, Controller
 from memcached_operator.simulator.controllers.names import Verdict, judge
 from memcached_operator.simulator.controllers.objects import (

@@ -22,6 +22,7 @@ from memcached_operator.simulator.controllers.garbage import GarbageCollector
 from memcached_operator.simulator.controllers.index import Index, by_controller
 from memcached_operator.simulator.controllers.namespaces import Namespaces
 from memcached_operator.simulator.controllers.pods import Kubelet
+from memcached_operator.simulator.controllers.policies import PolicyStatus
 from memcached_operator.simulator.controllers.quotas import Quotas
 from memcached_operator.simulator.controllers.replica_sets import ReplicaSets
 from memcached_operator.simulator.controllers.roles import RoleAggregation
@@ -76,6 +77,7 @@ class ControllerManager:
             ReplicaSets(context, self._recorder, pods).controller,
             Endpoints(context).controller,
             Quotas(context).controller,
+            PolicyStatus(context).controller,
         ]
         self.kubelet = Kubelet(
             context,

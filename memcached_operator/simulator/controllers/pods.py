@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv4Address, IPv4Network
 
-from memcached_operator.simulator.access.users import MASTERS
+from memcached_operator.simulator.access.identities import MASTERS
 from memcached_operator.simulator.controllers import memcached
 from memcached_operator.simulator.controllers.base import Context, Controller, Key, key_of
 from memcached_operator.simulator.controllers.events import Recorder

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from memcached_operator.simulator.errors import ApiError, Json, bad_request
-from memcached_operator.simulator.http.negotiation import Representation
+from memcached_operator.simulator.http.negotiation import STREAM_TYPES, Representation, not_acceptable
 from memcached_operator.simulator.kinds import tables
 from memcached_operator.simulator.resources import Resource
 
@@ -96,8 +96,7 @@ def events(
     if shape.form == "metadata":
         return lambda kind, found: found if kind == "ERROR" else _metadata(found, shape.version)
     if shape.form != "table" or shape.yaml:
-        message = "only the following media types are accepted: application/json;stream=watch"
-        raise ApiError(406, "NotAcceptable", message)
+        raise not_acceptable(STREAM_TYPES)
     include, columns_sent = included(query), False
 
     def row(kind: str, found: Json) -> Json:

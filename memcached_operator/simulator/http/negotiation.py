@@ -7,7 +7,7 @@ A key that stands twice in a body is not warned of.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -21,6 +21,9 @@ from memcached_operator.simulator.schema import protobuf
 JSON_TYPE = "application/json"
 YAML_TYPE = "application/yaml"
 PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf"
+# Of answers, and of the events of a watch.
+_MEDIA_TYPES = (JSON_TYPE, YAML_TYPE, PROTOBUF_TYPE)
+STREAM_TYPES = (f"{JSON_TYPE};stream=watch", f"{PROTOBUF_TYPE};stream=watch")
 # The API server's limit for the body of a request.
 BODY_LIMIT_BYTES = 3 * 2**20
 # The API server compresses answers from this size on.
@@ -112,10 +115,22 @@ def _offers(accept: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     return ((kind, parameters) for _, kind, parameters in clauses)
 
 
-def not_acceptable() -> ApiError:
-    """406: nothing that the client accepts can be had."""
-    message = "only the following media types are accepted: application/json, application/yaml"
-    return ApiError(406, "NotAcceptable", message)
+def not_acceptable(media_types: Iterable[str] = _MEDIA_TYPES) -> ApiError:
+    """406: nothing that the client accepts can be had; the types are those of Kubernetes."""
+    return ApiError(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(media_types)}")
+
+
+def check_media_types(accept: str, *, of_collection: bool) -> None:
+    """What Kubernetes asks at the paths of its own kinds before it looks at the parameters of types.
+
+    Raises:
+        ApiError: 406, in words of their own.
+    """
+    if any(kind in ("*/*", *_MEDIA_TYPES) for kind, _ in _offers(accept or "*/*")):
+        return
+    served = (*_MEDIA_TYPES, *STREAM_TYPES) if of_collection else _MEDIA_TYPES
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(served)}"
+    raise ApiError(406, "NotAcceptable", message, bare=True)
 
 
 def body_object(body: bytes, content_type: str, kind: str) -> Any:
@@ -152,7 +167,7 @@ def patch_kind(content_type: str, *, custom: bool) -> PatchKind:
     """
     found = _PATCH_KINDS.get(_media_type(content_type))
     if found is None:
-        raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+        raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", bare=True)
     if found == "strategic" and custom:
         message = "the body of the request was in an unknown format - accepted media types include: "
         others = ", ".join(media for media, kind in _PATCH_KINDS.items() if kind != "strategic")

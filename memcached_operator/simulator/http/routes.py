@@ -190,9 +190,10 @@ def _misplaced(route: Route, resource: Resource) -> bool:
 
 def unknown_path() -> ApiError:
     """404: nothing is served there, in a group that is."""
-    return ApiError(404, "NotFound", "the server could not find the requested resource")
+    return ApiError(404, "NotFound", "the server could not find the requested resource", bare=True)
 
 
 def wrong_method() -> ApiError:
     """405: the path is served, and not by this method."""
-    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", message, bare=True)

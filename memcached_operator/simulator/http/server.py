@@ -32,6 +32,7 @@ from memcached_operator.simulator.http.negotiation import (
     BODY_LIMIT_BYTES,
     PLAIN,
     Representation,
+    check_media_types,
     compressed,
     encoded,
     representation,
@@ -160,7 +161,7 @@ class HttpServer:
             authorization.check(self._parts.authorizer, user, route)
             if route.resource:
                 target = routes.target(route, self._parts.discovery.registry, self._parts.is_known)
-                shape = representation(headers.get("Accept", ""))
+                shape = _shape(headers.get("Accept", ""), target)
                 if route.verb == "watch":
                     return await self._watch(request, record, target, shape, fault)
                 answer = await self._answer(request, record, Caller(user, _agent(record)), target, shape)
@@ -267,12 +268,19 @@ def _own_fault(error: Exception) -> ApiError:
     return ApiError(500, "InternalError", message, {"causes": [{"message": str(error)}]})
 
 
+def _shape(accept: str, target: Target) -> Representation:
+    if not target.resource.custom:
+        check_media_types(accept, of_collection=not target.name)
+    return representation(accept)
+
+
 def _shape_of_errors(accept: str) -> Representation:
-    """YAML where that is what the client wants; a client that accepts nothing is told so in JSON."""
+    """YAML where the client wants objects in it; a client that accepts nothing is told so in JSON."""
     try:
-        return Representation(yaml=representation(accept).yaml)
+        shape = representation(accept)
     except ApiError:
         return PLAIN
+    return shape if shape.form == "object" else PLAIN
 
 
 def _refused(error: ApiError, shape: Representation, route: Route) -> Answer:

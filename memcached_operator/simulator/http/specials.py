@@ -6,22 +6,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from memcached_operator.simulator.access import reviews
-from memcached_operator.simulator.access.tokens import Tokens
+from memcached_operator.simulator.admission import namespaces
 from memcached_operator.simulator.errors import Json
 from memcached_operator.simulator.http.verbs import Special
 from memcached_operator.simulator.requests.decoding import fitted, identified, placed
 from memcached_operator.simulator.requests.types import Caller, Target, WriteOptions
 from memcached_operator.simulator.resources import Resource
 from memcached_operator.simulator.schema import kubernetes
+from memcached_operator.simulator.store.store import Store
 
 _TOKENS = "serviceaccounts/token"
 
 
-def specials(resources: list[Resource], access: reviews.Access, tokens: Tokens) -> Mapping[str, Special]:
+def specials(resources: list[Resource], access: reviews.Access, store: Store) -> Mapping[str, Special]:
     """Who answers a creation, by collection or collection/subresource.
 
     Args:
         resources: what is served from the beginning.
+        store: of the namespaces.
     """
     answers: dict[str, Special] = {}
 
@@ -30,7 +32,8 @@ def specials(resources: list[Resource], access: reviews.Access, tokens: Tokens) 
         return reviews.answer(target.resource, read, caller.user, access, namespace=target.namespace)
 
     async def token(target: Target, body: Json, _caller: Caller) -> Json:
-        return tokens.request(target.namespace, target.name, _read(body, _of_token(target)))
+        namespaces.check_open(store, target)
+        return access.tokens.request(target.namespace, target.name, _read(body, _of_token(target)))
 
     for resource in resources:
         if not resource.stored:

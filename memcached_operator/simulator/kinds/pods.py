@@ -1,8 +1,7 @@
 """Pods: what is filled in when one is created, what of it may change later, and its status.
 
-Differs from Kubernetes: whether the service account exists is not asked here; priority classes are not known, so that
-every pod has the priority 0; the name of the volume with the token is derived from the pod's, not drawn; a refused
-change of the spec does not show what has changed.
+Differs from Kubernetes: priority classes are not known, so that every pod has the priority 0; the name of the volume
+with the token is derived from the pod's, not drawn; a refused change of the spec does not show what has changed.
 """
 
 from __future__ import annotations

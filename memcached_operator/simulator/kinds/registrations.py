@@ -114,13 +114,21 @@ def _rule_problems(rule: Json, at: str) -> list[Cause]:
 def _default_policy(new: Json) -> Json:
     spec = {"failurePolicy": "Fail", **(new.get("spec") or {})}
     if spec.get("matchConstraints") is not None:
-        given = {key: value for key, value in spec["matchConstraints"].items() if value is not None}
-        constraints = {"namespaceSelector": {}, "objectSelector": {}, "matchPolicy": "Equivalent", **given}
-        for key in ("resourceRules", "excludeResourceRules"):
-            if key in constraints:
-                constraints[key] = _rules(constraints[key])
-        spec["matchConstraints"] = constraints
+        spec["matchConstraints"] = _match_resources(spec["matchConstraints"])
     return {**new, "spec": spec, "status": new.get("status") or {}}
+
+
+def _default_binding(new: Json) -> Json:
+    spec = {key: value for key, value in (new.get("spec") or {}).items() if value is not None}
+    if "matchResources" in spec:
+        spec["matchResources"] = _match_resources(spec["matchResources"])
+    return {**new, "spec": spec}
+
+
+def _match_resources(given: Json) -> Json:
+    given = {key: value for key, value in given.items() if value is not None}
+    found = {"namespaceSelector": {}, "objectSelector": {}, "matchPolicy": "Equivalent", **given}
+    return found | {key: _rules(found[key]) for key in ("resourceRules", "excludeResourceRules") if key in found}
 
 
 def _policy_problems(new: Json, _old: Json | None) -> list[Cause]:
@@ -146,7 +154,7 @@ def _policy_problems(new: Json, _old: Json | None) -> list[Cause]:
 
 
 def _binding_problems(new: Json, _old: Json | None) -> list[Cause]:
-    spec = new.get("spec") or {}
+    spec = new["spec"]
     found = [] if spec.get("policyName") else [required("spec.policyName")]
     actions = spec.get("validationActions") or []
     if not actions:
@@ -170,4 +178,4 @@ POLICY: Strategy = with_subresource(
     first_status={},
     kept_on_status=("labels", "annotations", "finalizers", "ownerReferences"),
 )
-POLICY_BINDING: Strategy = plain(validate=_binding_problems, generation=True)
+POLICY_BINDING: Strategy = plain(_default_binding, _binding_problems, generation=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memcached_operator.simulator.admission.chain import Admission
@@ -153,8 +153,12 @@ class Api:
 
     async def delete(self, target: Target, options: DeleteOptions, caller: Caller) -> tuple[Json, bool]:
         """What the answer has: the object, and False; or the details of an object that is gone, and True."""
+        return await self._delete(target, options, caller, target)
+
+    async def _delete(self, target: Target, options: DeleteOptions, caller: Caller, asked: Target) -> tuple[Json, bool]:
+        """Delete the target, where `asked` is what the caller asked for: that, or the collection that it is in."""
         found = self._found(target)
-        await self._admission.admit("DELETE", target, None, found, caller, dry_run=options.dry_run)
+        await self._admission.admit("DELETE", asked, None, found, caller, dry_run=options.dry_run)
         found = self._found(target)
         outcome = deletion.outcome(target.resource, found, options, self._now())
         if not options.dry_run:
@@ -173,9 +177,9 @@ class Api:
         found = self.store.list(target.resource.collection, target.namespace)
         selected = [each for each in found if selection.matches(views.shown(target.resource, each))]
         for each in selected:
-            one = Target(target.resource, each["metadata"].get("namespace", ""), each["metadata"]["name"])
+            one = replace(target, name=each["metadata"]["name"])
             try:
-                await self.delete(one, options, caller)
+                await self._delete(one, options, caller, target)
             except ApiError as error:
                 if error.code != 404:  # somebody else was faster
                     raise
@@ -213,8 +217,6 @@ class Api:
         patched = self._patched(target, patch, views.shown(resource, old))
         if not isinstance(patched.get("metadata"), dict):
             patched = {**patched, "metadata": {}}
-        if patched["metadata"].get("namespace", "") != target.namespace:
-            raise bad_request("the namespace of the object does not match the namespace on the request")
         body, warnings = fitted_patch(identified(patched, target), target, options, patch)
         body = views.stored(resource, placed(body, target))
         version, uid = claims(body)

@@ -47,15 +47,14 @@ def placed(body: Json, target: Target) -> Json:
     """The body with its namespace and, where the path has one, its name: those of the path, or none."""
     metadata = _metadata(body)
     namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
-    if namespace and namespace != target.namespace:
-        if not target.resource.namespaced:
-            raise bad_request("namespace may not be set on cluster-scoped objects")
+    if target.resource.namespaced and namespace and namespace != target.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if target.name and name and name != target.name:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
+    kept = {key: value for key, value in metadata.items() if key != "namespace"}
     path = {"namespace": target.namespace} if target.resource.namespaced else {}
     named = {"name": target.name} if target.name else {}
-    return {**body, "metadata": {**metadata, **path, **named}}
+    return {**body, "metadata": {**kept, **path, **named}}
 
 
 def fitted(body: Json, target: Target, options: WriteOptions) -> tuple[Json, tuple[str, ...]]:

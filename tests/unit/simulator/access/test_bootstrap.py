@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.simulator.access.bootstrap import aggregated, objects
+from memcached_operator.simulator.access.identities import ANONYMOUS
 from memcached_operator.simulator.access.rbac import CLUSTER_ROLES, Authorizer
 from memcached_operator.simulator.access.rules import Attributes
-from memcached_operator.simulator.access.users import ANONYMOUS
 from memcached_operator.simulator.errors import Json
 from memcached_operator.simulator.requests.types import User
 from memcached_operator.simulator.store.store import Store

@@ -12,19 +12,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from memcached_operator.simulator.access.identities import ANONYMOUS, listed_groups, split_account_name, user_info
 from memcached_operator.simulator.access.impersonation import impersonated
 from memcached_operator.simulator.access.pki import Authority
 from memcached_operator.simulator.access.rbac import Authorizer
 from memcached_operator.simulator.access.tokens import Tokens
-from memcached_operator.simulator.access.users import (
-    ANONYMOUS,
-    authenticate,
-    bearer,
-    listed_groups,
-    of_certificate,
-    split_account_name,
-    user_info,
-)
+from memcached_operator.simulator.access.users import authenticate, bearer, of_certificate
 from memcached_operator.simulator.errors import ApiError
 from memcached_operator.simulator.requests.types import User
 from memcached_operator.simulator.store.store import Store

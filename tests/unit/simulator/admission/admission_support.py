@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -61,11 +60,10 @@ def new_world(**options: Any) -> World:
     for resource in RESOURCES.values():
         registry.put(resource)
     registry.put(WIDGETS)
-    admission = Admission(
-        store, registry, lambda: datetime(2026, 11, 21, tzinfo=UTC), authorizer=Authorizer(store), **options
-    )
+    admission = Admission(store, registry, authorizer=Authorizer(store), **options)
     world = World(store, registry, admission)
     world.put("namespaces", NAMESPACE)
+    world.put("serviceaccounts", "default")
     return world
 
 

@@ -19,6 +19,7 @@ async def quiet() -> AsyncIterator[World]:
     """A world whose only controller is that of quotas."""
     world = World()
     await world.create("namespaces", {"metadata": {"name": "shop"}}, namespace="")
+    await world.create("serviceaccounts", {"metadata": {"name": "default"}})
     quotas = Quotas(Context(world.api, world.store, world.registry, lambda: world.moment)).controller
     quotas.start()
     yield world

@@ -47,7 +47,7 @@ class World:
         self.registry = Registry()
         for resource in builtin_resources():
             self.registry.put(resource)
-        self.admission = Gate(self.store, self.registry, lambda: self.moment, authorizer=Authorizer(self.store))
+        self.admission = Gate(self.store, self.registry, authorizer=Authorizer(self.store))
         self.admission.forbidden = {}
         self.api = Api(self.store, self.registry, self.admission, now=lambda: self.moment)
         self.manager = ControllerManager(
@@ -58,6 +58,7 @@ class World:
     async def __aenter__(self) -> Self:
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: self.faults.append(context))
         await self.create("namespaces", {"metadata": {"name": NAMESPACE}}, namespace="")
+        await self.create("serviceaccounts", {"metadata": {"name": "default"}})
         self.manager.start()
         self.manager.start_kubelet()
         await self.settle()

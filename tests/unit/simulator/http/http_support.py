@@ -15,8 +15,8 @@ import aiohttp
 import orjson
 from multidict import CIMultiDictProxy
 
+from memcached_operator.simulator.access.identities import ANONYMOUS
 from memcached_operator.simulator.access.rbac import Authorizer
-from memcached_operator.simulator.access.users import ANONYMOUS
 from memcached_operator.simulator.errors import Json, unauthorized
 from memcached_operator.simulator.faults import Faults
 from memcached_operator.simulator.http.audit import AuditLog

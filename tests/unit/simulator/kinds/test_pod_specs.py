@@ -143,6 +143,14 @@ def test_a_complete_container_has_nothing_wrong_with_it() -> None:
             'resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1',
         ),
         (
+            {"securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"add": ["CAP_SYS_ADMIN"]}}},
+            'securityContext: Invalid value: {"Capabilities":{"Add":["CAP_SYS_ADMIN"],"Drop":null},"Privileged":null,'
+            '"SELinuxOptions":null,"WindowsOptions":null,"RunAsUser":null,"RunAsGroup":null,"RunAsNonRoot":null,'
+            '"ReadOnlyRootFilesystem":null,"AllowPrivilegeEscalation":false,"ProcMount":null,"SeccompProfile":null,'
+            '"AppArmorProfile":null}: cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` '
+            "CAP_SYS_ADMIN",
+        ),
+        (
             {"securityContext": {"runAsUser": -1}},
             "securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive",
         ),

@@ -173,3 +173,15 @@ def test_what_is_wrong_with_a_policy_is_said_of_its_field(spec: Json, messages: 
 )
 def test_what_is_wrong_with_a_binding_is_said_of_its_field(spec: Json, messages: set[str]) -> None:
     assert refused(BINDINGS, spec=spec) == {f"spec.{message}" for message in messages}
+
+
+def test_what_a_binding_limits_gets_the_defaults_of_a_policy_s_constraints() -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods"]}
+    limits = {"resourceRules": [rule], "objectSelector": {"matchLabels": {"a": "b"}}, "matchPolicy": None}
+    assert created(BINDINGS, an(BINDINGS, spec={**BINDING, "matchResources": limits}))["spec"]["matchResources"] == {
+        "resourceRules": [{**rule, "scope": "*"}],
+        "namespaceSelector": {},
+        "objectSelector": {"matchLabels": {"a": "b"}},
+        "matchPolicy": "Equivalent",
+    }
+    assert created(BINDINGS, an(BINDINGS, spec={**BINDING, "paramRef": None}))["spec"] == BINDING

@@ -59,7 +59,7 @@ class Bench:
         self.store, self.registry = Store(), Registry()
         for resource in (*kubernetes.builtin_resources(), *resources_of(crd())):
             self.registry.put(resource)
-        admission = Admission(self.store, self.registry, lambda: self.now, authorizer=Authorizer(self.store))
+        admission = Admission(self.store, self.registry, authorizer=Authorizer(self.store))
         self.refuse_creation = False
         self.api = Api(self.store, self.registry, admission, now=lambda: self.now, may_create=self._may_create)
         self.store.put("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})

@@ -97,7 +97,7 @@ async def test_unknown_fields_are_warned_of_refused_or_dropped_as_asked(bench: B
         ("widgets", widget("w") | {"kind": "Gadget"}, 422),
         ("widgets", {"metadata": {"name": "w"}}, 400),
         ("widgets", widget("w", {"size": -1}), 422),
-        ("namespaces", {"metadata": {"name": "n", "namespace": "x"}}, 400),
+        ("namespaces", {"metadata": {"name": "N"}}, 422),
     ],
 )
 async def test_what_cannot_be_created_is_refused_and_leaves_nothing(
