@@ -32,7 +32,7 @@ ALONE: Final[Fields] = {}
 
 _SELF_ONLY: Final[Fields] = {SELF: {}}
 # The sets that objects of a few dozen kinds have in common, and what is beneath each of their steps: some 2 MB.
-_SETS_KEPT: Final = 4096
+_SETS_KEPT: Final = 1024
 _KINDS: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
