@@ -142,6 +142,11 @@ def target(route: Route, registry: Registry, is_known: Callable[[str, str, str],
     if resource.custom:
         _check_custom(route, resource)
     else:
+        of_the_resource = f"{route.resource}/{route.subresource}"
+        if route.subresource not in ("", *resource.subresources) and is_known(
+            route.group, route.version, of_the_resource
+        ):
+            raise not_implemented(f"{of_the_resource} is not served")
         _check_built_in(route, resource)
     return Target(resource, namespace, route.name, route.subresource)
 
