@@ -35,7 +35,7 @@ def registry() -> Registry:
 
 
 def is_known(group: str, version: str, plural: str) -> bool:
-    return (group, version, plural) in {("autoscaling", "v2", "horizontalpodautoscalers"), ("", "v1", "pods/log")}
+    return (group, version, plural) in {("autoscaling", "v2", "horizontalpodautoscalers"), ("", "v1", "pods/exec")}
 
 
 def resolved(registry: Registry, method: str, path: str) -> Target:
@@ -174,5 +174,5 @@ def test_what_kubernetes_has_and_the_simulator_has_not_is_501_with_its_name(regi
     assert refused.value.code == 501
     assert refusal(registry, "GET", "/api/v1/watch/pods") == (501, "NotImplemented")
     of_a_pod = "/api/v1/namespaces/shop/pods/web-1"
-    assert refusal(registry, "GET", f"{of_a_pod}/log") == (501, "NotImplemented")
+    assert refusal(registry, "GET", f"{of_a_pod}/exec") == (501, "NotImplemented")
     assert refusal(registry, "GET", f"{of_a_pod}/nothing") == (404, "NotFound")
