@@ -47,19 +47,23 @@ def _pruned(node: Node | None, value: Any, path: str, unknown: list[str]) -> Any
 
 
 def _pruned_object(node: Node | None, value: Json, path: str, unknown: list[str]) -> Json:
-    kept = {}
+    kept, whole = {}, True
     for name, each in value.items():
-        at = f"{path}.{name}" if path else name
         child = None if node is None else node.field(name)
         if child is not None and node is not None:
-            # `additionalProperties: true` lets any name stand, and knows nothing of what is in it.
-            blind = name not in node.properties and node.raw.get("additionalProperties") is True
-            kept[name] = _pruned(None if blind else child, each, at, unknown)
+            if isinstance(each, dict | list):
+                at = f"{path}.{name}" if path else name
+                # `additionalProperties: true` lets any name stand, and knows nothing of what is in it.
+                blind = name not in node.properties and node.raw.get("additionalProperties") is True
+                kept[name] = _pruned(None if blind else child, each, at, unknown)
+                whole = whole and kept[name] is each
+            else:
+                kept[name] = each
         elif node is not None and node.preserve_unknown:
             kept[name] = each
         else:
-            unknown.append(at)
-    return kept if len(kept) != len(value) or any(kept[name] is not value[name] for name in kept) else value
+            unknown.append(f"{path}.{name}" if path else name)
+    return value if whole and len(kept) == len(value) else kept
 
 
 def default(node: Node, value: Any) -> Any:

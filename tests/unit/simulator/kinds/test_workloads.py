@@ -206,3 +206,14 @@ def test_counts_of_a_status_fit_each_other() -> None:
     }
     good = {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 1}
     assert problems(DEPLOYMENTS, updated(DEPLOYMENTS, old, {"status": good}, "status"), old) == set()
+
+
+@pytest.mark.parametrize("kind", [DEPLOYMENTS, REPLICA_SETS], ids=["deployment", "replicaset"])
+def test_a_spec_is_judged_when_it_changes(kind: Resource) -> None:
+    bad = created(kind, an(kind, spec={"replicas": -1, "selector": {}, "template": {}}))
+    said = problems(kind, bad)
+    assert any(each.startswith("spec.replicas: ") for each in said)
+    of_the_status = problems(kind, {**bad, "status": {"readyReplicas": 1}}, bad)
+    assert of_the_status == {"status.readyReplicas: Invalid value: 1: cannot be greater than status.replicas"}
+    changed = {**bad, "spec": {**bad["spec"], "minReadySeconds": 1}}
+    assert said <= problems(kind, changed, bad)
