@@ -1,0 +1,276 @@
+"""The operator before an API server that misbehaves on request: what users change meanwhile is done, with few words."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from memcached_operator.simulator.faults import Break, Delay, End, Fault, Refuse, Rule, SendError, Stall
+from tests.integration.conftest import CRD, Kubectl, Operators, memcached
+from tests.integration.witness import wait
+from tests.operator_process import DEADLINE_S, PROJECT, OperatorProcess
+from tests.simulated_cluster import SimulatedCluster
+
+pytestmark = pytest.mark.cluster("simulator")
+
+Start = Callable[..., OperatorProcess]
+
+AGENT = "memcached-operator/"
+KINDS = ("memcacheds", "deployments", "pods")
+_POLL_S = 0.02
+# Python imports a module of this name as it starts. The real limit is above a minute.
+_IMPATIENT = "from memcached_operator.kube import watch\nwatch.SILENCE_LIMIT_S = 2.0\n"
+
+
+class Faulty:
+    """A simulator that misbehaves towards the operator alone."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self.cluster = cluster
+        self._faults = cluster.simulator.faults
+
+    def add(self, fault: Fault, *, verb: str, resource: str = "", times: int | None = None) -> Rule:
+        """Misbehave from the operator's next request on that fits."""
+        return self.cluster.call(
+            lambda: self._faults.add(fault, verb=verb, resource=resource, agent=AGENT, times=times)
+        )
+
+    def clear(self) -> None:
+        """Behave."""
+        self.cluster.call(self._faults.clear)
+
+    def end_watches(self) -> None:
+        """End all watches cleanly, so that the next ones meet what was added."""
+        self.cluster.call(self.cluster.simulator.end_watches)
+
+    def await_use(self, rule: Rule, times: int = 1) -> None:
+        """Wait until a rule has met so many requests."""
+        ends = time.monotonic() + DEADLINE_S
+        while self.cluster.call(lambda: rule.used) < times:
+            assert time.monotonic() < ends, f"{rule} was not met"
+            time.sleep(_POLL_S)
+
+
+@pytest.fixture(scope="module")
+def simulated() -> Iterator[SimulatedCluster]:
+    """A simulator of this module's own, with the CRD."""
+    with SimulatedCluster() as cluster:
+        cluster.kubectl("apply", "--server-side", "-f", str(CRD))
+        cluster.kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
+        yield cluster
+
+
+@pytest.fixture
+def faulty(simulated: SimulatedCluster) -> Iterator[Faulty]:
+    """It behaves again after each test."""
+    found = Faulty(simulated)
+    yield found
+    found.clear()
+
+
+def operators(simulated: SimulatedCluster, ends: ExitStack) -> Start:
+    """Starts operators for all namespaces."""
+    started = Operators(simulated, ends)
+
+    def start(**variables: str) -> OperatorProcess:
+        return started.start_with_kubeconfig(simulated.kubeconfig_path, "--all-namespaces", **variables)
+
+    return start
+
+
+@pytest.fixture
+def start(simulated: SimulatedCluster) -> Iterator[Start]:
+    """Operators that end with the test."""
+    with ExitStack() as ends:
+        yield operators(simulated, ends)
+
+
+@pytest.fixture(scope="class")
+def operator(simulated: SimulatedCluster) -> Iterator[OperatorProcess]:
+    """One for all tests of a class, in sync; others beside it would meet its faults."""
+    with ExitStack() as ends:
+        yield operators(simulated, ends)().ready()
+
+
+@pytest.fixture
+def kubectl(simulated: SimulatedCluster) -> Kubectl:
+    """kubectl in a namespace of the test's own."""
+    name = f"test-{uuid.uuid4().hex[:10]}"
+    simulated.kubectl("create", "namespace", name)
+    return Kubectl(simulated, name)
+
+
+class Log:
+    """What an operator has logged since this was made."""
+
+    def __init__(self, operator: OperatorProcess) -> None:
+        self._operator = operator
+        self.start = len(operator.lines)
+
+    @property
+    def complaints(self) -> list[str]:
+        """Warnings and worse, and the lines of tracebacks."""
+        return [line for line in self._operator.lines[self.start :] if " INFO " not in line]
+
+
+def create_and_wait(kubectl: Kubectl, *names: str, size: int = 2) -> None:
+    kubectl.apply(*(memcached(name, size) for name in names))
+    for name in names:
+        wait(kubectl, f"mc/{name}", ".status.replicas", size)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("code", "retry_after_s", "words"),
+        [(500, None, "500 InternalError"), (503, None, "503 ServiceUnavailable"), (429, 1, "429 TooManyRequests")],
+    )
+    def test_watches_that_are_refused_are_said_once_for_each_kind_and_begin_again(
+        self,
+        faulty: Faulty,
+        operator: OperatorProcess,
+        kubectl: Kubectl,
+        code: int,
+        retry_after_s: int | None,
+        words: str,
+    ) -> None:
+        create_and_wait(kubectl, "resized", "bared", "gone")
+        log = Log(operator)
+        faulty.add(Refuse(code, retry_after_s), verb="watch")
+        faulty.end_watches()
+        for kind in KINDS:
+            operator.wait_for_log(f"cannot watch {kind}", words, "goes on by itself", after=log.start)
+        kubectl("scale", "mc/resized", "--replicas=3")
+        kubectl("delete", "deployment/bared", "mc/gone")
+        kubectl.apply(memcached("new", 1))
+        faulty.clear()
+        wait(kubectl, "mc/resized", ".status.replicas", 3)
+        kubectl.wait("deployment/bared", "create")
+        wait(kubectl, "mc/new", ".status.replicas", 1)
+        for kind in KINDS:
+            operator.wait_for_log(f"watching {kind}", "again", after=log.start)
+        assert len(log.complaints) == len(KINDS)
+
+    def test_writes_that_are_refused_are_made_when_the_server_says_and_said_once_each(
+        self, faulty: Faulty, operator: OperatorProcess, kubectl: Kubectl
+    ) -> None:
+        log = Log(operator)
+        rules = [
+            faulty.add(Refuse(429, retry_after_s=1), verb="patch", resource="deployments", times=2),
+            faulty.add(Refuse(500), verb="patch", resource="memcacheds/status", times=2),
+            faulty.add(Refuse(500), verb="create", resource="events", times=1),
+        ]
+        create_and_wait(kubectl, "refused")
+        for rule in rules:
+            faulty.await_use(rule)
+        assert [rule.times_left for rule in rules[:2]] == [0, 0]
+        operator.wait_for_log("refused: recovered after 2 failed attempts", after=log.start)
+        assert len(log.complaints) == 2, log.complaints
+        for line, words in zip(log.complaints, ("429 TooManyRequests", "500 InternalError"), strict=True):
+            assert "refused: attempt 1 failed, next one in " in line
+            assert words in line
+
+
+class TestStreams:
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("fault", ["refused with 410", "410 in the middle", "ended", "cut in the middle of a line"])
+    def test_a_watch_that_breaks_once_is_mended_without_a_word(
+        self, faulty: Faulty, operator: OperatorProcess, kubectl: Kubectl, fault: str, kind: str
+    ) -> None:
+        log = Log(operator)
+        faults: dict[str, Fault] = {
+            "refused with 410": Refuse(410),
+            "410 in the middle": SendError(410, after_events=1),
+            "ended": End(after_events=1),
+            "cut in the middle of a line": Break(after_events=1),
+        }
+        mark = faulty.cluster.audit_mark()
+        rule = faulty.add(faults[fault], verb="watch", resource=kind, times=1)
+        faulty.end_watches()
+        faulty.await_use(rule)
+        create_and_wait(kubectl, "first", "second", "third")
+        kubectl("scale", "mc/second", "--replicas=1")
+        kubectl("delete", "deployment/third")
+        wait(kubectl, "mc/second", ".status.replicas", 1)
+        kubectl.wait("deployment/third", "create")
+        wait(kubectl, "mc/third", ".status.replicas", 2)
+        requests = faulty.cluster.audit_events(since=mark, user_agent=AGENT)
+        watches = [each for each in requests if (each.verb, each.resource) == ("watch", kind)]
+        assert len(watches) >= 2, "the one that broke, and another"
+        assert log.complaints == []
+
+    def test_what_happened_while_no_watch_ran_is_seen_though_the_history_is_gone(
+        self, faulty: Faulty, operator: OperatorProcess, kubectl: Kubectl
+    ) -> None:
+        create_and_wait(kubectl, "resized", "bared", "gone")
+        log = Log(operator)
+        stalls = [faulty.add(Stall(), verb="watch", resource=kind) for kind in KINDS]
+        faulty.end_watches()
+        for stall in stalls:
+            faulty.await_use(stall)
+        kubectl("scale", "mc/resized", "--replicas=3")
+        kubectl("delete", "deployment/bared", "mc/gone")
+        kubectl.apply(memcached("new", 1))
+        faulty.cluster.call(faulty.cluster.simulator.forget_history)
+        faulty.clear()  # the stalled requests are answered now, with 410
+        wait(kubectl, "mc/resized", ".status.replicas", 3)
+        kubectl.wait("deployment/bared", "create")
+        wait(kubectl, "mc/new", ".status.replicas", 1)
+        assert log.complaints == []
+
+
+class TestOperatorsOfTheirOwn:
+    def test_a_first_picture_that_is_cut_is_taken_anew(self, faulty: Faulty, start: Start, kubectl: Kubectl) -> None:
+        before = start().ready()
+        create_and_wait(kubectl, "first", "second", "third")
+        assert before.stop() == 0
+        kubectl("delete", "deployment/first")
+        kubectl("scale", "mc/second", "--replicas=3")
+        rules = [
+            faulty.add(Break(after_events=1), verb="watch", resource="memcacheds", times=1),
+            faulty.add(SendError(410, after_events=1), verb="watch", resource="deployments", times=1),
+            faulty.add(Break(after_events=2), verb="watch", resource="pods", times=1),
+        ]
+        another = start()
+        log = Log(another)
+        another.ready()
+        assert [rule.used for rule in rules] == [1, 1, 1]
+        kubectl.wait("deployment/first", "create")
+        wait(kubectl, "mc/second", ".status.replicas", 3)
+        assert log.complaints == []
+        assert another.stop() == 0
+
+    def test_a_watch_that_never_answers_is_given_up_for_another(
+        self, faulty: Faulty, start: Start, kubectl: Kubectl, tmp_path: Path
+    ) -> None:
+        (tmp_path / "sitecustomize.py").write_text(_IMPATIENT)
+        operator = start(PYTHONPATH=f"{tmp_path}:{PROJECT}").ready()
+        stall = faulty.add(Stall(), verb="watch", resource="memcacheds", times=1)
+        faulty.end_watches()
+        faulty.await_use(stall)
+        create_and_wait(kubectl, "meanwhile")
+        assert not stall.removed.is_set(), "the first request hangs still"
+        assert not any("Traceback" in line for line in operator.lines)
+        assert operator.stop() == 0
+
+    def test_delays_and_answers_that_are_cut_delay_the_work_and_no_more(
+        self, faulty: Faulty, start: Start, kubectl: Kubectl
+    ) -> None:
+        operator = start().ready()
+        log = Log(operator)
+        cut = [
+            faulty.add(Break(), verb="patch", resource=resource, times=1)
+            for resource in ("deployments", "memcacheds/status")
+        ]
+        slow = faulty.add(Delay(0.5), verb="patch")
+        create_and_wait(kubectl, "late")
+        kubectl("scale", "mc/late", "--replicas=3")
+        wait(kubectl, "mc/late", ".status.replicas", 3)
+        assert [rule.used for rule in cut] == [1, 1]
+        assert slow.used >= 2
+        assert log.complaints == []
+        assert operator.stop() == 0
