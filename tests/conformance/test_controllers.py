@@ -153,6 +153,31 @@ def test_the_status_counts_pods_that_are_ready(api: Api, namespace: str) -> None
     assert conditions["Available"] == "True"
 
 
+def test_a_status_shows_what_go_has_no_way_of_leaving_out(api: Api, namespace: str) -> None:
+    create(api, namespace, replicas=1)
+    [pod] = await_items(api, "pods", namespace, 1)
+    condition = {"type": "example.com/Tried", "status": "True", "reason": "", "message": ""}
+    status: Json = {"containerStatuses": [{"name": "web"}], "conditions": [condition], "message": "", "podIPs": []}
+    one = path("pods", namespace, pod["metadata"]["name"], "status")
+    found = api.merge(one, {"status": status}).expect(200)["status"]
+    nothing: Json = {"ready": False, "restartCount": 0, "image": "", "imageID": "", "state": {}, "lastState": {}}
+    assert found["containerStatuses"] == [{"name": "web", **nothing}]
+    shown = {"type": "example.com/Tried", "status": "True"}
+    assert found["conditions"] == [{**shown, "lastProbeTime": None, "lastTransitionTime": None}]
+    assert found.keys().isdisjoint({"message", "podIPs"})
+
+    one = path("deployments", namespace, "web", "status")
+    found = api.merge(one, {"status": {"conditions": [condition]}}).expect(200)["status"]
+    assert found["conditions"] == [{**shown, "lastUpdateTime": None, "lastTransitionTime": None}]
+
+
+def test_an_account_shows_no_empty_lists(api: Api, namespace: str) -> None:
+    body = {"metadata": {"name": "robot"}, "secrets": [], "automountServiceAccountToken": False}
+    account = api.post(path("serviceaccounts", namespace), body).expect(201)
+    assert "secrets" not in account
+    assert account["automountServiceAccountToken"] is False
+
+
 def test_the_scale_of_a_deployment_is_read_and_written(api: Api, namespace: str) -> None:
     web, scale = path("deployments", namespace, "web"), path("deployments", namespace, "web", "scale")
     create(api, namespace)

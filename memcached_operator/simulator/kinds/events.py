@@ -8,6 +8,7 @@ from __future__ import annotations
 from memcached_operator.simulator.errors import Cause, Json
 from memcached_operator.simulator.kinds.base import Strategy, tidy
 from memcached_operator.simulator.kinds.causes import IMMUTABLE, invalid, required, unlike
+from memcached_operator.simulator.kinds.compaction import CORE_V1, EVENTS_V1, compact_object
 from memcached_operator.simulator.kinds.names import qualified_name
 from memcached_operator.simulator.kinds.times import micro_time, whole_seconds
 
@@ -29,15 +30,6 @@ _CORE_NAMES = {
     "reportingController": "reportingComponent",
 }
 _NEW_NAMES = {core: new for new, core in _CORE_NAMES.items()}
-# What each form shows even where there is nothing.
-_SHOWN: Json = {"eventTime": None, "regarding": {}, "deprecatedSource": {}} | {
-    f"deprecated{which}Timestamp": None for which in ("First", "Last")
-}
-_SHOWN_IN_CORE: Json = {"involvedObject": {}, "source": {}, "firstTimestamp": None, "lastTimestamp": None} | {
-    "eventTime": None,
-    "reportingComponent": "",
-    "reportingInstance": "",
-}
 _REFERENCE = {"kind": "Kind", "namespace": "Namespace", "name": "Name", "uid": "UID", "apiVersion": "APIVersion"} | {
     "resourceVersion": "ResourceVersion",
     "fieldPath": "FieldPath",
@@ -47,7 +39,7 @@ _REFERENCE = {"kind": "Kind", "namespace": "Namespace", "name": "Name", "uid": "
 def to_core(event: Json) -> Json:
     """From events.k8s.io/v1 to core/v1."""
     renamed = {_CORE_NAMES.get(key, key): value for key, value in event.items()}
-    return {**_SHOWN_IN_CORE, **renamed, "apiVersion": "v1"}
+    return {**compact_object(renamed, f"{CORE_V1}Event"), "apiVersion": "v1"}
 
 
 def from_core(event: Json) -> Json:
@@ -57,13 +49,12 @@ def from_core(event: Json) -> Json:
 
 
 def _default(new: Json) -> Json:
-    given = {key: value for key, value in new.items() if value not in (None, "", [], 0)}
-    given = {**_SHOWN, **given}
+    given = compact_object(new, f"{EVENTS_V1}Event")
     for key in ("deprecatedFirstTimestamp", "deprecatedLastTimestamp"):
         given[key] = whole_seconds(given[key]) if given[key] else None
     given["eventTime"] = micro_time(given["eventTime"]) if given["eventTime"] else None
     if "series" in given:
-        series = {"count": 0, "lastObservedTime": None, **given["series"]}
+        series = given["series"]
         observed = series["lastObservedTime"]
         given["series"] = {**series, "lastObservedTime": micro_time(observed) if observed else None}
     return given

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memcached_operator.simulator.errors import Cause, Json
 from memcached_operator.simulator.kinds.base import Strategy, plain
 from memcached_operator.simulator.kinds.causes import at_least_zero, invalid
-from memcached_operator.simulator.kinds.compaction import compact
+from memcached_operator.simulator.kinds.compaction import COORDINATION_V1, compact
 from memcached_operator.simulator.kinds.times import micro_time
 
 # Of coordinated leader election, which is switched off unless an API server is told otherwise.
@@ -13,7 +13,11 @@ _SWITCHED_OFF = ("strategy", "preferredHolder")
 
 
 def _default(new: Json) -> Json:
-    spec = {key: value for key, value in compact(new.get("spec") or {}).items() if key not in _SWITCHED_OFF}
+    spec = {
+        key: value
+        for key, value in compact(new.get("spec") or {}, f"{COORDINATION_V1}LeaseSpec").items()
+        if key not in _SWITCHED_OFF
+    }
     times = {key: micro_time(spec[key]) for key in ("acquireTime", "renewTime") if key in spec}
     return {**new, "spec": {**spec, **times}}
 

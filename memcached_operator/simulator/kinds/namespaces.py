@@ -7,7 +7,7 @@ from dataclasses import replace
 from memcached_operator.simulator.errors import Cause, Json
 from memcached_operator.simulator.kinds.base import Strategy, tidy, with_status, with_subresource
 from memcached_operator.simulator.kinds.causes import NOT_NEGATIVE, invalid, unlike
-from memcached_operator.simulator.kinds.compaction import compact
+from memcached_operator.simulator.kinds.compaction import CORE_V1, compact
 from memcached_operator.simulator.kinds.metadata import unqualified_finalizers
 from memcached_operator.simulator.kinds.names import qualified_name
 from memcached_operator.simulator.kinds.quantities import amount, canonical
@@ -22,10 +22,11 @@ _MEASURED = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
 
 
 def _default_namespace(new: Json) -> Json:
-    metadata, status = new["metadata"], new.get("status") or {}
+    metadata, spec = new["metadata"], compact(new.get("spec") or {}, f"{CORE_V1}NamespaceSpec")
+    status = compact(new.get("status") or {}, f"{CORE_V1}NamespaceStatus")
     if metadata.get("name"):
         metadata = {**metadata, "labels": {**(metadata.get("labels") or {}), NAME_LABEL: metadata["name"]}}
-    return {**new, "metadata": metadata, "spec": compact(new.get("spec") or {}), "status": status}
+    return {**new, "metadata": metadata, "spec": spec, "status": status}
 
 
 _NAMESPACE = with_subresource(_default_namespace, first_status={"phase": "Active"}, generation=False)
@@ -40,7 +41,7 @@ def _create_namespace(new: Json) -> Json:
 def _update_namespace(new: Json, old: Json, subresource: str) -> Json:
     """The finalizers of the spec change by `/finalize` alone."""
     if subresource == "finalize":
-        spec = compact(new.get("spec") or {})
+        spec = compact(new.get("spec") or {}, f"{CORE_V1}NamespaceSpec")
         return with_status({**tidy(new), "spec": spec}, old.get("status"))
     return {**_NAMESPACE.prepare_update(new, old, subresource), "spec": old.get("spec", {})}
 
@@ -60,7 +61,8 @@ def _namespace_problems(new: Json, old: Json | None) -> list[Cause]:
 
 
 def _default_quota(new: Json) -> Json:
-    spec, status = compact(new.get("spec") or {}), compact(new.get("status") or {})
+    spec = compact(new.get("spec") or {}, f"{CORE_V1}ResourceQuotaSpec")
+    status = compact(new.get("status") or {}, f"{CORE_V1}ResourceQuotaStatus")
     return {**new, "spec": spec, "status": status}
 
 

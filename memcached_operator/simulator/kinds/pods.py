@@ -11,7 +11,7 @@ import hashlib
 from memcached_operator.simulator.errors import Cause, Json
 from memcached_operator.simulator.kinds.base import Strategy, with_subresource
 from memcached_operator.simulator.kinds.causes import forbidden
-from memcached_operator.simulator.kinds.compaction import compact
+from memcached_operator.simulator.kinds.compaction import CORE_V1, compact
 from memcached_operator.simulator.kinds.pod_defaults import defaulted_spec
 from memcached_operator.simulator.kinds.pod_specs import spec_problems
 from memcached_operator.simulator.kinds.sharing import completed, mapped, shared
@@ -30,16 +30,14 @@ _MUTABLE = (
 
 
 def _default(new: Json) -> Json:
-    given = compact(new.get("spec") or {})
+    given = compact(new.get("spec") or {}, f"{CORE_V1}PodSpec")
     spec = {"enableServiceLinks": True, **defaulted_spec(given)}
     for key in ("initContainers", "containers"):
         if spec.get(key):
             spec[key] = mapped(_requesting, spec[key])
     spec = shared(spec, given)
-    status = compact(new["status"]) if new.get("status") else {}
-    conditions = [{"lastProbeTime": None, "lastTransitionTime": None, **each} for each in status.get("conditions", [])]
-    shown = {**status, **({"conditions": conditions} if conditions else {})}
-    return {**new, "spec": spec, **({"status": shown} if shown else {})}
+    status = compact(new.get("status") or {}, f"{CORE_V1}PodStatus")
+    return {**new, "spec": spec, **({"status": status} if status else {})}
 
 
 def _requesting(container: Json) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memcached_operator.simulator.errors import Cause, Json
 from memcached_operator.simulator.kinds.base import Strategy, plain
 from memcached_operator.simulator.kinds.causes import invalid, not_supported, ordered, required, unlike
-from memcached_operator.simulator.kinds.compaction import compact
+from memcached_operator.simulator.kinds.compaction import RBAC_V1, compact_object
 from memcached_operator.simulator.kinds.names import dns_subdomain
 
 GROUP = "rbac.authorization.k8s.io"
@@ -14,25 +14,30 @@ _PEOPLE = ("User", "Group")
 
 def _default_role(new: Json) -> Json:
     # A rule without verbs shows that it has none; so does a role without rules.
-    rules = [{"verbs": each.get("verbs") or [], **compact(each)} for each in new.get("rules") or []]
-    return {**compact({key: value for key, value in new.items() if key != "metadata"}),
-            "metadata": new["metadata"], "rules": rules or None}  # fmt: skip
+    compacted = compact_object(new, f"{RBAC_V1}{new['kind']}")
+    rules = [{"verbs": [], **each} for each in compacted.get("rules") or []]
+    return {**compacted, "rules": rules or None}
 
 
 def _default_binding(new: Json) -> Json:
-    subjects = [_subject(compact(each)) for each in new.get("subjects") or []]
-    rest = {key: value for key, value in new.items() if key != "subjects"}
-    role = {"apiGroup": GROUP, "kind": "", "name": "", **compact(new.get("roleRef") or {})}
-    return {**rest, **({"subjects": subjects} if subjects else {}), "roleRef": role}
+    compacted = compact_object(new, f"{RBAC_V1}{new['kind']}")
+    if "subjects" in compacted:
+        compacted["subjects"] = [_subject(each) for each in compacted["subjects"]]
+    role = compacted["roleRef"]
+    return {**compacted, "roleRef": {**role, "apiGroup": role["apiGroup"] or GROUP}}
 
 
 def _subject(subject: Json) -> Json:
-    group = {"apiGroup": GROUP} if subject.get("kind") in _PEOPLE else {}
-    return {"kind": "", "name": "", **group, **subject}
+    group = {"apiGroup": GROUP} if subject["kind"] in _PEOPLE else {}
+    return {**group, **subject}
 
 
 def _role_problems(new: Json, *, namespaced: bool) -> list[Cause]:
     found: list[Cause] = []
+    aggregation = new.get("aggregationRule")
+    if aggregation is not None and not aggregation.get("clusterRoleSelectors"):
+        why = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+        found.append(required("aggregationRule.clusterRoleSelectors", why))
     for index, rule in enumerate(new["rules"] or []):
         at = f"rules[{index}]"
         if not rule["verbs"]:

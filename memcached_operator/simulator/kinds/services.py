@@ -20,7 +20,7 @@ from memcached_operator.simulator.kinds.causes import (
     required,
     unlike,
 )
-from memcached_operator.simulator.kinds.compaction import compact
+from memcached_operator.simulator.kinds.compaction import CORE_V1, compact
 from memcached_operator.simulator.kinds.containers import MAX_PORT, port_problems
 from memcached_operator.simulator.kinds.metadata import label_problems
 from memcached_operator.simulator.kinds.names import dns_label, dns_subdomain
@@ -44,14 +44,11 @@ def _default(new: Json) -> Json:
         spec["ports"] = [_port(each) for each in spec["ports"]]
     if spec["type"] != "ExternalName":
         spec = _addressed(spec, new["metadata"])
-    return {**new, "spec": spec, "status": {"loadBalancer": {}, **(new.get("status") or {})}}
+    return {**new, "spec": spec, "status": compact(new.get("status") or {}, f"{CORE_V1}ServiceStatus")}
 
 
 def _typed(spec: Json) -> Json:
-    # The selector's values may be empty, which elsewhere means absent.
-    selector = {"selector": spec["selector"]} if spec.get("selector") else {}
-    given = compact({key: value for key, value in spec.items() if key != "selector" and value != ""})
-    return {"type": "ClusterIP", "sessionAffinity": "None", **given, **selector}
+    return {"type": "ClusterIP", "sessionAffinity": "None", **compact(spec, f"{CORE_V1}ServiceSpec")}
 
 
 def _port(port: Json) -> Json:

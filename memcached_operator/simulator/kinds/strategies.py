@@ -15,17 +15,10 @@ from memcached_operator.simulator.kinds import (
     services,
     workloads,
 )
-from memcached_operator.simulator.kinds.base import (
-    Strategy,
-    counted,
-    plain,
-    tidy,
-    with_generation,
-    with_status,
-    with_subresource,
-)
+from memcached_operator.simulator.kinds.base import Strategy, counted, plain, tidy, with_generation, with_status
+from memcached_operator.simulator.kinds.compaction import compact_object
 from memcached_operator.simulator.resources import Resource
-from memcached_operator.simulator.schema import structural
+from memcached_operator.simulator.schema import protobuf, structural
 
 __all__ = ["Strategy", "strategy_of"]
 
@@ -51,18 +44,17 @@ _BUILT_IN: dict[str, Strategy] = {
     f"validatingadmissionpolicies.{_ADMISSION}": registrations.POLICY,
     f"validatingadmissionpolicybindings.{_ADMISSION}": registrations.POLICY_BINDING,
 }
-_PLAIN = plain()
-_WITH_STATUS = with_subresource(first_status={})
 
 
 def strategy_of(resource: Resource) -> Strategy:
-    """The strategy of a resource; a kind of which nothing is known here keeps what it is given."""
+    """The strategy of a resource; a kind of which nothing is known here keeps what it is given and is not empty."""
     if resource.custom:
         return _custom(resource)
     known = _BUILT_IN.get(resource.full_name)
     if known is not None:
         return known
-    return _WITH_STATUS if "status" in resource.subresources else _PLAIN
+    type = protobuf.kinds()[f"{resource.api_version}/{resource.kind}"]
+    return plain(lambda new: compact_object(new, type))
 
 
 def _custom(resource: Resource) -> Strategy:

@@ -14,7 +14,7 @@ from memcached_operator.simulator.kinds.causes import (
     not_supported,
     required,
 )
-from memcached_operator.simulator.kinds.compaction import compact
+from memcached_operator.simulator.kinds.compaction import APPS_V1, compact
 from memcached_operator.simulator.kinds.pod_defaults import defaulted_template
 from memcached_operator.simulator.kinds.pod_specs import template_problems
 from memcached_operator.simulator.kinds.selectors import is_empty, selector_problems, selector_shown, selects
@@ -26,7 +26,7 @@ _PERCENT_WORDS = (
     f"(e.g. '1%',  or '93%', regex used for validation is '{_PERCENT}')"
 )
 _QUARTER = "25%"
-# Counts of a status that are left out where they are 0.
+# Of a status.
 _COUNTS = (
     *("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"),
     *("fullyLabeledReplicas", "observedGeneration"),
@@ -34,25 +34,21 @@ _COUNTS = (
 
 
 def _default_deployment(new: Json) -> Json:
-    spec = compact(new.get("spec") or {})
-    strategy = completed(spec.get("strategy", {}), {"type": "RollingUpdate"})
+    spec = compact(new.get("spec") or {}, f"{APPS_V1}DeploymentSpec")
+    strategy = completed(spec["strategy"], {"type": "RollingUpdate"})
     if strategy["type"] == "RollingUpdate":
         rolling = completed(strategy.get("rollingUpdate", {}), {"maxUnavailable": _QUARTER, "maxSurge": _QUARTER})
         strategy = shared({**strategy, "rollingUpdate": rolling}, strategy)
     defaults = {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}
-    template = defaulted_template(spec.get("template") or {})
+    template = defaulted_template(spec["template"])
     spec = shared({**defaults, **spec, "strategy": strategy, "template": template}, spec)
-    return {**new, "spec": spec, "status": _counts(new.get("status") or {})}
+    return {**new, "spec": spec, "status": compact(new.get("status") or {}, f"{APPS_V1}DeploymentStatus")}
 
 
 def _default_replica_set(new: Json) -> Json:
-    spec = completed(compact(new.get("spec") or {}), {"replicas": 1})
-    spec = shared({**spec, "template": defaulted_template(spec.get("template") or {})}, spec)
-    return {**new, "spec": spec, "status": {"replicas": 0, **_counts(new.get("status") or {})}}
-
-
-def _counts(status: Json) -> Json:
-    return {key: value for key, value in compact(status).items() if not (key in _COUNTS and value == 0)}
+    spec = completed(compact(new.get("spec") or {}, f"{APPS_V1}ReplicaSetSpec"), {"replicas": 1})
+    spec = shared({**spec, "template": defaulted_template(spec["template"])}, spec)
+    return {**new, "spec": spec, "status": compact(new.get("status") or {}, f"{APPS_V1}ReplicaSetStatus")}
 
 
 def _deployment_problems(new: Json, old: Json | None) -> list[Cause]:

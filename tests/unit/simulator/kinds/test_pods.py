@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.simulator.errors import Json
-from memcached_operator.simulator.kinds.compaction import compact
+from memcached_operator.simulator.kinds.compaction import CORE_V1, compact
 from memcached_operator.simulator.kinds.pod_defaults import defaulted_spec, defaulted_template
 from memcached_operator.simulator.kinds.pods import quality_of_service
 from tests.unit.simulator.kinds.kinds_support import an, created, problems, refused, resource, updated
@@ -23,7 +23,8 @@ def pod(**spec: Any) -> Json:
 
 def filled(**container: Any) -> Json:
     """A container of a template, with its defaults."""
-    [found] = defaulted_spec({"containers": [{"name": "a", "image": "b:1", **compact(container)}]})["containers"]
+    written = compact({"name": "a", "image": "b:1", **container}, f"{CORE_V1}Container")
+    [found] = defaulted_spec({"containers": [written]})["containers"]
     assert isinstance(found, dict)
     return found
 
@@ -31,9 +32,9 @@ def filled(**container: Any) -> Json:
 def test_a_template_gets_what_every_pod_has() -> None:
     template = {
         "metadata": {"labels": {"a": "b"}, "creationTimestamp": None},
-        "spec": {"containers": [], "volumes": []},
+        "spec": {"volumes": []},
     }
-    assert defaulted_template(compact(template)) == {
+    assert defaulted_template(compact(template, f"{CORE_V1}PodTemplateSpec")) == {
         "metadata": {"labels": {"a": "b"}},
         "spec": {
             "restartPolicy": "Always",

@@ -136,3 +136,9 @@ def test_a_binding_keeps_its_role() -> None:
     shown = f'{{"APIGroup":"{GROUP}","Kind":"ClusterRole","Name":"view"}}'
     assert problems(BINDINGS, new, old) == {f"roleRef: Invalid value: {shown}: cannot change roleRef"}
     assert problems(BINDINGS, updated(BINDINGS, old, {"subjects": [{"kind": "User", "name": "u"}]}), old) == set()
+
+
+def test_an_aggregation_says_of_what() -> None:
+    why = "Required value: at least one clusterRoleSelector required if aggregationRule is non-nil"
+    assert refused(CLUSTER_ROLES, aggregationRule={}) == {f"aggregationRule.clusterRoleSelectors: {why}"}
+    assert refused(CLUSTER_ROLES, aggregationRule={"clusterRoleSelectors": [{}]}) == set()

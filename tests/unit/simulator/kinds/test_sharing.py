@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import pytest
 
 from memcached_operator.simulator.errors import Json
-from memcached_operator.simulator.kinds.compaction import compact
 from memcached_operator.simulator.kinds.sharing import completed, mapped, shared
 from tests.unit.simulator.kinds.kinds_support import an, created, resource, updated
 
@@ -58,11 +56,6 @@ def test_a_write_to_the_spec_keeps_the_parts_that_it_leaves_alone() -> None:
     after = updated(kind, stored, {"spec": {**stored["spec"], "replicas": 7}})
     assert after["spec"]["replicas"] == 7
     assert after["spec"]["template"] is stored["spec"]["template"]
-
-
-@pytest.mark.parametrize("value", [{}, {"a": {"b": [1, {"limits": {"cpu": "500m"}}]}, "replicas": 0}, [1], "a"])
-def test_what_is_compact_already_stays_itself(value: Any) -> None:
-    assert compact(value) is value
 
 
 @pytest.mark.parametrize(
