@@ -17,6 +17,11 @@ def as_it_is(new: Json) -> Json:
     return new
 
 
+def new_as_it_is(new: Json, _old: Json | None) -> Json:
+    """Nothing to be found out."""
+    return new
+
+
 def nothing_wrong(_new: Json, _old: Json | None) -> list[Cause]:
     """No rules besides those for metadata."""
     return []
@@ -35,6 +40,9 @@ class Strategy:
     """Fills in what the client left out; a second time it changes nothing."""
     validate: Callable[[Json, Json | None], list[Cause]] = nothing_wrong
     """What is wrong with a new object, or with an old one's successor."""
+    complete: Callable[[Json, Json | None], Json] = new_as_it_is
+    """New, and old if there is one: fills in what is nobody's own, because the server finds it out after it has
+    recorded whose fields are whose: addresses, what admission plugins put in. A second time it changes nothing."""
 
 
 _EMPTY_MEANS_ABSENT = ("labels", "annotations", "finalizers", "ownerReferences", "generateName", "namespace")

@@ -32,10 +32,11 @@ def _default_namespace(new: Json) -> Json:
 _NAMESPACE = with_subresource(_default_namespace, first_status={"phase": "Active"}, generation=False)
 
 
-def _create_namespace(new: Json) -> Json:
-    created = _NAMESPACE.prepare_create(new)
-    finalizers = (created.get("spec") or {}).get("finalizers") or []
-    return {**created, "spec": {"finalizers": [*finalizers, *([] if _FINALIZER in finalizers else [_FINALIZER])]}}
+def _complete_namespace(new: Json, old: Json | None) -> Json:
+    finalizers = new["spec"].get("finalizers") or []
+    if old is not None or _FINALIZER in finalizers:
+        return new
+    return {**new, "spec": {"finalizers": [*finalizers, _FINALIZER]}}
 
 
 def _update_namespace(new: Json, old: Json, subresource: str) -> Json:
@@ -89,5 +90,7 @@ def _is_standard(name: str) -> bool:
     return name in _COUNTED | _MEASURED or name.startswith("hugepages-")
 
 
-NAMESPACE = Strategy(_create_namespace, _update_namespace, _default_namespace, _namespace_problems)
+NAMESPACE = Strategy(
+    _NAMESPACE.prepare_create, _update_namespace, _default_namespace, _namespace_problems, _complete_namespace
+)
 RESOURCE_QUOTA: Strategy = with_subresource(_default_quota, _quota_problems, first_status={}, generation=False)

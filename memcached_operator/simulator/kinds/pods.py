@@ -55,8 +55,12 @@ _BASE = with_subresource(_default, first_status={"phase": "Pending"}, kept_on_st
 
 def _prepare_create(new: Json) -> Json:
     created = _default(_BASE.prepare_create(new))
-    spec = _admitted(created["spec"], created["metadata"].get("name") or "")
-    return {**created, "spec": spec, "status": {"phase": "Pending", "qosClass": quality_of_service(spec)}}
+    return {**created, "status": {"phase": "Pending", "qosClass": quality_of_service(created["spec"])}}
+
+
+def _complete(new: Json, old: Json | None) -> Json:
+    """With what the admission plugins ServiceAccount, Priority and DefaultTolerationSeconds put in."""
+    return new if old is not None else {**new, "spec": _admitted(new["spec"], new["metadata"].get("name") or "")}
 
 
 def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
@@ -71,7 +75,6 @@ def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
 
 
 def _admitted(spec: Json, name: str) -> Json:
-    """With what the admission plugins ServiceAccount, Priority and DefaultTolerationSeconds put in."""
     account = spec.get("serviceAccountName") or "default"
     new = {
         **spec,
@@ -173,4 +176,4 @@ def _only_added(new: list[Json], old: list[Json]) -> bool:
     return all(each in new for each in old)
 
 
-STRATEGY = Strategy(_prepare_create, _prepare_update, _default, _validate)
+STRATEGY = Strategy(_prepare_create, _prepare_update, _default, _validate, _complete)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memcached_operator.simulator.errors import Cause, Json
 from memcached_operator.simulator.kinds.base import Strategy, plain
 from memcached_operator.simulator.kinds.causes import invalid, not_supported, ordered, required, unlike
@@ -13,10 +15,15 @@ _PEOPLE = ("User", "Group")
 
 
 def _default_role(new: Json) -> Json:
-    # A rule without verbs shows that it has none; so does a role without rules.
+    # A rule without verbs shows that it has none; so does, in the end, a role without rules.
     compacted = compact_object(new, f"{RBAC_V1}{new['kind']}")
-    rules = [{"verbs": [], **each} for each in compacted.get("rules") or []]
-    return {**compacted, "rules": rules or None}
+    if "rules" in compacted:
+        compacted["rules"] = [{"verbs": [], **each} for each in compacted["rules"]]
+    return compacted
+
+
+def _complete_role(new: Json, _old: Json | None) -> Json:
+    return {**new, "rules": new.get("rules") or None}
 
 
 def _default_binding(new: Json) -> Json:
@@ -89,7 +96,8 @@ def _subject_problems(subject: Json, at: str, *, namespaced: bool) -> list[Cause
 
 def role(*, namespaced: bool) -> Strategy:
     """Of Roles, or of ClusterRoles."""
-    return plain(_default_role, lambda new, _old: _role_problems(new, namespaced=namespaced))
+    strategy = plain(_default_role, lambda new, _old: _role_problems(new, namespaced=namespaced))
+    return replace(strategy, complete=_complete_role)
 
 
 def binding(*, namespaced: bool) -> Strategy:

@@ -32,6 +32,7 @@ RANGE = ipaddress.ip_network("10.96.0.0/16")
 _RESERVED = 256
 _NODE_PORTS = range(30000, 32768)
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_OPEN_TYPES = ("LoadBalancer", "NodePort")  # to the outside
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _STICKY_S = 10800
 
@@ -43,7 +44,11 @@ def _default(new: Json) -> Json:
     if spec.get("ports"):
         spec["ports"] = [_port(each) for each in spec["ports"]]
     if spec["type"] != "ExternalName":
-        spec = _addressed(spec, new["metadata"])
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    if spec["type"] in _OPEN_TYPES:
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if spec["type"] == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
     return {**new, "spec": spec, "status": compact(new.get("status") or {}, f"{CORE_V1}ServiceStatus")}
 
 
@@ -56,23 +61,22 @@ def _port(port: Json) -> Json:
     return {"protocol": "TCP", **port, "targetPort": target}
 
 
-def _addressed(spec: Json, metadata: Json) -> Json:
-    kind = spec["type"]
-    spec = {"internalTrafficPolicy": "Cluster", **spec}
+def _complete(new: Json, _old: Json | None) -> Json:
+    """With addresses and node ports, where it is of a type that has them."""
+    spec, metadata = new["spec"], new["metadata"]
+    if spec["type"] == "ExternalName":
+        return new
     address = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or []), "") or _drawn_address(metadata)
-    spec |= {"clusterIP": address, "clusterIPs": spec.get("clusterIPs") or [address]}
+    spec = {**spec, "clusterIP": address, "clusterIPs": spec.get("clusterIPs") or [address]}
     both = address == "None" and not spec.get("selector")
     spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if both else ["IPv4"])
     spec.setdefault("ipFamilyPolicy", "RequireDualStack" if both else "SingleStack")
-    if kind in ("NodePort", "LoadBalancer"):
-        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if spec["type"] in _OPEN_TYPES:
         spec["ports"] = [
             {**each, "nodePort": each.get("nodePort") or _drawn_port(metadata, index)}
             for index, each in enumerate(spec.get("ports") or [])
         ]
-    if kind == "LoadBalancer":
-        spec.setdefault("allocateLoadBalancerNodePorts", True)
-    return spec
+    return {**new, "spec": spec}
 
 
 def _drawn_address(metadata: Json) -> str:
@@ -101,7 +105,7 @@ def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
         spec |= {key: before[key] for key in kept if key in before and not spec.get(key)}
     if before.get("clusterIP") not in (None, spec.get("clusterIP")) and spec.get("clusterIPs") == before["clusterIPs"]:
         spec["clusterIPs"] = [spec["clusterIP"]]  # a client that knows the older of the two fields
-    if spec["type"] == "ClusterIP" and before["type"] in ("NodePort", "LoadBalancer"):
+    if spec["type"] == "ClusterIP" and before["type"] in _OPEN_TYPES:
         spec = _without_node_ports(spec, before)
     return _BASE.prepare_update({**new, "spec": spec}, old, subresource)
 
@@ -179,4 +183,4 @@ def _address_problems(spec: Json, old: Json | None) -> list[Cause]:
     return []
 
 
-STRATEGY = Strategy(_BASE.prepare_create, _prepare_update, _default, _validate)
+STRATEGY = Strategy(_BASE.prepare_create, _prepare_update, _default, _validate, _complete)

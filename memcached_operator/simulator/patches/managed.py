@@ -3,8 +3,7 @@
 An entry belongs to a manager, an operation (`Apply` or `Update`), a subresource and, for `Update`, an apiVersion.
 Whoever adds a field or changes its value owns it alone; a field that goes has no owner; an entry of no fields vanishes.
 
-Differs from Kubernetes: entries of several versions of one group are taken to speak of the same fields, and what
-admission fills in belongs to whoever wrote.
+Differs from Kubernetes: entries of several versions of one group are taken to speak of the same fields.
 """
 
 from __future__ import annotations

@@ -188,15 +188,10 @@ class Api:
     async def _create(self, change: _Change, body: Json) -> Written:
         target, resource = change.target, change.target.resource
         strategy = strategy_of(resource)
-        new = strategy.prepare_create(self._born(body))
-        if resource.custom:
-            new = structural.default(resource.schema, new)
-        new = strategy.default(new)
+        new = strategy.default(strategy.prepare_create(self._born(body)))
         name = new["metadata"]["name"]
         named = Target(resource, target.namespace, name)
-        self._validate(named, new, None)
-        if not change.applied:
-            new = self._recorded(change, None, new)
+        new = self._finished(change, named, new, None)
         warnings = await self._admission.admit(
             "CREATE", named, new, None, change.caller, dry_run=change.options.dry_run
         )
@@ -289,11 +284,8 @@ class Api:
         target, resource = change.target, change.target.resource
         strategy = strategy_of(resource)
         new = strategy.prepare_update({**body, "metadata": kept(body["metadata"], old)}, old, target.subresource)
-        if resource.custom:
-            new = structural.default(resource.schema, new)
         new = strategy.default(new)
-        self._validate(target, new, old)
-        new = managed.unless_only_times(old, new) if change.applied else self._recorded(change, old, new)
+        new = self._finished(change, target, new, old)
         if new == old:
             return Written(views.shown(resource, old), warnings=change.warnings)
         warnings = await self._admission.admit(
@@ -307,6 +299,19 @@ class Api:
             else:
                 new = self.store.put(resource.collection, new)
         return Written(views.shown(resource, new), warnings=change.warnings + warnings)
+
+    def _finished(self, change: _Change, target: Target, new: Json, old: Json | None) -> Json:
+        """The object with its owners, and with what the server fills in after it has recorded them.
+
+        Only what is valid can be recorded: to Python, true is 1.
+        """
+        complete = strategy_of(target.resource).complete
+        self._validate(target, complete(new, old), old)
+        if not change.applied:
+            new = self._recorded(change, old, new)
+        elif old is not None:
+            new = managed.unless_only_times(old, new)
+        return complete(new, old)
 
     def _validate(self, target: Target, new: Json, old: Json | None) -> None:
         resource = target.resource

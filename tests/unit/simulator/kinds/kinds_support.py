@@ -50,13 +50,13 @@ def an(kind: Resource, name: str = "a", /, **fields: Any) -> Json:
 def created(kind: Resource, body: Json) -> Json:
     """What is stored of a new object."""
     strategy = strategy_of(kind)
-    return strategy.default(strategy.prepare_create(body))
+    return strategy.complete(strategy.default(strategy.prepare_create(body)), None)
 
 
 def updated(kind: Resource, old: Json, change: Json, subresource: str = "") -> Json:
     """What is stored after fields at the root of an object were replaced."""
     strategy = strategy_of(kind)
-    return strategy.default(strategy.prepare_update({**old, **change}, old, subresource))
+    return strategy.complete(strategy.default(strategy.prepare_update({**old, **change}, old, subresource)), old)
 
 
 def causes(kind: Resource, new: Json, old: Json | None = None) -> list[Cause]:
