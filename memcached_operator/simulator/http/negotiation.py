@@ -133,11 +133,12 @@ def check_media_types(accept: str, *, of_collection: bool) -> None:
     raise ApiError(406, "NotAcceptable", message, bare=True)
 
 
-def body_object(body: bytes, content_type: str, kind: str) -> Any:
+def body_object(body: bytes, content_type: str, kind: str, api_version: str = "v1") -> Any:
     """The decoded body of a POST, PUT or DELETE, in JSON, YAML or protobuf.
 
     Args:
-        kind: what is expected, for the message.
+        kind: what is expected, for messages and for bodies in protobuf that do not say what they are.
+        api_version: likewise.
 
     Raises:
         ApiError: 415 or 400; 501, protobuf of a kind that is not served.
@@ -154,7 +155,7 @@ def body_object(body: bytes, content_type: str, kind: str) -> Any:
     if media == YAML_TYPE:
         return _yaml(body)
     if media == PROTOBUF_TYPE:
-        return protobuf.decode(body, kind)
+        return protobuf.decode(body, kind, api_version)
     message = "the body of the request was in an unknown format - accepted media types include: "
     raise ApiError(415, "UnsupportedMediaType", message + f"{JSON_TYPE}, {YAML_TYPE}, {PROTOBUF_TYPE}")
 

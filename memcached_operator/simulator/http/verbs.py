@@ -25,6 +25,12 @@ from memcached_operator.simulator.requests.types import Caller, Patch, Target, W
 from memcached_operator.simulator.store import lists
 from memcached_operator.simulator.store.selectors import selection_of
 
+# Of subresources that are no parts of the object.
+_OWN_KINDS = {
+    "scale": ("Scale", "autoscaling/v1"),
+    "token": ("TokenRequest", "authentication.k8s.io/v1"),
+}
+
 Special = Callable[[Target, Json, Caller], Awaitable[Json]]
 """Answers a creation that stores nothing: a review, a token."""
 
@@ -142,7 +148,7 @@ class Verbs:
         return self._many(asked, items, {"resourceVersion": str(self._api.store.revision)})
 
     def _body(self, asked: Asked) -> Any:
-        return body_object(asked.body, asked.content_type, asked.target.resource.kind)
+        return body_object(asked.body, asked.content_type, *_expected(asked.target))
 
     def _options_body(self, asked: Asked) -> Any:
         return body_object(asked.body, asked.content_type, "DeleteOptions") if asked.body else None
@@ -162,3 +168,10 @@ class Verbs:
 
     def _encoded(self, asked: Asked, status: int, document: Json, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
         return Answer(status, encoded(document, asked.shape, asked.query), asked.shape.content_type, headers)
+
+
+def _expected(target: Target) -> tuple[str, str]:
+    """Kind and apiVersion of what a client sends there."""
+    if target.subresource in _OWN_KINDS:
+        return _OWN_KINDS[target.subresource]
+    return target.resource.kind, target.resource.api_version

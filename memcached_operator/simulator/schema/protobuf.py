@@ -5,9 +5,9 @@ object. Protobuf has numbers for fields; their names and shapes stand in `protob
 `./dev simulator-schemas` from the Go types of Kubernetes (see NOTICE). What comes out is what Go writes as JSON for the
 object that it reads: embedded structs flattened, empty fields there or not as the json tag says, times as strings.
 
-Differs from Kubernetes: apiVersion and kind are not taken from the path where the body has none. Messages may not be
-nested deeper than `DEPTH_LIMIT`. A custom resource is refused as a kind that is not known here; a real API server cuts
-the connection. JSON inside a message, such as that of managedFields, is read with it, and refused if it is malformed.
+Differs from Kubernetes: messages may not be nested deeper than `DEPTH_LIMIT`. A custom resource is refused as a kind
+that is not known here; a real API server cuts the connection. JSON inside a message, such as that of managedFields, is
+read with it, and refused if it is malformed.
 """
 
 from __future__ import annotations
@@ -68,11 +68,12 @@ class _Table:
     messages: Mapping[str, Message]
 
 
-def decode(body: bytes, expected: str = "object") -> Json:
+def decode(body: bytes, expected: str = "object", expected_version: str = "") -> Json:
     """The object that a body stands for.
 
     Args:
-        expected: the kind that the path is for, which messages of errors name.
+        expected: the kind that the path is for: that of a body that names none, and the one that errors name.
+        expected_version: the apiVersion of a body that names none.
 
     Raises:
         ApiError: 400, the body is malformed; 501, it is of a kind that the simulator does not serve.
@@ -82,10 +83,11 @@ def decode(body: bytes, expected: str = "object") -> Json:
     except Malformed as error:
         context = f"the object provided is unrecognized (must be of type {expected}): "
         raise _refused(error, expected, before=context, after=f" ({_shown(body)})") from None
+    kind, api_version = kind or expected, api_version or expected_version
     # Every group has the same DeleteOptions.
     name = kinds().get("v1/DeleteOptions" if kind == "DeleteOptions" else f"{api_version}/{kind}")
     if name is None:
-        raise not_implemented(f"read {kind or 'an object without a kind'} of {api_version or 'no version'} in protobuf")
+        raise not_implemented(f"read {kind} of {api_version or 'no version'} in protobuf")
     try:
         decoded = _message(name, raw, 0)
     except Malformed as error:

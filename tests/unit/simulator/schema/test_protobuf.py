@@ -262,6 +262,13 @@ def test_schemas_may_be_nested_and_not_without_end() -> None:
     assert refused.value.code == 400
 
 
+@pytest.mark.parametrize("named", [("", ""), ("v1", ""), ("", "ConfigMap")])
+def test_what_a_body_does_not_say_of_itself_is_what_is_expected(named: tuple[str, str]) -> None:
+    sent = body(*named, part(1, part(1, "a")))
+    identity = {"apiVersion": "v1", "kind": "ConfigMap"}
+    assert protobuf.decode(sent, "ConfigMap", "v1") == {**identity, "metadata": {"name": "a"}}
+
+
 @pytest.mark.parametrize(
     ("sent", "words"),
     [
