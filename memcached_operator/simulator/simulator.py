@@ -110,6 +110,7 @@ class Simulator:
         await self._ends.aclose()
 
     async def _begin(self) -> None:
+        """Start one part after another; they end in the opposite order."""
         options = self.options
         self.directory = self._ends.enter_context(state_directory(options.directory))
         """The folder with the certificates, the kubeconfigs and the audit log."""

@@ -12,12 +12,7 @@ from dataclasses import dataclass
 from memcached_operator.simulator.errors import Cause, Json
 
 
-def as_it_is(new: Json) -> Json:
-    """No defaults."""
-    return new
-
-
-def new_as_it_is(new: Json, _old: Json | None) -> Json:
+def as_it_is(new: Json, _old: Json | None) -> Json:
     """Nothing to be found out."""
     return new
 
@@ -36,11 +31,11 @@ class Strategy:
     prepare_update: Callable[[Json, Json, str], Json]
     """New, old and subresource (empty for the object itself): keeps what this write may not touch, and counts the
     generation on."""
-    default: Callable[[Json], Json] = as_it_is
+    default: Callable[[Json], Json]
     """Fills in what the client left out; a second time it changes nothing."""
     validate: Callable[[Json, Json | None], list[Cause]] = nothing_wrong
     """What is wrong with a new object, or with an old one's successor."""
-    complete: Callable[[Json, Json | None], Json] = new_as_it_is
+    complete: Callable[[Json, Json | None], Json] = as_it_is
     """New, and old if there is one: fills in what is nobody's own, because the server finds it out after it has
     recorded whose fields are whose: addresses, what admission plugins put in. A second time it changes nothing."""
 
@@ -91,7 +86,7 @@ def counted(new: Json, old: Json, *, besides: tuple[str, ...] = ("metadata", "st
 
 
 def plain(
-    default: Callable[[Json], Json] = as_it_is,
+    default: Callable[[Json], Json],
     validate: Callable[[Json, Json | None], list[Cause]] = nothing_wrong,
     *,
     generation: bool = False,
@@ -109,7 +104,7 @@ def plain(
 
 
 def with_subresource(
-    default: Callable[[Json], Json] = as_it_is,
+    default: Callable[[Json], Json],
     validate: Callable[[Json, Json | None], list[Cause]] = nothing_wrong,
     *,
     first_status: object = None,

@@ -10,7 +10,6 @@ from memcached_operator.simulator.errors import Json
 from memcached_operator.simulator.resources import Resource
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
-Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 
 
 @dataclass(frozen=True, slots=True)

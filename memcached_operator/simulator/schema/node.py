@@ -207,11 +207,6 @@ class Definitions:
         return self._names.get(id(schema), "")
 
 
-def of_document(schemas: Mapping[str, Json], name: str) -> Node:
-    """The node of a definition among those of an OpenAPI document (`components.schemas`); KeyError if absent."""
-    return Definitions(schemas).named(name)
-
-
 def of_schema(schema: Json) -> Node:
     """The node of a schema that refers to nothing, as those in CRDs do."""
     return Definitions({}).node(schema)

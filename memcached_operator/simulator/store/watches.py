@@ -220,16 +220,9 @@ class Watches:
 
     def end_all(self, match: Callable[[Stream], bool] | None = None) -> None:
         """End streams cleanly, all or those that match."""
-        for stream in self._matching(match):
-            stream.end()
-
-    def expire_all(self, match: Callable[[Stream], bool] | None = None) -> None:
-        """End streams with an ERROR event 410, all or those that match, as when etcd forgets what is being read."""
-        for stream in self._matching(match):
-            stream.fail(expired("The resourceVersion for the provided watch is too old."))
-
-    def _matching(self, match: Callable[[Stream], bool] | None) -> list[Stream]:
-        return [stream for stream in self.streams if match is None or match(stream)]
+        for stream in self.streams:
+            if match is None or match(stream):
+                stream.end()
 
     def _begin_with_the_present(self, stream: Stream, start: Start) -> None:
         revision = self._store.revision

@@ -3,7 +3,7 @@
 import pytest
 
 from memcached_operator.simulator.errors import Json
-from memcached_operator.simulator.schema.node import MISSING, Definitions, Node, of_document, of_schema
+from memcached_operator.simulator.schema.node import MISSING, Definitions, Node, of_schema
 
 DOCUMENT: dict[str, Json] = {
     "Pod": {
@@ -43,7 +43,7 @@ DOCUMENT: dict[str, Json] = {
 
 @pytest.fixture
 def pod() -> Node:
-    return of_document(DOCUMENT, "Pod")
+    return Definitions(DOCUMENT).named("Pod")
 
 
 def at(node: Node, *names: str) -> Node:

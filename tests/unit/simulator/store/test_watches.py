@@ -374,18 +374,6 @@ async def test_streams_can_be_ended_on_request_all_or_some(watches: Watches) -> 
     assert await rest(there) == []
 
 
-async def test_streams_can_be_made_to_expire_in_the_middle(watches: Watches, store: Store) -> None:
-    streams = [follow(watches, namespace, resourceVersion=4) for namespace in ("ns", "other")]
-    put(store, "c")
-    watches.expire_all(lambda stream: stream.namespace == "ns")
-    (first, (type_, status)) = await rest(streams[0])
-    assert (first[0], type_, status["code"], status["reason"]) == ("ADDED", "ERROR", 410, "Expired")
-    assert status["message"] == "The resourceVersion for the provided watch is too old."
-    assert says_nothing(streams[1])
-    watches.expire_all()
-    assert [type_ for type_, _ in await rest(streams[1])] == ["ERROR"]
-
-
 async def test_a_reader_who_is_too_slow_gets_what_is_pending_and_a_clean_end(
     watches: Watches, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
