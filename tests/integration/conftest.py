@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cluster import Cluster
+from tests.integration.demo_process import Demo
 from tests.operator_process import DEADLINE_S, PROJECT, OperatorProcess
 
 CRD = PROJECT / "manifests" / "crd" / "cache.example.com_memcacheds.yaml"
@@ -141,3 +142,10 @@ def operators(installed: Cluster) -> Iterator[Operators]:
 def operator(module_operators: Operators) -> OperatorProcess:
     """One operator for all namespaces, for all tests of a module."""
     return module_operators.start("--all-namespaces", "--log-level=debug").ready()
+
+
+@pytest.fixture
+def demos(tmp_path: Path) -> Iterator[Callable[..., Demo]]:
+    """Starts demos that end with the test."""
+    with ExitStack() as ends:
+        yield lambda *arguments, **how: ends.enter_context(Demo(tmp_path, *arguments, **how))

@@ -1,0 +1,205 @@
+"""A demo as people run it: a process with a terminal or without, and what it leaves behind."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from lab import build
+from memcached_operator.demo.script import STEPS
+from tests.operator_process import PROJECT
+from tests.simulated_cluster import kubectl_path
+
+ALL_CAME_TRUE = f"{len(STEPS)} of {len(STEPS)} steps came true"
+SIMULATED = "--no-memcached"
+# Far above what anything here takes; below the 120 s of a test.
+DEADLINE_S = 90.0
+KUBECONFIG_LINE = re.compile(r"export KUBECONFIG=([^\s\x1b]+)")
+# Gives the program, its arguments, the terminal that is its standard input; Ctrl-C reaches it by that alone.
+_IN_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+# The terminal that most have; and one in which the longest path fits in a line.
+SMALL, WIDE = (24, 80), (48, 240)
+SHOWN_CHARACTERS = 4_000
+_LEFT_SCREEN = "\x1b[?1049l"
+_CTRL_C = b"\x03"
+
+
+class Demo:
+    """A demo that runs, and what it has said so far; a context manager that ends it."""
+
+    def __init__(
+        self,
+        home: Path,
+        *arguments: str,
+        command: Sequence[str | Path] = (),
+        terminal: tuple[int, int] | None = None,
+    ) -> None:
+        """
+        Args:
+            home: the folder for all that it writes, and where it runs.
+            arguments: after the word `demo`.
+            command: instead of `python -m memcached_operator` of this checkout.
+            terminal: rows and columns of the terminal that its input and output are; None for pipes.
+        """
+        self.home = home
+        self.text = ""
+        self._changed = threading.Condition()
+        bare = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home), "TERM": "xterm-256color"}
+        settings = {"WATCH_NAMESPACE": "elsewhere", "OPERATOR_NAME": "other", "MEMCACHED_OPERATOR_LOG_LEVEL": "error"}
+        paths = {"XDG_CACHE_HOME": str(build.cache_dir().parents[1])}
+        if not command:
+            command = (sys.executable, "-m", "memcached_operator")
+            paths["PYTHONPATH"] = f"{home}:{PROJECT}"
+        line: list[str | Path] = [*command, "demo", *arguments]
+        ours, theirs = pty.openpty() if terminal else os.pipe()
+        if terminal:
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *terminal, 0, 0))
+            line = [sys.executable, "-c", _IN_TERMINAL, *line]
+        self._process = subprocess.Popen(
+            line,
+            cwd=home,
+            env={**bare, **paths, **settings},
+            stdin=theirs if terminal else subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self._ours = ours
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> Demo:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._reader.join(DEADLINE_S)
+        os.close(self._ours)
+
+    @property
+    def lines(self) -> list[str]:
+        """What it said, as lines."""
+        return self.text.splitlines()
+
+    @property
+    def last_screen(self) -> str:
+        """What is left in the terminal when the live view has gone, without colours."""
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self.text.rpartition(_LEFT_SCREEN)[2])
+
+    def wait_for(self, text: str) -> None:
+        """Wait until it has said that."""
+        with self._changed:
+            found = self._changed.wait_for(lambda: text in self.text or not self._reader.is_alive(), DEADLINE_S)
+        assert found, f"{text!r} was not said in time, but: {self.text[-SHOWN_CHARACTERS:]}"
+        assert text in self.text, f"it ended without: {self.text[-SHOWN_CHARACTERS:]}"
+
+    def kubeconfig(self) -> Path:
+        """The one that it shows, as soon as it does."""
+        self.wait_for("pods are ")
+        found = KUBECONFIG_LINE.search(self.text)
+        assert found is not None, self.text
+        return Path(found[1])
+
+    def kubectl(self, *arguments: str, input: str | None = None) -> str:
+        """Run the real kubectl with the kubeconfig that it shows; its standard output."""
+        finished = subprocess.run(
+            [kubectl_path(), "--kubeconfig", self.kubeconfig(), *arguments],
+            env={"HOME": str(self.home)},
+            input=input,
+            stdin=subprocess.DEVNULL if input is None else None,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
+        assert finished.returncode == 0, finished.stderr
+        return finished.stdout
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
+    def press_ctrl_c(self) -> None:
+        """As the user of its terminal."""
+        os.write(self._ours, _CTRL_C)
+
+    def wait(self) -> int:
+        """Its exit code, once all that it said is read."""
+        code = self._process.wait(DEADLINE_S)
+        self._reader.join(DEADLINE_S)
+        return code
+
+    def processes(self) -> dict[int, str]:
+        """Command lines of the processes that it started and of its own: each has its folder in its surroundings."""
+        mark, found = os.fsencode(self.home), {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdecimal():
+                try:
+                    line = (entry / "cmdline").read_bytes()
+                    if mark in line or mark in (entry / "environ").read_bytes():
+                        found[int(entry.name)] = line.replace(b"\0", b" ").decode()
+                except OSError:
+                    continue  # it ended meanwhile, or is another user's
+        return found
+
+    def folders(self) -> list[Path]:
+        """Folders with the state of API servers."""
+        return [*self.home.glob("memcached-operator-*/simulator-*"), *self.home.glob("memcached-operator-*/lab-*")]
+
+    def left_nothing(self) -> bool:
+        """Whether neither a process nor a folder is there; fails and says which."""
+        assert self.processes() == {}
+        assert self.folders() == []
+        return True
+
+    def _read(self) -> None:
+        try:
+            while chunk := os.read(self._ours, 65536):
+                with self._changed:
+                    self.text += chunk.decode(errors="replace").replace("\r\n", "\n")
+                    self._changed.notify_all()
+        except OSError:
+            pass  # a terminal that nobody has open any more
+        with self._changed:
+            self._changed.notify_all()
+
+
+Demos = Callable[..., Demo]
+
+
+def needs_memcached() -> None:
+    if shutil.which("memcached") is None and not os.environ.get("CI"):
+        pytest.skip("no memcached on the PATH")
+
+
+def await_ends(demo: Demo) -> None:
+    """Wait until all processes of a demo have ended, also those that it was just starting; nobody's children now."""
+    ends = time.monotonic() + DEADLINE_S
+    while left := demo.processes():
+        for pid, line in left.items():
+            try:
+                descriptor = os.pidfd_open(pid)
+            except ProcessLookupError:
+                continue
+            ended, _, _ = select.select([descriptor], [], [], max(0.0, ends - time.monotonic()))
+            os.close(descriptor)
+            assert ended, f"process {pid} still runs: {line}"
