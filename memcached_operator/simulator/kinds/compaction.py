@@ -9,7 +9,7 @@ Differs from Kubernetes: lists, maps and pointers that are null and not to be le
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, Final, Literal, NamedTuple
 
 from memcached_operator.simulator.errors import Json
@@ -122,6 +122,10 @@ def _writer(type: str) -> Callable[[Any], Any] | None:
     return None if type in _ZEROS else partial(compact, type=type)
 
 
+# Few amounts are written often, and each takes longer to bring into form than the rest of a container.
+_of_text = lru_cache(1024)(canonical)
+
+
 def _quantity(given: object) -> object:
-    written = canonical(given)
+    written = _of_text(given) if isinstance(given, str) else canonical(given)
     return given if written == given else written
