@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[3]
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
+LAST_LINE = "Ctrl-C ends it and removes everything.\n"
 
 
 def start(tmp_path: Path, *arguments: str, **variables: str) -> subprocess.Popen[str]:
@@ -31,7 +32,12 @@ def test_it_says_how_to_use_it_and_leaves_nothing(tmp_path: Path, number: signal
     kubeconfig = tmp_path / "new" / "kubeconfig"
     with start(tmp_path, "--kubeconfig", str(kubeconfig), "--ready-after", "0.5", "--no-memcached") as process:
         assert process.stdout is not None
-        said = "".join(iter(process.stdout.readline, "Ctrl-C ends it and removes everything.\n"))
+        said = ""
+        while not said.endswith(LAST_LINE):
+            line = process.stdout.readline()
+            assert line, f"it ended: {said}"
+            said += line
+        assert kubeconfig.stat().st_mode & 0o777 == 0o600
         server = json.loads(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
         assert f"A simulated Kubernetes API is ready at {server};" in said
         assert "become ready after 0.5 s" in said
@@ -41,6 +47,18 @@ def test_it_says_how_to_use_it_and_leaves_nothing(tmp_path: Path, number: signal
         farewell, complaints = process.communicate(timeout=DEADLINE_S)
     assert (process.returncode, farewell, complaints) == (0, "simulator: stopped\n", "")
     assert not kubeconfig.exists()
+    assert list(tmp_path.glob("memcached-operator-simulator-*/simulator-*")) == []
+
+
+def test_a_file_that_is_there_is_nobody_s_to_overwrite(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text("the only way to a cluster")
+    with start(tmp_path, "--kubeconfig", str(kubeconfig), "--no-memcached") as process:
+        _, complaints = process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 1
+    assert complaints.startswith("simulator: ")
+    assert str(kubeconfig) in complaints
+    assert kubeconfig.read_text() == "the only way to a cluster"
     assert list(tmp_path.glob("memcached-operator-simulator-*/simulator-*")) == []
 
 

@@ -24,7 +24,7 @@ from memcached_operator.simulator.errors import ApiError
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 
 
 class Client:
@@ -112,6 +112,14 @@ async def test_another_user_may_do_what_rbac_gives(running: Simulator) -> None:
         assert (status, found["status"]["allowed"]) == (201, False)
     async with connected(running, running.user_kubeconfig("joe", ["system:masters"])) as joe:
         assert (await joe("GET", CONFIG_MAPS))[0] == 200
+
+
+async def test_users_whose_names_look_alike_have_a_kubeconfig_each(running: Simulator) -> None:
+    found = [running.user_kubeconfig(*who) for who in (("a:b",), ("a-b",), ("a:b", ["staff"]))]
+    assert len({path.read_text() for path in found}) == len(set(found)) == 3
+    administrator = running.kubeconfig_path.read_text()
+    running.user_kubeconfig("lab-admin")
+    assert running.kubeconfig_path.read_text() == administrator
 
 
 async def test_a_folder_of_a_service_account_is_what_its_pod_would_have(running: Simulator) -> None:

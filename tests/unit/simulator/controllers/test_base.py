@@ -10,7 +10,7 @@ from memcached_operator.simulator.errors import ApiError
 from memcached_operator.simulator.store.store import Store
 from tests.unit.simulator.controllers.world import turns
 
-DEADLINE_S = 5.0
+DEADLINE_S = 60.0
 KEY = ("shop", "a")
 
 

@@ -20,7 +20,7 @@ from memcached_operator.simulator.store.store import Store
 
 NAMESPACE = "shop"
 TESTER = Caller(User("tester", frozenset({"system:masters", "system:authenticated"})), "tester")
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 _PLAIN = Options()
 
 

@@ -190,7 +190,7 @@ async def events(answer: aiohttp.ClientResponse, count: int) -> list[Json]:
     """The next events of a watch."""
     found = []
     for _ in range(count):
-        line = await asyncio.wait_for(answer.content.readline(), 10)
+        line = await asyncio.wait_for(answer.content.readline(), 60)
         assert line.endswith(b"\n"), line
         found.append(orjson.loads(line))
     return found

@@ -146,13 +146,13 @@ async def test_a_client_that_leaves_ends_its_watch(api: Served, monkeypatch: pyt
     ended = asyncio.Event()
     monkeypatch.setattr(stream, "end", ended.set)
     client.close()
-    await asyncio.wait_for(ended.wait(), 10)
+    await asyncio.wait_for(ended.wait(), 60)
 
 
 async def test_stopped_it_ends_streams_cleanly_and_refuses_connections(api: Served) -> None:
     stream = await api.watch()
     await api.server.stop()
-    assert await asyncio.wait_for(stream.content.read(), 10) == b""
+    assert await asyncio.wait_for(stream.content.read(), 60) == b""
     with pytest.raises(aiohttp.ClientConnectorError):
         await api.get("/version")
     assert not api.server.serving
@@ -166,7 +166,7 @@ async def test_killed_it_resets_connections_and_comes_back_on_the_same_port_with
     await events(stream, 1)
     api.server.kill()
     with pytest.raises((aiohttp.ClientPayloadError, ConnectionResetError)):
-        await asyncio.wait_for(stream.content.read(), 10)
+        await asyncio.wait_for(stream.content.read(), 60)
     with pytest.raises(aiohttp.ClientConnectorError):
         await api.get("/version")
     port = api.port
