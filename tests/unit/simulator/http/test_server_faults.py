@@ -16,6 +16,7 @@ from tests.unit.simulator.http.http_support import LEASES, Served, events, key, 
 
 # Long enough to tell a stall from an answer, which takes a few milliseconds.
 MOMENT_S = 0.05
+DEADLINE_S = 60.0
 BROKEN = (aiohttp.ClientPayloadError, ConnectionResetError)
 
 
@@ -52,6 +53,9 @@ async def test_a_delayed_answer_comes_late(api: Served) -> None:
 async def test_a_stalled_request_hangs_until_the_rule_is_removed(api: Served) -> None:
     rule = api.faults.add(Stall(), namespace="a", times=1)
     hanging = asyncio.create_task(api.get(LEASES))
+    async with asyncio.timeout(DEADLINE_S):
+        while not rule.used:  # noqa: ASYNC110 - a rule tells nobody
+            await asyncio.sleep(0.001)
     done, _ = await asyncio.wait([hanging], timeout=MOMENT_S)
     assert not done
     assert rule.used == 1
