@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -64,11 +63,13 @@ async def simulated(*, memcached: bool = True) -> AsyncIterator[Stage]:
     """
     try:
         from memcached_operator.simulator import Options, Simulator
+        from memcached_operator.simulator.controllers.memcached import find_program
     except ImportError as error:
         raise NoStageError(
             f"the simulator needs {error.name}, which is not installed: pip install 'memcached-operator[demo]'"
         ) from error
-    real_pods = memcached and shutil.which("memcached") is not None
+    real_pods = memcached and find_program() is not None
+    why_simulated = "no memcached on the PATH" if memcached else "as --no-memcached asks"
     options = Options(pods_ready_after_s=_READY_AFTER_S, memcached="auto" if real_pods else False)
     async with AsyncExitStack() as ends:
         try:
@@ -83,7 +84,7 @@ async def simulated(*, memcached: bool = True) -> AsyncIterator[Stage]:
             real_pods=real_pods,
             pods="real memcached processes on loopback addresses"
             if real_pods
-            else "simulated (no memcached on the PATH), so that no key is set through them",
+            else f"simulated ({why_simulated}), so that no key is set through them",
             kind_installed=_nothing_to_do,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import os
 import shutil
 import signal
 import sys
@@ -25,7 +26,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--kubeconfig",
         type=Path,
-        help="where to write the administrator's kubeconfig; removed at the end (default: in a temporary folder)",
+        help="where to write the administrator's kubeconfig: a path where nothing is yet; removed at the end "
+        "(default: in a temporary folder)",
     )
     parser.add_argument(
         "--ready-after",
@@ -67,12 +69,18 @@ async def _up(kubeconfig: Path | None, ready_after_s: float, *, memcached: bool)
 
 @contextmanager
 def _copied(original: Path, wanted: Path | None) -> Iterator[Path]:
-    """The kubeconfig where it is wanted, until the end of the block."""
+    """The kubeconfig where it is wanted, until the end of the block.
+
+    Raises:
+        FileExistsError: something is there already, which may be somebody's only access to a cluster.
+    """
     if wanted is None:
         yield original
         return
     wanted.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(original, wanted)
+    # Private from the first byte on: it holds the administrator's key.
+    with open(os.open(wanted, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as copy:
+        copy.write(original.read_bytes())
     try:
         yield wanted
     finally:
@@ -80,7 +88,10 @@ def _copied(original: Path, wanted: Path | None) -> Iterator[Path]:
 
 
 def _say(server: str, directory: Path, kubeconfig: Path, ready_after_s: float, *, real: bool) -> None:
-    program = shutil.which("memcached") if real else None
+    from memcached_operator.simulator.controllers.memcached import find_program
+
+    program = find_program() if real else None
+    operator = shutil.which("memcached-operator") or f"{sys.executable} -m memcached_operator"
     pods = f"become ready after {ready_after_s:g} s"
     if program is not None:
         pods += f"; those of memcached are real processes ({program})"
@@ -90,9 +101,10 @@ def _say(server: str, directory: Path, kubeconfig: Path, ready_after_s: float, *
         "\n"
         "In another terminal:\n"
         f"  export KUBECONFIG={kubeconfig}\n"
-        "  memcached-operator crd | kubectl apply --server-side -f -   # the CRD\n"
-        "  memcached-operator run                                      # the operator\n"
-        "  kubectl get mc\n"
+        f"  {operator} crd | kubectl apply --server-side -f -\n"
+        f"  {operator} run                                   # the operator, until Ctrl-C\n"
+        "\n"
+        "And in a third, with the same KUBECONFIG, what a user does: create a Memcached, and kubectl get mc\n"
         "\n"
         "Ctrl-C ends it and removes everything.",
         flush=True,

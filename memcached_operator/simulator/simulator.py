@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import socket
 import ssl
 import time
@@ -21,6 +22,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -237,7 +239,10 @@ class Simulator:
 
     def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
         """A kubeconfig that authenticates as this user and these groups, and may do what RBAC gives them."""
-        file_name = user.replace(":", "-").replace("/", "-")
+        plain = re.sub("[^-.0-9A-Za-z_]", "-", user)
+        # Two users may differ in what no file name can have, or in their groups alone.
+        names = chain([plain], (f"{plain}-{number}" for number in count(2)))
+        file_name = next(each for each in names if not (self.directory / "users" / f"{each}.kubeconfig").exists())
         return kubeconfig.write(
             self.directory / "users" / f"{file_name}.kubeconfig",
             name=self.options.name,

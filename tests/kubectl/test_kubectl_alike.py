@@ -9,7 +9,7 @@ from tests.kubectl.tour import TOUR, Command, Result, Visit
 from tests.simulated_cluster import SimulatedCluster
 
 # Whole tours, with what Kubernetes takes to roll out and to collect.
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,8 @@ NAMESPACE = "tour"
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 CRD = MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml"
 SAMPLE = MANIFESTS / "samples" / "cache_v1alpha1_memcached_cr.yaml"
-_DEADLINE_S = 60.0
+# Above the 60 s that kubectl itself is given to wait, so that its own words come first.
+_DEADLINE_S = 90.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,9 @@ _REPLACED = [
     (r"(pod-template-hash\"?[=:] ?\"?)[bcdfghjklmnpqrstvwxz2456789]{8,10}", r"\1HASH"),
     (r"\.[0-9a-f]{16}\b", ".RANDOM"),
     # Ages: 0s, 5s, 3m20s; in tables, and in words.
-    (r"\b(\d+d)?(\d+h)?(\d+m)?\d+s\b", "AGE"),
+    (r"\b(?=\d+[dhms])(\d+d)?(\d+h)?(\d+m)?(\d+s)?(?<=[dhms])\b", "AGE"),
+    # How far a rollout is when one looks, which differs from run to run.
+    (r"(?m)^Waiting for deployment .*\n", ""),
 ]
 
 
@@ -241,7 +244,7 @@ TOUR: tuple[Command, ...] = (
         ("create", "-f", "-", "--dry-run=server", "-o", "name"), input=_document({**_NEGATIVE, "spec": {"size": 1}})
     ),
     Command(("wait", "mc/example-memcached", "--for=jsonpath={.spec.size}=3", "--timeout=10s")),
-    Command(("wait", "mc/example-memcached", "--for=condition=Available", "--timeout=1s")),
+    Command(("wait", "mc/example-memcached", "--for=condition=Available", "--timeout=5s")),
     # Configuration: apply on both sides, diff.
     Command(("diff", "-f", "-"), input=_document(_CONFIG)),
     Command(("apply", "-f", "-"), input=_document(_CONFIG)),
@@ -279,6 +282,7 @@ TOUR: tuple[Command, ...] = (
     _get("all", unordered=True),
     Command(("describe", "deployment", "web")),
     Command(("describe", "replicaset", "-l", "app=web"), unordered=True),
+    Command(("events", "--for", "deployment/web")),
     Command(("describe", "pods", "-l", "app=web")),
     Command(("scale", "deployment/web", "--replicas=3")),
     Command(("rollout", "status", "deployment/web", "--timeout=60s"), pods=3),
@@ -303,7 +307,9 @@ TOUR: tuple[Command, ...] = (
             "web",
             "-p",
             '{"spec":{"template":{"spec":{"containers":[{"name":"web","args":["-v"]}]}}}}',
-        )
+        ),
+        # Else a slow controller might never see what was asked for before.
+        settled="deployment/web --for=jsonpath={.status.observedGeneration}=7",
     ),
     _get("deployment", "web", "-o", "jsonpath={.spec.template.spec.containers}"),
     Command(("patch", "deployment", "web", "--type=json", "-p", '[{"op":"remove","path":"/spec/nothing"}]')),
@@ -324,10 +330,13 @@ TOUR: tuple[Command, ...] = (
     Command(("describe", "role", "reader")),
     _get("rolebinding", "reader", "-o", "wide"),
     _get("serviceaccounts"),
-    # Watching: kubectl ends it after a second.
-    _get("mc", "--watch", "--request-timeout=1s", "-o", "name"),
+    # Watching: kubectl ends it after a while.
+    _get("mc", "--watch", "--request-timeout=5s", "-o", "name"),
     # Deletion, each way.
-    Command(("delete", "deployment", "web", "--cascade=orphan")),
+    Command(
+        ("delete", "deployment", "web", "--cascade=orphan"),
+        settled="deployment/web --for=jsonpath={.status.observedGeneration}=8",
+    ),
     _get("replicasets", "-o", "custom-columns=N:.metadata.name,O:.metadata.ownerReferences"),
     Command(("create", "deployment", "web", "--image=registry.example.com/web:1", "--replicas=1")),
     Command(("delete", "deployment", "web", "--cascade=foreground")),

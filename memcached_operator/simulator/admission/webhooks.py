@@ -155,7 +155,8 @@ class Webhooks:
         config = call.webhook["clientConfig"]
         url = f"{config['url']}?timeout={seconds}s"
         if self._session is None:
-            self._session = aiohttp.ClientSession(headers=_HEADERS)
+            # No connection is used twice: a webhook that was restarted in between would fail the next write.
+            self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), headers=_HEADERS)
         try:
             async with self._session.post(
                 url,

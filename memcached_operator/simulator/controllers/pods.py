@@ -104,7 +104,8 @@ class Kubelet:
         await self.controller.stop()
         processes = [pod.process for pod in self._pods.values() if pod.process is not None]
         self._pods.clear()
-        await asyncio.gather(*(each.stop(_LAST_GRACE_S) for each in processes), *self._endings.values())
+        ends = [each.stop(_LAST_GRACE_S) for each in processes]  # those of pods that are ending get no more time either
+        await asyncio.gather(*ends, *self._endings.values(), return_exceptions=True)
 
     def _keys_of_pod(self, change: Change) -> Iterable[Key]:
         if change.type == "DELETED":

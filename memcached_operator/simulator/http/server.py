@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 _LINE_LIMIT_BYTES = 64 * 2**10
 _ALWAYS = {"Cache-Control": "no-cache, private"}
 _NOT_FOUND = Answer(404, b"404 page not found\n", TEXT_TYPE, (("X-Content-Type-Options", "nosniff"),))
-# A request may wait for a webhook; more than that is the client's own fault.
+# What is being answered when the server is stopped may finish; who waits for a webhook longer than this is cut off.
 _END_DEADLINE_S = 2.0
 
 _NO_STREAMING_LISTS = Cause(
@@ -178,7 +178,7 @@ class HttpServer:
         self._parts.audit.write(record, "ResponseComplete", answer.status)
         response = _response(answer, record, headers.get("Accept-Encoding", ""))
         if isinstance(fault, Break):
-            return await _send_half(request, response, answer.body)
+            return await _send_half(request, response)
         return response
 
     async def _fault(self, record: Record) -> Fault | None:
@@ -303,8 +303,10 @@ def _headers(record: Record, content_type: str) -> list[tuple[str, str]]:
     return [("Audit-Id", record.audit_id), *_ALWAYS.items(), ("Content-Type", content_type)]
 
 
-async def _send_half(request: web.BaseRequest, response: web.Response, body: bytes) -> NoReturn:
+async def _send_half(request: web.BaseRequest, response: web.Response) -> NoReturn:
     """The headers of the whole and half of the body, and then nothing more."""
+    body = response.body
+    assert isinstance(body, bytes)
     half = web.StreamResponse(status=response.status, headers=response.headers)
     half.content_length = max(len(body), 2)
     await half.prepare(request)

@@ -23,6 +23,7 @@ from memcached_operator.simulator.patches.fieldsets import (
     union,
 )
 from memcached_operator.simulator.patches.shapes import Shape, shape_of
+from memcached_operator.simulator.patches.values import same
 from memcached_operator.simulator.schema.node import Node
 
 # Of Kubernetes: so many entries of the operation Update there may be before the oldest are thrown together.
@@ -205,8 +206,8 @@ def _capped(entries: list[Json]) -> list[Json]:
 
 
 def _settled(before: Json, after: Json) -> Json:
-    """`before` if both are the same; all values of `after` are of the types that the schema wants."""
-    return before if after == before else after
+    """`before` if both are the same."""
+    return before if same(after, before) else after
 
 
 def _same_entries(entries: list[Json], old: list[Json]) -> bool:

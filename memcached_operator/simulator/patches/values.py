@@ -11,6 +11,8 @@ def same(one: Any, other: Any) -> bool:
     """Equality of JSON values: 1 is 1.0, and, unlike in Python, true is not 1."""
     if one is other:
         return True
+    if one != other:
+        return False
     if isinstance(one, dict):
         if not isinstance(other, dict) or len(one) != len(other):
             return False

@@ -29,6 +29,7 @@ from memcached_operator.simulator.errors import (
 from memcached_operator.simulator.kinds import metadata, scale
 from memcached_operator.simulator.kinds.strategies import strategy_of
 from memcached_operator.simulator.patches import apply, json_patch, managed, merge, strategic
+from memcached_operator.simulator.patches.values import same
 from memcached_operator.simulator.requests import deletion, views
 from memcached_operator.simulator.requests.decoding import fitted, fitted_patch, identified, placed, unversioned
 from memcached_operator.simulator.requests.preconditions import (
@@ -286,11 +287,11 @@ class Api:
         new = strategy.prepare_update({**body, "metadata": kept(body["metadata"], old)}, old, target.subresource)
         new = strategy.default(new)
         new = self._finished(change, target, new, old)
-        if new == old:
-            return Written(views.shown(resource, old), warnings=change.warnings)
         warnings = await self._admission.admit(
             "UPDATE", target, new, old, change.caller, dry_run=change.options.dry_run
         )
+        if same(new, old):
+            return Written(views.shown(resource, old), warnings=change.warnings + warnings)
         if self._live(target) is not old:
             raise _Overtaken
         if not change.options.dry_run:

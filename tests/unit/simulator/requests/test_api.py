@@ -10,7 +10,8 @@ import pytest
 
 from memcached_operator.simulator.errors import ApiError
 from memcached_operator.simulator.requests.types import DeleteOptions, Patch, WriteOptions
-from tests.unit.simulator.requests.requests_support import CALLER, NAMESPACE, Bench, config_map, widget
+from memcached_operator.simulator.schema.custom import resources_of
+from tests.unit.simulator.requests.requests_support import CALLER, NAMESPACE, Bench, config_map, crd, widget
 
 
 @pytest.fixture
@@ -59,6 +60,34 @@ async def test_a_write_that_changes_nothing_is_none(bench: Bench) -> None:
         assert (await bench.patch("widgets", "w", body, field_manager="other")).object == created
     assert (await bench.put("widgets", "w", created)).object == created
     assert bench.heard() == []
+
+
+async def test_a_number_that_becomes_a_truth_value_is_a_change(bench: Bench) -> None:
+    """Though Python takes the two for equal."""
+    open_spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    loose = crd()
+    loose["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = open_spec
+    del loose["spec"]["versions"][0]["subresources"]["scale"]
+    for resource in resources_of(loose):
+        bench.registry.put(resource)
+    await bench.create("widgets", widget("w", {"a": 1}))
+    patched = await bench.patch("widgets", "w", {"spec": {"a": True}})
+    assert patched.object["spec"]["a"] is True
+    applied = await bench.patch("widgets", "x", widget("x", {"a": 1}), "apply", field_manager="me")
+    assert applied.object["spec"]["a"] == 1
+    applied = await bench.patch("widgets", "x", widget("x", {"a": True}), "apply", field_manager="me")
+    assert applied.object["spec"]["a"] is True
+
+
+async def test_admission_is_asked_also_of_a_write_that_changes_nothing(bench: Bench) -> None:
+    await bench.create("configmaps", config_map("a"))
+
+    async def refused(*_: object, **__: object) -> tuple[str, ...]:
+        raise ApiError(422, "Invalid", "not today")
+
+    bench.api._admission.admit = refused  # type: ignore[method-assign]
+    with pytest.raises(ApiError, match="not today"):
+        await bench.patch("configmaps", "a", {})
 
 
 async def test_defaults_of_the_schema_and_of_the_kind_are_filled_in(bench: Bench) -> None:
