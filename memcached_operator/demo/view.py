@@ -84,6 +84,8 @@ class View:
         """The step under way stands out."""
         step = self._steps[number]
         self._states[number] = Text.assemble((f"▶ {step.deed}", "bold"), (f"\n  {step.outcome}", "italic"))
+        if self._live.is_started:  # a step can be over before the next refresh
+            self._live.refresh()
 
     def came_true(self, number: int, took_s: float, seen: str) -> None:
         """Ticked off."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import pty
@@ -27,15 +28,15 @@ from tests.simulated_cluster import kubectl_path
 
 ALL_CAME_TRUE = f"{len(STEPS)} of {len(STEPS)} steps came true"
 SIMULATED = "--no-memcached"
-# Far above what anything here takes; below the 120 s of a test.
-DEADLINE_S = 90.0
+# Far above what anything here takes; below what a test of the demo may take.
+DEADLINE_S = 240.0
 KUBECONFIG_LINE = re.compile(r"export KUBECONFIG=([^\s\x1b]+)")
 # Gives the program, its arguments, the terminal that is its standard input; Ctrl-C reaches it by that alone.
 _IN_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 )
-# The terminal that most have; and one in which the longest path fits in a line.
-SMALL, WIDE = (24, 80), (48, 240)
+# The terminal that most have; and one in which the longest path fits in a line, and many writes in their panel.
+SMALL, WIDE = (24, 80), (150, 240)
 SHOWN_CHARACTERS = 4_000
 _LEFT_SCREEN = "\x1b[?1049l"
 _CTRL_C = b"\x03"
@@ -59,14 +60,13 @@ class Demo:
             terminal: rows and columns of the terminal that its input and output are; None for pipes.
         """
         self.home = home
-        self.text = ""
+        self._said = ""
         self._changed = threading.Condition()
-        bare = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home), "TERM": "xterm-256color"}
-        settings = {"WATCH_NAMESPACE": "elsewhere", "OPERATOR_NAME": "other", "MEMCACHED_OPERATOR_LOG_LEVEL": "error"}
-        paths = {"XDG_CACHE_HOME": str(build.cache_dir().parents[1])}
-        if not command:
+        variables = surroundings(home)
+        if command:
+            del variables["PYTHONPATH"]
+        else:
             command = (sys.executable, "-m", "memcached_operator")
-            paths["PYTHONPATH"] = f"{home}:{PROJECT}"
         line: list[str | Path] = [*command, "demo", *arguments]
         ours, theirs = pty.openpty() if terminal else os.pipe()
         if terminal:
@@ -75,7 +75,7 @@ class Demo:
         self._process = subprocess.Popen(
             line,
             cwd=home,
-            env={**bare, **paths, **settings},
+            env=variables,
             stdin=theirs if terminal else subprocess.DEVNULL,
             stdout=theirs,
             stderr=theirs,
@@ -96,6 +96,11 @@ class Demo:
         os.close(self._ours)
 
     @property
+    def text(self) -> str:
+        """What it has said so far; a terminal's ends of lines are ends of lines."""
+        return self._said.replace("\r\n", "\n")
+
+    @property
     def lines(self) -> list[str]:
         """What it said, as lines."""
         return self.text.splitlines()
@@ -106,9 +111,9 @@ class Demo:
         return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self.text.rpartition(_LEFT_SCREEN)[2])
 
     def wait_for(self, text: str) -> None:
-        """Wait until it has said that."""
+        """Wait until it has said that, within a line."""
         with self._changed:
-            found = self._changed.wait_for(lambda: text in self.text or not self._reader.is_alive(), DEADLINE_S)
+            found = self._changed.wait_for(lambda: text in self._said or not self._reader.is_alive(), DEADLINE_S)
         assert found, f"{text!r} was not said in time, but: {self.text[-SHOWN_CHARACTERS:]}"
         assert text in self.text, f"it ended without: {self.text[-SHOWN_CHARACTERS:]}"
 
@@ -172,10 +177,11 @@ class Demo:
         return True
 
     def _read(self) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")  # a chunk can end within a character
         try:
             while chunk := os.read(self._ours, 65536):
                 with self._changed:
-                    self.text += chunk.decode(errors="replace").replace("\r\n", "\n")
+                    self._said += decoder.decode(chunk)
                     self._changed.notify_all()
         except OSError:
             pass  # a terminal that nobody has open any more
@@ -184,6 +190,21 @@ class Demo:
 
 
 Demos = Callable[..., Demo]
+
+
+def surroundings(home: Path) -> dict[str, str]:
+    """The variables of a demo of this checkout: few, and settings that it has to ignore."""
+    return {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": f"{home}:{PROJECT}",
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "XDG_CACHE_HOME": str(build.cache_dir().parents[1]),
+        "TERM": "xterm-256color",
+        "WATCH_NAMESPACE": "elsewhere",
+        "OPERATOR_NAME": "other",
+        "MEMCACHED_OPERATOR_LOG_LEVEL": "error",
+    }
 
 
 def needs_memcached() -> None:

@@ -27,11 +27,12 @@ from tests.integration.demo_process import (
     Demos,
     await_ends,
     needs_memcached,
+    surroundings,
 )
 from tests.operator_process import PROJECT
 
 # It brings an API server of its own, so it need not run once for each that the other tests know.
-pytestmark = pytest.mark.cluster("simulator")
+pytestmark = [pytest.mark.cluster("simulator"), pytest.mark.timeout(600)]
 
 # What of a step's words is in one line, however small the terminal is.
 _SURE = 12
@@ -44,13 +45,34 @@ if "_MEMCACHED_OPERATOR_VALIDATED_SETTINGS" in os.environ:
         {death}
     ApiClient.apply = apply
 """
+# The operator goes on when there is this file beside the module.
+_GATE = "gate"
+_WAITS = f"""
+import os, time
+if "_MEMCACHED_OPERATOR_VALIDATED_SETTINGS" in os.environ:
+    while not os.path.exists(os.path.join(os.path.dirname(__file__), "{_GATE}")):
+        time.sleep(0.02)
+"""
+# This one is for the demo: it plays one step and waits for a signal.
+_STAYS_AT_THE_FIRST_STEP = f"""
+import asyncio, sys
+if "demo" in sys.orig_argv:
+    from memcached_operator.demo.plain import Plain
+    async def takes_in(_):
+        await asyncio.sleep({DEADLINE_S})
+    Plain.takes_in = takes_in
+"""
 
 
 class TestPlain:
-    def test_a_line_a_step_and_keys_in_real_servers_and_a_kubeconfig_that_works(self, demos: Demos) -> None:
+    def test_a_line_a_step_and_keys_in_real_servers_and_a_kubeconfig_that_works(
+        self, demos: Demos, tmp_path: Path
+    ) -> None:
         needs_memcached()
+        (tmp_path / "sitecustomize.py").write_text(_WAITS)
         demo = demos()  # plain by itself, as there is no terminal
         assert "default" in demo.kubectl("get", "namespaces")
+        (tmp_path / _GATE).touch()
         assert demo.wait() == 0
         assert re.search(r"https://127\.0\.0\.1:\d+$", demo.lines[0])
         assert KUBECONFIG_LINE.search(demo.lines[1])
@@ -78,7 +100,10 @@ class TestPlain:
         assert "Traceback" not in demo.text, demo.text[-SHOWN_CHARACTERS:]
         assert "came true" not in demo.text
 
-    def test_killed_it_leaves_no_process_and_a_folder_that_the_next_one_removes(self, demos: Demos) -> None:
+    def test_killed_it_leaves_no_process_and_a_folder_that_the_next_one_removes(
+        self, demos: Demos, tmp_path: Path
+    ) -> None:
+        (tmp_path / "sitecustomize.py").write_text(_STAYS_AT_THE_FIRST_STEP)
         demo = demos("--plain")
         demo.wait_for("demo: ok 1")
         processes = demo.processes()
@@ -96,7 +121,7 @@ class TestPlain:
         line = f"{sys.executable} -m memcached_operator demo --plain {SIMULATED} | head -n 1"
         finished = subprocess.run(
             ["sh", "-c", line],
-            env={**os.environ, "TMPDIR": str(tmp_path)},
+            env=surroundings(tmp_path),
             cwd=PROJECT,
             capture_output=True,
             text=True,
@@ -107,9 +132,11 @@ class TestPlain:
 
 
 class TestFailures:
-    def test_a_step_that_is_refused_is_named_and_the_exit_code_is_1(self, demos: Demos) -> None:
+    def test_a_step_that_is_refused_is_named_and_the_exit_code_is_1(self, demos: Demos, tmp_path: Path) -> None:
+        (tmp_path / "sitecustomize.py").write_text(_WAITS)
         demo = demos("--plain", SIMULATED)
         demo.kubectl("create", "deployment", TAKEN, "--image=web")  # where the script's stranger wants to have his
+        (tmp_path / _GATE).touch()
         assert demo.wait() == 1
         (failed,) = (line for line in demo.lines if "FAILED" in line)
         assert failed.startswith(f"demo: FAILED 5: {STEPS[4].deed}: ")

@@ -15,7 +15,7 @@ from tests.integration.demo_process import ALL_CAME_TRUE, DEADLINE_S, SMALL, Dem
 from tests.operator_process import PROJECT
 
 # It brings an API server of its own, so it need not run once for each that the other tests know.
-pytestmark = pytest.mark.cluster("simulator")
+pytestmark = [pytest.mark.cluster("simulator"), pytest.mark.timeout(600)]
 
 REMEDY = "pip install 'memcached-operator[demo]'"
 
