@@ -66,6 +66,7 @@ async def perform(stage: Stage, audience: Audience) -> bool:
             audience.failed(0, str(error))
         else:
             came_true = await play_all(Play(client, look_out, stage), audience, process)
+        look_out.rest()
         await audience.closes(came_true)
         return came_true == len(STEPS)
 

@@ -20,6 +20,7 @@ Json = dict[str, Any]
 NAMESPACE = "default"
 # Four lists of a handful of objects: often enough for eyes, and no burden for any server.
 _LOOK_EVERY_S = 0.1
+_REST_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class LookOut:
     def __init__(self, client: ApiClient) -> None:
         self._client = client
         self._changed = asyncio.Condition()
+        self._look_every_s = _LOOK_EVERY_S
         self.world = World()
 
     async def run(self) -> None:
@@ -87,7 +89,11 @@ class LookOut:
                 async with self._changed:
                     self.world = world
                     self._changed.notify_all()
-            await asyncio.sleep(_LOOK_EVERY_S)
+            await asyncio.sleep(self._look_every_s)
+
+    def rest(self) -> None:
+        """Look only now and then from now on: nobody waits any more, and each look is some lines in the audit log."""
+        self._look_every_s = _REST_S
 
     async def until(self, holds: Callable[[World], bool], deadline_s: float) -> bool:
         """Whether that came true in time."""

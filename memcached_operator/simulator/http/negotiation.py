@@ -1,12 +1,13 @@
 """Which form an answer takes and how a body is to be read: Accept, Content-Type, Accept-Encoding.
 
 Differs from Kubernetes: no answers in protobuf, which is passed over in favour of the next type that a client accepts.
-A key that stands twice in a body is not warned of.
+A key that stands twice in a body is not warned of, and references in YAML are refused.
 """
 
 from __future__ import annotations
 
 import gzip
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -248,6 +249,9 @@ class _Dumper(yaml.CSafeDumper):
 
 def _yaml(body: bytes) -> Any:
     try:
+        # A few lines of references stand for more than any memory holds, and one may stand for itself.
+        if b"*" in body and any(isinstance(each, yaml.AliasEvent) for each in yaml.parse(body, _Loader)):
+            raise yaml.YAMLError("references are not read")
         return _with_string_keys(yaml.load(body, _Loader))
     except yaml.YAMLError as error:
         problem = " ".join(str(error).split())
@@ -259,6 +263,8 @@ def _with_string_keys(value: Any) -> Any:
         return {_key(key): _with_string_keys(each) for key, each in value.items()}
     if isinstance(value, list):
         return [_with_string_keys(each) for each in value]
+    if not isinstance(value, str | int | float | None) or (isinstance(value, float) and not math.isfinite(value)):
+        raise yaml.YAMLError(f"JSON has nothing for {value!r}")
     return value
 
 

@@ -126,6 +126,15 @@ def test_a_custom_resource_knows_no_strategic_merge_patch() -> None:
     assert refused.value.code == 415
 
 
+@pytest.mark.parametrize(
+    "text", ["a: !!binary aGk=", "a: !!set {x}", "a: .inf", "a: .nan", "a: &b [*b]", "a: &b 1\nc: *b"]
+)
+def test_yaml_that_json_has_nothing_for_is_refused(text: str) -> None:
+    with pytest.raises(ApiError, match="error decoding YAML") as refused:
+        negotiation.body_object(text.encode(), "application/yaml", "Pod")
+    assert refused.value.code == 400
+
+
 def test_an_apply_may_be_yaml_and_the_others_are_json_of_their_shape() -> None:
     assert negotiation.patch_body(b"spec: {size: 1}", "apply") == {"spec": {"size": 1}}
     assert negotiation.patch_body(b'[{"op": "test"}]', "json") == [{"op": "test"}]
