@@ -89,8 +89,9 @@ class TestPlain:
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_asked_to_end_it_leaves_nothing_and_does_not_claim_success(
-        self, demos: Demos, number: signal.Signals
+        self, demos: Demos, tmp_path: Path, number: signal.Signals
     ) -> None:
+        (tmp_path / "sitecustomize.py").write_text(_STAYS_AT_THE_FIRST_STEP)
         demo = demos("--plain")
         demo.wait_for("demo: ok 1")
         assert any("memcached_operator run" in line for line in demo.processes().values())
@@ -239,7 +240,8 @@ class TestOnTheLabsControlPlane:
         assert demo.lines[-1] == f"demo: {ALL_CAME_TRUE}"
         assert demo.left_nothing()
 
-    def test_killed_it_leaves_nothing_on_a_real_control_plane(self, demos: Demos) -> None:
+    def test_killed_it_leaves_nothing_on_a_real_control_plane(self, demos: Demos, tmp_path: Path) -> None:
+        (tmp_path / "sitecustomize.py").write_text(_STAYS_AT_THE_FIRST_STEP)
         demo = demos("--real", "--plain")
         demo.wait_for("demo: ok 1")
         processes = demo.processes()

@@ -81,7 +81,7 @@ async def test_a_connection_is_cut_in_the_middle_of_an_event(api: Served) -> Non
     reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
     head = f"GET {LEASES}?watch=1 HTTP/1.1", "Host: x", "Authorization: Bearer admin", "", ""
     writer.write("\r\n".join(head).encode())
-    received = await asyncio.wait_for(reader.read(), 10)
+    received = await asyncio.wait_for(reader.read(), 60)
     writer.close()
     first, second, half = [line for line in received.splitlines() if line.startswith(b'{"type":"ADDED"')]
     assert [orjson.loads(line)["object"]["metadata"]["name"] for line in (first, second)] == ["a", "b"]
