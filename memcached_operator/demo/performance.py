@@ -6,7 +6,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Coroutine, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Protocol
 
 from memcached_operator.demo import writes
@@ -52,13 +52,13 @@ async def perform(stage: Stage, audience: Audience) -> bool:
     async with AsyncExitStack() as ends:
         client = await ends.enter_async_context(client_of(stage.kubeconfig))
         look_out = LookOut(client)
-        _in_background(ends, look_out.run())
+        in_background(ends, look_out.run())
         audience.opens(stage, look_out, STEPS)
         came_true = 0
         try:
             await install_crd(client)
             await stage.kind_installed()
-            _in_background(ends, writes.follow(stage.audit_log, audience.wrote))
+            in_background(ends, writes.follow(stage.audit_log, audience.wrote))
             process = await ends.enter_async_context(operator(stage.kubeconfig, audience.heard))
             if not await process.in_sync(_SYNC_DEADLINE_S):
                 raise StepFailedError(f"the operator did not start; its last words: {process.last_words}")
@@ -113,11 +113,13 @@ def _in_words(code: int) -> str:
     return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
 
 
-def _in_background(ends: AsyncExitStack, work: Coroutine[None, None, None]) -> None:
+def in_background(ends: AsyncExitStack, work: Coroutine[None, None, None]) -> None:
+    """Work beside the play until the stack ends it."""
     task = asyncio.create_task(work)
 
     async def end() -> None:
         task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        with suppress(asyncio.CancelledError):  # a fault of its own is not hidden
+            await task
 
     ends.push_async_callback(end)

@@ -30,7 +30,7 @@ from memcached_operator.simulator.schema.expressions import (
 )
 from memcached_operator.simulator.schema.node import MISSING, Node
 from memcached_operator.simulator.schema.uniqueness import correlated
-from memcached_operator.simulator.schema.values import join, same
+from memcached_operator.simulator.schema.values import identical, join
 
 VARIABLES: Final = frozenset({"self", "oldSelf"})
 _BLOCKING: Final = frozenset(f"FieldValue{each}" for each in ("NotSupported", "Required", "TooLong", "TooMany"))
@@ -124,7 +124,7 @@ class _Ancestor:
 
     @property
     def unchanged(self) -> bool:
-        return self.old is not MISSING and same(self.new, self.old)
+        return self.old is not MISSING and identical(self.new, self.old)
 
 
 def _broken(node: Node, new: Any, old: object, path: str, around: _Ancestor) -> Iterator[Cause]:

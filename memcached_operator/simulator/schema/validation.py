@@ -18,7 +18,7 @@ from memcached_operator.simulator.schema import causes, formats
 from memcached_operator.simulator.schema.embedded import embedded_problems
 from memcached_operator.simulator.schema.node import MISSING, Node
 from memcached_operator.simulator.schema.uniqueness import correlated, list_problems
-from memcached_operator.simulator.schema.values import join, same
+from memcached_operator.simulator.schema.values import identical, join
 from memcached_operator.simulator.store.go_text import quoted
 
 _INT_BITS: Final = {"int32": 32, "int64": 64, "": 64}
@@ -71,7 +71,7 @@ def _checked(node: Node, value: object, path: str, old: object) -> _Result:
     if isinstance(value, dict):
         result.add(_fields(node, value, path, old))
     result.checks += 1
-    if result.causes and old is not MISSING and same(value, old):
+    if result.causes and old is not MISSING and identical(value, old):
         result.causes = []
     return result
 
@@ -167,7 +167,7 @@ def _enum_problems(node: Node, value: object, path: str) -> Iterator[Cause]:
 def _is_enumerated(value: object, allowed: object) -> bool:
     if isinstance(value, float) and type(allowed) is int:
         return math.trunc(value) == allowed  # Kubernetes converts to the type of what is allowed
-    return same(value, allowed)
+    return identical(value, allowed)
 
 
 def _items(node: Node, value: list[Any], path: str, old: object) -> _Result:

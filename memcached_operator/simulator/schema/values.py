@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 
 
-def same(one: object, other: object) -> bool:
-    """Whether two JSON values are the same: true is not 1, and 1.0 is not 1."""
+def identical(one: object, other: object) -> bool:
+    """Whether two JSON values are the same and of the same types: true is not 1, and 1.0 is not 1.
+
+    Owners of fields are told apart less strictly; see `patches.values.same`.
+    """
     if type(one) is not type(other):
         return False
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(each, other[key]) for key, each in one.items())
+        return one.keys() == other.keys() and all(identical(each, other[key]) for key, each in one.items())
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(identical, one, other))
     return one == other
 
 

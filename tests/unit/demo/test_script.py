@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+
 import pytest
 
-from memcached_operator.demo.performance import play_all
+from memcached_operator.demo.performance import in_background, play_all
 from memcached_operator.demo.plain import Plain
 from memcached_operator.demo.script import EXAMPLE, STEPS, Play, Step, StepFailedError
 from memcached_operator.demo.world import LookOut, World
@@ -74,3 +78,20 @@ async def test_a_pod_that_is_to_be_real_and_keeps_no_key_fails_the_step(monkeypa
     audience = Heard()
     assert await play_all(play(running(EXAMPLE, 3), real_pods=True), audience) == 0
     assert "does not answer" in audience.out.getvalue()
+
+
+async def test_a_fault_of_what_runs_beside_the_play_is_not_hidden_and_its_end_is_no_fault() -> None:
+    async def breaks() -> None:
+        raise ValueError("a fault of the test's")
+
+    async def goes_on() -> None:
+        await asyncio.Event().wait()
+
+    async def beside(work: Coroutine[None, None, None]) -> None:
+        async with AsyncExitStack() as ends:
+            in_background(ends, work)
+            await asyncio.sleep(0)
+
+    await beside(goes_on())
+    with pytest.raises(ValueError, match="a fault of the test's"):
+        await beside(breaks())
