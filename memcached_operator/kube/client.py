@@ -7,6 +7,7 @@ Every answer that is not an object of the API, and every way in which there is n
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode
@@ -64,7 +65,12 @@ class Stream:
 
 
 class ApiClient:
-    """Speaks to one API server as one user. Use it as an async context manager."""
+    """Speaks to one API server as one user. Use it as an async context manager.
+
+    Attributes:
+        requests: how many requests were answered, by status code and method; code 0 where no answer came.
+        writes: how many writes went well, by resource (`plural.group`, with its subresource) and verb.
+    """
 
     def __init__(
         self,
@@ -87,6 +93,8 @@ class ApiClient:
         self._timeout_s = timeout_s
         self._clock = clock
         self._connections = Connections(access.credentials)
+        self.requests: Counter[tuple[int, str]] = Counter()
+        self.writes: Counter[tuple[str, str]] = Counter()
 
     async def __aenter__(self) -> ApiClient:
         return self
@@ -131,11 +139,13 @@ class ApiClient:
                 async with await self._send(pools.calls, method, path, query, body, headers, timeout) as response:
                     answer = await response.read()
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                self.requests[0, method] += 1
                 if may_repeat and was_cut(error):
                     may_repeat = False
                     continue
                 await self._look_at_trust(error, started)
                 raise Unreachable(f"{method} {path}: {describe(error)}") from error
+            self.requests[response.status, method] += 1
             failure = _failure(response, answer)
             if failure is None:
                 return answer
@@ -163,12 +173,15 @@ class ApiClient:
             pools = await self._connections.current()
             response = await self._send(pools.watches, "GET", path, query, None, headers, timeout)
         except aiohttp.ServerTimeoutError as error:
+            self.requests[0, "GET"] += 1
             if isinstance(error, aiohttp.ConnectionTimeoutError):
                 raise Unreachable(describe(error)) from error
             raise StreamStalled(f"no answer for {silence_limit_s:.0f} s") from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            self.requests[0, "GET"] += 1
             await self._look_at_trust(error, started)
             raise Unreachable(describe(error)) from error
+        self.requests[response.status, "GET"] += 1
         pools.watching.add(response)
         try:
             failure = None
@@ -193,9 +206,11 @@ class ApiClient:
 
     async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes:
         """POST a new object. An existing name is a Conflict."""
-        return await self.request(
+        answer = await self.request(
             "POST", resource.path(namespace), query={"fieldManager": field_manager}, body=orjson.dumps(body)
         )
+        self.writes[resource.qualified_name, "create"] += 1
+        return answer
 
     async def apply(
         self,
@@ -247,13 +262,16 @@ class ApiClient:
         query: Mapping[str, str],
         subresource: str | None,
     ) -> bytes:
-        return await self.request(
+        answer = await self.request(
             "PATCH",
             resource.path(namespace, name, subresource),
             query=query,
             body=orjson.dumps(body),
             content_type=content_type,
         )
+        what = f"{resource.qualified_name}/{subresource}" if subresource else resource.qualified_name
+        self.writes[what, "apply" if content_type == APPLY_PATCH else "patch"] += 1
+        return answer
 
     async def _send(
         self,

@@ -50,13 +50,14 @@ class TerminalError(Exception):
 
 
 class Outcome(StrEnum):
-    """How a reconcile ended."""
+    """How a reconcile ended; `BUG` by an exception that no right program meets."""
 
     SUCCESS = "success"
     REQUEUE_AFTER = "requeue_after"
     ERROR = "error"
     TERMINAL = "terminal"
     TIMEOUT = "timeout"
+    BUG = "bug"
 
 
 class ReconcileObserver(Protocol):
@@ -117,6 +118,8 @@ _SLICE_S = 0.002
 
 # Errors that say nothing about the object: whatever it looks like, the same request may go well a moment later.
 _ABOUT_THE_SERVER = (Unreachable, ServerError, TooManyRequests)
+# Errors that a right program meets too; any other is a bug, and counted as one.
+_ABOUT_THE_WORLD = (KubeError, OSError)  # TimeoutError is an OSError
 
 
 class Controller(Generic[K]):
@@ -236,7 +239,7 @@ class Controller(Generic[K]):
             if task is None or task.cancelling():
                 raise
             self._failures.failed(key, error, queue.fail(key))
-            return Outcome.ERROR
+            return Outcome.BUG
         except TerminalError as error:
             queue.forget(key)
             self._failures.failed(key, error, None)
@@ -250,7 +253,7 @@ class Controller(Generic[K]):
             at_most_s = OUTAGE_LONGEST_S if isinstance(error, _ABOUT_THE_SERVER) else math.inf
             retry_in_s = queue.fail(key, at_least_s=asked_s or 0.0, at_most_s=at_most_s)
             self._failures.failed(key, error, retry_in_s)
-            return Outcome.ERROR
+            return Outcome.ERROR if isinstance(error, _ABOUT_THE_WORLD) else Outcome.BUG
         self._failures.worked(key)
         queue.forget(key)
         if result.requeue_after_s is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from memcached_operator.runtime.reflector import Reflector
@@ -52,6 +52,11 @@ class Manager:
         self._runnables: list[Runnable] = []
         self._services: list[tuple[str, Service]] = []
         self._ending = False
+
+    @property
+    def reflectors(self) -> Sequence[Reflector[Any]]:
+        """Those that were added, for probes and metrics."""
+        return tuple(self._reflectors)
 
     def add_reflector(self, reflector: Reflector[Any]) -> None:
         """Feed a cache from the start on; the runnables wait for its first complete picture."""

@@ -70,7 +70,8 @@ class StreamStatistics:
     Attributes:
         restarts: ended requests by cause.
         relists: complete pictures taken, the first included.
-        last_byte_s: monotonic time of the last byte, or of the first request.
+        last_byte_s: monotonic time of the last byte of an answer that was no refusal, its headers included, or of the
+            first request.
         last_event_s: monotonic time of the last page or line.
         unreadable: versions of objects that could not be decoded.
     """
@@ -131,7 +132,7 @@ class Reflector(Generic[R]):
         self._watch = Watch(decode, self, label_selector=label_selector, page_size=page_size, uniform=uniform)
         self._path = resource.path(namespace)
         self._remedies = remedies or {}
-        self._silence_limit_s = silence_limit_s
+        self.silence_limit_s = silence_limit_s
         self._clock = clock
         self._sleep = sleep
         self._picture: dict[ObjectKey, R] | None = None
@@ -149,6 +150,21 @@ class Reflector(Generic[R]):
     def resource_version(self) -> str:
         """The last version that the stream has vouched for, "" while there is no picture."""
         return self._watch.resource_version
+
+    @property
+    def cached_objects(self) -> int:
+        """How many records the store holds of this scope."""
+        return len(self._store) if self.namespace is None else len(self._store.keys(self.namespace))
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the last byte; 0 before `run`."""
+        return self._clock() - self.statistics.last_byte_s if self.statistics.last_byte_s else 0.0
+
+    @property
+    def eventless_s(self) -> float:
+        """Seconds since the last page or line; 0 before `run`."""
+        return self._clock() - self.statistics.last_event_s if self.statistics.last_event_s else 0.0
 
     async def run(self) -> None:
         """List, watch, resume, for ever; ends by cancellation only."""
@@ -175,7 +191,8 @@ class Reflector(Generic[R]):
                 self._progressed()
                 return None, received_bytes
             splitter = LineSplitter()
-            async with self._client.stream(self._path, request.query, self._silence_limit_s) as stream:
+            async with self._client.stream(self._path, request.query, self.silence_limit_s) as stream:
+                self.statistics.last_byte_s = self._clock()
                 while True:
                     try:
                         chunk = await stream.read()
