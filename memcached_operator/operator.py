@@ -20,15 +20,18 @@ from memcached_operator.kube.errors import NotFound
 from memcached_operator.kube.resources import DEPLOYMENTS, PODS, Resource
 from memcached_operator.kube.watch import Record
 from memcached_operator.memcached.desired import POD_SELECTOR
+from memcached_operator.memcached.metrics import memcached_families
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.records import PodRecord, deployment_record, memcached_record, pod_record
 from memcached_operator.memcached.reporter import MEMCACHEDS, Caches
+from memcached_operator.monitoring import MonitoringConfig, add_sources, served
 from memcached_operator.runtime.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.controller import Controller, ControllerConfig
 from memcached_operator.runtime.events import EventRecorder
 from memcached_operator.runtime.manager import Manager
+from memcached_operator.runtime.metrics import ControllerMetrics, Metrics
 from memcached_operator.runtime.own_writes import OwnWrites
-from memcached_operator.runtime.queue import LOW_PRIORITY
+from memcached_operator.runtime.queue import LOW_PRIORITY, WorkQueue
 from memcached_operator.runtime.reflector import Reflector
 from memcached_operator.runtime.store import Handler, ObjectKey, Store, key_of
 
@@ -63,6 +66,12 @@ class OperatorConfig(msgspec.Struct, frozen=True):
     reconcile_timeout_s: float
     status_interval_ms: int
     shutdown_timeout_s: float
+    watch_silence_limit_s: float
+    health_probe_bind_address: str
+    metrics_bind_address: str
+    metrics_per_object: bool
+    metrics_secure: bool
+    metrics_cert_dir: str | None
     log_format: Literal["text", "json"]
     log_level: str
 
@@ -97,8 +106,12 @@ async def run(config: OperatorConfig) -> int:
             reporting_instance=f"{config.operator_name}-{socket.gethostname()}",
             field_manager=FIELD_MANAGER,
         )
-        manager = build(config, client, recorder, namespaces)
-        await manager.run(stop)
+        metrics = None if config.metrics_bind_address == "0" else Metrics()
+        manager = build(config, client, recorder, namespaces, metrics)
+        if metrics is not None:
+            add_sources(metrics, manager, client, recorder)
+        async with served(_monitoring_config(config), manager, metrics, access):
+            await manager.run(stop)
     logger.info("ended in good order")
     return 0
 
@@ -115,8 +128,24 @@ def watched_namespaces(asked: tuple[str, ...] | None, own: str | None) -> tuple[
     return (own or "default",)
 
 
-def build(config: OperatorConfig, client: ApiClient, recorder: EventRecorder, namespaces: tuple[str, ...]) -> Manager:
-    """Put the parts together; nothing runs yet."""
+def _monitoring_config(config: OperatorConfig) -> MonitoringConfig:
+    return MonitoringConfig(
+        probes=config.health_probe_bind_address,
+        metrics=config.metrics_bind_address,
+        secure=config.metrics_secure,
+        cert_dir=Path(config.metrics_cert_dir) if config.metrics_cert_dir else None,
+        user_agent=f"{config.operator_name}/{__version__}",
+    )
+
+
+def build(
+    config: OperatorConfig,
+    client: ApiClient,
+    recorder: EventRecorder,
+    namespaces: tuple[str, ...],
+    metrics: Metrics | None = None,
+) -> Manager:
+    """Put the parts together; nothing runs yet. Nothing is observed where there is nothing to show it with."""
     caches = Caches(Store(), Store(), Store({"memcached": _memcached_of}))
     own_writes = OwnWrites()
     reconciler = MemcachedReconciler(
@@ -130,7 +159,8 @@ def build(config: OperatorConfig, client: ApiClient, recorder: EventRecorder, na
             status_delay_s=config.status_interval_ms / 1000,
         ),
     )
-    queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue()
+    observer = None if metrics is None else ControllerMetrics[ObjectKey]("memcached", config.workers)
+    queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(WorkQueue(observer=observer))
     controller = Controller(
         "memcached",
         reconciler.reconcile,
@@ -141,7 +171,13 @@ def build(config: OperatorConfig, client: ApiClient, recorder: EventRecorder, na
         ),
         queue=queue,
         ready=own_writes.wait_s,
+        observer=observer,
     )
+    if metrics is not None and observer is not None:
+        metrics.add(lambda: observer.families(queue.core))
+        metrics.add(reconciler.repairs.families)
+        if config.metrics_per_object:
+            metrics.add(lambda: memcached_families(caches))
     manager = Manager()
     manager.add_service("event recorder", recorder)
     manager.add_runnable(controller)
@@ -164,6 +200,7 @@ def build(config: OperatorConfig, client: ApiClient, recorder: EventRecorder, na
                 namespace=namespace,
                 label_selector=label_selector,
                 page_size=config.page_size,
+                silence_limit_s=config.watch_silence_limit_s,
                 remedies={NotFound: _CRD_REMEDY} if resource is MEMCACHEDS else {},
             )
             manager.add_reflector(reflector)

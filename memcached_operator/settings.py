@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from memcached_operator.knobs import Knob, KnobVariables, Option, Switch, options_of, reference
@@ -38,6 +38,17 @@ def _split_namespaces(value: object) -> object:
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
+
+def _address(value: str) -> str:
+    """Accepts what `runtime.http_server.parse_address` does."""
+    host, colon, port = value.rpartition(":")
+    well_formed = colon and port.isascii() and port.isdigit() and int(port) <= 65_535
+    if value != "0" and not (well_formed and (":" not in host or (host.startswith("[") and host.endswith("]")))):
+        raise ValueError("not an address")
+    return value
+
+
+_ADDRESS_IN_WORDS = "HOST:PORT or :PORT with a port of at most 65535 (0: one that is free), or 0 for off"
 
 # RFC 1123 label, as Kubernetes asks of a namespace's name.
 _DnsLabel = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
@@ -201,6 +212,80 @@ class Settings(BaseSettings):
             metavar="SECONDS",
         ),
     ] = 25.0
+
+    watch_silence_limit_s: Annotated[
+        float,
+        Field(
+            ge=1,
+            le=3600,
+            description="How long a watch may bring no byte before it is replaced, in seconds. "
+            "/readyz fails when that does not help.",
+        ),
+        Knob(
+            "How it works",
+            why="An API server sends a bookmark each minute. Less makes every quiet watch begin anew.",
+            metavar="SECONDS",
+        ),
+    ] = 70.0
+
+    health_probe_bind_address: Annotated[
+        str,
+        AfterValidator(_address),
+        Field(description="Where /healthz and /readyz are answered. 0 turns them off."),
+        Knob(
+            "Probes and metrics",
+            why="The port that operators' manifests commonly name.",
+            metavar="ADDRESS",
+            allowed=_ADDRESS_IN_WORDS,
+        ),
+    ] = ":8081"
+    metrics_bind_address: Annotated[
+        str,
+        AfterValidator(_address),
+        Field(description="Where /metrics is answered. 0 turns it off, and with it all counting."),
+        Knob(
+            "Probes and metrics",
+            why="The port that operators' manifests commonly name.",
+            metavar="ADDRESS",
+            allowed=_ADDRESS_IN_WORDS,
+        ),
+    ] = ":8080"
+    metrics_per_object: Annotated[
+        bool,
+        Field(description="Also show the desired and the ready servers of each Memcached."),
+        Knob(
+            "Probes and metrics",
+            why="Two series for each Memcached are more than some Prometheus servers were made for.",
+            metavar="true|false",
+        ),
+    ] = False
+    metrics_secure: Annotated[
+        bool,
+        Field(
+            description="Serve metrics by TLS, and only to who may get the non-resource URL /metrics. "
+            "The API server is asked: who a token belongs to, and what that account may."
+        ),
+        Knob(
+            "Probes and metrics",
+            why="It takes the rights to create TokenReviews and SubjectAccessReviews, which a laptop's user may lack.",
+            metavar="true|false",
+        ),
+    ] = False
+    metrics_cert_dir: Annotated[
+        Path | None,
+        BeforeValidator(_not_empty),
+        Field(
+            description="Folder with tls.crt and tls.key for --metrics-secure, as a mounted Secret has them; "
+            "read again when they change."
+        ),
+        Knob(
+            "Probes and metrics",
+            why="Prometheus can be told not to check it, and a Secret is not everywhere.",
+            metavar="DIR",
+            allowed="a folder's path",
+            unset="a certificate that the operator signs itself at its start; needs the extra `secure`",
+        ),
+    ] = None
 
     log_format: Annotated[
         Literal["text", "json"],

@@ -18,6 +18,7 @@ from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import Conflict, Forbidden, Invalid, NotFound
 from memcached_operator.kube.resources import DEPLOYMENTS
 from memcached_operator.memcached import desired, plan
+from memcached_operator.memcached.metrics import Repairs
 from memcached_operator.memcached.objects import Deployment
 from memcached_operator.memcached.records import (
     DeploymentRecord,
@@ -74,7 +75,8 @@ class _Refusal(NamedTuple):
 class MemcachedReconciler:
     """Makes the cluster fit one Memcached at a time; see `reconcile`.
 
-    `_refused` holds what the API server refused last: each event of a pod would have it asked the same thing again.
+    `repairs` counts what was put right. `_refused` holds what the API server refused last: each event of a pod would
+    have it asked the same thing again.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class MemcachedReconciler:
             clock=clock,
             utc_now=utc_now,
         )
+        self.repairs = Repairs()
         self._refused: dict[ObjectKey, _Refusal] = {}
 
     async def reconcile(self, key: ObjectKey) -> Result:
@@ -230,6 +233,8 @@ class MemcachedReconciler:
             field_manager=self._config.field_manager,
         )
         asked = decode_status(memcached.status).observedGeneration != memcached.generation
+        if not asked:
+            self.repairs.count("spec.replicas")
         why = "spec.size changed" if asked else "somebody else had changed them"
         fields = {"action": "scale", "from": action.live, "to": action.wanted, "why": why}
         logger.info(
@@ -263,6 +268,8 @@ class MemcachedReconciler:
         record = self._shown(key, answer)
         if plan.plan(wanted, memcached.uid, record) == action:
             return None
+        for each in repaired:
+            self.repairs.count(each.path)
         text = "; ".join(map(str, repaired))
         fields = {"action": "update", "changed": [each.path for each in repaired]}
         logger.info("updated Deployment: %s", text, extra={"fields": fields})

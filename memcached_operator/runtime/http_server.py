@@ -33,8 +33,12 @@ WRITE_TIMEOUT_S = 30.0
 HANDSHAKE_TIMEOUT_S = 10.0
 
 
-class ListenError(Exception):
-    """An address cannot be listened on; the message names the flag and the remedy."""
+class ServingError(Exception):
+    """Something cannot be served as the settings ask; the message names the flag and the remedy."""
+
+
+class ListenError(ServingError):
+    """An address cannot be listened on."""
 
 
 class ListenAddress(NamedTuple):
@@ -66,31 +70,42 @@ class HttpServer:
         `_connections` holds the task of each open connection; `_idle` those that wait for a request, longest first.
     """
 
-    def __init__(self, name: str, flag: str, address: ListenAddress, handler: Handler) -> None:
+    def __init__(
+        self, name: str, flag: str, address: ListenAddress, handler: Handler, context: ssl.SSLContext | None = None
+    ) -> None:
         """
         Args:
             name: what it serves, for the log.
             flag: the flag that sets the address, for messages.
             address: where to listen.
             handler: answers a request; whatever it raises is answered 500 and logged.
+            context: for TLS, None for plain HTTP.
         """
         self.name = name
         self._flag = flag
         self._address = address
         self._handler = handler
+        self._context = context
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self._idle: dict[asyncio.Task[None], None] = {}
         self._stopping = asyncio.Event()
         self.url = ""
 
-    async def open(self, context: ssl.SSLContext | None = None) -> None:
-        """Listen, with TLS if a context is given. Requests are answered from now on; `url` says where.
+    async def __aenter__(self) -> HttpServer:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Listen. Requests are answered from now on; `url` says where.
 
         Raises:
             ListenError: the address is taken, not this machine's, or not ours to take.
         """
-        host, port = self._address
+        (host, port), context = self._address, self._context
         handshake_s = None if context is None else HANDSHAKE_TIMEOUT_S
         try:
             self._server = await asyncio.start_server(
@@ -110,8 +125,10 @@ class HttpServer:
 
     async def run(self) -> None:
         """Serve until `stop`."""
-        await self._stopping.wait()
-        await self.close()
+        try:
+            await self._stopping.wait()
+        finally:
+            await self.close()
 
     def stop(self) -> None:
         """Make `run` return."""

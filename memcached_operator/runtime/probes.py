@@ -67,7 +67,7 @@ def stream_check(name: str, look: Callable[[], LiveStream]) -> Check:
 
 
 class Probe:
-    """The checks behind one path. Says in the log when they begin to fail and when that is over."""
+    """The checks behind one path. Once they have passed, the log says when they fail and when that is over."""
 
     def __init__(self, name: str, checks: Sequence[Check]) -> None:
         """
@@ -84,6 +84,7 @@ class Probe:
         self.name = name
         self._checks = tuple(checks)
         self._failing: frozenset[str] = frozenset()
+        self._passed = False
 
     def answer_all(self, *, verbose: bool, exclude: Iterable[str] = ()) -> HttpResponse:
         """200 if all checks are well that are not excluded, else 500 and which are not."""
@@ -121,7 +122,9 @@ class Probe:
 
     def _tell(self, failures: dict[str, str]) -> None:
         failing = frozenset(failures)
-        if failing == self._failing:
+        # What is not there yet when an operator starts is no news.
+        self._passed = self._passed or not failing
+        if failing == self._failing or not self._passed:
             return
         for name in sorted(failing - self._failing):
             logger.warning("%s fails: %s: %s", self.name, name, failures[name])

@@ -42,6 +42,12 @@ def test_the_defaults_stand_when_nothing_is_said() -> None:
         "reconcile_timeout_s": 60.0,
         "status_interval_ms": 250,
         "shutdown_timeout_s": 25.0,
+        "watch_silence_limit_s": 70.0,
+        "health_probe_bind_address": ":8081",
+        "metrics_bind_address": ":8080",
+        "metrics_per_object": False,
+        "metrics_secure": False,
+        "metrics_cert_dir": None,
         "log_format": "text",
         "log_level": "info",
     }
