@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,12 +21,17 @@ from memcached_operator.runtime.metrics import Family, LoopLag, Metrics, counter
 from memcached_operator.runtime.probes import Check, LiveStream, Probe, Probes, ping, stream_check
 from memcached_operator.runtime.reflector import Reflector
 from memcached_operator.runtime.scrape import PATH, Gate, Scrapes
+from memcached_operator.runtime.scrape_access import ReviewedAccess
+from memcached_operator.runtime.serving_tls import CertificateFiles, self_signed_context
 from memcached_operator.runtime.stream_metrics import client_families, stream_families
 
 logger = logging.getLogger(__name__)
 
 PROBES_FLAG = "--health-probe-bind-address"
 METRICS_FLAG = "--metrics-bind-address"
+CERTIFICATE_FLAG = "--metrics-cert-dir"
+# What Prometheus waits for a scrape by default.
+REVIEW_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,12 @@ async def served(
             said.append(f"probes at {probes.url}")
         if metrics is not None and (address := parse_address(config.metrics)) is not None:
             gate: Gate | None = None
-            context = None
+            context: ssl.SSLContext | None = None
+            if config.secure:
+                context = await _tls(config, metrics)
+                # Of its own: a scrape must not wait for a worker's requests, nor be held back with a standby's writes.
+                asks = ApiClient(access, user_agent=config.user_agent, timeout_s=REVIEW_TIMEOUT_S)
+                gate = ReviewedAccess(await stack.enter_async_context(asks), PATH)
             server = HttpServer("metrics", METRICS_FLAG, address, Scrapes(metrics, gate).answer, context)
             await stack.enter_async_context(server)
             manager.add_service("metrics server", server)
@@ -95,6 +106,14 @@ async def served(
         if said:
             logger.info("serving %s", ", ".join(said))
         yield
+
+
+async def _tls(config: MonitoringConfig, metrics: Metrics) -> ssl.SSLContext:
+    if config.cert_dir is None:
+        return await self_signed_context(CERTIFICATE_FLAG)
+    files = CertificateFiles(config.cert_dir, CERTIFICATE_FLAG)
+    metrics.add(files.families)
+    return files.context
 
 
 def probes_of(reflectors: Sequence[Reflector[Any]], health_checks: Sequence[Check] = ()) -> Probes:
