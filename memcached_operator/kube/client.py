@@ -28,6 +28,7 @@ from memcached_operator.kube.errors import (
 )
 from memcached_operator.kube.resources import Resource
 from memcached_operator.kube.retry import parse_retry_after
+from memcached_operator.kube.writes import WriteGate
 
 JSON = "application/json"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -78,6 +79,7 @@ class ApiClient:
         *,
         user_agent: str,
         timeout_s: float = 30.0,
+        write_gate: WriteGate | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
@@ -85,6 +87,7 @@ class ApiClient:
             access: where the server is and with what credentials.
             user_agent: names this client in the audit log and to the server's flow control.
             timeout_s: bound on one API call from the connection to the last byte.
+            write_gate: asked before the bytes of each write go out; None lets all of them.
             clock: monotonic seconds; tells which token an answer of 401 speaks about.
         """
         self.access = access
@@ -92,7 +95,7 @@ class ApiClient:
         self._user_agent = user_agent
         self._timeout_s = timeout_s
         self._clock = clock
-        self._connections = Connections(access.credentials)
+        self._connections = Connections(access.credentials, write_gate)
         self.requests: Counter[tuple[int, str]] = Counter()
         self.writes: Counter[tuple[str, str]] = Counter()
 

@@ -7,7 +7,6 @@ a request long after its sender has given it up, show an old record late, end a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -51,6 +50,10 @@ WITHOUT_MARGIN = Timing(lease_s=10, renew_deadline_s=10.0, retry_s=2.0)
 WHO = st.integers(0, 1)
 
 
+def _version(lease: Lease) -> tuple[str, str]:
+    return lease.uid, lease.resource_version
+
+
 @dataclass
 class Server:
     """The API server's part: one Lease, guarded by its uid and version."""
@@ -64,9 +67,8 @@ class Server:
         over, held = write.over, self.lease
         if (over is None) != (held is None):
             return None
-        if over is not None and held is not None:
-            if (over.uid, over.resource_version) != (held.uid, held.resource_version):
-                return None
+        if over is not None and held is not None and _version(over) != _version(held):
+            return None
         uid = held.uid if held is not None else f"uid-{next(self.versions)}"
         stored = Lease(
             uid,
@@ -239,7 +241,7 @@ class World(RuleBasedStateMachine):
         assert all(each.state.phase is Phase.LEADING for each in self.processes if each.may_write())
 
 
-def machine(timing: Timing) -> Callable[[], World]:
+def machine(timing: Timing) -> type[World]:
     return type("World", (World,), {"timing": timing})
 
 
@@ -249,7 +251,7 @@ THOROUGH = settings(max_examples=200, stateful_step_count=40, deadline=None)
 @pytest.mark.parametrize("timing", [SAFE, TIGHT], ids=["defaults", "least margin"])
 def test_never_do_two_candidates_write_at_the_same_time(timing: Timing) -> None:
     assert timing.problems() == ()
-    run_state_machine_as_test(machine(timing), settings=THOROUGH)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(machine(timing), settings=THOROUGH)
 
 
 def test_without_the_margin_the_model_finds_two_that_write() -> None:
@@ -259,4 +261,4 @@ def test_without_the_margin_the_model_finds_two_that_write() -> None:
         THOROUGH, max_examples=3000, derandomize=True, phases=[HypothesisPhase.generate], print_blob=False
     )
     with pytest.raises(AssertionError, match="may write at the same time"):
-        run_state_machine_as_test(machine(WITHOUT_MARGIN), settings=searching)  # type: ignore[no-untyped-call]
+        run_state_machine_as_test(machine(WITHOUT_MARGIN), settings=searching)
