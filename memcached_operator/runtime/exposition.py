@@ -8,11 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import GCCollector, PlatformCollector, ProcessCollector
-from prometheus_client.exposition import choose_encoder
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST as OPENMETRICS
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from memcached_operator.runtime.metrics import Family, Histogram, Kind
+
+# Of a scraper's Accept header only the format is looked at: Prometheus takes 0.0.4 and 1.0.0 whatever else it can read,
+# and the library's own choice stumbles over versions that it does not know.
+_OPENMETRICS = "application/openmetrics-text"
+_openmetrics: Callable[[CollectorRegistry], bytes] = generate_openmetrics
 
 
 class Exposition:
@@ -33,13 +40,9 @@ class Exposition:
         """
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Given(families, self._process))
-        encode: Callable[[CollectorRegistry], bytes]
-        try:
-            encode, content_type = choose_encoder(accept)
-            return encode(registry), content_type
-        except ValueError:  # a version that is none, or that the library does not write
-            encode, content_type = choose_encoder("")
-            return encode(registry), content_type
+        if any(each.partition(";")[0].strip() == _OPENMETRICS for each in accept.split(",")):
+            return _openmetrics(registry), OPENMETRICS
+        return generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4
 
     def names(self) -> list[str]:
         """The families that prometheus-client adds, as they are documented: counters with `_total`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from memcached_operator.demo.performance import play_all
@@ -18,6 +20,7 @@ class Obedient(ApiClient):
 
     def __init__(self, *, down: bool = False) -> None:
         self.down = down
+        self.writes = Counter()
 
     async def request(self, method: str, path: str, **_: object) -> bytes:
         if self.down:
