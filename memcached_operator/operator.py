@@ -8,13 +8,15 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
 
 from memcached_operator import __version__
-from memcached_operator.kube.auth import load_access
+from memcached_operator.elections import ElectionConfig, election_families, election_of
+from memcached_operator.kube.auth import ClusterAccess, load_access
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import NotFound
 from memcached_operator.kube.resources import DEPLOYMENTS, PODS, Resource
@@ -28,9 +30,11 @@ from memcached_operator.monitoring import MonitoringConfig, add_sources, served
 from memcached_operator.runtime.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.controller import Controller, ControllerConfig
 from memcached_operator.runtime.events import EventRecorder
-from memcached_operator.runtime.manager import Manager
+from memcached_operator.runtime.leader import Timing
+from memcached_operator.runtime.manager import Leadership, Manager
 from memcached_operator.runtime.metrics import ControllerMetrics, Metrics
 from memcached_operator.runtime.own_writes import OwnWrites
+from memcached_operator.runtime.probes import Check
 from memcached_operator.runtime.queue import LOW_PRIORITY, WorkQueue
 from memcached_operator.runtime.reflector import Reflector
 from memcached_operator.runtime.store import Handler, ObjectKey, Store, key_of
@@ -66,6 +70,13 @@ class OperatorConfig(msgspec.Struct, frozen=True):
     reconcile_timeout_s: float
     status_interval_ms: int
     shutdown_timeout_s: float
+    leader_elect: bool
+    leader_elect_mode: Literal["lease", "life"]
+    leader_elect_id: str | None
+    leader_elect_namespace: str | None
+    leader_elect_lease_duration_s: int
+    leader_elect_renew_deadline_s: float
+    leader_elect_retry_period_s: float
     watch_silence_limit_s: float
     health_probe_bind_address: str
     metrics_bind_address: str
@@ -87,19 +98,23 @@ async def run(config: OperatorConfig) -> int:
     Raises:
         KubeError: there is no usable way to the API server.
     """
-    access = load_access(
-        kubeconfig=config.kubeconfig,
-        context=config.context,
-        service_account_dir=Path(config.service_account_dir),
-        environ=os.environ,
-    )
+    access = _access(config)
     namespaces = watched_namespaces(config.watch_namespaces, access.namespace)
     scope = ", ".join(namespaces) if namespaces else "all namespaces"
     logger.info("memcached-operator %s: %s, %s; watching %s", __version__, access.server, access.description, scope)
     stop = asyncio.Event()
     _stop_on_signals(stop)
-    user_agent = f"{config.operator_name}/{__version__}"
-    async with ApiClient(access, user_agent=user_agent, timeout_s=config.request_timeout_s) as client:
+    # Credentials of its own: an election by a Lease has an event loop of its own.
+    election = election_of(_election_config(config), lambda: _access(config), os.environ)
+    async with AsyncExitStack() as stack:
+        gate = None
+        if election is not None:
+            # Left last: it lets go when nothing here can write any more.
+            await stack.enter_async_context(election)
+            gate = election.may_write
+        client = await stack.enter_async_context(
+            ApiClient(access, user_agent=_user_agent(config), timeout_s=config.request_timeout_s, write_gate=gate)
+        )
         recorder = EventRecorder(
             client,
             reporting_controller=config.operator_name,
@@ -107,11 +122,14 @@ async def run(config: OperatorConfig) -> int:
             field_manager=FIELD_MANAGER,
         )
         metrics = None if config.metrics_bind_address == "0" else Metrics()
-        manager = build(config, client, recorder, namespaces, metrics)
+        manager = build(config, client, recorder, namespaces, metrics, election)
         if metrics is not None:
             add_sources(metrics, manager, client, recorder)
-        async with served(_monitoring_config(config), manager, metrics, access):
-            await manager.run(stop)
+            if election is not None:
+                metrics.add(lambda: election_families(election))
+        checks = () if election is None else (Check("leader-election", election.complaint),)
+        await stack.enter_async_context(served(_monitoring_config(config), manager, metrics, access, checks))
+        await manager.run(stop)
     logger.info("ended in good order")
     return 0
 
@@ -128,13 +146,43 @@ def watched_namespaces(asked: tuple[str, ...] | None, own: str | None) -> tuple[
     return (own or "default",)
 
 
+def _access(config: OperatorConfig) -> ClusterAccess:
+    return load_access(
+        kubeconfig=config.kubeconfig,
+        context=config.context,
+        service_account_dir=Path(config.service_account_dir),
+        environ=os.environ,
+    )
+
+
+def _user_agent(config: OperatorConfig) -> str:
+    return f"{config.operator_name}/{__version__}"
+
+
+def _election_config(config: OperatorConfig) -> ElectionConfig | None:
+    if not config.leader_elect:
+        return None
+    return ElectionConfig(
+        mode=config.leader_elect_mode,
+        name=config.leader_elect_id or f"{config.operator_name}-lock",
+        namespace=config.leader_elect_namespace,
+        timing=Timing(
+            config.leader_elect_lease_duration_s,
+            config.leader_elect_renew_deadline_s,
+            config.leader_elect_retry_period_s,
+        ),
+        user_agent=_user_agent(config),
+        field_manager=FIELD_MANAGER,
+    )
+
+
 def _monitoring_config(config: OperatorConfig) -> MonitoringConfig:
     return MonitoringConfig(
         probes=config.health_probe_bind_address,
         metrics=config.metrics_bind_address,
         secure=config.metrics_secure,
         cert_dir=Path(config.metrics_cert_dir) if config.metrics_cert_dir else None,
-        user_agent=f"{config.operator_name}/{__version__}",
+        user_agent=_user_agent(config),
     )
 
 
@@ -144,6 +192,7 @@ def build(
     recorder: EventRecorder,
     namespaces: tuple[str, ...],
     metrics: Metrics | None = None,
+    leadership: Leadership | None = None,
 ) -> Manager:
     """Put the parts together; nothing runs yet. Nothing is observed where there is nothing to show it with."""
     caches = Caches(Store(), Store(), Store({"memcached": _memcached_of}))
@@ -178,7 +227,7 @@ def build(
         metrics.add(reconciler.repairs.families)
         if config.metrics_per_object:
             metrics.add(lambda: memcached_families(caches))
-    manager = Manager()
+    manager = Manager(leadership)
     manager.add_service("event recorder", recorder)
     manager.add_runnable(controller)
 

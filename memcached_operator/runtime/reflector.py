@@ -101,6 +101,7 @@ class Reflector(Generic[R]):
         *,
         namespace: str | None = None,
         label_selector: str = "",
+        field_selector: str = "",
         page_size: int = 500,
         remedies: Mapping[type[KubeError], str] | None = None,
         silence_limit_s: float = SILENCE_LIMIT_S,
@@ -116,6 +117,7 @@ class Reflector(Generic[R]):
             store: receives the records.
             namespace: the scope, None for all namespaces.
             label_selector: as in the API's query.
+            field_selector: likewise.
             page_size: objects per page where the server has no streaming lists.
             remedies: what to do about an error that a person must mend, for the log.
             silence_limit_s: a stream without a byte for so long is dead.
@@ -129,7 +131,14 @@ class Reflector(Generic[R]):
         self.statistics = StreamStatistics()
         self._client = client
         self._store = store
-        self._watch = Watch(decode, self, label_selector=label_selector, page_size=page_size, uniform=uniform)
+        self._watch = Watch(
+            decode,
+            self,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            page_size=page_size,
+            uniform=uniform,
+        )
         self._path = resource.path(namespace)
         self._remedies = remedies or {}
         self.silence_limit_s = silence_limit_s
