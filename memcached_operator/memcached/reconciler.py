@@ -232,7 +232,7 @@ class MemcachedReconciler:
             desired.scale_patch(action.uid, action.wanted),
             field_manager=self._config.field_manager,
         )
-        asked = decode_status(memcached.status).observedGeneration != memcached.generation
+        asked = _asked(memcached)
         if not asked:
             self.repairs.count("spec.replicas")
         why = "spec.size changed" if asked else "somebody else had changed them"
@@ -268,8 +268,9 @@ class MemcachedReconciler:
         record = self._shown(key, answer)
         if plan.plan(wanted, memcached.uid, record) == action:
             return None
-        for each in repaired:
-            self.repairs.count(each.path)
+        if not _asked(memcached):
+            for each in repaired:
+                self.repairs.count(each.path)
         text = "; ".join(map(str, repaired))
         fields = {"action": "update", "changed": [each.path for each in repaired]}
         logger.info("updated Deployment: %s", text, extra={"fields": fields})
@@ -301,6 +302,11 @@ class _VanishedError(Exception):
     def __init__(self, retry_s: float = VANISHED_RETRY_S) -> None:
         super().__init__(retry_s)
         self.retry_s = retry_s
+
+
+def _asked(memcached: MemcachedRecord) -> bool:
+    """Whether the user has asked for something else than last time, so that a difference is nobody's doing."""
+    return decode_status(memcached.status).observedGeneration != memcached.generation
 
 
 def _turned_round(action: plan.Repair) -> Trouble:

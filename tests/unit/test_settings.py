@@ -266,7 +266,7 @@ class TestReference:
         sections = settings_reference().split("\n### ")[1:]
         assert len(sections) == len(options())
         for section, option in zip(sections, options(), strict=True):
-            assert section.startswith(f"`{option.flags[0]} ")
+            assert section.startswith(f"`{option.flags[0]}{'[' if option.is_switch else ' '}")
             for part in (option.help, f"`{option.variable}`", option.allowed, option.default, option.knob.why):
                 assert part in section
 

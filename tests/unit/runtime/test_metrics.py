@@ -83,7 +83,8 @@ def test_a_controller_shows_all_of_its_families_before_anything_happened() -> No
 
 
 async def test_what_a_controller_does_is_what_is_shown() -> None:
-    script: list[Step] = [Result(), Result(requeue_after_s=3600.0), Unreachable("down"), TerminalError("no"), ValueError("bug")]
+    ends = (Unreachable("down"), TerminalError("no"), ValueError("bug"))
+    script: list[Step] = [Result(), Result(requeue_after_s=3600.0), *ends]
     metrics = ControllerMetrics[str]("memcached", 1)
     core = WorkQueue[str](observer=metrics, backoff=steady_backoff())
     controller = Controller(
