@@ -330,6 +330,8 @@ class LeaseElection:
                 self._said = event.why
                 logger.warning("cannot take part in the election by %s: %s", self, event.why)
             return
+        if isinstance(event, Written) and state.phase is Phase.ENDED:
+            logger.info("released %s", self)
         holder = "" if state.lease is None else state.lease.holder
         if state.phase is Phase.STANDBY and holder not in ("", self.identity) and self._said != holder:
             self._said = holder
