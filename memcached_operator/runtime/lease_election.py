@@ -19,11 +19,10 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import NoReturn, Self
+from typing import NoReturn, Protocol, Self
 
-from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import UNDECODABLE, Conflict, Forbidden, KubeError, NotFound, WriteRefused
-from memcached_operator.kube.resources import LEASES
+from memcached_operator.kube.resources import LEASES, Resource
 from memcached_operator.runtime.leader import (
     Action,
     Candidate,
@@ -48,7 +47,7 @@ from memcached_operator.runtime.leader import (
     wake_at,
 )
 from memcached_operator.runtime.lease_lock import LeaseRecord, lease_body, lease_record
-from memcached_operator.runtime.reflector import Reflector
+from memcached_operator.runtime.reflector import Reflector, WatchClient
 from memcached_operator.runtime.store import ObjectKey, Store
 
 logger = logging.getLogger(__name__)
@@ -78,6 +77,17 @@ def _exit_at_once(code: int) -> NoReturn:
     os._exit(code)
 
 
+class LeaseApi(WatchClient, Protocol):
+    """What an election needs of an `ApiClient`."""
+
+    async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes: ...
+    async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes: ...
+    async def merge_patch(
+        self, resource: Resource, namespace: str | None, name: str, body: object, *, field_manager: str
+    ) -> bytes: ...
+    async def close(self) -> None: ...
+
+
 class LeaseElection:
     """Stands for election from `__aenter__` on, leads when it is its turn, and lets go in `__aexit__`.
 
@@ -90,7 +100,7 @@ class LeaseElection:
 
     def __init__(
         self,
-        client: ApiClient,
+        client: LeaseApi,
         lock: ObjectKey,
         identity: str,
         timing: Timing,
@@ -226,14 +236,17 @@ class LeaseElection:
             field_selector=f"metadata.name={self.lock.name}",
             silence_limit_s=SILENT_LEASES * self.timing.lease_s,
         )
-        async with self._client, asyncio.TaskGroup() as self._group:
-            self._watch = self._group.create_task(reflector.run(), name="watch of the Lease")
-            self._take(Tick())
-            while self._state.phase is not Phase.ENDED:
-                self._take(await self._next_event())
-            self._watch.cancel()
-            for request in self._requests:
-                request.cancel()
+        try:
+            async with asyncio.TaskGroup() as self._group:
+                self._watch = self._group.create_task(reflector.run(), name="watch of the Lease")
+                self._take(Tick())
+                while self._state.phase is not Phase.ENDED:
+                    self._take(await self._next_event())
+                self._watch.cancel()
+                for request in self._requests:
+                    request.cancel()
+        finally:
+            await self._client.close()
 
     def _give_up(self) -> None:
         if self._task is not None:
