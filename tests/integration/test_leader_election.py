@@ -15,6 +15,7 @@ import pytest
 
 from lab.audit import AuditEvent
 from memcached_operator.simulator.access.pki import Authority
+from tests.conformance.api import eventually
 from tests.integration.accounts import ACCOUNT as LOCAL_ACCOUNT
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.churn import Churn
@@ -167,7 +168,8 @@ def test_a_leader_that_was_stopped_with_a_full_queue_writes_nothing_after_the_ot
     second = replicas.start("second").ready()
     second.wait_for_log(STANDS_BY, "first_")
     mark = kubectl.cluster.audit_mark()
-    kubectl.apply(*(memcached(f"one-of-many-{number}", 1) for number in range(60)))
+    many = {f"one-of-many-{number}": 1 for number in range(60)}
+    kubectl.apply(*(memcached(name, size) for name, size in many.items()))
     first.wait_for_log("created Deployment")
     first.send(signal.SIGSTOP)
     second.wait_for_log(LEADS)
@@ -175,8 +177,7 @@ def test_a_leader_that_was_stopped_with_a_full_queue_writes_nothing_after_the_ot
     first.send(signal.SIGCONT)
     assert first.wait() == 1
     assert f"lost Lease {kubectl.namespace}/{LOCK}" in first.log
-    for number in range(60):
-        kubectl.wait_field(f"mc/one-of-many-{number}", ".status.replicas", 1)
+    eventually(lambda: deployment_sizes(kubectl), lambda sizes: sizes == many)
     began = received(replicas.writes("second", mark)[0])
     late = [each for each in replicas.writes("first", mark) if received(each) >= began]
     assert late == []
@@ -230,13 +231,13 @@ def test_twenty_hand_overs_under_constant_changes_lose_nothing_and_create_nothin
             standby.wait_for_log(LEADS)
             leader, standby = standby, replicas.start(name).ready()
         churn.end()
-        for name, size in churn.alive.items():
-            kubectl.wait_field(f"mc/{name}", ".status.replicas", size)
-        for name in churn.gone:
-            kubectl("wait", f"deployment/{name}", "--for=delete", "--timeout=45s")
-    deployments = {each["metadata"]["name"]: each["spec"]["replicas"] for each in kubectl.get("deployments")["items"]}
-    assert deployments == churn.alive
+        eventually(lambda: deployment_sizes(kubectl), lambda sizes: sizes == churn.alive)
+    assert churn.gone != []
     assert_each_created_once(replicas, names, mark)
+
+
+def deployment_sizes(kubectl: Kubectl) -> dict[str, int]:
+    return {each["metadata"]["name"]: each["spec"]["replicas"] for each in kubectl.get("deployments")["items"]}
 
 
 def assert_each_created_once(replicas: Replicas, names: list[str], mark: int) -> None:
