@@ -90,5 +90,5 @@ bench *args:
 
 # Remake the lock files; --upgrade moves to the newest versions
 lock *args:
-    {{ compile }} --extra demo --extra secure --group dev --output-file requirements.lock pyproject.toml "$@"
+    {{ compile }} --extra demo --extra secure --extra tracing --group dev --output-file requirements.lock pyproject.toml "$@"
     {{ compile }} --group go --output-file lab/requirements-go.lock "$@"

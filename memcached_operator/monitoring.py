@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import ssl
 import sys
@@ -9,13 +10,13 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memcached_operator import __version__
 from memcached_operator.kube.auth import ClusterAccess
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.runtime.events import DROP_REASONS, EventRecorder
-from memcached_operator.runtime.http_server import HttpServer, parse_address
+from memcached_operator.runtime.http_server import HttpServer, ServingError, parse_address
 from memcached_operator.runtime.manager import Manager
 from memcached_operator.runtime.metrics import Family, LoopLag, Metrics, counter, gauge
 from memcached_operator.runtime.probes import Check, LiveStream, Probe, Probes, ping, stream_check
@@ -25,10 +26,14 @@ from memcached_operator.runtime.scrape_access import ReviewedAccess
 from memcached_operator.runtime.serving_tls import CertificateFiles, self_signed_context
 from memcached_operator.runtime.stream_metrics import client_families, stream_families
 
+if TYPE_CHECKING:
+    from memcached_operator.runtime.tracing import Tracing
+
 logger = logging.getLogger(__name__)
 
 PROBES_FLAG = "--health-probe-bind-address"
 METRICS_FLAG = "--metrics-bind-address"
+TRACING_FLAG = "--tracing-endpoint"
 CERTIFICATE_FLAG = "--metrics-cert-dir"
 # What Prometheus waits for a scrape by default.
 REVIEW_TIMEOUT_S = 10.0
@@ -114,6 +119,27 @@ async def _tls(config: MonitoringConfig, metrics: Metrics) -> ssl.SSLContext:
     files = CertificateFiles(config.cert_dir, CERTIFICATE_FLAG)
     metrics.add(files.families)
     return files.context
+
+
+@asynccontextmanager
+async def traced(endpoint: str, service: str) -> AsyncIterator[Tracing]:
+    """Tracing to a collector, until the end of the block; what was not sent by then is sent for some seconds more.
+
+    Raises:
+        ServingError: the extra is not installed.
+    """
+    try:
+        # Costly (6 MiB, half a second), and loaded by nobody else.
+        from memcached_operator.runtime.tracing import Tracing
+    except ImportError as error:
+        remedy = "pip install 'memcached-operator[tracing]'"
+        raise ServingError(f"{TRACING_FLAG}={endpoint}: that takes the extra `tracing`: {remedy}") from error
+    tracing = Tracing.to_collector(endpoint, service, __version__)
+    logger.info("sending traces to %s", endpoint)
+    try:
+        yield tracing
+    finally:
+        await asyncio.to_thread(tracing.close)
 
 
 def probes_of(reflectors: Sequence[Reflector[Any]], health_checks: Sequence[Check] = ()) -> Probes:

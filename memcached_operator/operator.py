@@ -26,9 +26,9 @@ from memcached_operator.memcached.metrics import memcached_families
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.records import PodRecord, deployment_record, memcached_record, pod_record
 from memcached_operator.memcached.reporter import MEMCACHEDS, Caches
-from memcached_operator.monitoring import MonitoringConfig, add_sources, served
+from memcached_operator.monitoring import MonitoringConfig, add_sources, served, traced
 from memcached_operator.runtime.async_queue import AsyncWorkQueue
-from memcached_operator.runtime.controller import Controller, ControllerConfig
+from memcached_operator.runtime.controller import Controller, ControllerConfig, ReconcileTracer
 from memcached_operator.runtime.events import EventRecorder
 from memcached_operator.runtime.leader import Timing
 from memcached_operator.runtime.manager import Leadership, Manager
@@ -83,6 +83,7 @@ class OperatorConfig(msgspec.Struct, frozen=True):
     metrics_per_object: bool
     metrics_secure: bool
     metrics_cert_dir: str | None
+    tracing_endpoint: str | None
     log_format: Literal["text", "json"]
     log_level: str
 
@@ -112,8 +113,17 @@ async def run(config: OperatorConfig) -> int:
             # Left last: it lets go when nothing here can write any more.
             await stack.enter_async_context(election)
             gate = election.may_write
+        tracing = None
+        if config.tracing_endpoint is not None:
+            tracing = await stack.enter_async_context(traced(config.tracing_endpoint, config.operator_name))
         client = await stack.enter_async_context(
-            ApiClient(access, user_agent=_user_agent(config), timeout_s=config.request_timeout_s, write_gate=gate)
+            ApiClient(
+                access,
+                user_agent=_user_agent(config),
+                timeout_s=config.request_timeout_s,
+                write_gate=gate,
+                tracer=None if tracing is None else tracing.call,
+            )
         )
         recorder = EventRecorder(
             client,
@@ -122,7 +132,8 @@ async def run(config: OperatorConfig) -> int:
             field_manager=FIELD_MANAGER,
         )
         metrics = None if config.metrics_bind_address == "0" else Metrics()
-        manager = build(config, client, recorder, namespaces, metrics, election)
+        tracer = None if tracing is None else tracing.reconcile
+        manager = build(config, client, recorder, namespaces, metrics, election, tracer)
         if metrics is not None:
             add_sources(metrics, manager, client, recorder)
             if election is not None:
@@ -193,6 +204,7 @@ def build(
     namespaces: tuple[str, ...],
     metrics: Metrics | None = None,
     leadership: Leadership | None = None,
+    tracer: ReconcileTracer | None = None,
 ) -> Manager:
     """Put the parts together; nothing runs yet. Nothing is observed where there is nothing to show it with."""
     caches = Caches(Store(), Store(), Store({"memcached": _memcached_of}))
@@ -219,12 +231,13 @@ def build(
             drain_timeout_s=config.shutdown_timeout_s,
         ),
         queue=queue,
-        ready=own_writes.wait_s,
+        ready=reconciler.wait_s,
         observer=observer,
+        tracer=tracer,
     )
     if metrics is not None and observer is not None:
         metrics.add(lambda: observer.families(queue.core))
-        metrics.add(reconciler.repairs.families)
+        metrics.add(reconciler.families)
         if config.metrics_per_object:
             metrics.add(lambda: memcached_families(caches))
     manager = Manager(leadership)

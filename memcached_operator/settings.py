@@ -382,6 +382,22 @@ class Settings(BaseSettings):
         ),
     ] = None
 
+    tracing_endpoint: Annotated[
+        str | None,
+        Field(
+            pattern=r"^https?://\S+$",
+            description="Where to send traces by OTLP over HTTP: a span for each reconcile, its API calls below it.",
+        ),
+        Knob(
+            "Probes and metrics",
+            why="Traces take a collector to send them to, and the extra `tracing`.",
+            metavar="URL",
+            variable="OTEL_EXPORTER_OTLP_ENDPOINT",
+            allowed="the URL of an OTLP collector, without /v1/traces: http://localhost:4318",
+            unset="no traces",
+        ),
+    ] = None
+
     log_format: Annotated[
         Literal["text", "json"],
         BeforeValidator(_lower),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from urllib.parse import urlencode
 
 import aiohttp
@@ -36,6 +36,10 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 CONNECT_TIMEOUT_S = 10.0
+
+
+CallTracer = Callable[[str, str], AbstractContextManager[object]]
+"""Given the method and the path of an API call; entered around it, and told of its KubeError by leaving with it."""
 
 
 class Stream:
@@ -80,6 +84,7 @@ class ApiClient:
         user_agent: str,
         timeout_s: float = 30.0,
         write_gate: WriteGate | None = None,
+        tracer: CallTracer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
@@ -88,6 +93,7 @@ class ApiClient:
             user_agent: names this client in the audit log and to the server's flow control.
             timeout_s: bound on one API call from the connection to the last byte.
             write_gate: asked before the bytes of each write go out; None lets all of them.
+            tracer: entered around each API call, watches excepted.
             clock: monotonic seconds; tells which token an answer of 401 speaks about.
         """
         self.access = access
@@ -95,6 +101,7 @@ class ApiClient:
         self._user_agent = user_agent
         self._timeout_s = timeout_s
         self._clock = clock
+        self._tracer = tracer
         self._connections = Connections(access.credentials, write_gate)
         self.requests: Counter[tuple[int, str]] = Counter()
         self.writes: Counter[tuple[str, str]] = Counter()
@@ -129,6 +136,21 @@ class ApiClient:
         Raises:
             KubeError: one of the closed set of `kube.errors`.
         """
+        if self._tracer is None:
+            return await self._request(method, path, query, body, content_type, timeout_s, gzip)
+        with self._tracer(method, path):
+            return await self._request(method, path, query, body, content_type, timeout_s, gzip)
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+        timeout_s: float | None,
+        gzip: bool,
+    ) -> bytes:
         timeout = aiohttp.ClientTimeout(total=timeout_s or self._timeout_s, sock_connect=CONNECT_TIMEOUT_S)
         may_repeat = method != "POST"
         refreshed = False

@@ -11,6 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
@@ -84,6 +85,9 @@ class ReconcileContext(NamedTuple):
         return f"{_PROCESS_ID}-{self.sequence}"
 
 
+ReconcileTracer = Callable[[ReconcileContext], AbstractContextManager[Callable[[Outcome], None]]]
+"""Entered around a reconcile; what it gives is called with how the reconcile ended."""
+
 current_reconcile: ContextVar[ReconcileContext | None] = ContextVar("current_reconcile", default=None)
 
 
@@ -140,6 +144,7 @@ class Controller(Generic[K]):
         queue: AsyncWorkQueue[K] | None = None,
         ready: Callable[[K], float] | None = None,
         observer: ReconcileObserver | None = None,
+        tracer: ReconcileTracer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
@@ -151,6 +156,7 @@ class Controller(Generic[K]):
             ready: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
                 has seen the key's own last write. A key that waits is neither counted nor logged.
             observer: told of each reconcile.
+            tracer: entered around each reconcile.
             clock: measures durations, in seconds.
 
         Raises:
@@ -164,6 +170,7 @@ class Controller(Generic[K]):
         self._reconcile = reconcile
         self._ready = ready
         self._observer = observer
+        self._tracer = tracer
         self._clock = clock
         self._sequence = itertools.count(1)
         self._failures = FailureLog[K](clock)
@@ -215,10 +222,16 @@ class Controller(Generic[K]):
         if self._ready is not None and (wait_s := self._ready(key)) > 0.0:
             self.queue.requeue(key, after_s=wait_s)
             return
-        token = current_reconcile.set(ReconcileContext(self.name, key, next(self._sequence)))
+        context = ReconcileContext(self.name, key, next(self._sequence))
+        token = current_reconcile.set(context)
         began = self._clock()
         try:
-            outcome = await self._attempt(key)
+            if self._tracer is None:
+                outcome = await self._attempt(key)
+            else:
+                with self._tracer(context) as ended:
+                    outcome = await self._attempt(key)
+                    ended(outcome)
         finally:
             current_reconcile.reset(token)
         if self._observer is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memcached_operator import operator
-from memcached_operator.monitoring import MonitoringConfig, add_sources, probes_of, served
+from memcached_operator.monitoring import MonitoringConfig, add_sources, probes_of, served, traced
 from memcached_operator.runtime.events import EventRecorder
 from memcached_operator.runtime.exposition import Exposition
 from memcached_operator.runtime.http_messages import HttpRequest
@@ -167,3 +168,11 @@ def test_no_label_has_values_without_end_but_those_that_are_asked_for() -> None:
         *("field", "reason"),  # closed sets
         *("version", "python"),
     }
+
+
+async def test_tracing_without_its_extra_names_the_flag_and_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "memcached_operator.runtime.tracing", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    with pytest.raises(ServingError, match=r"^--tracing-endpoint=http://x: .+memcached-operator\[tracing\]'$"):
+        async with traced("http://x", "mine"):
+            raise AssertionError("unreachable")

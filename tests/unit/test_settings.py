@@ -57,6 +57,7 @@ def test_the_defaults_stand_when_nothing_is_said() -> None:
         "metrics_per_object": False,
         "metrics_secure": False,
         "metrics_cert_dir": None,
+        "tracing_endpoint": None,
         "log_format": "text",
         "log_level": "info",
     }
@@ -105,6 +106,7 @@ def test_a_wrong_variable_is_not_looked_at_when_the_flag_is_given(monkeypatch: p
         ("MEMCACHED_OPERATOR_METRICS_PER_OBJECT", "metrics_per_object", "true", True),
         ("MEMCACHED_OPERATOR_METRICS_SECURE", "metrics_secure", "1", True),
         ("MEMCACHED_OPERATOR_METRICS_CERT_DIR", "metrics_cert_dir", "/tls", Path("/tls")),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "tracing_endpoint", "http://localhost:4318", None),
         ("MEMCACHED_OPERATOR_LOG_FORMAT", "log_format", "json", "json"),
         ("MEMCACHED_OPERATOR_LOG_LEVEL", "log_level", "DEBUG", "debug"),
     ],
