@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -35,6 +35,7 @@ from memcached_operator.memcached.status import (
 )
 from memcached_operator.runtime.controller import Result
 from memcached_operator.runtime.events import EventRecorder
+from memcached_operator.runtime.metrics import Family
 from memcached_operator.runtime.own_writes import OwnWrites
 from memcached_operator.runtime.store import ObjectKey
 
@@ -45,6 +46,7 @@ logger = logging.getLogger(__name__)
 # It is not after a create under a ResourceQuota that many creates change at once, which is answered 409 as well.
 VANISHED_RETRY_S = 5.0
 _OWNERS = "metadata.ownerReferences"
+_REPLICAS = "spec.replicas"
 _DONE = Result()
 
 
@@ -75,8 +77,8 @@ class _Refusal(NamedTuple):
 class MemcachedReconciler:
     """Makes the cluster fit one Memcached at a time; see `reconcile`.
 
-    `repairs` counts what was put right. `_refused` holds what the API server refused last: each event of a pod would
-    have it asked the same thing again.
+    `repairs` counts what was put right, `_contests` knows what is put wrong again and again. `_refused` holds what the
+    API server refused last: each event of a pod would have it asked the same thing again.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class MemcachedReconciler:
             clock=clock,
             utc_now=utc_now,
         )
+        self._contests = self._reporter.contests
         self.repairs = Repairs()
         self._refused: dict[ObjectKey, _Refusal] = {}
 
@@ -121,6 +124,7 @@ class MemcachedReconciler:
             memcached, deployment = await self._reporter.live_memcached(key), await self._live_deployment(key)
         if memcached is None:
             self._reporter.forget(key)
+            self._contests.forget(key)
             self._refused.pop(key, None)
             self._own_writes.forget(key)
             return _DONE
@@ -128,6 +132,30 @@ class MemcachedReconciler:
             # What becomes of its Deployment is the garbage collector's, in the mode that the user chose.
             self._reporter.forget(key)
             return _DONE
+        may_repair = self._contests.look(memcached)
+        result = await self._make_so(memcached, deployment, may_repair=may_repair)
+        return self._contests.ended(memcached, result)
+
+    def wait_s(self, key: ObjectKey) -> float:
+        """Seconds for which `key` is not to be looked at: until its own writes have arrived, and when it is contested.
+
+        What the user asks for is not kept waiting by a contest.
+        """
+        wait_s = self._own_writes.wait_s(key)
+        if wait_s > 0.0 or (memcached := self._caches.memcacheds.get(key)) is None or memcached.deleting:
+            return wait_s
+        return self._contests.wait_s(memcached)
+
+    def families(self) -> Iterator[Family]:
+        """What was put right, and how many are contested."""
+        yield from self.repairs.families()
+        yield from self._contests.families()
+
+    async def _make_so(
+        self, memcached: MemcachedRecord, deployment: DeploymentRecord | None, *, may_repair: bool
+    ) -> Result:
+        """Act for a Memcached that is there, and report."""
+        key = ObjectKey(memcached.namespace, memcached.name)
         try:
             spec = read_spec(memcached.spec)
         except InvalidSpec as error:
@@ -136,15 +164,21 @@ class MemcachedReconciler:
         image = spec.image or self._config.image
         wanted = desired.deployment(key.name, key.namespace, memcached.uid, spec.size, image)
         try:
-            found = await self._act(memcached, wanted, deployment)
+            found = await self._act(memcached, wanted, deployment, may_repair=may_repair)
         except _VanishedError as vanished:
             return Result(requeue_after_s=vanished.retry_s)
+        if self._contests.wrote(memcached):
+            return _DONE
         return await self._reporter.report(memcached, spec.size, found)
 
-    async def _act(self, memcached: MemcachedRecord, wanted: Deployment, deployment: DeploymentRecord | None) -> Found:
+    async def _act(
+        self, memcached: MemcachedRecord, wanted: Deployment, deployment: DeploymentRecord | None, *, may_repair: bool
+    ) -> Found:
         """Do what the plan says, and tell how things stand then."""
         key = ObjectKey(memcached.namespace, memcached.name)
         action = plan.plan(wanted, memcached.uid, deployment)
+        if not may_repair and isinstance(action, plan.Scale | plan.Repair):
+            return Found(deployment)  # contested: this look is for the status
         if refusal := self._refused.pop(key, None):
             same = (refusal.wanted, refusal.action) == (wanted, action)
             if same and self._clock() < refusal.until_s:
@@ -225,6 +259,7 @@ class MemcachedReconciler:
     async def _scale(self, memcached: MemcachedRecord, action: plan.Scale) -> DeploymentRecord:
         """Change the replicas, by the cheapest write that there is for it."""
         key = ObjectKey(memcached.namespace, memcached.name)
+        rivals = await self._contests.rivals(memcached, DEPLOYMENTS, [_REPLICAS])
         answer = await self._client.merge_patch(
             DEPLOYMENTS,
             key.namespace,
@@ -232,16 +267,21 @@ class MemcachedReconciler:
             desired.scale_patch(action.uid, action.wanted),
             field_manager=self._config.field_manager,
         )
-        asked = _asked(memcached)
-        if not asked:
-            self.repairs.count("spec.replicas")
+        asked = self._repaired(memcached, [_REPLICAS], rivals)
         why = "spec.size changed" if asked else "somebody else had changed them"
         fields = {"action": "scale", "from": action.live, "to": action.wanted, "why": why}
-        logger.info(
-            "scaled Deployment from %d to %d replicas (%s)", action.live, action.wanted, why, extra={"fields": fields}
+        told = asked or not self._contests.damped(memcached)
+        logger.log(
+            logging.INFO if told else logging.DEBUG,
+            "scaled Deployment from %d to %d replicas (%s)",
+            action.live,
+            action.wanted,
+            why,
+            extra={"fields": fields},
         )
-        note = f"Scaled Deployment {key.name} from {action.live} to {action.wanted} replicas: {why}"
-        self._reporter.tell(memcached, "Normal", "Scaled", "Scale", note)
+        if told:
+            note = f"Scaled Deployment {key.name} from {action.live} to {action.wanted} replicas: {why}"
+            self._reporter.tell(memcached, "Normal", "Scaled", "Scale", note)
         return self._shown(key, answer)
 
     async def _repair(
@@ -255,6 +295,8 @@ class MemcachedReconciler:
             # would be the garbage collector's.
             raise _VanishedError
         repaired = action.ports or action.differences
+        paths = [each.path for each in repaired]
+        rivals = await self._contests.rivals(memcached, DEPLOYMENTS, paths)
         if action.ports:
             answer = await self._client.strategic_merge_patch(
                 DEPLOYMENTS,
@@ -268,14 +310,23 @@ class MemcachedReconciler:
         record = self._shown(key, answer)
         if plan.plan(wanted, memcached.uid, record) == action:
             return None
-        if not _asked(memcached):
-            for each in repaired:
-                self.repairs.count(each.path)
+        asked = self._repaired(memcached, paths, rivals)
+        told = asked or not self._contests.damped(memcached)
         text = "; ".join(map(str, repaired))
-        fields = {"action": "update", "changed": [each.path for each in repaired]}
-        logger.info("updated Deployment: %s", text, extra={"fields": fields})
-        self._reporter.tell(memcached, "Normal", "Updated", "Update", f"Updated Deployment {key.name}: {text}")
+        level = logging.INFO if told else logging.DEBUG
+        logger.log(level, "updated Deployment: %s", text, extra={"fields": {"action": "update", "changed": paths}})
+        if told:
+            self._reporter.tell(memcached, "Normal", "Updated", "Update", f"Updated Deployment {key.name}: {text}")
         return record
+
+    def _repaired(self, memcached: MemcachedRecord, paths: Sequence[str], rivals: Mapping[str, str]) -> bool:
+        """Count what was put right, and say if it is a fight; whether the user had asked for it."""
+        asked = _asked(memcached)
+        if not asked:
+            for path in paths:
+                self.repairs.count(path)
+        self._contests.repaired(memcached, DEPLOYMENTS, paths, rivals, asked=asked)
+        return asked
 
     async def _apply(self, key: ObjectKey, body: object, *, force: bool) -> bytes:
         return await self._client.apply(

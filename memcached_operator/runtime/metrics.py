@@ -268,11 +268,13 @@ class LoopLag:
         self._period_s = period_s
         self._lag_s = Histogram(LAG_BUCKETS_S)
         self._stopping = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due_at = 0.0
 
     async def run(self) -> None:
         """Look, again and again, until `stop`."""
+        self._loop = asyncio.get_running_loop()
         self._arm()
         try:
             await self._stopping.wait()
@@ -285,13 +287,16 @@ class LoopLag:
         self._stopping.set()
 
     def families(self) -> Iterator[Family]:
-        """The lag as a histogram."""
+        """The lag as a histogram, and how many tasks there are."""
         yield histogram(
             "event_loop_lag_seconds",
             f"Seconds by which the event loop was late, looked at each {self._period_s:g} s.",
             (),
             [((), self._lag_s)],
         )
+        help = "Tasks of the event loop that have not ended: what grows without end is a leak."
+        tasks = 0 if self._loop is None else len(asyncio.all_tasks(self._loop))
+        yield gauge("event_loop_tasks", help, (), [((), tasks)])
 
     def _arm(self) -> None:
         self._due_at = self._clock() + self._period_s

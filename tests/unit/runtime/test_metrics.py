@@ -180,8 +180,29 @@ async def test_a_loop_that_is_held_up_shows_by_how_much(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(lag, "_look", look)
     await asyncio.wait_for(lag.run(), DEADLINE_S)
-    (family,) = lag.families()
-    (sample,) = family.samples
+    (sample,) = next(family.samples for family in lag.families() if family.name == "event_loop_lag_seconds")
     assert isinstance(sample.value, Histogram)
     bounds = [bound for bound, count in zip(sample.value.bounds, sample.value.counts, strict=False) if count]
     assert bounds == [0.001, 5.0]
+
+
+async def test_the_tasks_of_the_loop_are_counted_those_of_others_not() -> None:
+    lag = LoopLag(FakeClock())
+
+    def tasks() -> float:
+        (sample,) = next(family.samples for family in lag.families() if family.name == "event_loop_tasks")
+        assert not isinstance(sample.value, Histogram)
+        return sample.value
+
+    assert tasks() == 0, "it does not run yet"
+    running = asyncio.create_task(lag.run())
+    await asyncio.sleep(0)
+    before = tasks()
+    more = [asyncio.create_task(asyncio.Event().wait()) for _ in range(3)]
+    assert tasks() == before + 3
+    for task in more:
+        task.cancel()
+    await asyncio.wait(more)
+    assert await asyncio.to_thread(tasks) == before
+    lag.stop()
+    await running
