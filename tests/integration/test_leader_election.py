@@ -18,6 +18,7 @@ from memcached_operator.simulator.access.pki import Authority
 from tests.conformance.api import eventually
 from tests.integration.accounts import ACCOUNT as LOCAL_ACCOUNT
 from tests.integration.accounts import account_with_role, operator_rules
+from tests.integration.admission import SlowAdmission
 from tests.integration.churn import Churn
 from tests.integration.conftest import Kubectl, Operators, memcached
 from tests.integration.requests import requests_of, writes_of
@@ -161,26 +162,30 @@ def test_after_sigkill_of_the_leader_the_other_writes_within_the_lease_and_two_t
 
 
 def test_a_leader_that_was_stopped_with_a_full_queue_writes_nothing_after_the_other_began(
-    kubectl: Kubectl, replicas: Replicas
+    kubectl: Kubectl, replicas: Replicas, tmp_path: Path
 ) -> None:
-    first = replicas.start("first", "--workers=2", "--log-level=debug").ready()
+    workers = 2
+    first = replicas.start("first", f"--workers={workers}").ready()
     first.wait_for_log(LEADS)
     second = replicas.start("second").ready()
     second.wait_for_log(STANDS_BY, "first_")
     mark = kubectl.cluster.audit_mark()
-    many = {f"one-of-many-{number}": 1 for number in range(60)}
-    kubectl.apply(*(memcached(name, size) for name, size in many.items()))
-    first.wait_for_log("created Deployment")
-    first.send(signal.SIGSTOP)
-    second.wait_for_log(LEADS)
-    second.wait_for_log("created Deployment")
-    first.send(signal.SIGCONT)
-    assert first.wait() == 1
-    assert f"lost Lease {kubectl.namespace}/{LOCK}" in first.log
-    eventually(lambda: deployment_sizes(kubectl), lambda sizes: sizes == many)
+    many = {f"one-of-many-{number}": 1 for number in range(40)}
+    with SlowAdmission(kubectl, "deployments", tmp_path) as admission:
+        # Its workers wait for the API server to take the first ones, and all the others wait for the workers.
+        kubectl.apply(*(memcached(name, size) for name, size in many.items()))
+        admission.wait_for_request("one-of-many-0")
+        first.send(signal.SIGSTOP)
+        admission.release()
+        second.wait_for_log("created Deployment")
+        first.send(signal.SIGCONT)
+        assert first.wait() == 1
+        assert f"lost Lease {kubectl.namespace}/{LOCK}" in first.log
+        eventually(lambda: deployment_sizes(kubectl), lambda sizes: sizes == many)
     began = received(replicas.writes("second", mark)[0])
-    late = [each for each in replicas.writes("first", mark) if received(each) >= began]
-    assert late == []
+    written = [received(each) for each in replicas.writes("first", mark)]
+    assert len(written) == workers, "what was under way when it was stopped, and nothing since"
+    assert all(each < began for each in written)
     assert_each_created_once(replicas, ["first", "second"], mark)
 
 
