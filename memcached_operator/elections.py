@@ -6,21 +6,24 @@ import logging
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from memcached_operator.kube.auth import ClusterAccess
 from memcached_operator.kube.client import ApiClient
-from memcached_operator.runtime.leader import Timing
-from memcached_operator.runtime.leader_for_life import ElectionError, LifeElection
-from memcached_operator.runtime.lease_election import LeaseElection, own_identity
+from memcached_operator.kube.errors import KubeError
 from memcached_operator.runtime.metrics import Family, counter, gauge
 from memcached_operator.runtime.store import ObjectKey
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    # Each is loaded where it is asked for: together they take as much memory as a few hundred Memcacheds.
+
+    logger = logging.getLogger(__name__)
 
 NAMESPACE_FLAG = "--leader-elect-namespace"
 
-Election = LeaseElection | LifeElection
+
+class ElectionError(KubeError):
+    """An election was asked for that cannot be held here. The message says what is missing, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,9 @@ class ElectionConfig:
         mode: by a Lease that is renewed, or by a ConfigMap that its owner frees.
         name: of either.
         namespace: of either; None for this pod's own.
-        timing: the lengths of the election by a Lease.
+        lease_s: the length of the lease, as `runtime.leader.Timing` says.
+        renew_deadline_s: likewise.
+        retry_s: likewise.
         user_agent: names us to the API server.
         field_manager: named by every write.
     """
@@ -39,7 +44,9 @@ class ElectionConfig:
     mode: Literal["lease", "life"]
     name: str
     namespace: str | None
-    timing: Timing
+    lease_s: int
+    renew_deadline_s: float
+    retry_s: float
     user_agent: str
     field_manager: str
 
@@ -68,15 +75,22 @@ def election_of(
     if namespace is None:
         where = "the pod's service account names none" if access.in_pod else "this is not a pod"
         raise ElectionError(f"leader election needs a namespace, and {where}: give {NAMESPACE_FLAG}")
-    client = ApiClient(access, user_agent=config.user_agent, timeout_s=config.timing.request_timeout_s)
     lock = ObjectKey(namespace, config.name)
+    # An election by a Lease bounds each request itself, and more closely.
+    client = ApiClient(access, user_agent=config.user_agent, timeout_s=config.renew_deadline_s)
     if config.mode == "lease":
-        return LeaseElection(client, lock, own_identity(environ), config.timing, field_manager=config.field_manager)
+        from memcached_operator.runtime.leader import Timing
+        from memcached_operator.runtime.lease_election import LeaseElection, own_identity
+
+        timing = Timing(config.lease_s, config.renew_deadline_s, config.retry_s)
+        return LeaseElection(client, lock, own_identity(environ), timing, field_manager=config.field_manager)
     if own is not None and namespace != own:
         raise ElectionError(
             f"{NAMESPACE_FLAG} {namespace}: a leader for life is elected in the namespace of its pod, {own}, as a"
             " Pod owns nothing elsewhere; leave the flag out"
         )
+    from memcached_operator.runtime.leader_for_life import LifeElection
+
     pod_name = environ.get("POD_NAME") or socket.gethostname()
     return LifeElection(client, lock, pod_name, field_manager=config.field_manager)
 

@@ -30,7 +30,6 @@ from memcached_operator.monitoring import MonitoringConfig, add_sources, served,
 from memcached_operator.runtime.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.controller import Controller, ControllerConfig, ReconcileTracer
 from memcached_operator.runtime.events import EventRecorder
-from memcached_operator.runtime.leader import Timing
 from memcached_operator.runtime.manager import Leadership, Manager
 from memcached_operator.runtime.metrics import ControllerMetrics, Metrics
 from memcached_operator.runtime.own_writes import OwnWrites
@@ -177,11 +176,9 @@ def _election_config(config: OperatorConfig) -> ElectionConfig | None:
         mode=config.leader_elect_mode,
         name=config.leader_elect_id or f"{config.operator_name}-lock",
         namespace=config.leader_elect_namespace,
-        timing=Timing(
-            config.leader_elect_lease_duration_s,
-            config.leader_elect_renew_deadline_s,
-            config.leader_elect_retry_period_s,
-        ),
+        lease_s=config.leader_elect_lease_duration_s,
+        renew_deadline_s=config.leader_elect_renew_deadline_s,
+        retry_s=config.leader_elect_retry_period_s,
         user_agent=_user_agent(config),
         field_manager=FIELD_MANAGER,
     )

@@ -32,8 +32,8 @@ FIRST_WAIT_S, LONGEST_WAIT_S, SPREAD = 1.0, 16.0, 0.2
 ENDED_BY_THE_NODE = ("Evicted", "Preempting")
 
 
-class ElectionError(KubeError):
-    """This process cannot take part in an election. The message says what is missing, and the remedy."""
+class _NotYetError(KubeError):
+    """This process cannot take part now. The message says what is missing, and the remedy."""
 
 
 class _Owner(msgspec.Struct):
@@ -192,7 +192,7 @@ class LifeElection:
         try:
             return _decode(await self._client.get(PODS, self.lock.namespace, self._pod_name))
         except NotFound:
-            raise ElectionError(
+            raise _NotYetError(
                 f"there is no pod {self._pod_name} in namespace {self.lock.namespace}; set POD_NAME to this pod's name"
                 " (valueFrom: fieldRef: fieldPath: metadata.name)"
             ) from None
@@ -213,7 +213,7 @@ class LifeElection:
         pods = [_Holder(each.name, each.uid) for each in found.metadata.ownerReferences if each.kind == PODS.kind]
         holder = next(iter(pods), None)
         if holder is None:
-            raise ElectionError(f"{self} is owned by no pod, so that nothing will free it: delete it by hand")
+            raise _NotYetError(f"{self} is owned by no pod, so that nothing will free it: delete it by hand")
         if holder.uid == own.metadata.uid:  # this container has been restarted, its pod is the same
             return True
         self._say(logging.INFO, f"standing by: {self} is owned by pod {holder.name}")

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Literal
 
 import pytest
 
-from memcached_operator.elections import ElectionConfig, election_families, election_of
+from memcached_operator.elections import ElectionConfig, ElectionError, election_families, election_of
 from memcached_operator.kube.credentials import ClusterAccess
-from memcached_operator.runtime.leader import Timing
-from memcached_operator.runtime.leader_for_life import ElectionError, LifeElection
+from memcached_operator.runtime.leader_for_life import LifeElection
 from memcached_operator.runtime.lease_election import LeaseElection
 from memcached_operator.runtime.store import ObjectKey
 from tests.unit.kube.client_support import FakeCredentials
@@ -19,7 +20,7 @@ ON_A_LAPTOP = replace(IN_A_POD, in_pod=False)
 
 
 def config(mode: Literal["lease", "life"] = "lease", namespace: str | None = None) -> ElectionConfig:
-    return ElectionConfig(mode, "lock", namespace, Timing(), "agent", "us")
+    return ElectionConfig(mode, "lock", namespace, 15, 10.0, 2.0, "agent", "us")
 
 
 def test_without_the_setting_there_is_none_and_nobody_is_asked_for_credentials() -> None:
@@ -68,3 +69,13 @@ async def test_metrics_say_who_leads_by_client_gos_names() -> None:
     families = {each.name: [tuple(sample) for sample in each.samples] for each in election_families(standing)}
     assert families["leader_election_master_status"] == [(("lock",), True)]
     assert families["leader_election_slowpath_total"] == [(("lock",), 0)]
+
+
+def test_an_operator_without_an_election_loads_none_of_it() -> None:
+    code = (
+        "import sys, memcached_operator.operator as operator;"
+        "operator.election_of(None, lambda: None, {});"
+        "print([name for name in sys.modules if '.lea' in name and name.startswith('memcached_operator')])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
