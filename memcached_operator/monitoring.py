@@ -22,8 +22,6 @@ from memcached_operator.runtime.metrics import Family, LoopLag, Metrics, counter
 from memcached_operator.runtime.probes import Check, LiveStream, Probe, Probes, ping, stream_check
 from memcached_operator.runtime.reflector import Reflector
 from memcached_operator.runtime.scrape import PATH, Gate, Scrapes
-from memcached_operator.runtime.scrape_access import ReviewedAccess
-from memcached_operator.runtime.serving_tls import CertificateFiles, self_signed_context
 from memcached_operator.runtime.stream_metrics import client_families, stream_families
 
 if TYPE_CHECKING:
@@ -100,6 +98,8 @@ async def served(
             gate: Gate | None = None
             context: ssl.SSLContext | None = None
             if config.secure:
+                from memcached_operator.runtime.scrape_access import ReviewedAccess
+
                 context = await _tls(config, metrics)
                 # Of its own: a scrape must not wait for a worker's requests, nor be held back with a standby's writes.
                 asks = ApiClient(access, user_agent=config.user_agent, timeout_s=REVIEW_TIMEOUT_S)
@@ -114,6 +114,8 @@ async def served(
 
 
 async def _tls(config: MonitoringConfig, metrics: Metrics) -> ssl.SSLContext:
+    from memcached_operator.runtime.serving_tls import CertificateFiles, self_signed_context
+
     if config.cert_dir is None:
         return await self_signed_context(CERTIFICATE_FLAG)
     files = CertificateFiles(config.cert_dir, CERTIFICATE_FLAG)
