@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import pytest
+from hypothesis import HealthCheck
 from hypothesis import Phase as HypothesisPhase
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -245,7 +246,10 @@ def machine(timing: Timing) -> type[World]:
     return type("World", (World,), {"timing": timing})
 
 
-THOROUGH = settings(max_examples=200, stateful_step_count=40, deadline=None)
+# A loaded machine is no reason to fail.
+THOROUGH = settings(
+    max_examples=200, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 @pytest.mark.parametrize("timing", [SAFE, TIGHT], ids=["defaults", "least margin"])
