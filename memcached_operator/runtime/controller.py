@@ -287,6 +287,9 @@ _LONGEST_REMINDER_S = 3600.0
 # That the server cannot be reached is said once for each watch; a line per key would bury it. A key that still meets
 # it after this long is worth one: by then the watches are back, or someone is looking for what is affected.
 _UNREACHABLE_QUIET_S = 60.0
+# Watches may live on while calls are not answered: an etcd that hangs, a load balancer that sends them elsewhere. So
+# one key speaks for all, when it has met this for longer than an API server takes to restart.
+_UNREACHABLE_WORDS_S = 5.0
 
 # Failures that differ in numbers alone (resourceVersions, ports, counts) are the same failure.
 _DIGITS = re.compile(r"\d+")
@@ -309,13 +312,16 @@ class FailureLog(Generic[K]):
 
     An error of the API or a `TerminalError` is one line; whatever else is a bug and brings its traceback. A single
     Conflict is not worth more than DEBUG: someone else wrote first, and the next attempt sees what. Neither is a server
-    that was out of reach for less than a minute. The lines are written inside the reconcile, whose controller and key
-    the log adds to them. Only keys that fail are held.
+    that was out of reach for less than a minute, but for one key that speaks for all. The lines are written inside the
+    reconcile, whose controller and key the log adds to them. Only keys that fail are held.
+
+    Invariant: `_speaker` is a key that fails, or None.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._streaks: dict[K, _Streak] = {}
+        self._speaker: K | None = None
 
     def failed(self, key: K, error: BaseException, retry_in_s: float | None) -> None:
         """An attempt failed; the next one comes after `retry_in_s` seconds, or, if None, when the object changes."""
@@ -325,7 +331,7 @@ class FailureLog(Generic[K]):
             streak = self._streaks[key] = _Streak(began=now)
         streak.attempts += 1
         when = "when the object changes" if retry_in_s is None else f"in {retry_in_s:.3g} s"
-        if self._is_minor(error, streak, now):
+        if self._is_minor(key, error, streak, now):
             log.debug("attempt %d failed, next one %s: %s", streak.attempts, when, error)
             return
         identity = _DIGITS.sub("#", f"{type(error).__name__} {error}")
@@ -350,6 +356,8 @@ class FailureLog(Generic[K]):
         if not self._streaks:
             return
         streak = self._streaks.pop(key, None)
+        if key == self._speaker:
+            self._speaker = None
         if streak is not None:
             log.log(
                 logging.DEBUG if streak.said is None else logging.INFO,
@@ -358,9 +366,12 @@ class FailureLog(Generic[K]):
                 self._clock() - streak.began,
             )
 
-    @staticmethod
-    def _is_minor(error: BaseException, streak: _Streak, now: float) -> bool:
+    def _is_minor(self, key: K, error: BaseException, streak: _Streak, now: float) -> bool:
         if isinstance(error, Conflict):
             streak.conflicts += 1
             return streak.conflicts == 1
-        return isinstance(error, Unreachable) and now < streak.began + _UNREACHABLE_QUIET_S
+        if not isinstance(error, Unreachable):
+            return False
+        if self._speaker is None and now >= streak.began + _UNREACHABLE_WORDS_S:
+            self._speaker = key
+        return key != self._speaker and now < streak.began + _UNREACHABLE_QUIET_S
