@@ -20,6 +20,7 @@ from memcached_operator.kube.errors import (
     Forbidden,
     KubeError,
     NotFound,
+    StreamStalled,
     Unauthorized,
     Unreachable,
 )
@@ -36,7 +37,8 @@ R = TypeVar("R", bound=Record)
 # workers go on (75,000 objects a second were measured for a slower decoder).
 _LINES_PER_TURN = 500
 # The first failure of each cause in a row is kept quiet: a booting API server answers 403, 429 and 503 for some 300 ms,
-# streams break, and the version that is held expires while nobody is there to watch.
+# streams break, and the version that is held expires while nobody is there to watch. Silence is the exception: it
+# takes more than a minute to be noticed.
 _FAILURES_BEFORE_WORDS = 2
 # Whom Kubernetes takes a client for that shows no credential, or one of a kind that is not enabled, such as a password.
 _ANONYMOUS = '"system:anonymous"'
@@ -235,6 +237,14 @@ class Reflector(Generic[R]):
         """Say once per cause what keeps the watch from working, and what to do about it."""
         if pause.failures:
             self._causes[pause.cause] += 1
+        if isinstance(error, StreamStalled) and self._causes[Cause.SILENT] == 1:
+            # Not quiet as others are the first time: whoever wonders why a change was seen late finds it here.
+            logger.warning(
+                "the watch of %s has fallen silent (%s) and is replaced; what changed in this time is seen only now. "
+                "If it happens again, check what stands between the operator and the API server.",
+                self.description,
+                error,
+            )
         if self._causes[pause.cause] != _FAILURES_BEFORE_WORDS:
             logger.debug("%s: %s, next request in %.1f s", self.description, pause.cause, pause.seconds)
             return
