@@ -13,6 +13,9 @@ from typing import Any
 
 import msgspec
 
+from memcached_operator.kube.errors import UNDECODABLE
+from memcached_operator.kube.nesting import decode_nested
+
 # `spec.containers[memcached].image`: names, and keys of list-maps and maps in brackets.
 _STEPS = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 _STATUS = "status"
@@ -56,8 +59,8 @@ class Writers:
             body: the object's JSON. What cannot be read counts as nobody's.
         """
         try:
-            self._entries: Sequence[_Entry] = _decode(body).metadata.managedFields
-        except msgspec.DecodeError:
+            self._entries: Sequence[_Entry] = decode_nested(_decode, body).metadata.managedFields
+        except UNDECODABLE:
             self._entries = ()
 
     def owners(self, path: str) -> list[Writer]:
