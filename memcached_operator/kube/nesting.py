@@ -20,7 +20,7 @@ _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
 
 def shallow(body: bytes, levels: int = LEVELS) -> bytes:
-    """The same JSON without what lies deeper than `levels`; unchanged if nothing does. Text that is no JSON stays so."""
+    """The same JSON without what lies deeper than `levels`; text that is no JSON stays as it is."""
     kept: list[bytes] = []
     depth = kept_to = 0
     for token in _TOKENS.finditer(body):
