@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck
+from hypothesis import HealthCheck, settings
 from hypothesis import Phase as HypothesisPhase
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
