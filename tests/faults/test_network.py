@@ -11,15 +11,14 @@ from memcached_operator.simulator.access.pki import Authority
 from tests.conformance.api import Api
 from tests.faults.conftest import Starter
 from tests.faults.proxy import FaultProxy, watch_of
-from tests.faults.scene import Scene
-from tests.integration.conftest import Kubectl
-from tests.integration.witness import deployment
+from tests.faults.scene import Scene, await_none
+from tests.integration.conftest import Kubectl, memcached
 
 # Far below the API server's bookmarks each minute, so that quiet watches are replaced all the time too.
 IMPATIENT = ("--watch-silence-limit-s=4", "--request-timeout-s=4")
-FOREIGN = 2_000
+MANY = 2_000
 CREATORS = 8
-LEAST_BYTES = 500  # of a Deployment in a list, with room
+LEAST_BYTES = 500  # of a Memcached in a list, with room
 SLOW_BYTES_PER_S = 50_000
 FULL_NAMES = {"memcacheds": "memcacheds.cache.example.com", "deployments": "deployments.apps", "pods": "pods"}
 
@@ -107,17 +106,24 @@ def test_with_200_ms_of_latency_all_goes_its_way(scene: Scene, proxy: FaultProxy
 def test_a_long_list_over_a_slow_line_is_waited_for_as_long_as_bytes_come(
     kubectl: Kubectl, scene: Scene, proxy: FaultProxy, start: Starter
 ) -> None:
-    create_foreign_deployments(kubectl, FOREIGN)
+    """With a standby, or it would have a Deployment to make for each."""
+    create_many(kubectl, MANY)
+    let_another_lead(kubectl)
+    kind = FULL_NAMES["memcacheds"]
     with proxy.slow(SLOW_BYTES_PER_S):
-        watched = start(*IMPATIENT)
-        kind = FULL_NAMES["deployments"]
+        watched = start(*IMPATIENT, "--leader-elect", f"--leader-elect-namespace={kubectl.namespace}")
         figures = watched.figures.read()
-        assert figures.sum("watch_stream_cached_objects", resource=kind) == FOREIGN
+        assert figures.sum("watch_stream_cached_objects", resource=kind) == MANY
         assert (figures.relists(kind), figures.restarts("silent", kind)) == (1, 0), "in one go"
-        assert proxy.count["slow bytes"] > FOREIGN * LEAST_BYTES
-    scene.begin()
-    scene.change()
-    scene.await_healed()
+        assert proxy.count["slow bytes"] > MANY * LEAST_BYTES
+        scene.create("latecomer", 1)
+        await_none(
+            lambda: (
+                None
+                if watched.figures.read().sum("watch_stream_cached_objects", resource=kind) == MANY + 1
+                else "what came after the list is not seen"
+            )
+        )
 
 
 def test_a_renewed_certificate_is_taken_without_a_word_and_a_strange_one_is_not(
@@ -147,19 +153,29 @@ def test_a_renewed_certificate_is_taken_without_a_word_and_a_strange_one_is_not(
     assert len(watched.complaints()) == len(FULL_NAMES), watched.process.log
 
 
-def create_foreign_deployments(kubectl: Kubectl, count: int) -> None:
-    """Deployments that are nobody's business; paused, so that the controllers have no work with them."""
-    path = f"/apis/apps/v1/namespaces/{kubectl.namespace}/deployments"
+def create_many(kubectl: Kubectl, count: int) -> None:
+    """Create so many Memcacheds."""
+    path = f"/apis/cache.example.com/v1alpha1/namespaces/{kubectl.namespace}/memcacheds"
 
     def create(part: int) -> None:
         api = Api(kubectl.cluster, kubectl.cluster.kubeconfig_path)
         try:
             for number in range(part, count, CREATORS):
-                foreign = deployment(f"foreign-{number}")
-                foreign["spec"]["paused"] = True
-                api.post(path, foreign).expect(201)
+                api.post(path, memcached(f"cache-{number}", 0)).expect(201)
         finally:
             api.close()
 
     with ThreadPoolExecutor(CREATORS) as pool:
         list(pool.map(create, range(CREATORS)))
+
+
+def let_another_lead(kubectl: Kubectl) -> None:
+    """Hold the Lease for longer than a test takes."""
+    kubectl.apply(
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": f"{kubectl.namespace}-lock"},
+            "spec": {"holderIdentity": "another", "leaseDurationSeconds": 3600},
+        }
+    )
