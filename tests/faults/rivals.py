@@ -100,9 +100,9 @@ def assert_at_most_one_a_second(writes: Sequence[AuditEvent], *, besides: int = 
     assert len(writes) <= lasted_s + UNDER_WAY + besides, shown
 
 
-def wait_until(done: Callable[[], bool], complaint: Callable[[], Any]) -> None:
+def wait_until(done: Callable[[], bool], complaint: Callable[[], Any], *, deadline_s: float = DEADLINE_S) -> None:
     """Look again and again until it is so."""
-    ends = time.monotonic() + DEADLINE_S
+    ends = time.monotonic() + deadline_s
     while not done():
         assert time.monotonic() < ends, complaint()
         time.sleep(0.05)  # between two looks at what other processes do
