@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import Conflict, Forbidden, Invalid, NotFound
+from memcached_operator.kube.errors import Conflict, Forbidden, Invalid, NotFound, Unreachable
 from memcached_operator.kube.resources import DEPLOYMENTS
 from memcached_operator.memcached import desired, plan
 from memcached_operator.memcached.metrics import Repairs
@@ -78,7 +78,8 @@ class MemcachedReconciler:
     """Makes the cluster fit one Memcached at a time; see `reconcile`.
 
     `repairs` counts what was put right, `_contests` knows what is put wrong again and again. `_refused` holds what the
-    API server refused last: each event of a pod would have it asked the same thing again.
+    API server refused last: each event of a pod would have it asked the same thing again. `_made` holds the uids of the
+    Memcacheds for which a Deployment was created, or may have been, while their status does not tell of it yet.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class MemcachedReconciler:
         self._contests = self._reporter.contests
         self.repairs = Repairs()
         self._refused: dict[ObjectKey, _Refusal] = {}
+        self._made: dict[ObjectKey, str] = {}
 
     async def reconcile(self, key: ObjectKey) -> Result:
         """Bring the Deployment and the status of one Memcached to what they should be.
@@ -126,6 +128,7 @@ class MemcachedReconciler:
             self._reporter.forget(key)
             self._contests.forget(key)
             self._refused.pop(key, None)
+            self._made.pop(key, None)
             self._own_writes.forget(key)
             return _DONE
         if memcached.deleting:
@@ -156,6 +159,8 @@ class MemcachedReconciler:
     ) -> Result:
         """Act for a Memcached that is there, and report."""
         key = ObjectKey(memcached.namespace, memcached.name)
+        if key in self._made and _reported(memcached):
+            del self._made[key]
         try:
             spec = read_spec(memcached.spec)
         except InvalidSpec as error:
@@ -239,14 +244,22 @@ class MemcachedReconciler:
     async def _create(self, memcached: MemcachedRecord, wanted: Deployment) -> DeploymentRecord | None:
         """Create the Deployment; None when one of that name exists."""
         key = ObjectKey(memcached.namespace, memcached.name)
-        again = decode_status(memcached.status).observedGeneration is not None
-        if again and not await self._reporter.still_wanted(key, memcached.uid):
-            raise _VanishedError  # deleted; the watch of Deployments was faster than that of Memcacheds
+        again = _reported(memcached)
+        tried = again or self._made.get(key) == memcached.uid
+        if tried and not await self._reporter.still_wanted(key, memcached.uid):
+            # Deleted; the watch of Deployments was faster than that of Memcacheds, which may be down. Without this look
+            # the garbage collector and we would take turns for as long.
+            raise _VanishedError
         try:
             answer = await self._apply(key, desired.create_body(wanted), force=False)
         except Conflict:
             return None
+        except Unreachable:
+            self._made[key] = memcached.uid  # the request may have arrived
+            raise
         made = deployment_record(answer)
+        if not again:
+            self._made[key] = memcached.uid
         # Not put into the store: if it was deleted meanwhile, no event would ever take it out again.
         self._own_writes.expect(key, DEPLOYMENTS.kind, made.uid, made.resource_version)
         why = "there was none" if again else "new Memcached"
@@ -353,6 +366,11 @@ class _VanishedError(Exception):
     def __init__(self, retry_s: float = VANISHED_RETRY_S) -> None:
         super().__init__(retry_s)
         self.retry_s = retry_s
+
+
+def _reported(memcached: MemcachedRecord) -> bool:
+    """Whether a status was written, so that this is not the first look at it."""
+    return decode_status(memcached.status).observedGeneration is not None
 
 
 def _asked(memcached: MemcachedRecord) -> bool:
