@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,9 +88,11 @@ class Starter:
 
 
 @pytest.fixture
-def start(operators: Operators, kubectl: Kubectl, proxy: FaultProxy, authority: Authority, tmp_path: Path) -> Starter:
-    """Starts operators that reach the API server through the proxy."""
+def start(kubectl: Kubectl, proxy: FaultProxy, authority: Authority, tmp_path: Path) -> Iterator[Starter]:
+    """Starts operators that reach the API server through the proxy, and end before it does."""
     account = tmp_path / "account"
-    shutil.copytree(operators.account_dir(), account)
-    shutil.copy(authority.certificate, account / "ca.crt")
-    return Starter(operators, account, proxy, kubectl.namespace)
+    with ExitStack() as ends:
+        operators = Operators(kubectl.cluster, ends)
+        shutil.copytree(operators.account_dir(), account)
+        shutil.copy(authority.certificate, account / "ca.crt")
+        yield Starter(operators, account, proxy, kubectl.namespace)

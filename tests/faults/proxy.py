@@ -187,7 +187,10 @@ class FaultProxy:
             if half_open:
                 link.far.transport.abort()
 
-        self._call(lambda: self._for_links(which, "lost", lost))
+        # There may be no such connection at this moment: a watch pauses before it begins again.
+        await_none(
+            lambda: None if self._call(lambda: self._for_links(which, "lost", lost)) else "no such connection is there"
+        )
 
     def reset_in_mid_line(self, which: Which) -> None:
         """Of the next piece of such an answer pass on half, and reset the connection. Once."""
@@ -257,12 +260,17 @@ class FaultProxy:
 
         return self._run(called())
 
-    def _for_links(self, which: Which, counted: str, act: Callable[[_Link], None]) -> None:
-        for link in tuple(self._links):
-            # Between two requests there is none to judge by; what befalls all befalls it too.
-            if which is every or (link.request is not None and which(link.request)):
-                self.count[counted] += 1
-                act(link)
+    def _for_links(self, which: Which, counted: str, act: Callable[[_Link], None]) -> int:
+        # Before its first request there is none to judge a connection by; what befalls all befalls it too.
+        hit = [
+            each
+            for each in self._links
+            if not each.lost and (which is every or (each.request is not None and which(each.request)))
+        ]
+        for link in hit:
+            act(link)
+        self.count[counted] += len(hit)
+        return len(hit)
 
     async def _listen(self) -> None:
         self._server = await asyncio.start_server(self._accept, _HOST, 0, ssl=self._server_context)
@@ -272,11 +280,10 @@ class FaultProxy:
         self._server.close()
         for _, over in self._faults.holds:
             over.set()
-        for link in tuple(self._links):
-            link.abort()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while tasks := tuple(self._tasks):
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, near: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -289,7 +296,7 @@ class FaultProxy:
         except asyncio.CancelledError:  # by `_end`; asyncio's own callback would take it for a failure
             pass
         finally:
-            await _abort(near)
+            near.transport.abort()
             self._tasks.discard(task)
 
     async def _serve(self, reader: asyncio.StreamReader, near: asyncio.StreamWriter) -> None:
@@ -309,6 +316,7 @@ class FaultProxy:
         finally:
             self._links.discard(link)
             back.cancel()
+            link.abort()  # before anything that waits: `_end` may cancel this at any time
             await asyncio.gather(back, return_exceptions=True)
             await _abort(far)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from tests.conformance.api import Api
+from tests.conformance.api import Answer, Api
 from tests.integration.conftest import Kubectl, memcached
 from tests.integration.requests import requests_of, writes_of, written
 from tests.operator_process import DEADLINE_S
@@ -123,13 +123,19 @@ class Scene:
         return next((str(each["reason"]) for each in conditions if each["type"] == type_), "")
 
     def listed(self, path: str) -> Objects:
-        """The objects of a collection by name; asked for again where the connection did not outlive an API server."""
-        try:
-            answer = self._api.get(path)
-        except (OSError, http.client.HTTPException):
-            self._api.close()  # the next request opens it again
-            answer = self._api.get(path)
-        return {each["metadata"]["name"]: each for each in answer.expect(200)["items"]}
+        """The objects of a collection by name. An API server that has just begun may refuse: it is asked again."""
+        answers: list[Answer] = []
+
+        def ask() -> str | None:
+            try:
+                answers.append(self._api.get(path))
+            except (OSError, http.client.HTTPException) as error:
+                self._api.close()  # the next request opens it again
+                return repr(error)
+            return None if answers[-1].status == 200 else f"{answers[-1].status} {answers[-1].body[:500]!r}"
+
+        await_none(ask)
+        return {each["metadata"]["name"]: each for each in answers[-1].expect(200)["items"]}
 
     def _incomplete(self, name: str) -> str | None:
         reason = self.reason(name, "Progressing")

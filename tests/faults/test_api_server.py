@@ -30,6 +30,7 @@ def test_ten_crashes_of_the_api_server_under_load_lose_nothing_and_create_nothin
             load.await_refusal()
             kubectl.cluster.start_apiserver()
         load.await_steps(5)
+    refresh_controllers(kubectl)
     scene.await_sizes(load.alive, load.gone)
     scene.change()
     scene.await_healed()
@@ -108,6 +109,7 @@ def test_when_the_api_server_has_forgotten_what_happened_meanwhile_all_is_listed
         scene.change()
         kubectl("delete", "pods", "-l", "memcached_cr=resized", "--wait=false")
         kubectl.cluster.restart_apiserver()
+        refresh_controllers(kubectl)
     scene.await_healed()
     after = watched.figures.read()
     for kind in KINDS:
@@ -115,6 +117,12 @@ def test_when_the_api_server_has_forgotten_what_happened_meanwhile_all_is_listed
         assert after.relists(kind) == before.relists(kind) + 1
     assert watched.said("cannot watch", "410") == [], "it is routine"
     assert watched.said("Traceback") == []
+
+
+def refresh_controllers(kubectl: Kubectl) -> None:
+    """Kubernetes' own controllers wait for up to a minute after an API server has come back, and pods with them."""
+    kubectl.cluster.stop_controller_manager()
+    kubectl.cluster.start_controller_manager()
 
 
 def failed(watched: Watched) -> float:
