@@ -25,6 +25,11 @@ test *args:
 test-unit *args:
     @pytest tests/unit -m "not slow" "$@"
 
+# Let Memcacheds come and go for half an hour on each server, and look for leaks (SOAK_S=SECONDS); arguments go to pytest
+[no-exit-message]
+soak *args:
+    @SOAK_S="${SOAK_S:-1800}" pytest -s tests/faults/test_soak.py "$@"
+
 # Check style, types and the direction of imports
 lint:
     ruff check
@@ -90,5 +95,5 @@ bench *args:
 
 # Remake the lock files; --upgrade moves to the newest versions
 lock *args:
-    {{ compile }} --extra demo --group dev --output-file requirements.lock pyproject.toml "$@"
+    {{ compile }} --extra demo --extra secure --extra tracing --group dev --output-file requirements.lock pyproject.toml "$@"
     {{ compile }} --group go --output-file lab/requirements-go.lock "$@"

@@ -46,6 +46,8 @@ class Operator:
 def _ours() -> Callable[[Path], Command]:
     def command(service_account_dir: Path) -> Command:
         flags = ["--service-account-dir", str(service_account_dir), "-A", "--log-level", "warning"]
+        # Counted and served as in a cluster, on ports that are free.
+        flags += ["--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0"]
         return Command([sys.executable, "-m", "memcached_operator", "run", *flags], {})
 
     return command

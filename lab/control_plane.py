@@ -137,6 +137,11 @@ class ControlPlane:
         """The API server's process id while it runs, for SIGSTOP and the like."""
         return self._apiserver.pid
 
+    @property
+    def etcd_pid(self) -> int | None:
+        """etcd's process id while it runs, for SIGSTOP and the like."""
+        return self._etcd.pid
+
     # What a user has.
 
     def kubectl(

@@ -205,6 +205,8 @@ def _add_option(group: argparse._ArgumentGroup, option: "Option") -> None:
         *option.flags,
         dest=option.name,
         action="append" if option.knob.repeatable else "store",
+        nargs="?" if option.is_switch else None,
+        const="true" if option.is_switch else None,
         default=argparse.SUPPRESS,
         metavar=option.knob.metavar,
         help=f"{option.help} ({option.variable}; default: {option.default})".replace("%", "%%"),

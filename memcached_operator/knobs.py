@@ -65,6 +65,7 @@ class Option:
         flags: at least one.
         default: in words.
         allowed: in words, to follow "must be".
+        is_switch: true or false; the flag alone means true.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Option:
     help: str
     default: str
     allowed: str
+    is_switch: bool = False
 
 
 def options_of(model: type[BaseSettings]) -> tuple[Option, ...]:
@@ -91,12 +93,21 @@ def _option(name: str, field: FieldInfo, prefix: str) -> Option:
         flags=knob.flags or ("--" + name.replace("_", "-"),),
         variable=knob.variable or prefix + name.upper(),
         help=field.description or "",
-        default=knob.unset if default is None else f"{default:g}" if isinstance(default, float) else str(default),
+        default=knob.unset if default is None else _in_words(default),
         allowed=knob.allowed or _allowed_by_type(field),
+        is_switch=field.annotation is bool,
     )
 
 
+def _in_words(default: object) -> str:
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
 def _allowed_by_type(field: FieldInfo) -> str:
+    if field.annotation is bool:
+        return "true or false"
     if get_origin(field.annotation) is Literal:
         *others, last = get_args(field.annotation)
         return f"{', '.join(others)} or {last}"
@@ -156,7 +167,8 @@ def reference(options: Sequence[Option], *, title: str, origin: str, introductio
     for option, previous in zip(options, (None, *options), strict=False):
         if previous is None or previous.knob.group != option.knob.group:
             lines += ["", f"## {option.knob.group}"]
-        lines += ["", f"### `{option.flags[0]} {option.knob.metavar}`", "", option.help, ""]
+        value = f"[={option.knob.metavar}]" if option.is_switch else f" {option.knob.metavar}"
+        lines += ["", f"### `{option.flags[0]}{value}`", "", option.help, ""]
         if option.flags[1:]:
             lines.append(f"- Also: {_quoted(option.flags[1:])}")
         lines += [f"- {_quoted(switch.flags)}: {switch.help}" for switch in option.knob.switches]

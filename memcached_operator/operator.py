@@ -8,27 +8,33 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
 
 from memcached_operator import __version__
-from memcached_operator.kube.auth import load_access
+from memcached_operator.elections import ElectionConfig, election_families, election_of
+from memcached_operator.kube.auth import ClusterAccess, load_access
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import NotFound
 from memcached_operator.kube.resources import DEPLOYMENTS, PODS, Resource
 from memcached_operator.kube.watch import Record
 from memcached_operator.memcached.desired import POD_SELECTOR
+from memcached_operator.memcached.metrics import memcached_families
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.records import PodRecord, deployment_record, memcached_record, pod_record
 from memcached_operator.memcached.reporter import MEMCACHEDS, Caches
+from memcached_operator.monitoring import MonitoringConfig, add_sources, served, traced
 from memcached_operator.runtime.async_queue import AsyncWorkQueue
-from memcached_operator.runtime.controller import Controller, ControllerConfig
+from memcached_operator.runtime.controller import Controller, ControllerConfig, ReconcileTracer
 from memcached_operator.runtime.events import EventRecorder
-from memcached_operator.runtime.manager import Manager
+from memcached_operator.runtime.manager import Leadership, Manager
+from memcached_operator.runtime.metrics import ControllerMetrics, Metrics
 from memcached_operator.runtime.own_writes import OwnWrites
-from memcached_operator.runtime.queue import LOW_PRIORITY
+from memcached_operator.runtime.probes import Check
+from memcached_operator.runtime.queue import LOW_PRIORITY, WorkQueue
 from memcached_operator.runtime.reflector import Reflector
 from memcached_operator.runtime.store import Handler, ObjectKey, Store, key_of
 
@@ -63,6 +69,20 @@ class OperatorConfig(msgspec.Struct, frozen=True):
     reconcile_timeout_s: float
     status_interval_ms: int
     shutdown_timeout_s: float
+    leader_elect: bool
+    leader_elect_mode: Literal["lease", "life"]
+    leader_elect_id: str | None
+    leader_elect_namespace: str | None
+    leader_elect_lease_duration_s: int
+    leader_elect_renew_deadline_s: float
+    leader_elect_retry_period_s: float
+    watch_silence_limit_s: float
+    health_probe_bind_address: str
+    metrics_bind_address: str
+    metrics_per_object: bool
+    metrics_secure: bool
+    metrics_cert_dir: str | None
+    tracing_endpoint: str | None
     log_format: Literal["text", "json"]
     log_level: str
 
@@ -78,26 +98,47 @@ async def run(config: OperatorConfig) -> int:
     Raises:
         KubeError: there is no usable way to the API server.
     """
-    access = load_access(
-        kubeconfig=config.kubeconfig,
-        context=config.context,
-        service_account_dir=Path(config.service_account_dir),
-        environ=os.environ,
-    )
+    access = _access(config)
     namespaces = watched_namespaces(config.watch_namespaces, access.namespace)
     scope = ", ".join(namespaces) if namespaces else "all namespaces"
     logger.info("memcached-operator %s: %s, %s; watching %s", __version__, access.server, access.description, scope)
     stop = asyncio.Event()
     _stop_on_signals(stop)
-    user_agent = f"{config.operator_name}/{__version__}"
-    async with ApiClient(access, user_agent=user_agent, timeout_s=config.request_timeout_s) as client:
+    # Credentials of its own: an election by a Lease has an event loop of its own.
+    election = election_of(_election_config(config), lambda: _access(config), os.environ)
+    async with AsyncExitStack() as stack:
+        gate = None
+        if election is not None:
+            # Left last: it lets go when nothing here can write any more.
+            await stack.enter_async_context(election)
+            gate = election.may_write
+        tracing = None
+        if config.tracing_endpoint is not None:
+            tracing = await stack.enter_async_context(traced(config.tracing_endpoint, config.operator_name))
+        client = await stack.enter_async_context(
+            ApiClient(
+                access,
+                user_agent=_user_agent(config),
+                timeout_s=config.request_timeout_s,
+                write_gate=gate,
+                tracer=None if tracing is None else tracing.call,
+            )
+        )
         recorder = EventRecorder(
             client,
             reporting_controller=config.operator_name,
             reporting_instance=f"{config.operator_name}-{socket.gethostname()}",
             field_manager=FIELD_MANAGER,
         )
-        manager = build(config, client, recorder, namespaces)
+        metrics = None if config.metrics_bind_address == "0" else Metrics()
+        tracer = None if tracing is None else tracing.reconcile
+        manager = build(config, client, recorder, namespaces, metrics, election, tracer)
+        if metrics is not None:
+            add_sources(metrics, manager, client, recorder)
+            if election is not None:
+                metrics.add(lambda: election_families(election))
+        checks = () if election is None else (Check("leader-election", election.complaint),)
+        await stack.enter_async_context(served(_monitoring_config(config), manager, metrics, access, checks))
         await manager.run(stop)
     logger.info("ended in good order")
     return 0
@@ -115,8 +156,54 @@ def watched_namespaces(asked: tuple[str, ...] | None, own: str | None) -> tuple[
     return (own or "default",)
 
 
-def build(config: OperatorConfig, client: ApiClient, recorder: EventRecorder, namespaces: tuple[str, ...]) -> Manager:
-    """Put the parts together; nothing runs yet."""
+def _access(config: OperatorConfig) -> ClusterAccess:
+    return load_access(
+        kubeconfig=config.kubeconfig,
+        context=config.context,
+        service_account_dir=Path(config.service_account_dir),
+        environ=os.environ,
+    )
+
+
+def _user_agent(config: OperatorConfig) -> str:
+    return f"{config.operator_name}/{__version__}"
+
+
+def _election_config(config: OperatorConfig) -> ElectionConfig | None:
+    if not config.leader_elect:
+        return None
+    return ElectionConfig(
+        mode=config.leader_elect_mode,
+        name=config.leader_elect_id or f"{config.operator_name}-lock",
+        namespace=config.leader_elect_namespace,
+        lease_s=config.leader_elect_lease_duration_s,
+        renew_deadline_s=config.leader_elect_renew_deadline_s,
+        retry_s=config.leader_elect_retry_period_s,
+        user_agent=_user_agent(config),
+        field_manager=FIELD_MANAGER,
+    )
+
+
+def _monitoring_config(config: OperatorConfig) -> MonitoringConfig:
+    return MonitoringConfig(
+        probes=config.health_probe_bind_address,
+        metrics=config.metrics_bind_address,
+        secure=config.metrics_secure,
+        cert_dir=Path(config.metrics_cert_dir) if config.metrics_cert_dir else None,
+        user_agent=_user_agent(config),
+    )
+
+
+def build(
+    config: OperatorConfig,
+    client: ApiClient,
+    recorder: EventRecorder,
+    namespaces: tuple[str, ...],
+    metrics: Metrics | None = None,
+    leadership: Leadership | None = None,
+    tracer: ReconcileTracer | None = None,
+) -> Manager:
+    """Put the parts together; nothing runs yet. Nothing is observed where there is nothing to show it with."""
     caches = Caches(Store(), Store(), Store({"memcached": _memcached_of}))
     own_writes = OwnWrites()
     reconciler = MemcachedReconciler(
@@ -130,7 +217,8 @@ def build(config: OperatorConfig, client: ApiClient, recorder: EventRecorder, na
             status_delay_s=config.status_interval_ms / 1000,
         ),
     )
-    queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue()
+    observer = None if metrics is None else ControllerMetrics[ObjectKey]("memcached", config.workers)
+    queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(WorkQueue(observer=observer))
     controller = Controller(
         "memcached",
         reconciler.reconcile,
@@ -140,9 +228,16 @@ def build(config: OperatorConfig, client: ApiClient, recorder: EventRecorder, na
             drain_timeout_s=config.shutdown_timeout_s,
         ),
         queue=queue,
-        ready=own_writes.wait_s,
+        ready=reconciler.wait_s,
+        observer=observer,
+        tracer=tracer,
     )
-    manager = Manager()
+    if metrics is not None and observer is not None:
+        metrics.add(lambda: observer.families(queue.core))
+        metrics.add(reconciler.families)
+        if config.metrics_per_object:
+            metrics.add(lambda: memcached_families(caches))
+    manager = Manager(leadership)
     manager.add_service("event recorder", recorder)
     manager.add_runnable(controller)
 
@@ -164,6 +259,7 @@ def build(config: OperatorConfig, client: ApiClient, recorder: EventRecorder, na
                 namespace=namespace,
                 label_selector=label_selector,
                 page_size=config.page_size,
+                silence_limit_s=config.watch_silence_limit_s,
                 remedies={NotFound: _CRD_REMEDY} if resource is MEMCACHEDS else {},
             )
             manager.add_reflector(reflector)

@@ -54,6 +54,7 @@ def run_to_the_end(run: Callable[[OperatorConfig], Awaitable[int]], config: Oper
 
     from memcached_operator.kube.errors import KubeError
     from memcached_operator.logs import escape
+    from memcached_operator.runtime.http_server import ServingError
 
     logger = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ def run_to_the_end(run: Callable[[OperatorConfig], Awaitable[int]], config: Oper
             return runner.run(until_done())
     except KeyboardInterrupt:  # before the operator has its own handlers
         return INTERRUPTED
-    except KubeError as error:
+    except (KubeError, ServingError) as error:
         if config.log_format == "json":
             logger.critical("%s", error)
         else:

@@ -9,10 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from memcached_operator.knobs import Knob, KnobVariables, Option, Switch, options_of, reference
+from memcached_operator.runtime.leader import Timing
 
 VARIABLE_PREFIX = "MEMCACHED_OPERATOR_"
 
@@ -38,6 +39,22 @@ def _split_namespaces(value: object) -> object:
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
+
+def _without_unit(value: object) -> object:
+    """Makes "15" of "15s", as flags of this name are written elsewhere."""
+    return value.strip().removesuffix("s") if isinstance(value, str) else value
+
+
+def _address(value: str) -> str:
+    """Accepts what `runtime.http_server.parse_address` does."""
+    host, colon, port = value.rpartition(":")
+    well_formed = colon and port.isascii() and port.isdigit() and int(port) <= 65_535
+    if value != "0" and not (well_formed and (":" not in host or (host.startswith("[") and host.endswith("]")))):
+        raise ValueError("not an address")
+    return value
+
+
+_ADDRESS_IN_WORDS = "HOST:PORT or :PORT with a port of at most 65535 (0: one that is free), or 0 for off"
 
 # RFC 1123 label, as Kubernetes asks of a namespace's name.
 _DnsLabel = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
@@ -202,6 +219,185 @@ class Settings(BaseSettings):
         ),
     ] = 25.0
 
+    leader_elect: Annotated[
+        bool,
+        Field(description="Of several replicas let one work at a time; the others stand by with warm caches."),
+        Knob("Leader election", why="A laptop runs one, and needs no rights on Leases.", metavar="true|false"),
+    ] = False
+    leader_elect_mode: Annotated[
+        Literal["lease", "life"],
+        BeforeValidator(_lower),
+        Field(
+            description="lease: the leader renews a Lease, and another takes over when it does not. "
+            "life: the leader's Pod owns a ConfigMap, and another takes over when that Pod is gone."
+        ),
+        Knob(
+            "Leader election",
+            why="It takes over in seconds, also from a leader that hangs or is cut off.",
+            metavar="MODE",
+        ),
+    ] = "lease"
+    leader_elect_id: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=253,
+            pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
+            description="Name of the Lease or of the ConfigMap. Replicas of one operator have the same.",
+        ),
+        Knob(
+            "Leader election",
+            why="Two operators of different names never wait for each other.",
+            metavar="NAME",
+            allowed="a name of at most 253 lower-case letters, digits, '-' and '.'",
+            unset="the operator's name and `-lock`: memcached-operator-lock",
+        ),
+    ] = None
+    leader_elect_namespace: Annotated[
+        _DnsLabel | None,
+        Field(description="Namespace of the Lease. Outside a cluster it must be given."),
+        Knob(
+            "Leader election",
+            why="There the operator's account has rights of its own, whatever it watches.",
+            metavar="NAMESPACE",
+            allowed=f"a namespace's name ({_DNS_LABEL_IN_WORDS})",
+            unset="the operator's own namespace in a pod",
+        ),
+    ] = None
+    leader_elect_lease_duration_s: Annotated[
+        int,
+        BeforeValidator(_without_unit),
+        Field(ge=1, le=3600, description="How long others wait after the leader's last sign of life, in seconds."),
+        Knob(
+            "Leader election",
+            why="As in Kubernetes' own components: a leader that died is replaced within seconds.",
+            metavar="SECONDS",
+            flags=("--leader-elect-lease-duration-s", "--leader-elect-lease-duration"),
+        ),
+    ] = 15
+    leader_elect_renew_deadline_s: Annotated[
+        float,
+        BeforeValidator(_without_unit),
+        Field(
+            ge=0.5,
+            le=3600,
+            description="How long the leader may write after its last renewal, in seconds. "
+            "At least a sixth less than the lease's duration; then it ends.",
+        ),
+        Knob(
+            "Leader election",
+            why="Two tries of five seconds, and five seconds for what was sent last to arrive.",
+            metavar="SECONDS",
+            flags=("--leader-elect-renew-deadline-s", "--leader-elect-renew-deadline"),
+        ),
+    ] = 10.0
+    leader_elect_retry_period_s: Annotated[
+        float,
+        BeforeValidator(_without_unit),
+        Field(
+            ge=0.1,
+            le=3600,
+            description="Time between two renewals, and between two tries, in seconds. "
+            "At most half of the renew deadline.",
+        ),
+        Knob(
+            "Leader election",
+            why="As in Kubernetes' own components: half a small write a second.",
+            metavar="SECONDS",
+            flags=("--leader-elect-retry-period-s", "--leader-elect-retry-period"),
+        ),
+    ] = 2.0
+
+    watch_silence_limit_s: Annotated[
+        float,
+        Field(
+            ge=1,
+            le=3600,
+            description="How long a watch may bring no byte before it is replaced, in seconds. "
+            "/readyz fails when that does not help.",
+        ),
+        Knob(
+            "How it works",
+            why="An API server sends a bookmark each minute. Less makes every quiet watch begin anew.",
+            metavar="SECONDS",
+        ),
+    ] = 70.0
+
+    health_probe_bind_address: Annotated[
+        str,
+        AfterValidator(_address),
+        Field(description="Where /healthz and /readyz are answered. 0 turns them off."),
+        Knob(
+            "Probes and metrics",
+            why="The port that operators' manifests commonly name.",
+            metavar="ADDRESS",
+            allowed=_ADDRESS_IN_WORDS,
+        ),
+    ] = ":8081"
+    metrics_bind_address: Annotated[
+        str,
+        AfterValidator(_address),
+        Field(description="Where /metrics is answered. 0 turns it off, and with it all counting."),
+        Knob(
+            "Probes and metrics",
+            why="The port that operators' manifests commonly name.",
+            metavar="ADDRESS",
+            allowed=_ADDRESS_IN_WORDS,
+        ),
+    ] = ":8080"
+    metrics_per_object: Annotated[
+        bool,
+        Field(description="Also show the desired and the ready servers of each Memcached."),
+        Knob(
+            "Probes and metrics",
+            why="Two series for each Memcached are more than some Prometheus servers were made for.",
+            metavar="true|false",
+        ),
+    ] = False
+    metrics_secure: Annotated[
+        bool,
+        Field(
+            description="Serve metrics by TLS, and only to who may get the non-resource URL /metrics. "
+            "The API server is asked: who a token belongs to, and what that account may."
+        ),
+        Knob(
+            "Probes and metrics",
+            why="It takes the rights to create TokenReviews and SubjectAccessReviews, which a laptop's user may lack.",
+            metavar="true|false",
+        ),
+    ] = False
+    metrics_cert_dir: Annotated[
+        Path | None,
+        BeforeValidator(_not_empty),
+        Field(
+            description="Folder with tls.crt and tls.key for --metrics-secure, as a mounted Secret has them; "
+            "read again when they change."
+        ),
+        Knob(
+            "Probes and metrics",
+            why="Prometheus can be told not to check it, and a Secret is not everywhere.",
+            metavar="DIR",
+            allowed="a folder's path",
+            unset="a certificate that the operator signs itself at its start; needs the extra `secure`",
+        ),
+    ] = None
+
+    tracing_endpoint: Annotated[
+        str | None,
+        Field(
+            pattern=r"^https?://\S+$",
+            description="Where to send traces by OTLP over HTTP: a span for each reconcile, its API calls below it.",
+        ),
+        Knob(
+            "Probes and metrics",
+            why="Traces take a collector to send them to, and the extra `tracing`.",
+            metavar="URL",
+            variable="OTEL_EXPORTER_OTLP_ENDPOINT",
+            allowed="the URL of an OTLP collector, without /v1/traces: http://localhost:4318",
+            unset="no traces",
+        ),
+    ] = None
+
     log_format: Annotated[
         Literal["text", "json"],
         BeforeValidator(_lower),
@@ -218,6 +414,20 @@ class Settings(BaseSettings):
             metavar="LEVEL",
         ),
     ] = "info"
+
+    @model_validator(mode="after")
+    def _election_fits(self) -> "Settings":
+        timing = Timing(
+            self.leader_elect_lease_duration_s, self.leader_elect_renew_deadline_s, self.leader_elect_retry_period_s
+        )
+        problems = timing.problems(
+            lease="--leader-elect-lease-duration-s",
+            renew_deadline="--leader-elect-renew-deadline-s",
+            retry="--leader-elect-retry-period-s",
+        )
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
 
     @classmethod
     def settings_customise_sources(
@@ -257,7 +467,10 @@ def load_settings(flags: Mapping[str, str]) -> Settings:
     except ValidationError as error:
         by_name = {option.name: option for option in options()}
         problems = []
-        for detail in error.errors(include_url=False, include_context=False):
+        for detail in error.errors(include_url=False):
+            if not detail["loc"]:  # values that do not fit together; the message names them
+                problems += str(detail["ctx"]["error"]).splitlines()
+                continue
             option = by_name[str(detail["loc"][0])]
             origin = option.flags[0] if option.name in flags else option.variable
             problems.append(f"{origin}: {detail['input']!r} is not allowed, it must be {option.allowed}")

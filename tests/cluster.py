@@ -80,6 +80,17 @@ class RealCluster(ControlPlane):
             os.kill(pid, signal.SIGCONT)
 
     @contextlib.contextmanager
+    def hanging_etcd(self) -> Iterator[None]:
+        """Until the end of the block etcd does nothing: the API server answers from its caches, and writes nothing."""
+        pid = self.etcd_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    @contextlib.contextmanager
     def another(self, *, streaming_lists: bool) -> Iterator[Cluster]:
         """See :class:`Cluster`."""
         gates = () if streaming_lists else ("--feature-gates=WatchList=false",)
@@ -160,4 +171,4 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex[:10]}"
     cluster.kubectl("create", "namespace", name)
     yield name
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
+    cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")  # a test may have done so

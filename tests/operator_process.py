@@ -14,6 +14,8 @@ from pathlib import Path
 PROJECT = Path(__file__).parents[1]
 # Generous: a loaded machine starts Python in seconds. Tests end as soon as what they wait for is there.
 DEADLINE_S = 60.0
+# Many run at the same time, and each would take the same two ports. Who wants them names them.
+NO_PORTS = {"MEMCACHED_OPERATOR_HEALTH_PROBE_BIND_ADDRESS": "0", "MEMCACHED_OPERATOR_METRICS_BIND_ADDRESS": "0"}
 IN_SYNC = "caches are in sync"
 
 
@@ -24,12 +26,12 @@ class OperatorProcess:
         """
         Args:
             arguments: after `python -m memcached_operator`.
-            environment: added to PATH and nothing else: no variable of the developer's has a say.
+            environment: added to PATH and `NO_PORTS` and nothing else: no variable of the developer's has a say.
             cwd: where it runs, to show that it depends on no folder.
         """
         self.lines: list[str] = []
         self._changed = threading.Condition()
-        bare = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(PROJECT)}
+        bare = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(PROJECT), **NO_PORTS}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "memcached_operator", *arguments],
             env={**bare, **environment},

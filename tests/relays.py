@@ -26,6 +26,8 @@ class Relay:
         self.port: int = self._listener.getsockname()[1]
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
+        self._flowing = threading.Event()
+        self._flowing.set()
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._accept, daemon=True).start()
@@ -46,6 +48,10 @@ class Relay:
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
 
+    def stall(self) -> None:
+        """Carry nothing any more, and close nothing either: what a network does that has lost its way."""
+        self._flowing.clear()
+
     def serve(self, connection: socket.socket) -> None:
         """Serve one connection to its end; OSError ends it too."""
         raise NotImplementedError
@@ -54,6 +60,7 @@ class Relay:
         with suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
+                self._flowing.wait()
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
@@ -75,6 +82,7 @@ class Relay:
         def carry(source: socket.socket, target: socket.socket, told: Callable[[bytes], None] | None) -> None:
             with suppress(OSError):
                 while data := source.recv(_CHUNK_BYTES):
+                    self._flowing.wait()
                     if told is not None:
                         told(data)
                     target.sendall(data)

@@ -224,6 +224,7 @@ async def operator(kubeconfig: Path, heard: Callable[[LogLine], None]) -> AsyncI
         *("-I", "-S", "-c", _LAUNCHER, str(os.getpid())),
         *(sys.executable, "-m", "memcached_operator"),
         *("run", "--kubeconfig", str(kubeconfig), "--log-format", "json"),
+        *("--health-probe-bind-address=0", "--metrics-bind-address=0"),  # nobody asks, and the ports may be taken
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

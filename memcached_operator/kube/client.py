@@ -7,8 +7,9 @@ Every answer that is not an object of the API, and every way in which there is n
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from urllib.parse import urlencode
 
 import aiohttp
@@ -27,6 +28,7 @@ from memcached_operator.kube.errors import (
 )
 from memcached_operator.kube.resources import Resource
 from memcached_operator.kube.retry import parse_retry_after
+from memcached_operator.kube.writes import WriteGate
 
 JSON = "application/json"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -34,6 +36,10 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 CONNECT_TIMEOUT_S = 10.0
+
+
+CallTracer = Callable[[str, str], AbstractContextManager[object]]
+"""Given the method and the path of an API call; entered around it, and told of its KubeError by leaving with it."""
 
 
 class Stream:
@@ -64,7 +70,12 @@ class Stream:
 
 
 class ApiClient:
-    """Speaks to one API server as one user. Use it as an async context manager."""
+    """Speaks to one API server as one user. Use it as an async context manager.
+
+    Attributes:
+        requests: how many requests were answered, by status code and method; code 0 where no answer came.
+        writes: how many writes went well, by resource (`plural.group`, with its subresource) and verb.
+    """
 
     def __init__(
         self,
@@ -72,6 +83,8 @@ class ApiClient:
         *,
         user_agent: str,
         timeout_s: float = 30.0,
+        write_gate: WriteGate | None = None,
+        tracer: CallTracer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
@@ -79,6 +92,8 @@ class ApiClient:
             access: where the server is and with what credentials.
             user_agent: names this client in the audit log and to the server's flow control.
             timeout_s: bound on one API call from the connection to the last byte.
+            write_gate: asked before the bytes of each write go out; None lets all of them.
+            tracer: entered around each API call, watches excepted.
             clock: monotonic seconds; tells which token an answer of 401 speaks about.
         """
         self.access = access
@@ -86,7 +101,10 @@ class ApiClient:
         self._user_agent = user_agent
         self._timeout_s = timeout_s
         self._clock = clock
-        self._connections = Connections(access.credentials)
+        self._tracer = tracer
+        self._connections = Connections(access.credentials, write_gate)
+        self.requests: Counter[tuple[int, str]] = Counter()
+        self.writes: Counter[tuple[str, str]] = Counter()
 
     async def __aenter__(self) -> ApiClient:
         return self
@@ -118,6 +136,21 @@ class ApiClient:
         Raises:
             KubeError: one of the closed set of `kube.errors`.
         """
+        if self._tracer is None:
+            return await self._request(method, path, query, body, content_type, timeout_s, gzip)
+        with self._tracer(method, path):
+            return await self._request(method, path, query, body, content_type, timeout_s, gzip)
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+        timeout_s: float | None,
+        gzip: bool,
+    ) -> bytes:
         timeout = aiohttp.ClientTimeout(total=timeout_s or self._timeout_s, sock_connect=CONNECT_TIMEOUT_S)
         may_repeat = method != "POST"
         refreshed = False
@@ -131,11 +164,13 @@ class ApiClient:
                 async with await self._send(pools.calls, method, path, query, body, headers, timeout) as response:
                     answer = await response.read()
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                self.requests[0, method] += 1
                 if may_repeat and was_cut(error):
                     may_repeat = False
                     continue
                 await self._look_at_trust(error, started)
                 raise Unreachable(f"{method} {path}: {describe(error)}") from error
+            self.requests[response.status, method] += 1
             failure = _failure(response, answer)
             if failure is None:
                 return answer
@@ -163,12 +198,15 @@ class ApiClient:
             pools = await self._connections.current()
             response = await self._send(pools.watches, "GET", path, query, None, headers, timeout)
         except aiohttp.ServerTimeoutError as error:
+            self.requests[0, "GET"] += 1
             if isinstance(error, aiohttp.ConnectionTimeoutError):
                 raise Unreachable(describe(error)) from error
             raise StreamStalled(f"no answer for {silence_limit_s:.0f} s") from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            self.requests[0, "GET"] += 1
             await self._look_at_trust(error, started)
             raise Unreachable(describe(error)) from error
+        self.requests[response.status, "GET"] += 1
         pools.watching.add(response)
         try:
             failure = None
@@ -193,9 +231,11 @@ class ApiClient:
 
     async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes:
         """POST a new object. An existing name is a Conflict."""
-        return await self.request(
+        answer = await self.request(
             "POST", resource.path(namespace), query={"fieldManager": field_manager}, body=orjson.dumps(body)
         )
+        self.writes[resource.qualified_name, "create"] += 1
+        return answer
 
     async def apply(
         self,
@@ -247,13 +287,16 @@ class ApiClient:
         query: Mapping[str, str],
         subresource: str | None,
     ) -> bytes:
-        return await self.request(
+        answer = await self.request(
             "PATCH",
             resource.path(namespace, name, subresource),
             query=query,
             body=orjson.dumps(body),
             content_type=content_type,
         )
+        what = f"{resource.qualified_name}/{subresource}" if subresource else resource.qualified_name
+        self.writes[what, "apply" if content_type == APPLY_PATCH else "patch"] += 1
+        return answer
 
     async def _send(
         self,

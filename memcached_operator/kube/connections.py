@@ -17,6 +17,7 @@ import aiohttp
 from aiohttp.abc import AbstractCookieJar
 
 from memcached_operator.kube.credentials import Credentials
+from memcached_operator.kube.writes import WriteGate, gated_request
 
 # As many API calls at once as a generous number of workers and the event recorder make; more wait for a connection.
 MAX_CONNECTIONS = 64
@@ -36,10 +37,11 @@ class Pools:
 
     __slots__ = ("calls", "watches", "watching")
 
-    def __init__(self, context: ssl.SSLContext | None) -> None:
-        self.calls = _session(context, limit=MAX_CONNECTIONS, keepalive_timeout=IDLE_CONNECTION_S)
+    def __init__(self, context: ssl.SSLContext | None, gate: WriteGate | None = None) -> None:
+        request = aiohttp.ClientRequest if gate is None else gated_request(gate)
+        self.calls = _session(context, request, limit=MAX_CONNECTIONS, keepalive_timeout=IDLE_CONNECTION_S)
         # A connection for each watch anew: behind a load balancer this alone moves watches to an API server that joins.
-        self.watches = _session(context, limit=0, force_close=True)
+        self.watches = _session(context, aiohttp.ClientRequest, limit=0, force_close=True)
         self.watching: set[aiohttp.ClientResponse] = set()
 
     async def close(self) -> None:
@@ -53,8 +55,9 @@ class Pools:
 class Connections:
     """The pools of the trust and the client certificate that hold now, and for a while those that held before."""
 
-    def __init__(self, credentials: Credentials) -> None:
+    def __init__(self, credentials: Credentials, gate: WriteGate | None = None) -> None:
         self._credentials = credentials
+        self._gate = gate
         self._pools: Pools | None = None
         self._retired: Pools | None = None
         self._tls_generation = -1
@@ -67,7 +70,7 @@ class Connections:
             return self._pools
         # What runs on the old pools runs to its end there; they close at the next rotation, or with the client.
         stale, self._retired = self._retired, self._pools
-        current = self._pools = Pools(context)
+        current = self._pools = Pools(context, self._gate)
         self._tls_generation = generation
         if stale is not None:
             await stale.close()
@@ -112,12 +115,15 @@ def _reason(error: OSError) -> str:
     return os.strerror(error.errno).lower()
 
 
-def _session(context: ssl.SSLContext | None, **pooling: Any) -> aiohttp.ClientSession:
+def _session(
+    context: ssl.SSLContext | None, request_class: type[aiohttp.ClientRequest], **pooling: Any
+) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(
         ssl=context if context is not None else True, socket_factory=_socket_with_keepalive, **pooling
     )
     return aiohttp.ClientSession(
         connector=connector,
+        request_class=request_class,
         cookie_jar=_no_cookies(),
         auto_decompress=True,
         trust_env=False,  # which proxy is used is decided with the credentials, and ~/.netrc has no say

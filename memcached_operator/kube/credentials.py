@@ -80,6 +80,7 @@ class ClusterAccess:
         credentials: who we are.
         proxy: URL of an http or https proxy. It may hold a password: never print it.
         tls_server_name: name that the server's certificate is checked against, None for the one in `server`.
+        in_pod: this process is a pod's, and `namespace` that pod's.
     """
 
     server: str
@@ -88,6 +89,7 @@ class ClusterAccess:
     credentials: Credentials = field(repr=False)
     proxy: str | None = field(default=None, repr=False)
     tls_server_name: str | None = None
+    in_pod: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,10 @@ class AuthenticationUnavailable(KubeError):
     """No credential can be had: a token file is missing, an exec plugin fails. The message names it and the remedy."""
 
 
+class WriteRefused(KubeError):
+    """This process may not write now: it does not lead, or its right to has run out. Nothing was sent."""
+
+
 class ApiError(KubeError):
     """The API server answered, and the answer is no.
 

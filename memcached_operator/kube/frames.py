@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from memcached_operator.kube.errors import UNDECODABLE, KubeError, MalformedAnswer, classify_event
+from memcached_operator.kube.nesting import decode_nested
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _QUOTED_CHARS = 80
@@ -69,7 +70,7 @@ def frame_of(line: bytes) -> Frame:
         MalformedAnswer: not a watch event; what else may be wrong with it, `refusal_of` tells.
     """
     try:
-        return _decode_frame(line)
+        return decode_nested(_decode_frame, line)
     except UNDECODABLE as error:
         raise _not_an_event(line) from error
 
@@ -91,7 +92,7 @@ def page_of(body: bytes) -> Page:
         ApiError: a `Status` delivered as 200.
     """
     try:
-        page = _decode_page(body)
+        page = decode_nested(_decode_page, body)
     except UNDECODABLE as error:
         raise MalformedAnswer(f"not a list of objects: {_quote(body)}") from error
     if page.kind == "Status":
@@ -119,7 +120,7 @@ def bookmark_of(raw: msgspec.Raw) -> Metadata:
 def metadata_of(raw: msgspec.Raw) -> Metadata:
     """What can be told of an object that its kind's decoder cannot read; empty where not even that can be read."""
     try:
-        return _decode_bare(raw).metadata
+        return decode_nested(_decode_bare, bytes(raw)).metadata
     except UNDECODABLE:
         return Metadata()
 

@@ -44,3 +44,6 @@ class Resource:
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 PODS = Resource("", "v1", "pods", "Pod")
 EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)

@@ -58,6 +58,7 @@ class ServiceAccount:
             description="the pod's service account",
             credentials=ClusterCredentials(identity, tls),
             proxy=environment_proxy(server, self.environ),
+            in_pod=True,
         )
 
     def _namespace(self) -> str | None:

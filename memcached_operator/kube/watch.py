@@ -164,6 +164,7 @@ class Watch(Generic[R]):
         sink: WatchSink[R],
         *,
         label_selector: str = "",
+        field_selector: str = "",
         page_size: int = 500,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
@@ -172,12 +173,14 @@ class Watch(Generic[R]):
             decode: an object's JSON to its slim record; raises msgspec.DecodeError where it cannot.
             sink: receives the picture and its changes.
             label_selector: as in the API's query, "" for all objects.
+            field_selector: likewise.
             page_size: objects per page where pages are needed.
             uniform: the source of jitter.
         """
         self._decode = decode
         self._sink = sink
-        self._selector = {"labelSelector": label_selector} if label_selector else {}
+        selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
+        self._selector = {name: selector for name, selector in selectors.items() if selector}
         self._page_size = page_size
         self._uniform = uniform
         self._backoff = Backoff(BACKOFF_FIRST_S, BACKOFF_LONGEST_S, uniform=uniform)

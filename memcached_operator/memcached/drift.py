@@ -6,6 +6,7 @@ stay as they are; a field that we say nothing about is not ours.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ import msgspec
 # By which field an entry of a list is known, as Kubernetes' own list-maps have it. Other lists are compared as a whole:
 # an argument more is another command.
 _KEYS = {"Container": "name", "OwnerReference": "uid"}
+_KEYS_IN_PATHS = re.compile(r"\[[^\]]*\]")
 
 
 class Difference(NamedTuple):
@@ -61,6 +63,28 @@ def differences(wanted: object, live: object, path: str = "") -> Iterator[Differ
         case _:
             if wanted != live:
                 yield Difference(path, wanted, live)
+
+
+def field_names(wanted: object, path: str = "") -> Iterator[str]:
+    """The names that `differences` can give to fields of `wanted`, without the keys of lists and labels."""
+    match wanted:
+        case None:
+            return
+        case msgspec.Struct():
+            if path:
+                yield path
+            for field in wanted.__struct_fields__:
+                yield from field_names(getattr(wanted, field), f"{path}.{field}" if path else field)
+        case tuple() if wanted and type(wanted[0]).__name__ in _KEYS:
+            for entry in wanted:
+                yield from field_names(entry, path)
+        case _:
+            yield path
+
+
+def field_name(path: str) -> str:
+    """The name of a difference's field, without the keys of lists and labels, of which there is no end."""
+    return _KEYS_IN_PATHS.sub("", path)
 
 
 def _shown(value: object) -> str:

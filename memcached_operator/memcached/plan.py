@@ -88,7 +88,7 @@ def plan(wanted: Deployment, uid: str, live: DeploymentRecord | None) -> Action:
         return Await("The Deployment is being deleted; a new one follows.")
     if live.owned == comparable(wanted):
         return Nothing()
-    found = tuple(differences(_without_names(wanted), decode_deployment(live.owned)))
+    found = tuple(differences(without_names(wanted), decode_deployment(live.owned)))
     match found:
         case ():
             return Nothing()
@@ -121,5 +121,6 @@ def _somebody_elses(live: DeploymentRecord) -> Action:
     return LeaveAlone(f"A Deployment named {live.name} exists and {whose}: it is left alone. {remedy}.")
 
 
-def _without_names(wanted: Deployment) -> Deployment:
+def without_names(wanted: Deployment) -> Deployment:
+    """Without what `differences` need not look at: what names the object, and empty fields."""
     return decode_deployment(comparable(wanted))

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import Conflict, Forbidden, Invalid, NotFound
+from memcached_operator.kube.errors import Conflict, Forbidden, Invalid, NotFound, Unreachable
 from memcached_operator.kube.resources import DEPLOYMENTS
 from memcached_operator.memcached import desired, plan
+from memcached_operator.memcached.metrics import Repairs
 from memcached_operator.memcached.objects import Deployment
 from memcached_operator.memcached.records import (
     DeploymentRecord,
@@ -34,6 +35,7 @@ from memcached_operator.memcached.status import (
 )
 from memcached_operator.runtime.controller import Result
 from memcached_operator.runtime.events import EventRecorder
+from memcached_operator.runtime.metrics import Family
 from memcached_operator.runtime.own_writes import OwnWrites
 from memcached_operator.runtime.store import ObjectKey
 
@@ -44,6 +46,7 @@ logger = logging.getLogger(__name__)
 # It is not after a create under a ResourceQuota that many creates change at once, which is answered 409 as well.
 VANISHED_RETRY_S = 5.0
 _OWNERS = "metadata.ownerReferences"
+_REPLICAS = "spec.replicas"
 _DONE = Result()
 
 
@@ -74,7 +77,9 @@ class _Refusal(NamedTuple):
 class MemcachedReconciler:
     """Makes the cluster fit one Memcached at a time; see `reconcile`.
 
-    `_refused` holds what the API server refused last: each event of a pod would have it asked the same thing again.
+    `repairs` counts what was put right, `_contests` knows what is put wrong again and again. `_refused` holds what the
+    API server refused last: each event of a pod would have it asked the same thing again. `_made` holds the uids of the
+    Memcacheds for which a Deployment was created, or may have been, while their status does not tell of it yet.
     """
 
     def __init__(
@@ -103,7 +108,10 @@ class MemcachedReconciler:
             clock=clock,
             utc_now=utc_now,
         )
+        self._contests = self._reporter.contests
+        self.repairs = Repairs()
         self._refused: dict[ObjectKey, _Refusal] = {}
+        self._made: dict[ObjectKey, str] = {}
 
     async def reconcile(self, key: ObjectKey) -> Result:
         """Bring the Deployment and the status of one Memcached to what they should be.
@@ -118,13 +126,41 @@ class MemcachedReconciler:
             memcached, deployment = await self._reporter.live_memcached(key), await self._live_deployment(key)
         if memcached is None:
             self._reporter.forget(key)
+            self._contests.forget(key)
             self._refused.pop(key, None)
+            self._made.pop(key, None)
             self._own_writes.forget(key)
             return _DONE
         if memcached.deleting:
             # What becomes of its Deployment is the garbage collector's, in the mode that the user chose.
             self._reporter.forget(key)
             return _DONE
+        may_repair = self._contests.look(memcached)
+        result = await self._make_so(memcached, deployment, may_repair=may_repair)
+        return self._contests.ended(memcached, result)
+
+    def wait_s(self, key: ObjectKey) -> float:
+        """Seconds for which `key` is not to be looked at: until its own writes have arrived, and when it is contested.
+
+        What the user asks for is not kept waiting by a contest.
+        """
+        wait_s = self._own_writes.wait_s(key)
+        if wait_s > 0.0 or (memcached := self._caches.memcacheds.get(key)) is None or memcached.deleting:
+            return wait_s
+        return self._contests.wait_s(memcached)
+
+    def families(self) -> Iterator[Family]:
+        """What was put right, and how many are contested."""
+        yield from self.repairs.families()
+        yield from self._contests.families()
+
+    async def _make_so(
+        self, memcached: MemcachedRecord, deployment: DeploymentRecord | None, *, may_repair: bool
+    ) -> Result:
+        """Act for a Memcached that is there, and report."""
+        key = ObjectKey(memcached.namespace, memcached.name)
+        if key in self._made and _reported(memcached):
+            del self._made[key]
         try:
             spec = read_spec(memcached.spec)
         except InvalidSpec as error:
@@ -133,15 +169,21 @@ class MemcachedReconciler:
         image = spec.image or self._config.image
         wanted = desired.deployment(key.name, key.namespace, memcached.uid, spec.size, image)
         try:
-            found = await self._act(memcached, wanted, deployment)
+            found = await self._act(memcached, wanted, deployment, may_repair=may_repair)
         except _VanishedError as vanished:
             return Result(requeue_after_s=vanished.retry_s)
+        if self._contests.wrote(memcached):
+            return _DONE
         return await self._reporter.report(memcached, spec.size, found)
 
-    async def _act(self, memcached: MemcachedRecord, wanted: Deployment, deployment: DeploymentRecord | None) -> Found:
+    async def _act(
+        self, memcached: MemcachedRecord, wanted: Deployment, deployment: DeploymentRecord | None, *, may_repair: bool
+    ) -> Found:
         """Do what the plan says, and tell how things stand then."""
         key = ObjectKey(memcached.namespace, memcached.name)
         action = plan.plan(wanted, memcached.uid, deployment)
+        if not may_repair and isinstance(action, plan.Scale | plan.Repair):
+            return Found(deployment)  # contested: this look is for the status
         if refusal := self._refused.pop(key, None):
             same = (refusal.wanted, refusal.action) == (wanted, action)
             if same and self._clock() < refusal.until_s:
@@ -202,14 +244,22 @@ class MemcachedReconciler:
     async def _create(self, memcached: MemcachedRecord, wanted: Deployment) -> DeploymentRecord | None:
         """Create the Deployment; None when one of that name exists."""
         key = ObjectKey(memcached.namespace, memcached.name)
-        again = decode_status(memcached.status).observedGeneration is not None
-        if again and not await self._reporter.still_wanted(key, memcached.uid):
-            raise _VanishedError  # deleted; the watch of Deployments was faster than that of Memcacheds
+        again = _reported(memcached)
+        tried = again or self._made.get(key) == memcached.uid
+        if tried and not await self._reporter.still_wanted(key, memcached.uid):
+            # Deleted; the watch of Deployments was faster than that of Memcacheds, which may be down. Without this look
+            # the garbage collector and we would take turns for as long.
+            raise _VanishedError
         try:
             answer = await self._apply(key, desired.create_body(wanted), force=False)
         except Conflict:
             return None
+        except Unreachable:
+            self._made[key] = memcached.uid  # the request may have arrived
+            raise
         made = deployment_record(answer)
+        if not again:
+            self._made[key] = memcached.uid
         # Not put into the store: if it was deleted meanwhile, no event would ever take it out again.
         self._own_writes.expect(key, DEPLOYMENTS.kind, made.uid, made.resource_version)
         why = "there was none" if again else "new Memcached"
@@ -222,6 +272,7 @@ class MemcachedReconciler:
     async def _scale(self, memcached: MemcachedRecord, action: plan.Scale) -> DeploymentRecord:
         """Change the replicas, by the cheapest write that there is for it."""
         key = ObjectKey(memcached.namespace, memcached.name)
+        rivals = await self._contests.rivals(memcached, DEPLOYMENTS, [_REPLICAS])
         answer = await self._client.merge_patch(
             DEPLOYMENTS,
             key.namespace,
@@ -229,14 +280,21 @@ class MemcachedReconciler:
             desired.scale_patch(action.uid, action.wanted),
             field_manager=self._config.field_manager,
         )
-        asked = decode_status(memcached.status).observedGeneration != memcached.generation
+        asked = self._repaired(memcached, [_REPLICAS], rivals)
         why = "spec.size changed" if asked else "somebody else had changed them"
         fields = {"action": "scale", "from": action.live, "to": action.wanted, "why": why}
-        logger.info(
-            "scaled Deployment from %d to %d replicas (%s)", action.live, action.wanted, why, extra={"fields": fields}
+        told = asked or not self._contests.damped(memcached)
+        logger.log(
+            logging.INFO if told else logging.DEBUG,
+            "scaled Deployment from %d to %d replicas (%s)",
+            action.live,
+            action.wanted,
+            why,
+            extra={"fields": fields},
         )
-        note = f"Scaled Deployment {key.name} from {action.live} to {action.wanted} replicas: {why}"
-        self._reporter.tell(memcached, "Normal", "Scaled", "Scale", note)
+        if told:
+            note = f"Scaled Deployment {key.name} from {action.live} to {action.wanted} replicas: {why}"
+            self._reporter.tell(memcached, "Normal", "Scaled", "Scale", note)
         return self._shown(key, answer)
 
     async def _repair(
@@ -250,6 +308,8 @@ class MemcachedReconciler:
             # would be the garbage collector's.
             raise _VanishedError
         repaired = action.ports or action.differences
+        paths = [each.path for each in repaired]
+        rivals = await self._contests.rivals(memcached, DEPLOYMENTS, paths)
         if action.ports:
             answer = await self._client.strategic_merge_patch(
                 DEPLOYMENTS,
@@ -263,11 +323,23 @@ class MemcachedReconciler:
         record = self._shown(key, answer)
         if plan.plan(wanted, memcached.uid, record) == action:
             return None
+        asked = self._repaired(memcached, paths, rivals)
+        told = asked or not self._contests.damped(memcached)
         text = "; ".join(map(str, repaired))
-        fields = {"action": "update", "changed": [each.path for each in repaired]}
-        logger.info("updated Deployment: %s", text, extra={"fields": fields})
-        self._reporter.tell(memcached, "Normal", "Updated", "Update", f"Updated Deployment {key.name}: {text}")
+        level = logging.INFO if told else logging.DEBUG
+        logger.log(level, "updated Deployment: %s", text, extra={"fields": {"action": "update", "changed": paths}})
+        if told:
+            self._reporter.tell(memcached, "Normal", "Updated", "Update", f"Updated Deployment {key.name}: {text}")
         return record
+
+    def _repaired(self, memcached: MemcachedRecord, paths: Sequence[str], rivals: Mapping[str, str]) -> bool:
+        """Count what was put right, and say if it is a fight; whether the user had asked for it."""
+        asked = _asked(memcached)
+        if not asked:
+            for path in paths:
+                self.repairs.count(path)
+        self._contests.repaired(memcached, DEPLOYMENTS, paths, rivals, asked=asked)
+        return asked
 
     async def _apply(self, key: ObjectKey, body: object, *, force: bool) -> bytes:
         return await self._client.apply(
@@ -294,6 +366,16 @@ class _VanishedError(Exception):
     def __init__(self, retry_s: float = VANISHED_RETRY_S) -> None:
         super().__init__(retry_s)
         self.retry_s = retry_s
+
+
+def _reported(memcached: MemcachedRecord) -> bool:
+    """Whether a status was written, so that this is not the first look at it."""
+    return decode_status(memcached.status).observedGeneration is not None
+
+
+def _asked(memcached: MemcachedRecord) -> bool:
+    """Whether the user has asked for something else than last time, so that a difference is nobody's doing."""
+    return decode_status(memcached.status).observedGeneration != memcached.generation
 
 
 def _turned_round(action: plan.Repair) -> Trouble:

@@ -12,6 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from memcached_operator.api.names import API_VERSION, KIND
+from memcached_operator.kube.nesting import shallow
 from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
 from memcached_operator.memcached.objects import (
     Deployment,
@@ -133,7 +134,10 @@ _decode_memcached = msgspec.json.Decoder(_MemcachedObject).decode
 
 def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
     """A record from a Memcached's JSON. Its spec is judged at each reconcile, not here: it may be wrong."""
-    object_ = _decode_memcached(raw)
+    try:
+        object_ = _decode_memcached(raw)
+    except RecursionError:
+        object_ = _decode_memcached(shallow(bytes(raw)))
     meta = object_.metadata
     return MemcachedRecord(
         namespace=sys.intern(meta.namespace),

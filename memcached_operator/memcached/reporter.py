@@ -12,11 +12,14 @@ from memcached_operator.api.names import API_VERSION, GROUP, KIND, PLURAL, VERSI
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import Conflict, NotFound
 from memcached_operator.kube.resources import Resource
+from memcached_operator.memcached.contests import REASON as CONTESTED
+from memcached_operator.memcached.contests import Contests
 from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord, memcached_record
 from memcached_operator.memcached.status import (
     Condition,
     Observed,
     Reason,
+    Status,
     Trouble,
     decode_status,
     is_settled,
@@ -72,6 +75,9 @@ class Reporter:
 
     `_unreported` holds since when a Memcached's status has been other than what was written, while that is held back.
     `_not_before` holds until when no status is written, after a write that met somebody else's.
+
+    Attributes:
+        contests: the fights over fields, of the Deployment and of the status.
     """
 
     def __init__(
@@ -94,6 +100,7 @@ class Reporter:
         self._status_delay_s = status_delay_s
         self._clock = clock
         self._utc_now = utc_now
+        self.contests = Contests(client, self._tell_of_contest, field_manager=field_manager, clock=clock)
         self._unreported: dict[ObjectKey, float] = {}
         self._not_before: dict[ObjectKey, float] = {}
 
@@ -137,6 +144,8 @@ class Reporter:
         # The version guards a re-created Memcached of the same name (/status ignores a wrong uid), and conditions that
         # somebody else wrote meanwhile: a merge patch replaces the list as a whole.
         body = {"metadata": {"resourceVersion": memcached.resource_version}, "status": patch}
+        undone = self.contests.status_repairs(memcached, wanted, patch)
+        rivals = await self.contests.rivals(memcached, MEMCACHEDS, undone)
         try:
             answer = await self._client.merge_patch(
                 MEMCACHEDS,
@@ -147,6 +156,7 @@ class Reporter:
                 subresource="status",
             )
         except Conflict:
+            self._status_written(memcached, wanted, undone, rivals)
             return await self._after_conflict(memcached)
         except NotFound:
             if await self.still_wanted(key, memcached.uid):
@@ -154,6 +164,7 @@ class Reporter:
                 raise NotFound(404, "NotFound", _NO_STATUS) from None
             return _DONE
         self.forget(key)
+        self._status_written(memcached, wanted, undone, rivals)
         self._warn(memcached, wanted.condition("Degraded"), last.condition("Degraded"))
         if self._caches.memcacheds.get(key) is not None:
             # Quiet: the version in our write vouches that nothing else changed, and this is what was just looked at.
@@ -168,6 +179,17 @@ class Reporter:
         if live is not None:
             self._own_writes.expect(key, MEMCACHEDS.kind, live.uid, live.resource_version)
         return Result(requeue_after_s=CONFLICT_PAUSE_S)
+
+    def _status_written(
+        self, memcached: MemcachedRecord, wanted: Status, undone: list[str], rivals: dict[str, str]
+    ) -> None:
+        """Remember what was written, for who changes it, and what had to be written once more."""
+        self.contests.status_written(memcached, wanted)
+        if undone:
+            self.contests.repaired(memcached, MEMCACHEDS, undone, rivals, asked=False)
+
+    def _tell_of_contest(self, memcached: MemcachedRecord, note: str) -> None:
+        self.tell(memcached, "Warning", CONTESTED, "Repair", note)
 
     def _warn(self, memcached: MemcachedRecord, degraded: Condition | None, before: Condition | None) -> None:
         """Say what is in the way when it begins, when it changes and when it is over."""

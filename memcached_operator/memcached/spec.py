@@ -13,6 +13,8 @@ from typing import Annotated
 import msgspec
 
 from memcached_operator.api.names import IMAGE_CHARACTERS, IMAGE_MAX_LENGTH, SIZE_MAX
+from memcached_operator.kube.errors import UNDECODABLE
+from memcached_operator.kube.nesting import shallow
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -43,8 +45,8 @@ def read_spec(raw: bytes) -> Spec:
         return Spec()
     try:
         return _decode(raw)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         from memcached_operator.api.v1alpha1 import validate_spec
 
-        spec = validate_spec(raw)
+        spec = validate_spec(shallow(raw))
         return Spec(spec.size, spec.image)

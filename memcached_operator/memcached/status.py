@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from memcached_operator.kube.errors import UNDECODABLE
+from memcached_operator.kube.nesting import decode_nested
 from memcached_operator.memcached.desired import selector_text
 from memcached_operator.memcached.records import DeploymentRecord, PodRecord
 
@@ -96,8 +98,8 @@ _NONE = Status()
 def decode_status(body: bytes) -> Status:
     """The live status; an unreadable one (stored under another schema) counts as none and is written anew."""
     try:
-        return _decode(body) if body else _NONE
-    except msgspec.DecodeError:
+        return decode_nested(_decode, body) if body else _NONE
+    except UNDECODABLE:
         return _NONE
 
 

@@ -11,6 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
@@ -50,13 +51,14 @@ class TerminalError(Exception):
 
 
 class Outcome(StrEnum):
-    """How a reconcile ended."""
+    """How a reconcile ended; `BUG` by an exception that no right program meets."""
 
     SUCCESS = "success"
     REQUEUE_AFTER = "requeue_after"
     ERROR = "error"
     TERMINAL = "terminal"
     TIMEOUT = "timeout"
+    BUG = "bug"
 
 
 class ReconcileObserver(Protocol):
@@ -82,6 +84,9 @@ class ReconcileContext(NamedTuple):
         """Short and unique among all reconciles of this controller; made when a log line asks for it."""
         return f"{_PROCESS_ID}-{self.sequence}"
 
+
+ReconcileTracer = Callable[[ReconcileContext], AbstractContextManager[Callable[[Outcome], None]]]
+"""Entered around a reconcile; what it gives is called with how the reconcile ended."""
 
 current_reconcile: ContextVar[ReconcileContext | None] = ContextVar("current_reconcile", default=None)
 
@@ -117,6 +122,8 @@ _SLICE_S = 0.002
 
 # Errors that say nothing about the object: whatever it looks like, the same request may go well a moment later.
 _ABOUT_THE_SERVER = (Unreachable, ServerError, TooManyRequests)
+# Errors that a right program meets too; any other is a bug, and counted as one.
+_ABOUT_THE_WORLD = (KubeError, OSError)  # TimeoutError is an OSError
 
 
 class Controller(Generic[K]):
@@ -137,6 +144,7 @@ class Controller(Generic[K]):
         queue: AsyncWorkQueue[K] | None = None,
         ready: Callable[[K], float] | None = None,
         observer: ReconcileObserver | None = None,
+        tracer: ReconcileTracer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
@@ -148,6 +156,7 @@ class Controller(Generic[K]):
             ready: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
                 has seen the key's own last write. A key that waits is neither counted nor logged.
             observer: told of each reconcile.
+            tracer: entered around each reconcile.
             clock: measures durations, in seconds.
 
         Raises:
@@ -161,6 +170,7 @@ class Controller(Generic[K]):
         self._reconcile = reconcile
         self._ready = ready
         self._observer = observer
+        self._tracer = tracer
         self._clock = clock
         self._sequence = itertools.count(1)
         self._failures = FailureLog[K](clock)
@@ -212,10 +222,16 @@ class Controller(Generic[K]):
         if self._ready is not None and (wait_s := self._ready(key)) > 0.0:
             self.queue.requeue(key, after_s=wait_s)
             return
-        token = current_reconcile.set(ReconcileContext(self.name, key, next(self._sequence)))
+        context = ReconcileContext(self.name, key, next(self._sequence))
+        token = current_reconcile.set(context)
         began = self._clock()
         try:
-            outcome = await self._attempt(key)
+            if self._tracer is None:
+                outcome = await self._attempt(key)
+            else:
+                with self._tracer(context) as ended:
+                    outcome = await self._attempt(key)
+                    ended(outcome)
         finally:
             current_reconcile.reset(token)
         if self._observer is not None:
@@ -236,7 +252,7 @@ class Controller(Generic[K]):
             if task is None or task.cancelling():
                 raise
             self._failures.failed(key, error, queue.fail(key))
-            return Outcome.ERROR
+            return Outcome.BUG
         except TerminalError as error:
             queue.forget(key)
             self._failures.failed(key, error, None)
@@ -250,7 +266,7 @@ class Controller(Generic[K]):
             at_most_s = OUTAGE_LONGEST_S if isinstance(error, _ABOUT_THE_SERVER) else math.inf
             retry_in_s = queue.fail(key, at_least_s=asked_s or 0.0, at_most_s=at_most_s)
             self._failures.failed(key, error, retry_in_s)
-            return Outcome.ERROR
+            return Outcome.ERROR if isinstance(error, _ABOUT_THE_WORLD) else Outcome.BUG
         self._failures.worked(key)
         queue.forget(key)
         if result.requeue_after_s is None:
@@ -271,6 +287,9 @@ _LONGEST_REMINDER_S = 3600.0
 # That the server cannot be reached is said once for each watch; a line per key would bury it. A key that still meets
 # it after this long is worth one: by then the watches are back, or someone is looking for what is affected.
 _UNREACHABLE_QUIET_S = 60.0
+# Watches may live on while calls are not answered: an etcd that hangs, a load balancer that sends them elsewhere. So
+# one key speaks for all, when it has met this for longer than an API server takes to restart.
+_UNREACHABLE_WORDS_S = 5.0
 
 # Failures that differ in numbers alone (resourceVersions, ports, counts) are the same failure.
 _DIGITS = re.compile(r"\d+")
@@ -293,13 +312,16 @@ class FailureLog(Generic[K]):
 
     An error of the API or a `TerminalError` is one line; whatever else is a bug and brings its traceback. A single
     Conflict is not worth more than DEBUG: someone else wrote first, and the next attempt sees what. Neither is a server
-    that was out of reach for less than a minute. The lines are written inside the reconcile, whose controller and key
-    the log adds to them. Only keys that fail are held.
+    that was out of reach for less than a minute, but for one key that speaks for all. The lines are written inside the
+    reconcile, whose controller and key the log adds to them. Only keys that fail are held.
+
+    Invariant: `_speaker` is a key that fails, or None.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._streaks: dict[K, _Streak] = {}
+        self._speaker: K | None = None
 
     def failed(self, key: K, error: BaseException, retry_in_s: float | None) -> None:
         """An attempt failed; the next one comes after `retry_in_s` seconds, or, if None, when the object changes."""
@@ -309,7 +331,7 @@ class FailureLog(Generic[K]):
             streak = self._streaks[key] = _Streak(began=now)
         streak.attempts += 1
         when = "when the object changes" if retry_in_s is None else f"in {retry_in_s:.3g} s"
-        if self._is_minor(error, streak, now):
+        if self._is_minor(key, error, streak, now):
             log.debug("attempt %d failed, next one %s: %s", streak.attempts, when, error)
             return
         identity = _DIGITS.sub("#", f"{type(error).__name__} {error}")
@@ -334,6 +356,8 @@ class FailureLog(Generic[K]):
         if not self._streaks:
             return
         streak = self._streaks.pop(key, None)
+        if key == self._speaker:
+            self._speaker = None
         if streak is not None:
             log.log(
                 logging.DEBUG if streak.said is None else logging.INFO,
@@ -342,9 +366,12 @@ class FailureLog(Generic[K]):
                 self._clock() - streak.began,
             )
 
-    @staticmethod
-    def _is_minor(error: BaseException, streak: _Streak, now: float) -> bool:
+    def _is_minor(self, key: K, error: BaseException, streak: _Streak, now: float) -> bool:
         if isinstance(error, Conflict):
             streak.conflicts += 1
             return streak.conflicts == 1
-        return isinstance(error, Unreachable) and now < streak.began + _UNREACHABLE_QUIET_S
+        if not isinstance(error, Unreachable):
+            return False
+        if self._speaker is None and now >= streak.began + _UNREACHABLE_WORDS_S:
+            self._speaker = key
+        return key != self._speaker and now < streak.began + _UNREACHABLE_QUIET_S

@@ -25,7 +25,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 from memcached_operator.kube.errors import (
     ApiError,
@@ -52,6 +52,8 @@ from memcached_operator.runtime.event_objects import (
 log = logging.getLogger(__name__)
 
 DropReason = Literal["queue full", "object too busy", "write failed"]
+
+DROP_REASONS: tuple[DropReason, ...] = get_args(DropReason)
 
 _QUEUE_LENGTH = 1000
 _SERIES_REFRESH_S = 60.0

@@ -1,8 +1,9 @@
 """Start, supervise and stop what makes up an operator: one TaskGroup, no loose tasks.
 
-The order: watches and services first, workers once every cache is in sync, and on the way out workers first, then the
-watches and last the services, so that the workers' last writes still find a client and a recorder. Whatever ends
-unexpectedly ends the whole: a process that looks alive and watches nothing is worse than one that is restarted.
+The order: watches and services first, workers once every cache is in sync and this process leads, and on the way out
+workers first, then the watches and last the services, so that the workers' last writes still find a client and a
+recorder. An election is entered and left outside: it lets go when all of this has ended. Whatever ends unexpectedly
+ends the whole: a process that looks alive and watches nothing is worse than one that is restarted.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from memcached_operator.runtime.reflector import Reflector
@@ -40,6 +41,14 @@ class Runnable(Service, Protocol):
     def name(self) -> str: ...
 
 
+class Leadership(Protocol):
+    """An election that this process stands for."""
+
+    async def elected(self) -> None:
+        """Wait until this process leads. That it does not any more ends the process elsewhere."""
+        ...
+
+
 class UnexpectedEndError(Exception):
     """A part of the operator that runs for as long as the process does has ended."""
 
@@ -47,11 +56,21 @@ class UnexpectedEndError(Exception):
 class Manager:
     """Owns the life of reflectors, controllers and services. Add everything before `run`."""
 
-    def __init__(self) -> None:
+    def __init__(self, leadership: Leadership | None = None) -> None:
+        """
+        Args:
+            leadership: what the runnables wait for; None where nobody else is there to lead.
+        """
+        self._leadership = leadership
         self._reflectors: list[Reflector[Any]] = []
         self._runnables: list[Runnable] = []
         self._services: list[tuple[str, Service]] = []
         self._ending = False
+
+    @property
+    def reflectors(self) -> Sequence[Reflector[Any]]:
+        """Those that were added, for probes and metrics."""
+        return tuple(self._reflectors)
 
     def add_reflector(self, reflector: Reflector[Any]) -> None:
         """Feed a cache from the start on; the runnables wait for its first complete picture."""
@@ -85,7 +104,7 @@ class Manager:
                 background.create_task(self._until_end(f"watch of {each.description}", each.run), name=each.description)
                 for each in self._reflectors
             ]
-            if await self._synced(stop):
+            if await self._synced(stop) and await self._leads(stop):
                 await self._work(stop)
             self._ending = True
             for watch in watches:
@@ -113,16 +132,33 @@ class Manager:
                     logger.warning("nothing is reconciled yet: still waiting for the first list of %s", missing)
                     said = late
                 waiting = late
-            return not stopping.done()
+            if stopping.done():
+                return False
         finally:
             for task in (stopping, *syncs):
                 task.cancel()
-
-    async def _work(self, stop: asyncio.Event) -> None:
         # What came with the first pictures lives as long as the process: the collector need not look at it again.
         gc.collect()
         gc.freeze()
         logger.info("caches are in sync: %s", ", ".join(each.description for each in self._reflectors))
+        return True
+
+    async def _leads(self, stop: asyncio.Event) -> bool:
+        """Wait until this process leads, with warm caches; False when `stop` came first."""
+        if self._leadership is None:
+            return True
+        stopping = asyncio.create_task(stop.wait())
+        elected = asyncio.create_task(self._leadership.elected(), name="election")
+        try:
+            await asyncio.wait({stopping, elected}, return_when=asyncio.FIRST_COMPLETED)
+            if elected.done():
+                elected.result()  # its error, if it is one
+            return not stopping.done()
+        finally:
+            stopping.cancel()
+            elected.cancel()
+
+    async def _work(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as work:
             running = [work.create_task(each.run(), name=each.name) for each in self._runnables]
             stopping = work.create_task(stop.wait(), name="stop signal")

@@ -20,6 +20,7 @@ from memcached_operator.kube.errors import (
     Forbidden,
     KubeError,
     NotFound,
+    StreamStalled,
     Unauthorized,
     Unreachable,
 )
@@ -36,7 +37,8 @@ R = TypeVar("R", bound=Record)
 # workers go on (75,000 objects a second were measured for a slower decoder).
 _LINES_PER_TURN = 500
 # The first failure of each cause in a row is kept quiet: a booting API server answers 403, 429 and 503 for some 300 ms,
-# streams break, and the version that is held expires while nobody is there to watch.
+# streams break, and the version that is held expires while nobody is there to watch. Silence is the exception: it
+# takes more than a minute to be noticed.
 _FAILURES_BEFORE_WORDS = 2
 # Whom Kubernetes takes a client for that shows no credential, or one of a kind that is not enabled, such as a password.
 _ANONYMOUS = '"system:anonymous"'
@@ -70,7 +72,8 @@ class StreamStatistics:
     Attributes:
         restarts: ended requests by cause.
         relists: complete pictures taken, the first included.
-        last_byte_s: monotonic time of the last byte, or of the first request.
+        last_byte_s: monotonic time of the last byte of an answer that was no refusal, its headers included, or of the
+            first request.
         last_event_s: monotonic time of the last page or line.
         unreadable: versions of objects that could not be decoded.
     """
@@ -100,6 +103,7 @@ class Reflector(Generic[R]):
         *,
         namespace: str | None = None,
         label_selector: str = "",
+        field_selector: str = "",
         page_size: int = 500,
         remedies: Mapping[type[KubeError], str] | None = None,
         silence_limit_s: float = SILENCE_LIMIT_S,
@@ -115,6 +119,7 @@ class Reflector(Generic[R]):
             store: receives the records.
             namespace: the scope, None for all namespaces.
             label_selector: as in the API's query.
+            field_selector: likewise.
             page_size: objects per page where the server has no streaming lists.
             remedies: what to do about an error that a person must mend, for the log.
             silence_limit_s: a stream without a byte for so long is dead.
@@ -128,10 +133,17 @@ class Reflector(Generic[R]):
         self.statistics = StreamStatistics()
         self._client = client
         self._store = store
-        self._watch = Watch(decode, self, label_selector=label_selector, page_size=page_size, uniform=uniform)
+        self._watch = Watch(
+            decode,
+            self,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            page_size=page_size,
+            uniform=uniform,
+        )
         self._path = resource.path(namespace)
         self._remedies = remedies or {}
-        self._silence_limit_s = silence_limit_s
+        self.silence_limit_s = silence_limit_s
         self._clock = clock
         self._sleep = sleep
         self._picture: dict[ObjectKey, R] | None = None
@@ -149,6 +161,21 @@ class Reflector(Generic[R]):
     def resource_version(self) -> str:
         """The last version that the stream has vouched for, "" while there is no picture."""
         return self._watch.resource_version
+
+    @property
+    def cached_objects(self) -> int:
+        """How many records the store holds of this scope."""
+        return len(self._store) if self.namespace is None else len(self._store.keys(self.namespace))
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the last byte; 0 before `run`."""
+        return self._clock() - self.statistics.last_byte_s if self.statistics.last_byte_s else 0.0
+
+    @property
+    def eventless_s(self) -> float:
+        """Seconds since the last page or line; 0 before `run`."""
+        return self._clock() - self.statistics.last_event_s if self.statistics.last_event_s else 0.0
 
     async def run(self) -> None:
         """List, watch, resume, for ever; ends by cancellation only."""
@@ -175,7 +202,8 @@ class Reflector(Generic[R]):
                 self._progressed()
                 return None, received_bytes
             splitter = LineSplitter()
-            async with self._client.stream(self._path, request.query, self._silence_limit_s) as stream:
+            async with self._client.stream(self._path, request.query, self.silence_limit_s) as stream:
+                self.statistics.last_byte_s = self._clock()
                 while True:
                     try:
                         chunk = await stream.read()
@@ -209,6 +237,14 @@ class Reflector(Generic[R]):
         """Say once per cause what keeps the watch from working, and what to do about it."""
         if pause.failures:
             self._causes[pause.cause] += 1
+        if isinstance(error, StreamStalled) and self._causes[Cause.SILENT] == 1:
+            # Not quiet as others are the first time: whoever wonders why a change was seen late finds it here.
+            logger.warning(
+                "the watch of %s has fallen silent (%s) and is replaced; what changed in this time is seen only now. "
+                "If it happens again, check what stands between the operator and the API server.",
+                self.description,
+                error,
+            )
         if self._causes[pause.cause] != _FAILURES_BEFORE_WORDS:
             logger.debug("%s: %s, next request in %.1f s", self.description, pause.cause, pause.seconds)
             return

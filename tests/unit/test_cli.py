@@ -159,9 +159,11 @@ class TestHelp:
         for option in options():
             # From 3.13 on argparse names the value once, behind all the flags.
             flags = f"({option.flags[0]}|{', '.join(option.flags)})"
-            assert re.search(f" {flags} {option.knob.metavar}[ ,]", words), option.name
-            assert f"({option.variable}; default: {option.default})" in words
-            assert option.help in words
+            value = f"[{option.knob.metavar}]" if option.is_switch else option.knob.metavar
+            assert re.search(f" {flags} {re.escape(value)}[ ,]", words), option.name
+            # Lines end at hyphens too.
+            for text in (f"({option.variable}; default: {option.default})", option.help):
+                assert "".join(text.split()) in "".join(words.split())
 
     def test_flags_stand_in_their_groups(self, capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(["--help"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -51,6 +53,46 @@ def section(document: str, title: str) -> str:
     _, _, rest = (PROJECT / document).read_text().partition(f"\n## {title}\n")
     assert rest, f"{document} has no part {title!r}"
     return rest.partition("\n## ")[0]
+
+
+def test_what_to_do_about_each_reason_of_a_condition_is_told_and_of_no_other() -> None:
+    reasons = section("docs/operations.md", "Reasons of conditions")
+    assert set(re.findall(r"^\| `(\w+)` \|", reasons, re.MULTILINE)) == set(Reason)
+
+
+def complaints(source: Path) -> Iterator[str]:
+    """The format of each log line of that file that is a warning or worse."""
+    for node in ast.walk(ast.parse(source.read_text())):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Name(id="log" | "logger"), attr="warning" | "error" | "critical" | "exception"
+                ),
+                args=[ast.Constant(value=str(format_)), *_],
+            ):
+                yield format_
+            case _:
+                pass
+
+
+SOURCES = [
+    source
+    for source in sorted((PROJECT / "memcached_operator").rglob("*.py"))
+    if not {"simulator", "demo"} & set(source.parts) and any(complaints(source))
+]
+
+
+def test_the_log_lines_that_ask_for_action_are_found() -> None:
+    assert {"controller.py", "contests.py", "reflector.py", "process.py"} <= {source.name for source in SOURCES}
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_what_to_do_about_each_warning_is_told(source: Path) -> None:
+    told = section("docs/operations.md", "Log lines that ask for action")
+    for format_ in complaints(source):
+        chunks = (chunk.strip(" :.,;()") for chunk in re.split(r"%[.\d]*[a-z]", format_))
+        words = next((chunk for chunk in chunks if len(chunk) >= 4), "")
+        assert words in told, f"docs/operations.md says nothing about {format_!r}"
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,8 @@ class Kettle(BaseSettings):
         ),
     ] = None
 
+    whistle: Annotated[bool, Field(description="Whistle."), Knob("Heat", why="Cats.", metavar="true|false")] = False
+
     @classmethod
     def settings_customise_sources(
         cls, settings_cls: type[BaseSettings], *_: PydanticBaseSettingsSource, **__: PydanticBaseSettingsSource
@@ -53,6 +55,7 @@ def test_flag_and_variable_follow_the_fields_name_unless_they_are_given() -> Non
         (("--cups",), "KETTLE_CUPS"),
         (("--leaf", "-l"), "TEA_LEAF"),
         (("--shelf",), "KETTLE_SHELF"),
+        (("--whistle",), "KETTLE_WHISTLE"),
     ]
 
 
@@ -62,11 +65,12 @@ def test_what_is_allowed_is_told_by_the_type_unless_words_are_given() -> None:
         "a whole number from 1 to 6",
         "green, black or white",
         "a shelf's name",
+        "true or false",
     ]
 
 
 def test_the_default_is_in_words() -> None:
-    assert [option.default for option in OPTIONS] == ["1.5", "2", "black", "the top"]
+    assert [option.default for option in OPTIONS] == ["1.5", "2", "black", "the top", "false"]
 
 
 def test_variables_are_read_by_the_names_of_the_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,8 +104,8 @@ class TestUnknownVariables:
         assert sentence == f"the environment variable {name} sets nothing; did you mean {nearest}?"
 
     def test_nothing_is_suggested_where_nothing_is_near(self) -> None:
-        assert unknown_variables(OPTIONS, PREFIX, {"KETTLE_WHISTLE": "1"}) == (
-            "the environment variable KETTLE_WHISTLE sets nothing",
+        assert unknown_variables(OPTIONS, PREFIX, {"KETTLE_ZZZ": "1"}) == (
+            "the environment variable KETTLE_ZZZ sets nothing",
         )
 
     def test_known_and_foreign_variables_are_fine(self) -> None:
@@ -137,6 +141,8 @@ def test_the_reference_lists_all_and_then_explains_each_by_group() -> None:
         "### `--cups NUMBER`",
         "### `--leaf LEAF`",
         "### `--shelf NAME`",
+        "## Heat",
+        "### `--whistle[=true|false]`",
     ]
     assert page.endswith("\n") and not page.endswith("\n\n")  # noqa: PT018
     assert (

@@ -10,6 +10,7 @@ import pytest
 
 from memcached_operator import operator
 from memcached_operator.kube.resources import DEPLOYMENTS
+from memcached_operator.memcached.reconciler import MemcachedReconciler
 from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord
 from memcached_operator.runtime.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.controller import Controller
@@ -45,8 +46,8 @@ class Built:
         """What the controller asks whether a key must wait."""
         ready = self.controller._ready
         assert isinstance(ready, MethodType)
-        assert isinstance(ready.__self__, OwnWrites)
-        return ready.__self__
+        assert isinstance(ready.__self__, MemcachedReconciler)
+        return ready.__self__._own_writes
 
     def show(self, resource: str, *records: object, namespace: str | None = None) -> None:
         """A first list, or a later one, that holds these."""

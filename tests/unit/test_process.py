@@ -12,6 +12,7 @@ import pytest
 from memcached_operator import logs, process
 from memcached_operator.kube.errors import AuthenticationUnavailable
 from memcached_operator.operator import OperatorConfig, decode_config
+from memcached_operator.runtime.http_server import ListenError
 from memcached_operator.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
@@ -67,6 +68,16 @@ def test_lines_logged_by_the_operator_have_the_format_that_was_asked_for(
     monkeypatch.setattr("memcached_operator.operator.run", run)
     assert process.operate(Settings(log_format="json", log_level="debug").model_dump_json()) == 7
     assert json.loads(capsys.readouterr().err)["message"] == "ready"
+
+
+def test_what_cannot_be_served_is_one_plain_line(capsys: pytest.CaptureFixture[str]) -> None:
+    async def run(config: OperatorConfig) -> int:
+        raise ListenError("cannot listen on :8080 for metrics: address already in use.")
+
+    assert process.run_to_the_end(run, config_with()) == process.FAILED
+    assert capsys.readouterr().err == (
+        "memcached-operator: cannot listen on :8080 for metrics: address already in use.\n"
+    )
 
 
 def test_its_result_is_the_exit_code() -> None:

@@ -1,9 +1,11 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from memcached_operator.knobs import SERVICE_LINK
+from memcached_operator.runtime.http_server import parse_address
 from memcached_operator.settings import (
     VARIABLE_PREFIX,
     Settings,
@@ -42,6 +44,20 @@ def test_the_defaults_stand_when_nothing_is_said() -> None:
         "reconcile_timeout_s": 60.0,
         "status_interval_ms": 250,
         "shutdown_timeout_s": 25.0,
+        "leader_elect": False,
+        "leader_elect_mode": "lease",
+        "leader_elect_id": None,
+        "leader_elect_namespace": None,
+        "leader_elect_lease_duration_s": 15,
+        "leader_elect_renew_deadline_s": 10.0,
+        "leader_elect_retry_period_s": 2.0,
+        "watch_silence_limit_s": 70.0,
+        "health_probe_bind_address": ":8081",
+        "metrics_bind_address": ":8080",
+        "metrics_per_object": False,
+        "metrics_secure": False,
+        "metrics_cert_dir": None,
+        "tracing_endpoint": None,
         "log_format": "text",
         "log_level": "info",
     }
@@ -77,6 +93,20 @@ def test_a_wrong_variable_is_not_looked_at_when_the_flag_is_given(monkeypatch: p
         ("MEMCACHED_OPERATOR_RECONCILE_TIMEOUT_S", "reconcile_timeout_s", "1", 1.0),
         ("MEMCACHED_OPERATOR_STATUS_INTERVAL_MS", "status_interval_ms", "0", 0),
         ("MEMCACHED_OPERATOR_SHUTDOWN_TIMEOUT_S", "shutdown_timeout_s", "0", 0.0),
+        ("MEMCACHED_OPERATOR_LEADER_ELECT", "leader_elect", "true", True),
+        ("MEMCACHED_OPERATOR_LEADER_ELECT_MODE", "leader_elect_mode", "life", "life"),
+        ("MEMCACHED_OPERATOR_LEADER_ELECT_ID", "leader_elect_id", "a.lock", "a.lock"),
+        ("MEMCACHED_OPERATOR_LEADER_ELECT_NAMESPACE", "leader_elect_namespace", "ops", "ops"),
+        ("MEMCACHED_OPERATOR_LEADER_ELECT_LEASE_DURATION_S", "leader_elect_lease_duration_s", "20s", 20),
+        ("MEMCACHED_OPERATOR_LEADER_ELECT_RENEW_DEADLINE_S", "leader_elect_renew_deadline_s", "5", 5.0),
+        ("MEMCACHED_OPERATOR_LEADER_ELECT_RETRY_PERIOD_S", "leader_elect_retry_period_s", "1.5s", 1.5),
+        ("MEMCACHED_OPERATOR_WATCH_SILENCE_LIMIT_S", "watch_silence_limit_s", "5", 5.0),
+        ("MEMCACHED_OPERATOR_HEALTH_PROBE_BIND_ADDRESS", "health_probe_bind_address", "0", "0"),
+        ("MEMCACHED_OPERATOR_METRICS_BIND_ADDRESS", "metrics_bind_address", "[::1]:0", "[::1]:0"),
+        ("MEMCACHED_OPERATOR_METRICS_PER_OBJECT", "metrics_per_object", "true", True),
+        ("MEMCACHED_OPERATOR_METRICS_SECURE", "metrics_secure", "1", True),
+        ("MEMCACHED_OPERATOR_METRICS_CERT_DIR", "metrics_cert_dir", "/tls", Path("/tls")),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "tracing_endpoint", "http://localhost:4318", None),
         ("MEMCACHED_OPERATOR_LOG_FORMAT", "log_format", "json", "json"),
         ("MEMCACHED_OPERATOR_LOG_LEVEL", "log_level", "DEBUG", "debug"),
     ],
@@ -197,6 +227,14 @@ class TestWrongValues:
             ("log_level", "loud", "--log-level: 'loud' is not allowed, it must be debug, info, warning or error"),
             ("context", "", "--context: '' is not allowed, it must be the name of a context in the kubeconfig"),
             ("service_account_dir", "", "--service-account-dir: '' is not allowed, it must be a folder's path"),
+            ("metrics_cert_dir", "", "--metrics-cert-dir: '' is not allowed, it must be a folder's path"),
+            ("metrics_secure", "maybe", "--metrics-secure: 'maybe' is not allowed, it must be true or false"),
+            (
+                "metrics_bind_address",
+                "8080",
+                "--metrics-bind-address: '8080' is not allowed, it must be HOST:PORT or :PORT with a port of at most "
+                "65535 (0: one that is free), or 0 for off",
+            ),
         ],
     )
     def test_the_message_names_flag_value_and_what_is_allowed(self, name: str, value: str, message: str) -> None:
@@ -230,7 +268,7 @@ class TestReference:
         sections = settings_reference().split("\n### ")[1:]
         assert len(sections) == len(options())
         for section, option in zip(sections, options(), strict=True):
-            assert section.startswith(f"`{option.flags[0]} ")
+            assert section.startswith(f"`{option.flags[0]}{'[' if option.is_switch else ' '}")
             for part in (option.help, f"`{option.variable}`", option.allowed, option.default, option.knob.why):
                 assert part in section
 
@@ -252,3 +290,44 @@ class TestReference:
         timed = [option for option in options() if option.name.endswith(suffix)]
         assert timed
         assert [option.name for option in timed if unit not in option.help] == []
+
+
+class TestLeaderElection:
+    def test_a_lease_that_leaves_no_margin_is_refused_naming_both_settings(self) -> None:
+        (problem,) = problems_of(leader_elect_lease_duration_s="10", leader_elect_renew_deadline_s="9")
+        assert problem == (
+            "--leader-elect-lease-duration-s (10 s) must be at least 1.2 times --leader-elect-renew-deadline-s (9 s): "
+            "the old leader must have stopped before another may begin"
+        )
+
+    def test_retries_that_do_not_fit_into_the_deadline_are_refused_naming_both_settings(self) -> None:
+        (problem,) = problems_of(leader_elect_retry_period_s="6")
+        assert problem.startswith(
+            "--leader-elect-renew-deadline-s (10 s) must be at least 2 times --leader-elect-retry-period-s (6 s)"
+        )
+
+    def test_the_least_that_fits_is_taken(self) -> None:
+        given = {"leader_elect_lease_duration_s": "12", "leader_elect_retry_period_s": "5"}
+        assert load_settings(given).leader_elect_lease_duration_s == 12
+
+    @pytest.mark.parametrize("name", ["UPPER", "-lock", "a..b", "x" * 254])
+    def test_a_name_that_no_lease_can_have_is_refused(self, name: str) -> None:
+        assert problems_of(leader_elect_id=name)[0].startswith(f"--leader-elect-id: {name!r} is not allowed")
+
+    def test_a_lease_has_whole_seconds(self) -> None:
+        assert problems_of(leader_elect_lease_duration_s="15.5s")[0].endswith("a whole number from 1 to 3600")
+
+
+@pytest.mark.parametrize(
+    "address", ["", "0", ":0", ":8080", "8080", ":65536", "h:1", "::1:80", "[::1]:80", "[::1:80", ":x"]
+)
+def test_an_address_is_accepted_exactly_if_it_can_be_listened_on(address: str) -> None:
+    def accepted(read: Callable[[], object]) -> bool:
+        try:
+            read()
+        except ValueError:
+            return False
+        return True
+
+    by_settings = accepted(lambda: load_settings({"metrics_bind_address": address}))
+    assert by_settings == accepted(lambda: parse_address(address))

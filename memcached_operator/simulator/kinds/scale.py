@@ -75,12 +75,17 @@ _NEGATIVE = "should be a non-negative integer"
 _TOO_MANY = f"should be less than or equal to {causes.MAX_INT32}"
 
 
-def problems(resource: Resource, new: Json) -> list[Cause]:
-    """What of a custom resource a scale could not show: numbers that are none, or out of bounds."""
+def problems(resource: Resource, new: Json, subresource: str = "") -> list[Cause]:
+    """What of a custom resource a scale could not show: numbers that are none, or out of bounds.
+
+    Args:
+        subresource: that is written; through "status" the specification is not looked at.
+    """
     if not resource.custom or resource.scale is None:
         return []
     found = []
-    for path in (resource.scale.spec_replicas, resource.scale.status_replicas):
+    spec_too = subresource != "status"
+    for path in (*([resource.scale.spec_replicas] if spec_too else []), resource.scale.status_replicas):
         value, wrong = _value(new, path)
         if wrong is None and value is not _ABSENT and type(value) is not int:
             wrong = _wrong_type(value, "int64")

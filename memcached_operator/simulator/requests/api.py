@@ -320,7 +320,7 @@ class Api:
         if resource.custom:
             before = structural.MISSING if old is None else old
             causes += structural.validate(resource.schema, new, old=before)
-            causes += scale.problems(resource, new)
+            causes += scale.problems(resource, new, target.subresource)
             causes += rules.rule_problems(resource.schema, new, old, causes)
         causes += strategy_of(resource).validate(new, old)
         if causes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 
@@ -22,6 +23,7 @@ class Obedient(ApiClient):
 
     def __init__(self, *, down: bool = False) -> None:
         self.down = down
+        self.writes = Counter()
 
     async def request(self, method: str, path: str, **_: object) -> bytes:
         if self.down:

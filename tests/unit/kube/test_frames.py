@@ -75,3 +75,15 @@ def test_a_bookmark_without_a_version_is_no_bookmark(object_: bytes) -> None:
 @pytest.mark.parametrize("object_", [b"", b"[]", b'{"metadata":{"name":7}}'])
 def test_of_an_object_without_readable_metadata_nothing_is_told(object_: bytes) -> None:
     assert metadata_of(msgspec.Raw(object_)) == Metadata()
+
+
+def test_an_object_that_is_nested_deeper_than_a_stack_goes_leaves_all_others_readable() -> None:
+    deep = '{"a":' * 10_000 + "1" + "}" * 10_000
+    object_ = json.dumps(thing("deep", "7")).replace('"metadata"', f'"deep": {deep}, "metadata"')
+    frame = frame_of(f'{{"type": "ADDED", "object": {object_}}}'.encode())
+    assert (frame.type, metadata_of(frame.object).name) == ("ADDED", "deep")
+    body = f'{{"metadata": {{"resourceVersion": "9"}}, "items": [{object_}, {json.dumps(thing("other", "8"))}]}}'
+    items = page_of(body.encode()).items
+    assert items is not None
+    assert [metadata_of(item).name for item in items] == ["deep", "other"]
+    assert metadata_of(msgspec.Raw(object_.encode())).name == "deep"

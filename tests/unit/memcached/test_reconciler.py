@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.kube.errors import Conflict
+from memcached_operator.kube.errors import Conflict, Unreachable
 from memcached_operator.kube.resources import Resource
 from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
 from memcached_operator.runtime.store import Store
@@ -187,6 +187,25 @@ async def test_replicas_that_somebody_else_changed_are_put_back_and_that_is_said
     assert running.deployment["spec"]["replicas"] == 2
     note = "Scaled Deployment sessions from 9 to 2 replicas: somebody else had changed them"
     assert running.recorder.events == [Event("Normal", "Scaled", note)]
+    assert repairs(running) == {"spec.replicas": 1}
+
+
+async def test_only_what_others_changed_counts_as_a_repair(running: World) -> None:
+    running.memcached(size=3, image="memcached:2")
+    running.show()
+    await running.settle()
+    assert repairs(running) == {}
+    container_of(running.deployment)["image"] = "memcached:0"
+    running.deployment["metadata"]["labels"]["app.kubernetes.io/name"] = "mine"
+    running.api.put(running.deployment)
+    await running.settle()
+    assert repairs(running) == {"metadata.labels": 1, "spec.template.spec.containers.image": 1}
+
+
+def repairs(world: World) -> dict[str, float]:
+    """How often which field was put right."""
+    (family,) = world.reconciler.repairs.families()
+    return {name: sample.value for sample in family.samples for name in sample.labels if sample.value}  # type: ignore[misc]
 
 
 async def test_the_answer_to_an_update_is_known_at_once_so_that_it_is_not_sent_twice(running: World) -> None:
@@ -246,6 +265,35 @@ async def test_a_removed_owner_reference_is_put_back_for_a_memcached_that_is_sti
     await running.reconcile()
     assert running.api.verbs()[:2] == [GET_MEMCACHED, APPLY]
     assert running.deployment["metadata"]["ownerReferences"] == owners
+
+
+async def test_what_was_made_for_a_memcached_that_is_gone_is_not_made_again_without_a_watch(
+    world: World,
+) -> None:
+    """The garbage collector deletes it, the watch of Deployments shows that, and no status was ever written."""
+    await world.reconcile()
+    del world.api.objects["Memcached", NAMESPACE, NAME]
+    del world.api.objects["Deployment", NAMESPACE, NAME]
+    world.own_writes.forget(KEY)  # as the watch of Deployments has shown it come and go
+    assert await world.reconcile() == SOON
+    assert world.api.verbs() == [GET_MEMCACHED]
+
+
+async def test_what_may_have_been_made_is_not_made_again_for_a_memcached_that_is_gone(world: World) -> None:
+    world.api.refuse("apply", "Deployment", Unreachable("reset"))
+    with pytest.raises(Unreachable):
+        await world.reconcile()
+    del world.api.objects["Memcached", NAMESPACE, NAME]
+    assert await world.reconcile() == SOON
+    assert world.api.verbs() == [GET_MEMCACHED]
+
+
+async def test_what_was_made_and_deleted_before_a_status_was_written_is_made_again(world: World) -> None:
+    await world.reconcile()
+    del world.api.objects["Deployment", NAMESPACE, NAME]
+    world.own_writes.forget(KEY)
+    await world.reconcile()
+    assert world.api.verbs()[:2] == [GET_MEMCACHED, APPLY]
 
 
 async def test_an_orphan_of_a_memcached_that_was_just_deleted_is_not_claimed_again(running: World) -> None:

@@ -281,3 +281,12 @@ def test_of_a_long_message_of_the_scheduler_the_beginning_is_kept() -> None:
 def test_a_scheduled_pod_has_no_such_problem() -> None:
     condition = {"type": "PodScheduled", "status": "True"}
     assert pod(lambda live: live["status"].update(conditions=[condition])).problem == ""
+
+
+def test_a_memcached_that_is_nested_deeper_than_a_stack_goes_keeps_what_is_not() -> None:
+    deep = '{"a":' * 10_000 + "1" + "}" * 10_000
+    body = json.dumps({"metadata": {"name": NAME, "uid": UID, "resourceVersion": "7"}, "spec": {"size": 3, "x": 0}})
+    record = memcached_record(body.replace('"x": 0', f'"x": {deep}').encode())
+    assert (record.name, record.resource_version) == (NAME, "7")
+    assert record.spec.startswith(b'{"size": 3, "x": {"a":{"a":')
+    assert len(record.spec) < 1000

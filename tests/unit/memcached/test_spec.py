@@ -61,3 +61,16 @@ def test_a_good_specification_loads_no_pydantic_and_a_bad_one_does() -> None:
     good, bad = answer.stdout.splitlines()
     assert good == "False"
     assert bad == 'True spec.size: must be a whole number from 0 to 2147483647, got "3" (a string)'
+
+
+@pytest.mark.parametrize("levels", [10, 500, 800, 950, 5000])
+def test_a_value_that_is_nested_however_deeply_is_told_and_cut(levels: int) -> None:
+    raw = b'{"size": ' + b'{"a":' * levels + b"1" + b"}" * levels + b"}"
+    with pytest.raises(InvalidSpec, match=r'^spec.size: must be a whole number .*, got \{"a": .* \(an object\)$'):
+        read_spec(raw)
+
+
+@pytest.mark.parametrize("levels", [10, 800, 5000])
+def test_fields_that_we_do_not_know_may_be_nested_however_deeply(levels: int) -> None:
+    raw = b'{"size": 3, "x": ' + b"[" * levels + b"]" * levels + b"}"
+    assert read_spec(raw) == Spec(size=3)

@@ -120,8 +120,9 @@ def test_a_status_that_is_absent_or_cannot_be_read_counts_as_none_and_is_written
     assert decode_status(body) == NEW
 
 
-def test_fields_of_a_status_that_we_do_not_know_do_no_harm() -> None:
-    body = b'{"nodes": ["a"], "phase": "Running", "conditions": [{"type": "T", "color": "red"}]}'
+@pytest.mark.parametrize("phase", ['"Running"', "[" * 5000 + "]" * 5000], ids=["shallow", "deep"])
+def test_fields_of_a_status_that_we_do_not_know_do_no_harm(phase: str) -> None:
+    body = f'{{"nodes": ["a"], "phase": {phase}, "conditions": [{{"type": "T", "color": "red"}}]}}'.encode()
     assert decode_status(body) == Status(nodes=("a",), conditions=(Condition("T"),))
 
 

@@ -155,7 +155,7 @@ async def test_a_cancellation_that_nobody_asked_for_is_a_failure_and_not_the_end
         controller := Controller("memcached", reconciler, queue=quick_queue(), observer=outcomes, config=config)
     ):
         controller.queue.add("a")
-        assert await outcomes.wait_for(2) == [Outcome.ERROR, Outcome.SUCCESS]
+        assert await outcomes.wait_for(2) == [Outcome.BUG, Outcome.SUCCESS]
 
 
 async def test_a_reconciler_that_returns_no_result_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
@@ -165,7 +165,7 @@ async def test_a_reconciler_that_returns_no_result_is_told_so(caplog: pytest.Log
     outcomes = Outcomes()
     async with running(controller := Controller("memcached", forgetful, queue=quick_queue(), observer=outcomes)):
         controller.queue.add("a")
-        assert (await outcomes.wait_for(1))[0] == Outcome.ERROR
+        assert (await outcomes.wait_for(1))[0] == Outcome.BUG
     assert "the reconciler of controller 'memcached' returned None: return a Result" in caplog.text
 
 

@@ -28,8 +28,8 @@ class Said:
         self.caplog = caplog
         caplog.set_level(logging.DEBUG, LOGGER)
 
-    def failed(self, error: Exception, retry_in_s: float | None = 1.0) -> None:
-        self.log.failed("default/a", error, retry_in_s)
+    def failed(self, error: Exception, retry_in_s: float | None = 1.0, *, key: str = "default/a") -> None:
+        self.log.failed(key, error, retry_in_s)
 
     @property
     def lines(self) -> list[str]:
@@ -113,17 +113,33 @@ def test_the_first_conflict_after_an_outage_is_not_said_either(said: Said) -> No
     assert said.levels == [logging.DEBUG] * 2
 
 
-def test_a_server_out_of_reach_is_said_of_a_key_only_after_a_minute(said: Said) -> None:
-    for now in (0.0, 59.0, 60.0, 61.0):
+def test_one_key_says_of_a_server_out_of_reach_for_all_and_each_of_its_own_after_a_minute(said: Said) -> None:
+    keys = ("default/a", "default/b", "default/c")
+    warned = []
+    for now in (0.0, 4.9, 5.0, 59.0, 60.0, 61.0):
         said.now = now
-        said.failed(Unreachable("refused"))
-    assert said.levels == [logging.DEBUG, logging.DEBUG, logging.WARNING]
-    assert said.lines[2] == "attempt 3 failed, next one in 1 s: refused"
-    said.log.worked("default/a")
-    assert said.levels[3:] == [logging.INFO]
+        for key in keys:
+            before = len(said.lines)
+            said.failed(Unreachable("refused"), key=key)
+            warned += [(now, key)] if logging.WARNING in said.levels[before:] else []
+    assert warned == [(5.0, keys[0]), (60.0, keys[1]), (60.0, keys[2])]
+    assert said.lines[6] == "attempt 3 failed, next one in 1 s: refused"
+    lines = len(said.lines)
+    for key in keys:
+        said.log.worked(key)
+    assert said.levels[lines:] == [logging.INFO] * 3
 
 
-def test_an_outage_of_less_than_a_minute_leaves_only_debug_lines(said: Said) -> None:
+def test_when_the_key_that_spoke_works_again_another_may_speak(said: Said) -> None:
+    for key in ("default/a", "default/b"):
+        for now in (0.0, 6.0):
+            said.now = now
+            said.failed(Unreachable("refused"), key=key)
+        said.log.worked(key)
+    assert said.levels == [logging.DEBUG, logging.WARNING, logging.INFO] * 2
+
+
+def test_an_outage_that_is_short_for_each_key_leaves_only_debug_lines(said: Said) -> None:
     said.failed(Unreachable("refused"))
     said.now = 12.0
     said.log.worked("default/a")
@@ -131,7 +147,7 @@ def test_an_outage_of_less_than_a_minute_leaves_only_debug_lines(said: Said) -> 
     assert said.levels == [logging.DEBUG] * 2
     said.now = 70.0
     said.failed(Unreachable("refused"))
-    assert said.levels[2:] == [logging.DEBUG], "a new streak has a minute of its own"
+    assert said.levels[2:] == [logging.DEBUG], "a new streak has a time of its own"
 
 
 async def test_the_line_is_written_inside_the_reconciles_context(caplog: pytest.LogCaptureFixture) -> None:

@@ -267,3 +267,59 @@ async def _turns_of_patience() -> None:
     """Long enough for several more warnings, if there were any: each takes one timer of a millisecond."""
     for _ in range(5):
         await asyncio.sleep(0.001)
+
+
+class Election:
+    """Is won when the test says so; an error of the test's loses it."""
+
+    def __init__(self) -> None:
+        self.won: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def elected(self) -> None:
+        await self.won
+
+
+class TestLeadership:
+    async def test_workers_wait_for_it_with_warm_caches_and_services_do_not(self) -> None:
+        story: list[str] = []
+        election, stop = Election(), asyncio.Event()
+        manager = Manager(election)
+        controller, recorder = Part("controller", story), Part("recorder", story)
+        manager.add_runnable(controller)
+        manager.add_service("recorder", recorder)
+        manager.add_reflector(Watch(PODS, story))
+        running = asyncio.create_task(manager.run(stop))
+        await recorder.began.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert story == ["recorder runs", "pods watched"]
+        election.won.set_result(None)
+        await controller.began.wait()
+        stop.set()
+        await running
+        assert story[2:] == [
+            "controller runs",
+            "controller is asked to stop",
+            "controller ended",
+            "recorder is asked to stop",
+            "pods no longer watched",
+            "recorder ended",
+        ]
+
+    async def test_one_that_stands_by_ends_when_asked_without_having_worked(self) -> None:
+        story: list[str] = []
+        stop = asyncio.Event()
+        manager = Manager(Election())
+        manager.add_runnable(Part("controller", story))
+        running = asyncio.create_task(manager.run(stop))
+        await asyncio.sleep(0)
+        stop.set()
+        await asyncio.wait_for(running, DEADLINE_S)
+        assert story == []
+
+    async def test_an_election_that_fails_ends_everything(self) -> None:
+        election = Election()
+        election.won.set_exception(RuntimeError("no such thing"))
+        with pytest.raises(ExceptionGroup) as caught:
+            await Manager(election).run(asyncio.Event())
+        assert caught.group_contains(RuntimeError, match="no such thing")

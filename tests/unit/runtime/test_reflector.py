@@ -11,8 +11,8 @@ import pytest
 from memcached_operator.kube.errors import StreamStalled, Unreachable, classify
 from memcached_operator.kube.watch import Cause
 from memcached_operator.runtime.store import ObjectKey, key_of
-from tests.unit.runtime.reflector_support import DEADLINE_S, EXPIRED_EVENT, Run, end_mark, line, said
-from tests.unit.things import thing
+from tests.unit.runtime.reflector_support import DEADLINE_S, EXPIRED_EVENT, FORBIDDEN, Run, end_mark, line, said
+from tests.unit.things import Thing, thing
 
 
 @pytest.fixture(autouse=True)
@@ -126,6 +126,26 @@ async def test_the_statistics_tell_bytes_from_events_and_count_by_cause() -> Non
     assert statistics.restarts == {Cause.SILENT: 1, Cause.UNREACHABLE: 1}
     assert statistics.last_event_s < statistics.last_byte_s
     assert statistics.relists == 0
+
+
+async def test_an_answer_that_begins_is_a_sign_of_life_and_a_refusal_is_none() -> None:
+    run = Run([end_mark(10)], FORBIDDEN, [StreamStalled("no byte for 70 s")])
+    assert (run.reflector.silent_s, run.reflector.eventless_s) == (0.0, 0.0), "it has not begun"
+    await run.to_the_end()
+    statistics = run.reflector.statistics
+    assert statistics.last_byte_s > statistics.last_event_s
+    assert run.reflector.eventless_s > run.reflector.silent_s > 0.0
+    refused = await Run([end_mark(10)], FORBIDDEN).to_the_end()
+    assert refused.reflector.silent_s == refused.reflector.eventless_s
+
+
+async def test_the_cached_objects_are_those_of_the_scope() -> None:
+    run = Run([line("ADDED", thing("mine", 1)) + end_mark(2)])
+    run.store.put(Thing(namespace="elsewhere", name="foreign", uid="f", resource_version="1"))
+    await run.to_the_end()
+    assert run.reflector.cached_objects == 1
+    run.reflector.namespace = None
+    assert run.reflector.cached_objects == 2
 
 
 # Objects that cannot be read.

@@ -6,7 +6,14 @@ import logging
 
 import pytest
 
-from memcached_operator.kube.errors import AuthenticationUnavailable, MalformedAnswer, NotFound, Unreachable, classify
+from memcached_operator.kube.errors import (
+    AuthenticationUnavailable,
+    MalformedAnswer,
+    NotFound,
+    StreamStalled,
+    Unreachable,
+    classify,
+)
 from memcached_operator.runtime.reflector import Reflector
 from memcached_operator.runtime.store import Store
 from tests.unit.runtime.reflector_support import (
@@ -98,6 +105,28 @@ async def test_single_failures_between_healthy_streams_are_never_said(caplog: py
     failure_and_health: list[Answer] = [Unreachable("reset"), [bookmark(11)]]
     await Run([end_mark(10)], *failure_and_health * 5).to_the_end()
     assert said(caplog) == []
+
+
+async def test_a_watch_that_fell_silent_is_said_the_first_time_and_an_error_when_the_next_one_is_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stalled = StreamStalled("no byte for 70 s")
+    await Run([end_mark(10), stalled], [bookmark(11)], [stalled], [stalled], [end_mark(12)]).to_the_end()
+    things = "things.example.com in namespace ns"
+    silent = (
+        f"the watch of {things} has fallen silent (no byte for 70 s) and is replaced; what changed in this time is "
+        "seen only now. If it happens again, check what stands between the operator and the API server."
+    )
+    assert said(caplog) == [
+        ("WARNING", silent),
+        ("WARNING", silent),
+        (
+            "ERROR",
+            f"cannot watch {things}: no byte for 70 s. Check what stands between the operator and the API server: "
+            "a proxy, a load balancer. The operator keeps trying and goes on by itself.",
+        ),
+        ("INFO", f"watching {things} again"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -153,5 +153,7 @@ def test_numbers_that_a_scale_cannot_show_are_refused_with_the_object(spec: obje
 
 def test_the_status_is_held_to_it_too_and_kinds_without_a_scale_are_not() -> None:
     [cause] = scale.problems(WIDGETS, widget({}, reps=-5))
+    assert scale.problems(WIDGETS, widget({"a": {"size": -1}}), "status") == []
+    assert scale.problems(WIDGETS, widget({}, reps=-5), "status") == [cause]
     assert (cause.field, cause.message) == (".status.reps", "Invalid value: -5: should be a non-negative integer")
     assert scale.problems(replace(WIDGETS, scale=None), widget({"a": {"size": -1}})) == []

@@ -1,0 +1,82 @@
+"""What is shown of Memcacheds: what was put right, and on request how many servers each has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from memcached_operator.api.names import InvalidSpec
+from memcached_operator.memcached import desired
+from memcached_operator.memcached.drift import field_name, field_names
+from memcached_operator.memcached.plan import without_names
+from memcached_operator.memcached.records import MemcachedRecord, PodRecord
+from memcached_operator.memcached.spec import read_spec
+from memcached_operator.runtime.metrics import Family, counter, gauge
+from memcached_operator.runtime.store import Store, key_of
+
+OTHER_FIELDS = "other"
+
+
+class Repairs:
+    """Counts by field what others changed in our Deployments and we put right.
+
+    The fields are those of a wanted Deployment; whatever is none of them counts as `OTHER_FIELDS`, so that nobody's
+    label becomes a series.
+    """
+
+    def __init__(self) -> None:
+        wanted = desired.deployment("name", "namespace", "uid", 1, "image")
+        self._counts = dict.fromkeys([*field_names(without_names(wanted)), OTHER_FIELDS], 0)
+
+    def count(self, path: str) -> None:
+        """One field was put right; `path` as `drift.Difference` has it."""
+        name = field_name(path)
+        self._counts[name if name in self._counts else OTHER_FIELDS] += 1
+
+    def families(self) -> Iterator[Family]:
+        """The counts."""
+        yield counter(
+            "memcached_operator_repairs_total",
+            "Fields of Deployments that somebody else had changed and the operator put right.",
+            ("field",),
+            (((name,), number) for name, number in self._counts.items()),
+        )
+
+
+class MemcachedCaches(Protocol):
+    """What is read of `reporter.Caches`."""
+
+    @property
+    def memcacheds(self) -> Store[MemcachedRecord]: ...
+    @property
+    def pods(self) -> Store[PodRecord]: ...
+
+
+def memcached_families(caches: MemcachedCaches) -> Iterator[Family]:
+    """Desired and ready servers of each Memcached that there is; one whose specification is wrong desires none."""
+    labels = ("namespace", "name")
+    memcacheds = [each for key in caches.memcacheds.keys() if (each := caches.memcacheds.get(key)) is not None]  # noqa: SIM118
+    sizes = ((key_of(each), size) for each in memcacheds if (size := _size(each)) is not None)
+    yield gauge(
+        "memcached_operator_memcached_desired_servers",
+        "Servers that a Memcached's specification asks for.",
+        labels,
+        sizes,
+    )
+    yield gauge(
+        "memcached_operator_memcached_ready_servers",
+        "Servers of a Memcached that are ready.",
+        labels,
+        ((key_of(each), _ready(each, caches.pods)) for each in memcacheds),
+    )
+
+
+def _size(memcached: MemcachedRecord) -> int | None:
+    try:
+        return read_spec(memcached.spec).size
+    except InvalidSpec:
+        return None
+
+
+def _ready(memcached: MemcachedRecord, pods: Store[PodRecord]) -> int:
+    return sum(1 for pod in pods.by_index("memcached", key_of(memcached)) if pod.active and pod.ready)

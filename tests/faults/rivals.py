@@ -1,0 +1,108 @@
+"""Clients that rewrite a field of the operator's in a loop, and what of its answers the audit log shows."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from lab.audit import AuditEvent
+from tests.conformance.api import Api
+from tests.integration.conftest import Kubectl
+from tests.operator_process import DEADLINE_S
+
+# One more than a bound says, for the write that was under way when the count began.
+UNDER_WAY = 1
+
+
+class Rival:
+    """A thread that merges a new value into an object as fast as it is answered; a context manager."""
+
+    def __init__(self, kubectl: Kubectl, path: str, manager: str, body: Callable[[int], object]) -> None:
+        """
+        Args:
+            kubectl: knows cluster and namespace.
+            path: of the object below the namespace's, behind the group: `apps/v1 deployments/shop`.
+            manager: the name under which it writes.
+            body: the patch, by the number of the write.
+        """
+        group, _, rest = path.partition(" ")
+        self._api = Api(kubectl.cluster, kubectl.cluster.kubeconfig_path)
+        self._path = f"/apis/{group}/namespaces/{kubectl.namespace}/{rest}"
+        self._manager = manager
+        self._body = body
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=manager, daemon=True)
+        self._failure: BaseException | None = None
+        self.writes = 0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ending.set()
+        self._thread.join(DEADLINE_S)
+        self._api.close()
+        if self._failure is not None and error is None:
+            raise self._failure
+
+    def go_on(self, seconds: float) -> None:
+        """Return when it has gone on for so long more."""
+        self._thread.join(seconds)
+        assert self._failure is None, self._failure
+
+    def _run(self) -> None:
+        try:
+            while not self._ending.is_set():
+                self.writes += 1
+                body = self._body(self.writes)
+                self._api.merge(self._path, body, fieldManager=self._manager).expect(200)
+        except BaseException as failure:
+            self._failure = failure
+
+
+def logged_at(line: str) -> datetime:
+    """When a line of an operator's log was written."""
+    return datetime.fromisoformat(line.split(maxsplit=1)[0])
+
+
+def received_at(event: AuditEvent) -> datetime:
+    """When the API server received a request."""
+    return datetime.fromisoformat(event.received_at)
+
+
+def writes_on(kubectl: Kubectl, name: str, operator_name: str, *, after: datetime) -> list[AuditEvent]:
+    """What the operator of that name wrote on objects of a name after that time, in order; its events left out."""
+    found = [
+        event
+        for event in kubectl.cluster.audit_events(user_agent=f"{operator_name}/")
+        if (event.namespace, event.name, event.verb) == (kubectl.namespace, name, "patch")
+        and event.resource in ("deployments", "memcacheds")
+        and received_at(event) > after
+    ]
+    return sorted(found, key=received_at)
+
+
+def assert_at_most_one_a_second(writes: Sequence[AuditEvent], *, besides: int = 0) -> None:
+    """From the first of these writes to the last there is one a second at most.
+
+    Args:
+        besides: writes that are no part of a fight.
+    """
+    lasted_s = (received_at(writes[-1]) - received_at(writes[0])).total_seconds()
+    shown = [(event.received_at, event.resource, event.subresource, event.code) for event in writes]
+    assert len(writes) <= lasted_s + UNDER_WAY + besides, shown
+
+
+def wait_until(done: Callable[[], bool], complaint: Callable[[], Any], *, deadline_s: float = DEADLINE_S) -> None:
+    """Look again and again until it is so."""
+    ends = time.monotonic() + deadline_s
+    while not done():
+        assert time.monotonic() < ends, complaint()
+        time.sleep(0.05)  # between two looks at what other processes do

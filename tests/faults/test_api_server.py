@@ -1,0 +1,132 @@
+"""The operator while the API server crashes, hangs, refuses, or has forgotten what was before."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests.cluster import RealCluster
+from tests.faults.conftest import Starter, Watched
+from tests.faults.load import Load
+from tests.faults.proxy import FaultProxy, every, writes_on
+from tests.faults.scene import Scene, await_none
+from tests.integration.conftest import Kubectl
+
+KINDS = ("memcacheds.cache.example.com", "deployments.apps", "pods")
+CRASHES = 10
+
+
+@pytest.mark.timeout(300)  # each takes a real API server some seconds
+def test_ten_crashes_of_the_api_server_under_load_lose_nothing_and_create_nothing_twice(
+    kubectl: Kubectl, scene: Scene, start: Starter
+) -> None:
+    watched = start()
+    scene.begin()
+    with Load(kubectl) as load:
+        for number in range(CRASHES):
+            load.await_steps(5)
+            kubectl.cluster.kill_apiserver()
+            load.await_refusal()
+            if number == CRASHES - 1:  # the others may be too short for a word
+                watched.process.wait_for_log("cannot watch", after=watched.since)
+            kubectl.cluster.start_apiserver()
+        load.await_steps(5)
+    refresh_controllers(kubectl)
+    scene.await_sizes(load.alive, load.gone)
+    scene.change()
+    scene.await_healed()
+    twice = {name: number for name, number in scene.creations().items() if number > 1}
+    assert twice == {}
+    figures = watched.figures.read()
+    assert all(figures.restarts("unreachable", kind) >= 2 for kind in KINDS)
+    assert figures.requests("<error>") > 0
+    watched.process.wait_for_log("watching", "again", after=watched.since)
+    assert watched.said("Traceback") == []
+
+
+@pytest.mark.cluster("kubernetes")
+def test_while_etcd_hangs_writes_are_tried_again_and_the_one_that_was_due_is_made_when_it_goes_on(
+    kubectl: Kubectl, scene: Scene, proxy: FaultProxy, start: Starter
+) -> None:
+    watched = start("--request-timeout-s=5")
+    scene.begin()
+    cluster = kubectl.cluster
+    assert isinstance(cluster, RealCluster)
+    with proxy.holding(writes_on("deployments")):
+        scene.change()
+        proxy.await_count("held", 3)
+        hang = cluster.hanging_etcd()
+        hang.__enter__()
+    try:
+        watched.process.wait_for_log("attempt", "no answer in time", after=watched.since)
+        # Of 5 s each, for three Memcacheds: some 20 s. By then the API server gives up on etcd, and says so by 500.
+        await_none(lambda: None if failed(watched) >= 3 * 3 else "etcd does not hang")
+    finally:
+        hang.__exit__(None, None, None)
+    scene.await_healed()
+    warned = {line.partition(f"{kubectl.namespace}/")[2].partition(":")[0] for line in watched.said("attempt")}
+    assert warned <= {"resized", "bared", "new"}
+    for name in warned:
+        watched.process.wait_for_log(f"/{name}: recovered after", after=watched.since)
+    assert watched.said("Traceback") == []
+
+
+@pytest.mark.cluster("kubernetes")
+@pytest.mark.parametrize(("code", "retry_after_s"), [(429, 2), (500, None), (503, 1)])
+def test_while_everything_is_refused_it_asks_no_sooner_than_it_may_and_goes_on_after_it(
+    scene: Scene, proxy: FaultProxy, start: Starter, code: int, retry_after_s: int | None
+) -> None:
+    watched = start()
+    scene.begin()
+    asked = len(proxy.requests)
+    with proxy.refusing(code, retry_after_s=retry_after_s, which=every):
+        proxy.cut()
+        scene.change()
+        for kind in KINDS:
+            watched.process.wait_for_log(f"cannot watch {kind}", str(code), after=watched.since)
+        refused = proxy.requests[asked:]
+    assert len(refused) >= 2 * len(KINDS)
+    for target in {each.target.partition("?")[0] for each in refused}:
+        times = [each.at_s for each in refused if each.target.partition("?")[0] == target]
+        assert all(later - sooner >= (retry_after_s or 0) for sooner, later in itertools.pairwise(times)), target
+    scene.await_healed()
+    figures = watched.figures.read()
+    assert figures.requests(str(code)) >= len(refused)
+    for kind in KINDS:
+        assert figures.restarts("throttled" if code == 429 else "server_error", kind) >= 2
+        watched.process.wait_for_log(f"watching {kind}", "again", after=watched.since)
+    assert len(watched.said("cannot watch")) == len(KINDS)
+
+
+def test_when_the_api_server_has_forgotten_what_happened_meanwhile_all_is_listed_anew(
+    kubectl: Kubectl, scene: Scene, proxy: FaultProxy, start: Starter
+) -> None:
+    watched = start()
+    scene.begin()
+    before = watched.figures.read()
+    with proxy.unreachable():
+        proxy.await_count("closed", len(KINDS))
+        scene.change()
+        kubectl("delete", "pods", "-l", "memcached_cr=resized", "--wait=false")
+        kubectl.cluster.restart_apiserver()
+        refresh_controllers(kubectl)
+    scene.await_healed()
+    after = watched.figures.read()
+    for kind in KINDS:
+        assert after.restarts("expired", kind) == before.restarts("expired", kind) + 1
+        assert after.relists(kind) == before.relists(kind) + 1
+    assert watched.said("cannot watch", "410") == [], "it is routine"
+    assert watched.said("Traceback") == []
+
+
+def refresh_controllers(kubectl: Kubectl) -> None:
+    """Kubernetes' own controllers wait for up to a minute after an API server has come back, and pods with them."""
+    kubectl.cluster.stop_controller_manager()
+    kubectl.cluster.start_controller_manager()
+
+
+def failed(watched: Watched) -> float:
+    """Requests that were not answered, or by 500."""
+    figures = watched.figures.read()
+    return figures.requests("<error>") + figures.requests("500")

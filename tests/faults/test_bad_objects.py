@@ -1,0 +1,272 @@
+"""Objects that choke a strict parser: one bad object never stops the others, and something says what is wrong with it.
+
+tests/integration/test_bad_input.py has the specifications that a running operator meets one by one. Here are those that
+were stored before the schema was tightened and are met by the first list, what is too large or too deep, and what no
+schema vouches for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.conformance.api import Api, Json
+from tests.faults.rivals import wait_until
+from tests.integration.conftest import CRD, Kubectl, Operators, memcached
+from tests.integration.monitoring import METRICS, Scrape, url_of
+from tests.integration.test_bad_input import NAME, SCALE, SCHEMA
+from tests.integration.witness import (
+    catch_up,
+    complete,
+    condition,
+    deployment_writes,
+    make_ready,
+    pods_of,
+    wait,
+    wait_condition,
+    writes,
+)
+from tests.operator_process import OperatorProcess
+from tests.simulated_cluster import SimulatedCluster
+
+MEMCACHEDS = "/apis/cache.example.com/v1alpha1/namespaces/{}/memcacheds"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/{}/deployments"
+PODS = "/api/v1/namespaces/{}/pods"
+# All annotations of an object may have 256 KiB together.
+LARGE = "x" * 250 * 1024
+# Quotes, a control character, both directions of writing, and what is two units in UTF-16.
+UNICODE = 'Größe "7"\t\u0001 \u202e 缓存 🗄️'
+LONGEST_NAME = "n" * 253
+# Three times what a decoder on Python's stack takes.
+LEVELS_STORED = 3000
+
+
+@pytest.fixture
+def api(kubectl: Kubectl) -> Iterator[Api]:
+    client = Api(kubectl.cluster, kubectl.cluster.kubeconfig_path)
+    yield client
+    client.close()
+
+
+def start(operators: Operators, kubectl: Kubectl) -> tuple[OperatorProcess, str]:
+    """An operator for the namespace, and where its metrics are."""
+    operator = operators.start("-n", kubectl.namespace, METRICS, OPERATOR_NAME="memcached-operator")
+    return operator, url_of(operator, "metrics")
+
+
+def deep(name: str, spec: Json) -> bytes:
+    """A Memcached in whose specification a deep object takes the place of None. No encoder here goes that far."""
+    value = '{"a":' * LEVELS_STORED + "1" + "}" * LEVELS_STORED
+    return json.dumps(memcached(name) | {"spec": spec}).replace("null", value).encode()
+
+
+@contextmanager
+def any_schema(cluster: Cluster) -> Iterator[None]:
+    """Until the end of the block the CRD lets everything in."""
+    loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    patch = [{"op": "replace", "path": SCHEMA, "value": loose}, {"op": "remove", "path": SCALE}]
+    probe = json.dumps(memcached("probe", "three"))
+
+    def lets_in() -> bool:
+        return cluster.kubectl("create", "--dry-run=server", "-f", "-", input=probe, check=False).returncode == 0
+
+    cluster.kubectl("patch", "crd", NAME, "--type=json", "-p", json.dumps(patch))
+    try:
+        wait_until(lets_in, lambda: "the loosened schema never came into force")
+        yield
+    finally:
+        cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
+        wait_until(lambda: not lets_in(), lambda: "the schema never came into force again")
+
+
+def at_rest(metrics: str) -> Callable[[], bool]:
+    """Whether nothing was reconciled between two looks."""
+    last: list[float] = [-1.0]
+
+    def look() -> bool:
+        scrape = Scrape(metrics)
+        count = scrape.value("controller_runtime_reconcile_time_seconds_count")
+        before, last[0] = last[0], count
+        return before == count and sum(scrape.values("workqueue_depth")) == 0
+
+    return look
+
+
+STORED: dict[str, tuple[object, str]] = {
+    "object": ({"size": {"replicas": 3}}, 'spec.size: must be a whole number from 0 to 2147483647, got {'),
+    "null": ({"size": None, "image": 7}, "spec.image: must be an image reference"),
+    "beyond": ({"size": 10**18}, "spec.size: must be a whole number from 0 to 2147483647, got 1000000000000000000"),
+    "scripts": ({"image": "缓存🗄️:1"}, "got \"缓存🗄️:1\""),
+    "lines": ({"image": "memcached:1\n"}, 'got "memcached:1\\n"'),
+    LONGEST_NAME: ({"size": 1}, "must be no more than 63"),
+}  # fmt: skip
+
+
+def test_what_was_stored_before_the_schema_was_tightened(kubectl: Kubectl, operators: Operators, api: Api) -> None:
+    path = MEMCACHEDS.format(kubectl.namespace)
+    with any_schema(kubectl.cluster):
+        for name, (spec, _) in STORED.items():
+            api.post(path, memcached(name) | {"spec": spec}).expect(201)
+        api.post(path, memcached("status", 1)).expect(201)
+        api.merge(f"{path}/status/status", {"status": {"nodes": "none", "conditions": [7]}}).expect(200)
+        api.post(path, memcached("good", 2)).expect(201)
+
+    operator, metrics = start(operators, kubectl)
+    operator.ready()
+    wait(kubectl, "mc/good", ".status.replicas", 2)
+    wait(kubectl, "mc/status", ".status.replicas", 1)
+    for name, (_, words) in STORED.items():
+        found = wait_condition(kubectl, name, "Degraded", "InvalidSpec")
+        assert words in found["message"]
+        assert condition(kubectl, name, "Available")["status"] in ("False", "Unknown")
+    assert sorted(kubectl("get", "deployments", "-o=name").split()) == [
+        "deployment.apps/good",
+        "deployment.apps/status",
+    ]
+    # It is said once of each, and not tried again and again.
+    wait_until(at_rest(metrics), lambda: operator.log)
+    assert operator.log.count("degraded: InvalidSpec") == len(STORED)
+    assert Scrape(metrics).value("controller_runtime_reconcile_panics_total") == 0
+    assert "cannot watch" not in operator.log
+    assert all(len(writes(kubectl, name, 0)) <= 2 for name in STORED), "a create that is refused, and a status"
+
+    # Those that can be mended are, and all can go.
+    kubectl("patch", "mc/object", "--type=merge", "-p", '{"spec":{"size":1}}')
+    wait(kubectl, "mc/object", ".status.replicas", 1)
+    assert condition(kubectl, "object", "Degraded")["status"] == "False"
+    kubectl("delete", "mc", "--all", "--timeout=45s")
+
+
+@pytest.mark.cluster("kubernetes")  # the simulator's own decoder does not go that far
+def test_specifications_that_are_nested_deeper_than_a_stack(kubectl: Kubectl, operators: Operators, api: Api) -> None:
+    path = MEMCACHEDS.format(kubectl.namespace)
+    with any_schema(kubectl.cluster):
+        operator, metrics = start(operators, kubectl)
+        operator.ready()
+        assert api.post(path, deep("bad", {"size": None})).status == 201
+        assert api.post(path, deep("unknown", {"size": 1, "field": None})).status == 201
+        complete(kubectl, "good", 1)
+        wait(kubectl, "mc/unknown", ".status.replicas", 1)
+        degraded = '.status.conditions[?(@.type=="Degraded")]'
+        wait(kubectl, "mc/bad", f"{degraded}.reason", "InvalidSpec")
+        found = kubectl("get", "mc/bad", f"-o=jsonpath={{{degraded}.message}}")
+        assert found.startswith('spec.size: must be a whole number from 0 to 2147483647, got {"a": {"a": ')
+        # In a list, too, and as the answer to a write of the status.
+        kubectl.cluster.restart_apiserver()
+        api.close()
+        kubectl("scale", "deployment/unknown", "--replicas=3")
+        assert api.merge(f"{path}/unknown", {"spec": {"size": 2}}).status == 200
+        wait(kubectl, "mc/unknown", ".status.replicas", 2)
+        wait(kubectl, "deployment/unknown", ".spec.replicas", 2)
+        api.merge(f"{path}/bad", {"spec": {"size": 1}}).expect(200)
+        wait(kubectl, "mc/bad", ".status.replicas", 1)
+        kubectl("delete", "mc", "--all", "--timeout=45s")
+    figures = Scrape(metrics)
+    assert sum(figures.values("watch_stream_relists_total", resource=NAME)) >= 1
+    assert sum(figures.values("watch_stream_unreadable_objects_total")) == 0
+    assert sum(figures.values("watch_stream_restarts_total", cause="malformed")) == 0
+    assert figures.value("controller_runtime_reconcile_panics_total") == 0
+
+
+def test_objects_with_as_much_metadata_as_may_be(kubectl: Kubectl, operators: Operators, api: Api) -> None:
+    namespace = kubectl.namespace
+    many = {f"example.com/label-{number}": f"value-{number}" for number in range(5000)}
+    crowded = memcached("crowded", 2)
+    crowded["metadata"] |= {"labels": many, "annotations": {"example.com/note": LARGE, "unicode": UNICODE}}
+    api.post(MEMCACHEDS.format(namespace), crowded).expect(201)
+    operator, metrics = start(operators, kubectl)
+    operator.ready()
+    wait(kubectl, "mc/crowded", ".status.replicas", 2)
+
+    def crowd(path: str) -> None:
+        annotations = {"example.com/note": LARGE, "unicode": UNICODE}
+        api.merge(path.format(namespace), {"metadata": {"annotations": annotations}}).expect(200)
+
+    crowd(f"{DEPLOYMENTS}/crowded")
+    api.merge(f"{DEPLOYMENTS}/crowded".format(namespace), {"metadata": {"labels": many}}).expect(200)
+    pods = pods_of(kubectl, "crowded")
+    for pod in pods:
+        crowd(f"{PODS}/{pod}")
+        api.merge(f"{PODS}/{pod}".format(namespace), {"metadata": {"labels": many}}).expect(200)
+    make_ready(kubectl, pods)
+    wait_condition(kubectl, "crowded", "Progressing", "Complete")
+    mark = kubectl.cluster.audit_mark()
+    kubectl("scale", "deployment/crowded", "--replicas=7")
+    catch_up(kubectl, pods=True)
+    wait(kubectl, "deployment/crowded", ".spec.replicas", 2)
+    assert deployment_writes(kubectl, "crowded", mark) == ["deployments 200"]
+    live = kubectl.get("deployment/crowded")["metadata"]
+    assert live["annotations"]["unicode"] == UNICODE
+    assert live["annotations"]["example.com/note"] == LARGE
+    assert live["labels"].items() > many.items()
+    assert sum(Scrape(metrics).values("watch_stream_unreadable_objects_total")) == 0
+
+
+@pytest.fixture
+def simulated(kubectl: Kubectl) -> SimulatedCluster:
+    """A server that can be made to serve what no schema would let in."""
+    assert isinstance(kubectl.cluster, SimulatedCluster)
+    return kubectl.cluster
+
+
+def put(cluster: SimulatedCluster, collection: str, object_: Json) -> None:
+    """Store it as it is, unseen by schemas, defaults and admission."""
+    store = cluster.simulator.store
+    cluster.call(lambda: store.put(collection, object_))
+
+
+def stored(cluster: SimulatedCluster, collection: str, namespace: str, name: str) -> Json:
+    """A copy of what is stored."""
+    found: Json = json.loads(json.dumps(cluster.call(lambda: cluster.simulator.store.get(collection, namespace, name))))
+    return found
+
+
+@pytest.mark.cluster("simulator")
+@pytest.mark.parametrize("status", [None, {}, {"conditions": None, "containerStatuses": None}])
+def test_a_pod_without_a_status_is_a_server_that_is_not_ready(
+    kubectl: Kubectl, operators: Operators, simulated: SimulatedCluster, status: Json | None
+) -> None:
+    start(operators, kubectl)
+    complete(kubectl, "shop", 2)
+    first, second = pods_of(kubectl, "shop")
+    pod = stored(simulated, "pods", kubectl.namespace, first)
+    del pod["status"]
+    put(simulated, "pods", pod if status is None else pod | {"status": status})
+    wait(kubectl, "mc/shop", ".status.readyReplicas", 1)
+    assert kubectl.get("mc", "shop")["status"]["nodes"] == [first, second]
+    make_ready(kubectl, [first])
+    wait(kubectl, "mc/shop", ".status.readyReplicas", 2)
+
+
+@pytest.mark.cluster("simulator")
+def test_an_object_that_cannot_be_read_is_named_and_left_alone_until_it_changes(
+    kubectl: Kubectl, operators: Operators, simulated: SimulatedCluster
+) -> None:
+    operator, metrics = start(operators, kubectl)
+    complete(kubectl, "shop", 1)
+    complete(kubectl, "other", 1)
+    good = stored(simulated, "deployments.apps", kubectl.namespace, "shop")
+    bad = json.loads(json.dumps(good))
+    bad["spec"]["replicas"] = "three"
+    bad["metadata"]["labels"] = ["app"]
+    put(simulated, "deployments.apps", bad)
+    line = operator.wait_for_log("WARN", f"cannot read Deployment {kubectl.namespace}/shop, it is left alone until")
+    assert "$.metadata.labels" in line, "and where"
+    mark = simulated.audit_mark()
+    kubectl("scale", "mc/other", "--replicas=2")
+    wait(kubectl, "mc/other", ".status.replicas", 2)
+    # A new list has it too; what was known of it stays.
+    simulated.restart_apiserver()
+    complete(kubectl, "new", 1)
+    assert deployment_writes(kubectl, "shop", mark) == []
+    assert condition(kubectl, "shop", "Available")["status"] == "True"
+    assert sum(Scrape(metrics).values("watch_stream_unreadable_objects_total", resource="deployments.apps")) >= 1
+    assert operator.log.count(f"cannot read Deployment {kubectl.namespace}/shop") == 1
+
+    good["spec"]["replicas"] = 5
+    put(simulated, "deployments.apps", good)
+    wait(kubectl, "deployment/shop", ".spec.replicas", 1)

@@ -1,0 +1,132 @@
+"""Another client rewrites a field of ours in a loop: it is told of and held back, and nobody else has to wait."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from tests.faults.rivals import (
+    Rival,
+    assert_at_most_one_a_second,
+    logged_at,
+    wait_until,
+    writes_on,
+)
+from tests.integration.conftest import Kubectl, Operators, memcached
+from tests.integration.monitoring import METRICS, Scrape, url_of
+from tests.integration.witness import complete, wait, wait_condition
+from tests.operator_process import OperatorProcess
+
+FIGHT_S = 60.0
+# Writes that a new size costs at most: of the Deployment, and of a status that follows it in steps.
+FOR_A_NEW_SIZE = 4
+# A core that is burnt would be 1. Reading and decoding what the rival writes takes some percent.
+BUSY_CPUS = 0.5
+LABEL = "app.kubernetes.io/managed-by"
+
+
+def start(operators: Operators, kubectl: Kubectl, *arguments: str, name: str = "") -> OperatorProcess:
+    """An operator for the namespace, by default of its name."""
+    return operators.start(
+        "-n", kubectl.namespace, METRICS, *arguments, OPERATOR_NAME=name or kubectl.namespace
+    ).ready()
+
+
+def warnings_of(kubectl: Kubectl, name: str) -> list[dict[str, Any]]:
+    """The events of reason Contested about a Memcached."""
+    items = kubectl.get("events.v1.events.k8s.io")["items"]
+    return [each for each in items if each["reason"] == "Contested" and each["regarding"]["name"] == name]
+
+
+def repaired(metrics: str, field: str) -> float:
+    return Scrape(metrics).value("memcached_operator_repairs_total", field=field)
+
+
+def test_a_label_that_is_rewritten_in_a_loop_for_a_minute(kubectl: Kubectl, operators: Operators) -> None:
+    operator = start(operators, kubectl)
+    metrics = url_of(operator, "metrics")
+    complete(kubectl, "shop", 0)
+    complete(kubectl, "other", 0)
+
+    def rewrite(number: int) -> object:
+        return {"metadata": {"labels": {LABEL: f"rival-{number}"}}}
+
+    began, before = time.monotonic(), Scrape(metrics)
+    with Rival(kubectl, "apps/v1 deployments/shop", "rival-controller", rewrite) as rival:
+        warning = operator.wait_for_log("WARN", f"{kubectl.namespace}/shop: contested: ")
+        assert f'"rival-controller" keeps changing metadata.labels[{LABEL}] of the Deployment' in warning
+        lines = len(operator.lines)
+        # Nobody else waits for it, and neither does the user.
+        complete(kubectl, "new", 0)
+        kubectl("scale", "mc/shop", "--replicas=2")
+        wait(kubectl, "deployment/shop", ".spec.replicas", 2)
+        wait(kubectl, "mc/shop", ".status.replicas", 2)
+        assert Scrape(metrics).value("memcached_operator_contested_memcacheds") == 1
+        rival.go_on(FIGHT_S - (time.monotonic() - began))
+        during = Scrape(metrics)
+        lasted_s = time.monotonic() - began
+    cpu_s = during.value("process_cpu_seconds_total") - before.value("process_cpu_seconds_total")
+    assert cpu_s < BUSY_CPUS * lasted_s
+
+    wait(kubectl, "deployment/shop", f".metadata.labels.{LABEL.replace('.', chr(92) + '.')}", "memcached-operator")
+    found = writes_on(kubectl, "shop", kubectl.namespace, after=logged_at(warning))
+    assert_at_most_one_a_second(found, besides=FOR_A_NEW_SIZE)
+    repairs = repaired(metrics, "metadata.labels")
+    assert 5 < repairs < len(found) + 6, "it is neither given up nor told of more often than it was done"
+    assert rival.writes > 10 * repairs, "the rival was the faster one by far"
+
+    said = [line for line in operator.lines[lines:] if f"{kubectl.namespace}/shop" in line]
+    assert not [line for line in said if "updated Deployment" in line and "spec.replicas" not in line], said
+    assert len([line for line in said if "contested" in line]) <= 1, "a reminder after a minute"
+    wait_until(lambda: len(warnings_of(kubectl, "shop")) == 1, lambda: warnings_of(kubectl, "shop"))
+    (event,) = warnings_of(kubectl, "shop")
+    assert event["type"] == "Warning"
+    assert event["note"] in warning
+    assert warnings_of(kubectl, "other") == warnings_of(kubectl, "new") == []
+
+
+def test_a_status_that_is_rewritten_in_a_loop(kubectl: Kubectl, operators: Operators) -> None:
+    operator = start(operators, kubectl)
+    complete(kubectl, "shop", 0)
+
+    def rewrite(number: int) -> object:
+        return {"status": {"selector": f"rival={number}"}}
+
+    def fought() -> bool:
+        return len(writes_on(kubectl, "shop", kubectl.namespace, after=logged_at(warning))) > 5
+
+    with Rival(kubectl, "cache.example.com/v1alpha1 memcacheds/shop/status", "other-operator", rewrite) as rival:
+        warning = operator.wait_for_log("WARN", f"{kubectl.namespace}/shop: contested: ")
+        assert '"other-operator" keeps changing status.selector of the Memcached' in warning
+        wait_until(fought, lambda: operator.log)
+        kubectl("scale", "mc/shop", "--replicas=1")
+        wait(kubectl, "deployment/shop", ".spec.replicas", 1)
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    assert kubectl.get("mc/shop")["status"]["selector"] == "app=memcached,memcached_cr=shop"
+    found = writes_on(kubectl, "shop", kubectl.namespace, after=logged_at(warning))
+    assert_at_most_one_a_second(found, besides=FOR_A_NEW_SIZE)
+    assert rival.writes > 10 * len(found)
+
+
+def test_two_operators_that_want_different_things_name_each_other(kubectl: Kubectl, operators: Operators) -> None:
+    kubectl.apply(memcached("shop", 0), create=True)
+    names = (f"{kubectl.namespace}-a", f"{kubectl.namespace}-b")
+    both = [start(operators, kubectl, f"--memcached-image=memcached:{name[-1]}", name=name) for name in names]
+    warnings = [operator.wait_for_log("WARN", "contested: ") for operator in both]
+    for warning in warnings:
+        assert 'calls itself "memcached-operator" (does a second operator run?)' in warning
+        assert "spec.template.spec.containers[memcached].image" in warning
+    since = max(map(logged_at, warnings))
+
+    def fought() -> bool:
+        return all(len(writes_on(kubectl, "shop", name, after=since)) > 3 for name in names)
+
+    wait_until(fought, lambda: [operator.log for operator in both])
+    for name in names:
+        assert_at_most_one_a_second(writes_on(kubectl, "shop", name, after=since))
+    # One of them goes, and the other has its way.
+    both[0].stop()
+    wait(kubectl, "deployment/shop", ".spec.template.spec.containers[0].image", "memcached:b")
+    wait_condition(kubectl, "shop", "Progressing", "Complete")
+    assert json.loads(kubectl("get", "deployment/shop", "-o=json"))["spec"]["replicas"] == 0

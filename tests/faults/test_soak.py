@@ -1,0 +1,93 @@
+"""Memcacheds come, change and go for a long time, and the operator needs no more for it in the end than at first.
+
+Two minutes on the simulator, or as long as `SOAK_S` says on both servers: `just soak` is half an hour on each.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import NamedTuple
+
+import pytest
+
+from memcached_operator.kube.connections import IDLE_CONNECTION_S
+from tests.faults.load import Load
+from tests.faults.rivals import wait_until
+from tests.integration.conftest import Kubectl, Operators
+from tests.integration.monitoring import METRICS, Scrape, url_of
+from tests.integration.witness import wait_condition
+from tests.operator_process import DEADLINE_S
+
+SECONDS = "SOAK_S"
+SOAK_S = float(os.environ.get(SECONDS, "120"))
+CLUSTERS = ("simulator", "kubernetes") if SECONDS in os.environ else ("simulator",)
+# By then what is held for a while (events of the last minutes, pools, compiled paths) has its size.
+FIRST_PART = 1 / 6
+MAY_GROW_BYTES = 5 * 1024**2
+# What the recorder of events holds at most, and what it writes: see runtime/events.py.
+MAX_EVENTS = 1000
+EVENTS_PER_S = 5
+# Besides the churn: to start, to delete, and to come to rest.
+PATIENCE_S = 2 * DEADLINE_S + MAX_EVENTS / EVENTS_PER_S + IDLE_CONNECTION_S + DEADLINE_S
+
+
+class Needs(NamedTuple):
+    """What the operator's process holds."""
+
+    memory_bytes: float
+    descriptors: float
+    tasks: float
+
+    @classmethod
+    def of(cls, metrics: str) -> Needs:
+        found = Scrape(metrics)
+        names = ("process_resident_memory_bytes", "process_open_fds", "event_loop_tasks")
+        return cls(*(found.value(name) for name in names))
+
+
+def churn(kubectl: Kubectl, seconds: float) -> int:
+    """Create, resize and delete for so long; how many changes there were. Nothing is left of it."""
+    with Load(kubectl) as load:
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            load.await_steps(10)
+    for name in load.alive:
+        wait_condition(kubectl, name, "Available", "MinimumReplicasUnavailable")
+    kubectl("delete", "mc", "--all", "--timeout=45s")
+    wait_until(lambda: not kubectl("get", "deployments", "-o=name"), lambda: "Deployments were left behind")
+    return load.steps
+
+
+@pytest.mark.cluster(*CLUSTERS)
+@pytest.mark.timeout(SOAK_S + PATIENCE_S)
+def test_after_a_long_churn_memory_descriptors_and_tasks_are_what_they_were(
+    kubectl: Kubectl, operators: Operators
+) -> None:
+    operator = operators.start("-n", kubectl.namespace, METRICS).ready()
+    metrics = url_of(operator, "metrics")
+    Needs.of(metrics)  # the first look loads what writes the answer
+    idle = Needs.of(metrics)
+
+    churn(kubectl, SOAK_S * FIRST_PART)
+    first = Needs.of(metrics)
+    steps = churn(kubectl, SOAK_S * (1 - FIRST_PART))
+
+    def at_rest() -> bool:
+        now = Needs.of(metrics)
+        return (now.descriptors, now.tasks) == (idle.descriptors, idle.tasks)
+
+    # Events still wait for their turn then, and connections for more to do.
+    rest_s = MAX_EVENTS / EVENTS_PER_S + IDLE_CONNECTION_S + DEADLINE_S
+    wait_until(at_rest, lambda: (idle, first, Needs.of(metrics)), deadline_s=rest_s)
+    last = Needs.of(metrics)
+    assert (last.descriptors, last.tasks) == (idle.descriptors, idle.tasks)
+    assert last.memory_bytes <= first.memory_bytes + MAY_GROW_BYTES, (first, last)
+
+    figures = Scrape(metrics)
+    assert figures.value("controller_runtime_reconcile_total", result="success") > steps / 3, "it did its work"
+    assert figures.value("controller_runtime_reconcile_panics_total") == 0
+    assert figures.value("workqueue_unfinished_work_seconds") == 0
+    assert sum(figures.values("watch_stream_cached_objects")) == 0
+    assert operator.stop() == 0
+    print(f"soak: {steps} changes in {SOAK_S:.0f} s; {first} became {last}")

@@ -1,0 +1,147 @@
+"""What an operator serves of itself, as its callers see it: curl, kubelet, and a real Prometheus."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.cluster import REQUIRED_VARIABLE
+from tests.operator_process import DEADLINE_S, OperatorProcess
+
+FREE_PORT = "127.0.0.1:0"
+PROBES = f"--health-probe-bind-address={FREE_PORT}"
+METRICS = f"--metrics-bind-address={FREE_PORT}"
+
+Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def url_of(operator: OperatorProcess, what: str) -> str:
+    """Where the operator serves "probes" or "metrics", as its log says."""
+    line = operator.wait_for_log("serving ", what)
+    found = re.search(rf"{what} at ([^\s,]+)", line)
+    assert found is not None, line
+    return found[1]
+
+
+def fetch(url: str, token: str = "") -> tuple[int, str]:
+    """Status and text of a GET; whoever's certificate is taken."""
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
+    try:
+        with urllib.request.urlopen(request, timeout=DEADLINE_S, context=_anybody()) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def certificate_of(url: str) -> str:
+    """The certificate that a server shows, PEM."""
+    parts = urllib.parse.urlsplit(url)
+    assert parts.hostname is not None
+    assert parts.port is not None
+    return ssl.get_server_certificate((parts.hostname, parts.port))
+
+
+def until(complaint: str, look: Callable[[], bool]) -> None:
+    """Look again and again until it is so."""
+    ends = time.monotonic() + DEADLINE_S
+    while not look():
+        assert time.monotonic() < ends, complaint
+        time.sleep(0.05)  # between two looks at what another process does
+
+
+class Scrape:
+    """One look at /metrics."""
+
+    def __init__(self, url: str) -> None:
+        status, self.text = fetch(url)
+        assert status == 200, self.text
+        self.series: Series = {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in text_string_to_metric_families(self.text)
+            for sample in family.samples
+        }
+
+    def value(self, name: str, /, **labels: str) -> float:
+        """The value of the one series that has these labels and perhaps more."""
+        (found,) = self.values(name, **labels)
+        return found
+
+    def values(self, name: str, /, **labels: str) -> list[float]:
+        """Those of all series that have these labels and perhaps more."""
+        return [
+            value for (of, having), value in self.series.items() if of == name and having >= frozenset(labels.items())
+        ]
+
+
+def program(name: str) -> str:
+    """The path of one of Prometheus' programs; without it the test is left out, or fails where all must run."""
+    path = shutil.which(name)
+    if path is None:
+        message = f"{name} is not there: install the package prometheus"
+        if os.environ.get("CI") and os.environ.get(REQUIRED_VARIABLE):
+            pytest.fail(message)
+        pytest.skip(message)
+    return path
+
+
+@contextmanager
+def prometheus(directory: Path, *jobs: dict[str, Any]) -> Iterator[Callable[[str], dict[str, float]]]:
+    """A real Prometheus that scrapes each second. What it gives answers a query: values by job."""
+    path = program("prometheus")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": list(jobs)}
+    (directory / "prometheus.yml").write_text(yaml.safe_dump(settings))
+    with (directory / "prometheus.log").open("w") as log:
+        process = subprocess.Popen(
+            [
+                path,
+                f"--config.file={directory / 'prometheus.yml'}",
+                f"--storage.tsdb.path={directory / 'data'}",
+                f"--web.listen-address=127.0.0.1:{port}",
+            ],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    try:
+        yield lambda query: _query(port, query)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _query(port: int, query: str) -> dict[str, float]:
+    url = f"http://127.0.0.1:{port}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
+    try:
+        with urllib.request.urlopen(url, timeout=DEADLINE_S) as answer:
+            results = json.load(answer)["data"]["result"]
+    except OSError:
+        return {}  # it starts
+    return {each["metric"]["job"]: float(each["value"][1]) for each in results}
+
+
+def _anybody() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

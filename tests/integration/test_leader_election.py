@@ -1,0 +1,300 @@
+"""Two operators, one of which works: who writes when, read from the API server's audit log.
+
+The lengths of the lease are shorter here than by default, in the same proportions. What is asserted of time is a
+promise of the protocol with its margin, not speed.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from lab.audit import AuditEvent
+from memcached_operator.simulator.access.pki import Authority
+from tests.conformance.api import eventually
+from tests.integration.accounts import ACCOUNT as LOCAL_ACCOUNT
+from tests.integration.accounts import account_with_role, operator_rules
+from tests.integration.admission import SlowAdmission
+from tests.integration.churn import Churn
+from tests.integration.conftest import Kubectl, Operators, memcached
+from tests.integration.requests import requests_of, writes_of
+from tests.integration.witness import wait
+from tests.operator_process import OperatorProcess
+from tests.relays import TlsFront
+
+LEASE_S, RENEW_DEADLINE_S, RETRY_S = 3, 2.0, 0.5
+LOCK = "the-lock"
+LEADS = "leading: Lease"
+STANDS_BY = "standing by: Lease"
+
+# The promise for a leader that ends in good order. Of it, draining idle workers and the Lease's release and renewal
+# take some tens of milliseconds; the rest is for a loaded machine.
+HAND_OVER_S = 2.0
+# The promise for one that dies: others wait for the lease from the last renewal that they saw, and try then. The time
+# between two tries, twice, is the margin for the way of the last renewal and of the first writes.
+TAKE_OVER_S = LEASE_S + 2 * RETRY_S
+
+
+class Replicas:
+    """Starts operators that elect a leader among them, each with a name of its own in the audit log."""
+
+    def __init__(self, kubectl: Kubectl, operators: Operators) -> None:
+        self.kubectl = kubectl
+        self._operators = operators
+        self._account = operators.account_dir()
+
+    def start(self, name: str, *arguments: str, account_dir: Path | None = None, **variables: str) -> OperatorProcess:
+        """One that takes part."""
+        return self._operators.start(
+            "-n",
+            self.kubectl.namespace,
+            "--leader-elect",
+            f"--leader-elect-id={LOCK}",
+            f"--leader-elect-namespace={self.kubectl.namespace}",
+            f"--leader-elect-lease-duration-s={LEASE_S}",
+            f"--leader-elect-renew-deadline-s={RENEW_DEADLINE_S}",
+            f"--leader-elect-retry-period-s={RETRY_S}",
+            *arguments,
+            account_dir=account_dir or self._account,
+            OPERATOR_NAME=name,
+            POD_NAME=name,
+            **variables,
+        )
+
+    def pair(self) -> tuple[OperatorProcess, OperatorProcess]:
+        """One that leads and one that stands by with warm caches."""
+        first = self.start("first").ready()
+        first.wait_for_log(LEADS)
+        second = self.start("second").ready()
+        second.wait_for_log(STANDS_BY, "first_")
+        return first, second
+
+    def writes(self, name: str, since: int) -> list[AuditEvent]:
+        """What one of them wrote but for the Lease, oldest first."""
+        events = [each for each in writes_of(self.kubectl.cluster, name, since=since) if each.resource != "leases"]
+        in_namespace = [each for each in events if each.namespace == self.kubectl.namespace]
+        return sorted(in_namespace, key=received)
+
+    def first_write_after(self, name: str, moment: datetime, since: int) -> datetime:
+        """When the first write of one of them came after that moment."""
+        found = [received(each) for each in self.writes(name, since) if received(each) > moment]
+        assert found, f"{name} wrote nothing"
+        return found[0]
+
+
+def received(event: AuditEvent) -> datetime:
+    return datetime.fromisoformat(event.received_at)
+
+
+@pytest.fixture
+def replicas(kubectl: Kubectl, operators: Operators) -> Replicas:
+    return Replicas(kubectl, operators)
+
+
+def lease(kubectl: Kubectl) -> dict[str, object]:
+    found: dict[str, object] = kubectl.get("lease", LOCK)["spec"]
+    return found
+
+
+def test_one_works_and_the_other_stands_by_without_a_write(kubectl: Kubectl, replicas: Replicas) -> None:
+    mark = kubectl.cluster.audit_mark()
+    first, _ = replicas.pair()
+    kubectl.apply(memcached("one", 1))
+    wait(kubectl, "mc/one", ".status.replicas", 1)
+    assert replicas.writes("first", mark) != []
+    standby = requests_of(kubectl.cluster, "second", since=mark)
+    assert {each.resource for each in standby if each.verb == "watch"} == {
+        "memcacheds",
+        "deployments",
+        "pods",
+        "leases",
+    }
+    assert [each for each in standby if each.verb not in ("get", "list", "watch")] == []
+    assert first.stop() == 0
+
+
+def test_the_lease_says_who_leads_since_when_and_how_often_that_changed(kubectl: Kubectl, replicas: Replicas) -> None:
+    first, second = replicas.pair()
+    held = lease(kubectl)
+    assert str(held["holderIdentity"]).startswith("first_")
+    assert (held["leaseDurationSeconds"], held["leaseTransitions"]) == (LEASE_S, 0)
+    kubectl("label", "lease", LOCK, "team=caches")
+    assert first.stop() == 0
+    assert f"released Lease {kubectl.namespace}/{LOCK}" in first.log
+    second.wait_for_log(LEADS)
+    taken = kubectl.get("lease", LOCK)
+    assert taken["metadata"]["labels"] == {"team": "caches"}, "what others put on it stays"
+    assert taken["spec"]["holderIdentity"].startswith("second_")
+    assert taken["spec"]["leaseTransitions"] == 1
+    assert taken["spec"]["acquireTime"] > str(held["acquireTime"])
+    assert second.stop() == 0
+    freed = lease(kubectl)
+    assert (freed.get("holderIdentity", ""), freed["leaseDurationSeconds"]) == ("", 1)
+    assert freed["acquireTime"] == taken["spec"]["acquireTime"]
+
+
+def test_after_sigterm_of_the_leader_the_other_writes_within_two_seconds(kubectl: Kubectl, replicas: Replicas) -> None:
+    first, second = replicas.pair()
+    with Churn(kubectl):
+        first.wait_for_log("created Deployment")
+        mark, asked = kubectl.cluster.audit_mark(), datetime.now(UTC)
+        assert first.stop() == 0
+        second.wait_for_log("created Deployment")
+    began = replicas.first_write_after("second", asked, mark)
+    assert began - asked <= timedelta(seconds=HAND_OVER_S)
+    assert all(received(each) < began for each in replicas.writes("first", mark))
+
+
+def test_after_sigkill_of_the_leader_the_other_writes_within_the_lease_and_two_tries(
+    kubectl: Kubectl, replicas: Replicas
+) -> None:
+    first, second = replicas.pair()
+    with Churn(kubectl):
+        first.wait_for_log("created Deployment")
+        mark, killed = kubectl.cluster.audit_mark(), datetime.now(UTC)
+        first.kill()
+        second.wait_for_log("created Deployment")
+    assert replicas.first_write_after("second", killed, mark) - killed <= timedelta(seconds=TAKE_OVER_S)
+
+
+def test_a_leader_that_was_stopped_with_a_full_queue_writes_nothing_after_the_other_began(
+    kubectl: Kubectl, replicas: Replicas, tmp_path: Path
+) -> None:
+    workers = 2
+    first = replicas.start("first", f"--workers={workers}").ready()
+    first.wait_for_log(LEADS)
+    second = replicas.start("second").ready()
+    second.wait_for_log(STANDS_BY, "first_")
+    mark = kubectl.cluster.audit_mark()
+    many = {f"one-of-many-{number}": 1 for number in range(40)}
+    with SlowAdmission(kubectl, "deployments", tmp_path) as admission:
+        # Its workers wait for the API server to take the first ones, and all the others wait for the workers.
+        kubectl.apply(*(memcached(name, size) for name, size in many.items()))
+        admission.wait_for_request("one-of-many-0")
+        first.send(signal.SIGSTOP)
+        admission.release()
+        second.wait_for_log("created Deployment")
+        first.send(signal.SIGCONT)
+        assert first.wait() == 1
+        assert f"lost Lease {kubectl.namespace}/{LOCK}" in first.log
+        eventually(lambda: deployment_sizes(kubectl), lambda sizes: sizes == many)
+    began = received(replicas.writes("second", mark)[0])
+    written = [received(each) for each in replicas.writes("first", mark)]
+    assert len(written) == workers, "what was under way when it was stopped, and nothing since"
+    assert all(each < began for each in written)
+    assert_each_created_once(replicas, ["first", "second"], mark)
+
+
+def test_a_leader_that_is_cut_off_stops_writing_before_the_other_may_begin(
+    kubectl: Kubectl, replicas: Replicas, tmp_path: Path
+) -> None:
+    cluster = kubectl.cluster
+    authority = Authority(tmp_path / "front")
+    pair = authority.server("front", ["127.0.0.1"])
+    folder = account_with_role(kubectl, operator_rules())
+    (folder / "ca.crt").write_bytes(authority.certificate.read_bytes())
+    with TlsFront(int(cluster.server.rpartition(":")[2]), cluster.ca_path, pair.certificate, pair.key) as front:
+        first = replicas.start("first", account_dir=folder, KUBERNETES_SERVICE_PORT=str(front.port)).ready()
+        first.wait_for_log(LEADS)
+        second = replicas.start("second").ready()
+        second.wait_for_log(STANDS_BY, "first_")
+        with Churn(kubectl):
+            first.wait_for_log("created Deployment")
+            mark = cluster.audit_mark()
+            front.stall()
+            assert first.wait() == 1
+            assert "could not be renewed within 2 s" in first.log
+            assert LEADS not in second.log, "the one stops before the other begins"
+            second.wait_for_log("created Deployment")
+    began = received(replicas.writes("second", mark)[0])
+    assert all(received(each) < began for each in replicas.writes("first", mark))
+
+
+HAND_OVERS = 20
+
+
+@pytest.mark.timeout(300)
+def test_twenty_hand_overs_under_constant_changes_lose_nothing_and_create_nothing_twice(
+    kubectl: Kubectl, replicas: Replicas
+) -> None:
+    mark = kubectl.cluster.audit_mark()
+    names = [f"replica-{number}" for number in range(HAND_OVERS + 2)]
+    leader, standby = replicas.start(names[0]).ready(), None
+    leader.wait_for_log(LEADS)
+    standby = replicas.start(names[1]).ready()
+    with Churn(kubectl) as churn:
+        for number, name in enumerate(names[2:]):
+            standby.wait_for_log(STANDS_BY)
+            if number % 5 == 4:
+                leader.kill()
+            else:
+                assert leader.stop() == 0
+            standby.wait_for_log(LEADS)
+            leader, standby = standby, replicas.start(name).ready()
+        churn.end()
+        eventually(lambda: deployment_sizes(kubectl), lambda sizes: sizes == churn.alive)
+    assert churn.gone != []
+    assert_each_created_once(replicas, names, mark)
+
+
+def deployment_sizes(kubectl: Kubectl) -> dict[str, int]:
+    return {each["metadata"]["name"]: each["spec"]["replicas"] for each in kubectl.get("deployments")["items"]}
+
+
+def assert_each_created_once(replicas: Replicas, names: list[str], mark: int) -> None:
+    created = [
+        each.name
+        for name in names
+        for each in replicas.writes(name, mark)
+        if each.resource == "deployments" and each.code == 201
+    ]
+    assert created != []
+    assert sorted(created) == sorted(set(created))
+
+
+class TestTrouble:
+    def test_outside_a_cluster_without_a_namespace_it_ends_with_what_to_do(
+        self, kubectl: Kubectl, operators: Operators
+    ) -> None:
+        operator = operators.start_with_kubeconfig(kubectl.cluster.kubeconfig_path, "-A", "--leader-elect")
+        assert operator.wait() == 1
+        assert operator.lines[-1] == (
+            "memcached-operator: leader election needs a namespace, and this is not a pod:"
+            " give --leader-elect-namespace\n"
+        )
+
+    def test_rights_that_are_missing_are_named_and_taken_up_when_they_are_granted(
+        self, kubectl: Kubectl, replicas: Replicas
+    ) -> None:
+        folder = account_with_role(kubectl, operator_rules(without=[("*", "leases")]))
+        operator = replicas.start("first", account_dir=folder).ready()
+        line = operator.wait_for_log("cannot take part in the election", "403 Forbidden")
+        assert "Grant get, list, watch, create and patch on leases.coordination.k8s.io in namespace" in line
+        assert f"{kubectl.namespace}:{LOCAL_ACCOUNT}" in line
+        role = {"kind": "Role", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "operator"}}
+        kubectl("apply", "-f", "-", input=json.dumps({**role, "rules": operator_rules()}))
+        operator.wait_for_log(LEADS)
+
+    def test_a_lease_that_is_deleted_is_made_again_by_who_leads(self, kubectl: Kubectl, replicas: Replicas) -> None:
+        first, second = replicas.pair()
+        kubectl("delete", "lease", LOCK)
+        kubectl.wait(f"lease/{LOCK}", "create")
+        wait(kubectl, f"lease/{LOCK}", ".spec.leaseTransitions", 0)
+        assert str(lease(kubectl)["holderIdentity"]).startswith("first_")
+        kubectl.apply(memcached("one", 1))
+        wait(kubectl, "mc/one", ".status.replicas", 1)
+        assert LEADS not in second.log
+        assert first.stop() == 0
+
+    def test_a_lease_that_somebody_gives_away_ends_its_leader_at_once(
+        self, kubectl: Kubectl, replicas: Replicas
+    ) -> None:
+        first = replicas.start("first").ready()
+        first.wait_for_log(LEADS)
+        kubectl("patch", "lease", LOCK, "--type=merge", "-p", '{"spec":{"holderIdentity":"somebody"}}')
+        assert first.wait() == 1
+        assert "the Lease is held by somebody. Ending at once" in first.log

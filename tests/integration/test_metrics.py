@@ -1,0 +1,255 @@
+"""The metrics of a running operator: what Prometheus sees, and who else."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from memcached_operator.runtime.self_signed import self_signed
+from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, Kubectl, Operators, memcached
+from tests.integration.monitoring import (
+    METRICS,
+    Scrape,
+    certificate_of,
+    fetch,
+    program,
+    prometheus,
+    until,
+    url_of,
+)
+from tests.integration.witness import wait, wait_condition
+
+
+def start(operators: Operators, kubectl: Kubectl, *flags: str) -> str:
+    """An operator for the namespace; where its metrics are."""
+    operator = operators.start("-n", kubectl.namespace, METRICS, *flags, OPERATOR_NAME=kubectl.namespace).ready()
+    return url_of(operator, "metrics")
+
+
+def token(kubectl: Kubectl, account: str) -> str:
+    """A token of a new service account in the namespace."""
+    kubectl("create", "serviceaccount", account)
+    return kubectl("create", "token", account).strip()
+
+
+def grant(kubectl: Kubectl, account: str, namespace: str, *rules: Mapping[str, Sequence[str]]) -> None:
+    """Give an account rights on the whole cluster, under names of this test's own."""
+    name = f"{kubectl.namespace}-{account}"
+    group = "rbac.authorization.k8s.io"
+    kubectl.apply(
+        {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": list(rules)},
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+        },
+    )
+    user = f"--as=system:serviceaccount:{namespace}:{account}"
+    for rule in rules:
+        what = (rule.get("nonResourceURLs") or [f"{rule['resources'][0]}.{rule['apiGroups'][0]}"])[0]
+        # A refusal would be remembered for half a minute.
+        until(
+            f"{account} may not {what}",
+            lambda what=what, verb=rule["verbs"][0]: (  # type: ignore[misc]
+                kubectl.run("auth", "can-i", verb, what, user, check=False).returncode == 0
+            ),
+        )
+
+
+SCRAPING: dict[str, Sequence[str]] = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+
+
+@pytest.fixture
+def may_review(kubectl: Kubectl) -> Iterator[None]:
+    """For the test, the operator's account may ask who a token belongs to, and what they may."""
+    reviews = (("authentication.k8s.io", "tokenreviews"), ("authorization.k8s.io", "subjectaccessreviews"))
+    grant(
+        kubectl,
+        ACCOUNT,
+        ACCOUNT_NAMESPACE,
+        *({"apiGroups": [group], "resources": [resource], "verbs": ["create"]} for group, resource in reviews),
+    )
+    yield
+    kubectl("delete", "clusterrolebinding", f"{kubectl.namespace}-{ACCOUNT}")
+
+
+def job(name: str, url: str, **more: Any) -> dict[str, Any]:
+    parts = urlsplit(url)
+    return {"job_name": name, "scheme": parts.scheme, "static_configs": [{"targets": [parts.netloc]}], **more}
+
+
+@pytest.mark.usefixtures("may_review")
+def test_a_real_prometheus_sees_the_operator_plainly_and_by_tls_with_its_token(
+    kubectl: Kubectl, operators: Operators, tmp_path: Path
+) -> None:
+    prometheus_token = token(kubectl, "prometheus")
+    grant(kubectl, "prometheus", kubectl.namespace, SCRAPING)
+    kubectl.apply(memcached("cache", 2))
+    plain, secure = start(operators, kubectl), start(operators, kubectl, "--metrics-secure")
+    (tmp_path / "token").write_text(prometheus_token)
+    jobs = (
+        job("plain", plain),
+        job(
+            "secure",
+            secure,
+            tls_config={"insecure_skip_verify": True},
+            authorization={"credentials_file": str(tmp_path / "token")},
+        ),
+        job("stranger", secure, tls_config={"insecure_skip_verify": True}),
+    )
+    wait(kubectl, "mc/cache", ".status.replicas", 2)
+    with prometheus(tmp_path, *jobs) as query:
+        until("Prometheus does not scrape", lambda: query("up") == {"plain": 1, "secure": 1, "stranger": 0})
+        both = {"plain": 1.0, "secure": 1.0}
+        for expression in (
+            'sum by (job) (controller_runtime_reconcile_total{controller="memcached"}) > bool 0',
+            'controller_runtime_max_concurrent_reconciles{controller="memcached"} == bool 8',
+            'workqueue_depth{name="memcached",controller="memcached",priority="0"} >= bool 0',
+            "histogram_quantile(0.99, sum by (job, le) (workqueue_queue_duration_seconds_bucket)) > bool 0",
+            'sum by (job) (watch_stream_relists_total{resource="pods"}) >= bool 1',
+            'sum by (job) (watch_stream_cached_objects{resource="memcacheds.cache.example.com"}) == bool 1',
+            'sum by (job) (rest_client_requests_total{code="200",method="GET"}) >= bool 3',
+            "sum by (job) (event_loop_lag_seconds_count) > bool 0",
+            "sum by (job) (memcached_operator_build_info)",
+            "process_resident_memory_bytes > bool 1e6",
+        ):
+            until(f"{expression} is {query(expression)}", lambda expression=expression: query(expression) == both)  # type: ignore[misc]
+
+
+def test_promtool_finds_no_fault(kubectl: Kubectl, operators: Operators) -> None:
+    kubectl.apply(memcached("cache", 1))
+    metrics = start(operators, kubectl, "--metrics-per-object")
+    wait(kubectl, "mc/cache", ".status.replicas", 1)
+    text = Scrape(metrics).text
+    assert "memcached_operator_memcached_desired_servers{" in text
+    finished = subprocess.run(
+        [program("promtool"), "check", "metrics"], input=text, capture_output=True, text=True, check=False
+    )
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
+
+
+def test_work_writes_and_repairs_are_counted_as_they_happen(kubectl: Kubectl, operators: Operators) -> None:
+    metrics = start(operators, kubectl)
+    before = Scrape(metrics)
+    for result in ("success", "error", "requeue", "requeue_after"):
+        assert before.value("controller_runtime_reconcile_total", result=result) == 0
+    assert before.values("api_writes_total", resource="deployments.apps") == []
+    kubectl.apply(memcached("cache", 1))
+    wait_condition(kubectl, "cache", "Progressing", "Deploying")
+    kubectl("scale", "deployment/cache", "--replicas=3")
+    kubectl("set", "image", "deployment/cache", "memcached=memcached:0")
+    until("the drift is not put right", lambda: len(_repaired(metrics)) == 2)
+    assert set(_repaired(metrics)) == {"spec.replicas", "spec.template.spec.containers.image"}
+    after = Scrape(metrics)
+    assert after.value("api_writes_total", resource="deployments.apps", verb="apply") >= 2
+    assert after.value("api_writes_total", resource="memcacheds.cache.example.com/status", verb="patch") >= 1
+    assert after.value("controller_runtime_reconcile_time_seconds_count") > 0
+    assert after.value("workqueue_adds_total") >= after.value("workqueue_work_duration_seconds_count") > 0
+    assert after.value("rest_client_requests_total", code="201", method="PATCH") >= 1
+    versions = [each.value("watch_stream_resource_version", resource="deployments.apps") for each in (before, after)]
+    assert versions[0] < versions[1]
+
+
+def _repaired(metrics: str) -> dict[str, float]:
+    return {
+        dict(labels)["field"]: value
+        for (name, labels), value in Scrape(metrics).series.items()
+        if name == "memcached_operator_repairs_total" and value
+    }
+
+
+def test_a_restart_of_the_api_server_shows_in_each_stream(kubectl: Kubectl, operators: Operators) -> None:
+    metrics = start(operators, kubectl)
+    assert sum(Scrape(metrics).values("watch_stream_restarts_total", cause="unreachable")) == 0
+    kubectl.cluster.kill_apiserver()
+    try:
+        until(
+            "the lost streams are not counted",
+            lambda: all(Scrape(metrics).values("watch_stream_restarts_total", cause="unreachable")),
+        )
+        assert len(Scrape(metrics).values("watch_stream_restarts_total", cause="unreachable")) == 3
+    finally:
+        kubectl.cluster.start_apiserver()
+    back_at = time.monotonic()
+    until(
+        "the streams are not heard again",
+        lambda: max(Scrape(metrics).values("watch_stream_last_byte_age_seconds")) < time.monotonic() - back_at,
+    )
+
+
+def test_the_series_of_a_memcached_go_with_it(kubectl: Kubectl, operators: Operators) -> None:
+    metrics = start(operators, kubectl, "--metrics-per-object")
+    kubectl.apply(memcached("stays", 0), memcached("goes", 2))
+    wait(kubectl, "mc/goes", ".status.replicas", 2)
+    labels = {"namespace": kubectl.namespace, "name": "goes"}
+    found = Scrape(metrics)
+    assert found.value("memcached_operator_memcached_desired_servers", **labels) == 2
+    assert found.value("memcached_operator_memcached_ready_servers", **labels) == 0
+    kubectl("delete", "mc/goes")
+    until("they stay", lambda: not Scrape(metrics).values("memcached_operator_memcached_desired_servers", **labels))
+    assert 'name="goes"' not in Scrape(metrics).text
+    assert Scrape(metrics).value("memcached_operator_memcached_desired_servers", name="stays") == 0
+
+
+def test_by_default_no_object_is_named(kubectl: Kubectl, operators: Operators) -> None:
+    kubectl.apply(memcached("secret-name", 0))
+    metrics = start(operators, kubectl)
+    wait_condition(kubectl, "secret-name", "Progressing", "Complete")
+    assert "secret-name" not in Scrape(metrics).text
+
+
+@pytest.mark.usefixtures("may_review")
+def test_secure_metrics_are_shown_to_those_alone_who_have_the_right(kubectl: Kubectl, operators: Operators) -> None:
+    metrics = start(operators, kubectl, "--metrics-secure")
+    stranger, scraper = token(kubectl, "stranger"), token(kubectl, "scraper")
+    grant(kubectl, "scraper", kubectl.namespace, SCRAPING)
+    assert fetch(metrics) == (401, "Unauthorized\n")
+    assert fetch(metrics, "nonsense") == (401, "Unauthorized\n")
+    assert fetch(metrics, stranger) == (403, "Forbidden\n")
+    assert fetch(metrics.replace("/metrics", "/"), stranger) == (403, "Forbidden\n")
+    status, text = fetch(metrics, scraper)
+    assert (status, "workqueue_depth{" in text) == (200, True)
+    mark = kubectl.cluster.audit_mark()
+    assert fetch(metrics, scraper)[0] == 200
+    events = kubectl.cluster.audit_events(since=mark, user_agent=f"{kubectl.namespace}/")
+    assert not [each for each in events if each.resource.endswith("reviews")], "the answers are remembered"
+
+
+def test_without_the_right_to_ask_nobody_sees_them_and_the_log_says_what_to_grant(
+    kubectl: Kubectl, operators: Operators
+) -> None:
+    operator = operators.start("-n", kubectl.namespace, METRICS, "--metrics-secure").ready()
+    assert fetch(url_of(operator, "metrics"), token(kubectl, "scraper")) == (503, "Service Unavailable\n")
+    operator.wait_for_log("WARN", "Grant the operator's account create on tokenreviews.authentication.k8s.io")
+
+
+def test_certificate_files_are_served_and_so_are_those_that_replace_them(
+    kubectl: Kubectl, operators: Operators, tmp_path: Path
+) -> None:
+    first, second = (write_certificate(tmp_path / name, "localhost") for name in ("first", "second"))
+    secret = tmp_path / "secret"
+    secret.symlink_to(tmp_path / "first")
+    metrics = start(operators, kubectl, "--metrics-secure", f"--metrics-cert-dir={secret}")
+    assert certificate_of(metrics).strip() == first
+    # As the kubelet renews a Secret's volume: by one rename of a link.
+    (tmp_path / "link").symlink_to(tmp_path / "second")
+    (tmp_path / "link").rename(secret)
+    assert certificate_of(metrics).strip() == second
+
+
+def write_certificate(directory: Path, name: str) -> str:
+    """A certificate and its key as a Secret's volume has them; the certificate."""
+    key, begin, certificate = self_signed([name], datetime.now(UTC)).decode().partition("-----BEGIN CERTIFICATE")
+    directory.mkdir()
+    (directory / "tls.key").write_text(key)
+    (directory / "tls.crt").write_text(begin + certificate)
+    return (begin + certificate).strip()

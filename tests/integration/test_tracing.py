@@ -1,0 +1,95 @@
+"""Traces of a running operator, as a collector receives them."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.integration.conftest import Kubectl, Operators, memcached
+from tests.integration.witness import wait
+
+
+class Collector(ThreadingHTTPServer):
+    """Takes traces by OTLP over HTTP; `requests` has each as it came."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.requests: list[ExportTraceServiceRequest] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def spans(self) -> dict[str, set[str]]:
+        """The names of the spans below each reconcile, by its key."""
+        found = [
+            span
+            for request in tuple(self.requests)
+            for resource in request.resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        ]
+        keys = {
+            span.span_id: next(each.value.string_value for each in span.attributes if each.key == "reconcile.key")
+            for span in found
+            if span.name == "reconcile memcached"
+        }
+        below: dict[str, set[str]] = {key: set() for key in keys.values()}
+        for span in found:
+            if span.parent_span_id in keys:
+                below[keys[span.parent_span_id]].add(span.name)
+        return below
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Collector
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        assert self.path == "/v1/traces"
+        self.server.requests.append(ExportTraceServiceRequest.FromString(body))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with Collector() as collector:
+        thread = threading.Thread(target=collector.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield collector
+        finally:
+            collector.shutdown()
+            thread.join()
+
+
+def test_a_collector_receives_the_reconciles_with_their_calls(
+    kubectl: Kubectl, operators: Operators, collector: Collector
+) -> None:
+    operator = operators.start("-n", kubectl.namespace, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url).ready()
+    kubectl.apply(memcached("cache", 1))
+    wait(kubectl, "mc/cache", ".status.replicas", 1)
+    assert operator.stop() == 0, "what was not sent yet is sent at the end"
+    assert collector.spans() == {f"{kubectl.namespace}/cache": {"PATCH"}}
+    assert f"sending traces to {collector.url}" in operator.log
+
+
+def test_a_collector_that_is_away_holds_nothing_up(kubectl: Kubectl, operators: Operators) -> None:
+    operator = operators.start("-n", kubectl.namespace, "--tracing-endpoint=http://127.0.0.1:1").ready()
+    kubectl.apply(memcached("cache", 1))
+    wait(kubectl, "mc/cache", ".status.replicas", 1)
+    assert operator.stop() == 0
