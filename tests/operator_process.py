@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tests.waiting import DEADLINE_S
+
 PROJECT = Path(__file__).parents[1]
-# Generous: a loaded machine starts Python in seconds. Tests end as soon as what they wait for is there.
-DEADLINE_S = 60.0
 # Many run at the same time, and each would take the same two ports. Who wants them names them.
 NO_PORTS = {"MEMCACHED_OPERATOR_HEALTH_PROBE_BIND_ADDRESS": "0", "MEMCACHED_OPERATOR_METRICS_BIND_ADDRESS": "0"}
 IN_SYNC = "caches are in sync"

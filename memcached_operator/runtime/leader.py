@@ -145,12 +145,12 @@ Event = Seen | Looked | Written | Refused | Failed | Tick | Release
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """GET the Lease."""
+    """Read the Lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """PUT the Lease in place of `over`, POST it where that is None.
+    """Write the Lease in place of `over`; create it where that is None.
 
     Attributes:
         holder: "" releases it.

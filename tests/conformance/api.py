@@ -222,15 +222,6 @@ class Api:
             connection.close()
 
 
-def eventually(ask: Callable[[], T], wanted: Callable[[T], bool]) -> T:
-    """The first answer that is wanted; fails with the last one when the deadline has passed."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not wanted(answer := ask()):
-        assert time.monotonic() < deadline, answer
-        time.sleep(_POLL_S)
-    return answer
-
-
 def statuses_at_once(cluster: Cluster, count: int, act: Callable[[Api, int], Answer]) -> list[int]:
     """The sorted statuses of ``count`` requests that are sent together, each by the administrator's own client."""
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.conformance.api import Api, Json, eventually
+from tests.conformance.api import Api, Json
+from tests.waiting import eventually
 
 GROUP = "conformance.example.com"
 _PREFIXES = {

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from tests.conformance.api import Api, Json, causes, eventually
+from tests.conformance.api import Api, Json, causes
 from tests.conformance.objects import deployment, path
+from tests.waiting import eventually
 
 
 def create(api: Api, namespace: str, *, replicas: int = 2) -> Json:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.api import Api, Json, eventually, version
+from tests.conformance.api import Api, Json, version
 from tests.conformance.objects import GROUP, custom_resource_definition, install, path
+from tests.waiting import eventually
 
 CRD = path("customresourcedefinitions", name=f"gadgets.{GROUP}")
 

@@ -3,8 +3,9 @@
 import re
 
 from tests.cluster import Cluster
-from tests.conformance.api import OTHER_UID, Answer, Api, Json, eventually, statuses_at_once, version
+from tests.conformance.api import OTHER_UID, Answer, Api, Json, statuses_at_once, version
 from tests.conformance.objects import config_map, deployment, path
+from tests.waiting import eventually
 
 
 def test_create_answers_201_with_the_object_as_stored(api: Api, namespace: str) -> None:

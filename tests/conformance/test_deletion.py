@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.api import OTHER_UID, Api, Json, eventually, version
+from tests.conformance.api import OTHER_UID, Api, Json, version
 from tests.conformance.objects import config_map, owner_reference, path, widget
+from tests.waiting import eventually
 
 FINALIZER = "conformance.example.com/keep"
 

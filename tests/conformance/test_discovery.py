@@ -5,8 +5,9 @@ import re
 import pytest
 
 from tests.cluster import Cluster
-from tests.conformance.api import Api, Json, eventually
+from tests.conformance.api import Api, Json
 from tests.conformance.objects import GROUP
+from tests.waiting import eventually
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import Cluster
-from tests.conformance.api import Answer, Api, Json, causes, eventually
+from tests.conformance.api import Answer, Api, Json, causes
 from tests.conformance.objects import GROUP, config_map, deployment, path, widget
+from tests.waiting import eventually
 
 USER = "conformance-user"
 

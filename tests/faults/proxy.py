@@ -23,8 +23,7 @@ from typing import Any, Self, TypeVar
 import uvloop
 
 from memcached_operator.simulator.access.pki import Pair
-from tests.faults.scene import await_none
-from tests.operator_process import DEADLINE_S
+from tests.waiting import DEADLINE_S, await_none
 
 T = TypeVar("T")
 

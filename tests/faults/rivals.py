@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from lab.audit import AuditEvent
 from tests.conformance.api import Api
 from tests.integration.conftest import Kubectl
-from tests.operator_process import DEADLINE_S
+from tests.waiting import DEADLINE_S
 
 # One more than a bound says, for the write that was under way when the count began.
 UNDER_WAY = 1
@@ -98,11 +97,3 @@ def assert_at_most_one_a_second(writes: Sequence[AuditEvent], *, besides: int = 
     lasted_s = (received_at(writes[-1]) - received_at(writes[0])).total_seconds()
     shown = [(event.received_at, event.resource, event.subresource, event.code) for event in writes]
     assert len(writes) <= lasted_s + UNDER_WAY + besides, shown
-
-
-def wait_until(done: Callable[[], bool], complaint: Callable[[], Any], *, deadline_s: float = DEADLINE_S) -> None:
-    """Look again and again until it is so."""
-    ends = time.monotonic() + deadline_s
-    while not done():
-        assert time.monotonic() < ends, complaint()
-        time.sleep(0.05)  # between two looks at what other processes do

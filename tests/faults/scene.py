@@ -6,17 +6,16 @@ By plain HTTP and not by kubectl, of which a scene would take thirty.
 from __future__ import annotations
 
 import http.client
-import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from tests.conformance.api import Answer, Api
 from tests.integration.conftest import Kubectl, memcached
 from tests.integration.requests import requests_of, writes_of, written
-from tests.operator_process import DEADLINE_S
+from tests.waiting import await_none
 
 _POLL_S = 0.05
 _BEFORE = ("calm", "resized", "bared", "gone")
@@ -150,11 +149,3 @@ def scene_of(kubectl: Kubectl) -> Iterator[Scene]:
         yield Scene(kubectl, api)
     finally:
         api.close()
-
-
-def await_none(look: Callable[[], str | None]) -> None:
-    """Wait until there is nothing wrong; fails with what was wrong last."""
-    ends = time.monotonic() + DEADLINE_S
-    while (wrong := look()) is not None:
-        assert time.monotonic() < ends, wrong
-        time.sleep(_POLL_S)

@@ -8,13 +8,15 @@ import pytest
 
 from tests.cluster import RealCluster
 from tests.faults.conftest import Starter, Watched
-from tests.faults.load import Load
 from tests.faults.proxy import FaultProxy, every, writes_on
-from tests.faults.scene import Scene, await_none
+from tests.faults.scene import Scene
 from tests.integration.conftest import Kubectl
+from tests.integration.load import Load
+from tests.waiting import await_none
 
 KINDS = ("memcacheds.cache.example.com", "deployments.apps", "pods")
 CRASHES = 10
+REFUSED_S = 30.0
 
 
 @pytest.mark.timeout(300)  # each takes a real API server some seconds
@@ -72,6 +74,7 @@ def test_while_etcd_hangs_writes_are_tried_again_and_the_one_that_was_due_is_mad
     assert watched.said("Traceback") == []
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.cluster("kubernetes")
 @pytest.mark.parametrize(("code", "retry_after_s"), [(429, 2), (500, None), (503, 1)])
 def test_while_everything_is_refused_it_asks_no_sooner_than_it_may_and_goes_on_after_it(
@@ -85,6 +88,9 @@ def test_while_everything_is_refused_it_asks_no_sooner_than_it_may_and_goes_on_a
         scene.change()
         for kind in KINDS:
             watched.process.wait_for_log(f"cannot watch {kind}", str(code), after=watched.since)
+        await_none(
+            lambda: None if proxy.requests[-1].at_s - proxy.requests[asked].at_s >= REFUSED_S else "asks no more"
+        )
         refused = proxy.requests[asked:]
     assert len(refused) >= 2 * len(KINDS)
     for target in {each.target.partition("?")[0] for each in refused}:

@@ -15,7 +15,6 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
-from tests.faults.rivals import wait_until
 from tests.integration.conftest import CRD, Kubectl, Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
 from tests.integration.test_bad_input import NAME, SCALE, SCHEMA
@@ -32,6 +31,7 @@ from tests.integration.witness import (
 )
 from tests.operator_process import OperatorProcess
 from tests.simulated_cluster import SimulatedCluster
+from tests.waiting import await_none, until
 
 MEMCACHEDS = "/apis/cache.example.com/v1alpha1/namespaces/{}/memcacheds"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/{}/deployments"
@@ -76,11 +76,11 @@ def any_schema(cluster: Cluster) -> Iterator[None]:
 
     cluster.kubectl("patch", "crd", NAME, "--type=json", "-p", json.dumps(patch))
     try:
-        wait_until(lets_in, lambda: "the loosened schema never came into force")
+        until("the loosened schema never came into force", lets_in)
         yield
     finally:
         cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
-        wait_until(lambda: not lets_in(), lambda: "the schema never came into force again")
+        until("the schema never came into force again", lambda: not lets_in())
 
 
 def at_rest(metrics: str) -> Callable[[], bool]:
@@ -128,7 +128,8 @@ def test_what_was_stored_before_the_schema_was_tightened(kubectl: Kubectl, opera
         "deployment.apps/status",
     ]
     # It is said once of each, and not tried again and again.
-    wait_until(at_rest(metrics), lambda: operator.log)
+    rested = at_rest(metrics)
+    await_none(lambda: None if rested() else operator.log)
     assert operator.log.count("degraded: InvalidSpec") == len(STORED)
     assert Scrape(metrics).value("controller_runtime_reconcile_panics_total") == 0
     assert "cannot watch" not in operator.log

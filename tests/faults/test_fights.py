@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 
-from tests.faults.rivals import (
-    Rival,
-    assert_at_most_one_a_second,
-    logged_at,
-    wait_until,
-    writes_on,
-)
+from lab.audit import AuditEvent
+from tests.faults.rivals import Rival, assert_at_most_one_a_second, logged_at, writes_on
 from tests.integration.conftest import Kubectl, Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
 from tests.integration.witness import complete, wait, wait_condition
 from tests.operator_process import OperatorProcess
+from tests.waiting import eventually, until
 
 FIGHT_S = 60.0
 # Writes that a new size costs at most: of the Deployment, and of a status that follows it in steps.
@@ -37,6 +34,11 @@ def warnings_of(kubectl: Kubectl, name: str) -> list[dict[str, Any]]:
     """The events of reason Contested about a Memcached."""
     items = kubectl.get("events.v1.events.k8s.io")["items"]
     return [each for each in items if each["reason"] == "Contested" and each["regarding"]["name"] == name]
+
+
+def fought(writes: Sequence[AuditEvent]) -> bool:
+    """Whether there were enough writes for a rate."""
+    return len(writes) > 5
 
 
 def repaired(metrics: str, field: str) -> float:
@@ -79,8 +81,7 @@ def test_a_label_that_is_rewritten_in_a_loop_for_a_minute(kubectl: Kubectl, oper
     said = [line for line in operator.lines[lines:] if f"{kubectl.namespace}/shop" in line]
     assert not [line for line in said if "updated Deployment" in line and "spec.replicas" not in line], said
     assert len([line for line in said if "contested" in line]) <= 1, "a reminder after a minute"
-    wait_until(lambda: len(warnings_of(kubectl, "shop")) == 1, lambda: warnings_of(kubectl, "shop"))
-    (event,) = warnings_of(kubectl, "shop")
+    (event,) = eventually(lambda: warnings_of(kubectl, "shop"), lambda events: len(events) == 1)
     assert event["type"] == "Warning"
     assert event["note"] in warning
     assert warnings_of(kubectl, "other") == warnings_of(kubectl, "new") == []
@@ -93,13 +94,10 @@ def test_a_status_that_is_rewritten_in_a_loop(kubectl: Kubectl, operators: Opera
     def rewrite(number: int) -> object:
         return {"status": {"selector": f"rival={number}"}}
 
-    def fought() -> bool:
-        return len(writes_on(kubectl, "shop", kubectl.namespace, after=logged_at(warning))) > 5
-
     with Rival(kubectl, "cache.example.com/v1alpha1 memcacheds/shop/status", "other-operator", rewrite) as rival:
         warning = operator.wait_for_log("WARN", f"{kubectl.namespace}/shop: contested: ")
         assert '"other-operator" keeps changing status.selector of the Memcached' in warning
-        wait_until(fought, lambda: operator.log)
+        eventually(lambda: writes_on(kubectl, "shop", kubectl.namespace, after=logged_at(warning)), fought)
         kubectl("scale", "mc/shop", "--replicas=1")
         wait(kubectl, "deployment/shop", ".spec.replicas", 1)
     wait(kubectl, "mc/shop", ".status.replicas", 1)
@@ -119,10 +117,7 @@ def test_two_operators_that_want_different_things_name_each_other(kubectl: Kubec
         assert "spec.template.spec.containers[memcached].image" in warning
     since = max(map(logged_at, warnings))
 
-    def fought() -> bool:
-        return all(len(writes_on(kubectl, "shop", name, after=since)) > 3 for name in names)
-
-    wait_until(fought, lambda: [operator.log for operator in both])
+    until("one of them gave up", lambda: all(fought(writes_on(kubectl, "shop", name, after=since)) for name in names))
     for name in names:
         assert_at_most_one_a_second(writes_on(kubectl, "shop", name, after=since))
     # One of them goes, and the other has its way.

@@ -12,12 +12,11 @@ from typing import NamedTuple
 import pytest
 
 from memcached_operator.kube.connections import IDLE_CONNECTION_S
-from tests.faults.load import Load
-from tests.faults.rivals import wait_until
 from tests.integration.conftest import Kubectl, Operators
+from tests.integration.load import Load
 from tests.integration.monitoring import METRICS, Scrape, url_of
 from tests.integration.witness import wait_condition
-from tests.operator_process import DEADLINE_S
+from tests.waiting import DEADLINE_S, eventually
 
 SECONDS = "SOAK_S"
 SOAK_S = float(os.environ.get(SECONDS, "120"))
@@ -55,7 +54,7 @@ def churn(kubectl: Kubectl, seconds: float) -> int:
     for name in load.alive:
         wait_condition(kubectl, name, "Available", "MinimumReplicasUnavailable")
     kubectl("delete", "mc", "--all", "--timeout=45s")
-    wait_until(lambda: not kubectl("get", "deployments", "-o=name"), lambda: "Deployments were left behind")
+    eventually(lambda: kubectl("get", "deployments", "-o=name"), lambda left: not left)
     return load.steps
 
 
@@ -73,15 +72,12 @@ def test_after_a_long_churn_memory_descriptors_and_tasks_are_what_they_were(
     first = Needs.of(metrics)
     steps = churn(kubectl, SOAK_S * (1 - FIRST_PART))
 
-    def at_rest() -> bool:
-        now = Needs.of(metrics)
+    def at_rest(now: Needs) -> bool:
         return (now.descriptors, now.tasks) == (idle.descriptors, idle.tasks)
 
     # Events still wait for their turn then, and connections for more to do.
     rest_s = MAX_EVENTS / EVENTS_PER_S + IDLE_CONNECTION_S + DEADLINE_S
-    wait_until(at_rest, lambda: (idle, first, Needs.of(metrics)), deadline_s=rest_s)
-    last = Needs.of(metrics)
-    assert (last.descriptors, last.tasks) == (idle.descriptors, idle.tasks)
+    last = eventually(lambda: Needs.of(metrics), at_rest, deadline_s=rest_s)
     assert last.memory_bytes <= first.memory_bytes + MAY_GROW_BYTES, (first, last)
 
     figures = Scrape(metrics)

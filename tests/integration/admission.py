@@ -13,7 +13,7 @@ from typing import Self
 
 from memcached_operator.simulator.access.pki import Authority
 from tests.integration.conftest import Kubectl
-from tests.operator_process import DEADLINE_S
+from tests.waiting import DEADLINE_S
 
 _HOST = "127.0.0.1"
 # Kubernetes' upper bound; the API server gives up then, and lets the write pass.

@@ -14,7 +14,8 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.integration.demo_process import Demo
-from tests.operator_process import DEADLINE_S, PROJECT, OperatorProcess
+from tests.operator_process import PROJECT, OperatorProcess
+from tests.waiting import DEADLINE_S
 
 CRD = PROJECT / "manifests" / "crd" / "cache.example.com_memcacheds.yaml"
 RBAC = Path(__file__).with_name("rbac.yaml")

@@ -9,7 +9,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -23,7 +22,8 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.cluster import REQUIRED_VARIABLE
-from tests.operator_process import DEADLINE_S, OperatorProcess
+from tests.operator_process import OperatorProcess
+from tests.waiting import DEADLINE_S
 
 FREE_PORT = "127.0.0.1:0"
 PROBES = f"--health-probe-bind-address={FREE_PORT}"
@@ -57,14 +57,6 @@ def certificate_of(url: str) -> str:
     assert parts.hostname is not None
     assert parts.port is not None
     return ssl.get_server_certificate((parts.hostname, parts.port))
-
-
-def until(complaint: str, look: Callable[[], bool]) -> None:
-    """Look again and again until it is so."""
-    ends = time.monotonic() + DEADLINE_S
-    while not look():
-        assert time.monotonic() < ends, complaint
-        time.sleep(0.05)  # between two looks at what another process does
 
 
 class Scrape:

@@ -7,8 +7,7 @@ here; and what the CRD lets in, the API server may still refuse in a Deployment.
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ import pytest
 from tests.cluster import Cluster
 from tests.integration.conftest import CRD, Kubectl, memcached
 from tests.integration.witness import (
-    DEADLINE_S,
     catch_up,
     complete,
     condition,
@@ -28,18 +26,11 @@ from tests.integration.witness import (
     writes,
 )
 from tests.operator_process import OperatorProcess
+from tests.waiting import until
 
 NAME = "memcacheds.cache.example.com"
 SCHEMA = "/spec/versions/0/schema/openAPIV3Schema"
 SCALE = "/spec/versions/0/subresources/scale"
-
-
-def until(done: Callable[[], bool], complaint: str) -> None:
-    """Ask again and again, at kubectl's own pace."""
-    ends = time.monotonic() + DEADLINE_S
-    while not done():
-        assert time.monotonic() < ends, complaint
-
 
 OUR_REGISTRY = "object.spec.template.spec.containers.all(c, !c.image.startsWith('forbidden.example.com'))"
 POLICY = {
@@ -82,7 +73,7 @@ def picky(kubectl: Kubectl, operator: OperatorProcess) -> Iterator[Kubectl]:
     }
     kubectl.apply(POLICY | {"metadata": meta}, binding)
     probe = ("create", "deployment", "probe", "--image=forbidden.example.com/x", "--dry-run=server")
-    until(lambda: kubectl.run(*probe, check=False).returncode != 0, "the policy never came into force")
+    until("the policy never came into force", lambda: kubectl.run(*probe, check=False).returncode != 0)
     yield kubectl
     for kind in ("validatingadmissionpolicybinding", "validatingadmissionpolicy"):
         kubectl("delete", kind, kubectl.namespace)
@@ -129,11 +120,11 @@ def loosened(installed: Cluster) -> Iterator[Cluster]:
         return created.returncode == 0
 
     installed.kubectl("patch", "crd", NAME, "--type=json", "-p", json.dumps(patch))
-    until(lets_in, "the loosened schema never came into force")
+    until("the loosened schema never came into force", lets_in)
     yield installed
     installed.kubectl("delete", "mc", "--all", "--all-namespaces", "--timeout=45s")
     installed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
-    until(lambda: not lets_in(), "the schema never came into force again")
+    until("the schema never came into force again", lambda: not lets_in())
 
 
 @pytest.fixture

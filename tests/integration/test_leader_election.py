@@ -15,16 +15,16 @@ import pytest
 
 from lab.audit import AuditEvent
 from memcached_operator.simulator.access.pki import Authority
-from tests.conformance.api import eventually
 from tests.integration.accounts import ACCOUNT as LOCAL_ACCOUNT
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.admission import SlowAdmission
-from tests.integration.churn import Churn
 from tests.integration.conftest import Kubectl, Operators, memcached
+from tests.integration.load import Load
 from tests.integration.requests import requests_of, writes_of
 from tests.integration.witness import wait
 from tests.operator_process import OperatorProcess
 from tests.relays import TlsFront
+from tests.waiting import eventually
 
 LEASE_S, RENEW_DEADLINE_S, RETRY_S = 3, 2.0, 0.5
 LOCK = "the-lock"
@@ -139,7 +139,7 @@ def test_the_lease_says_who_leads_since_when_and_how_often_that_changed(kubectl:
 
 def test_after_sigterm_of_the_leader_the_other_writes_within_two_seconds(kubectl: Kubectl, replicas: Replicas) -> None:
     first, second = replicas.pair()
-    with Churn(kubectl):
+    with Load(kubectl):
         first.wait_for_log("created Deployment")
         mark, asked = kubectl.cluster.audit_mark(), datetime.now(UTC)
         assert first.stop() == 0
@@ -153,7 +153,7 @@ def test_after_sigkill_of_the_leader_the_other_writes_within_the_lease_and_two_t
     kubectl: Kubectl, replicas: Replicas
 ) -> None:
     first, second = replicas.pair()
-    with Churn(kubectl):
+    with Load(kubectl):
         first.wait_for_log("created Deployment")
         mark, killed = kubectl.cluster.audit_mark(), datetime.now(UTC)
         first.kill()
@@ -202,7 +202,7 @@ def test_a_leader_that_is_cut_off_stops_writing_before_the_other_may_begin(
         first.wait_for_log(LEADS)
         second = replicas.start("second").ready()
         second.wait_for_log(STANDS_BY, "first_")
-        with Churn(kubectl):
+        with Load(kubectl):
             first.wait_for_log("created Deployment")
             mark = cluster.audit_mark()
             front.stall()
@@ -226,7 +226,7 @@ def test_twenty_hand_overs_under_constant_changes_lose_nothing_and_create_nothin
     leader, standby = replicas.start(names[0]).ready(), None
     leader.wait_for_log(LEADS)
     standby = replicas.start(names[1]).ready()
-    with Churn(kubectl) as churn:
+    with Load(kubectl) as load:
         for number, name in enumerate(names[2:]):
             standby.wait_for_log(STANDS_BY)
             if number % 5 == 4:
@@ -235,9 +235,9 @@ def test_twenty_hand_overs_under_constant_changes_lose_nothing_and_create_nothin
                 assert leader.stop() == 0
             standby.wait_for_log(LEADS)
             leader, standby = standby, replicas.start(name).ready()
-        churn.end()
-        eventually(lambda: deployment_sizes(kubectl), lambda sizes: sizes == churn.alive)
-    assert churn.gone != []
+        load.end()
+        eventually(lambda: deployment_sizes(kubectl), lambda sizes: sizes == load.alive)
+    assert load.gone != []
     assert_each_created_once(replicas, names, mark)
 
 

@@ -21,10 +21,10 @@ from tests.integration.monitoring import (
     fetch,
     program,
     prometheus,
-    until,
     url_of,
 )
 from tests.integration.witness import wait, wait_condition
+from tests.waiting import until
 
 
 def start(operators: Operators, kubectl: Kubectl, *flags: str) -> str:

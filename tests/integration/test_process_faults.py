@@ -17,8 +17,9 @@ from tests.integration.accounts import ACCOUNT, account_with_role, grant, operat
 from tests.integration.conftest import CRD, Kubectl, Operators, memcached
 from tests.integration.requests import requests_of, writes_of, written
 from tests.integration.witness import catch_up, condition, wait, wait_condition
-from tests.operator_process import DEADLINE_S, OperatorProcess
+from tests.operator_process import OperatorProcess
 from tests.relays import TlsFront
+from tests.waiting import DEADLINE_S
 
 _POLL_S = 0.1
 REMEDY_CRD = "install it with `kubectl apply -f manifests/crd/cache.example.com_memcacheds.yaml`"

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
 from memcached_operator.simulator.faults import Break, Delay, End, Fault, Refuse, Rule, SendError, Stall
 from tests.integration.conftest import CRD, Kubectl, Operators, memcached
 from tests.integration.witness import wait
-from tests.operator_process import DEADLINE_S, PROJECT, OperatorProcess
+from tests.operator_process import OperatorProcess
 from tests.simulated_cluster import SimulatedCluster
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.cluster("simulator")
 
@@ -22,10 +21,7 @@ Start = Callable[..., OperatorProcess]
 
 AGENT = "memcached-operator/"
 KINDS = ("memcacheds", "deployments", "pods")
-_POLL_S = 0.02
 _LATE_ECHO = "the watch has not shown our last write"
-# Python imports a module of this name as it starts. The real limit is above a minute.
-_IMPATIENT = "from memcached_operator.kube import watch\nwatch.SILENCE_LIMIT_S = 2.0\n"
 
 
 class Faulty:
@@ -51,10 +47,7 @@ class Faulty:
 
     def await_use(self, rule: Rule, times: int = 1) -> None:
         """Wait until a rule has met so many requests."""
-        ends = time.monotonic() + DEADLINE_S
-        while self.cluster.call(lambda: rule.used) < times:
-            assert time.monotonic() < ends, f"{rule} was not met"
-            time.sleep(_POLL_S)
+        eventually(lambda: self.cluster.call(lambda: rule.used), lambda used: used >= times)
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +71,8 @@ def operators(simulated: SimulatedCluster, ends: ExitStack) -> Start:
     """Starts operators for all namespaces."""
     started = Operators(simulated, ends)
 
-    def start(**variables: str) -> OperatorProcess:
-        return started.start_with_kubeconfig(simulated.kubeconfig_path, "--all-namespaces", **variables)
+    def start(*arguments: str) -> OperatorProcess:
+        return started.start_with_kubeconfig(simulated.kubeconfig_path, "--all-namespaces", *arguments)
 
     return start
 
@@ -247,10 +240,9 @@ class TestOperatorsOfTheirOwn:
         assert another.stop() == 0
 
     def test_a_watch_that_never_answers_is_given_up_for_another(
-        self, faulty: Faulty, start: Start, kubectl: Kubectl, tmp_path: Path
+        self, faulty: Faulty, start: Start, kubectl: Kubectl
     ) -> None:
-        (tmp_path / "sitecustomize.py").write_text(_IMPATIENT)
-        operator = start(PYTHONPATH=f"{tmp_path}:{PROJECT}").ready()
+        operator = start("--watch-silence-limit-s=2").ready()
         stall = faulty.add(Stall(), verb="watch", resource="memcacheds", times=1)
         faulty.end_watches()
         faulty.await_use(stall)

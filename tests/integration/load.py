@@ -10,15 +10,14 @@ from types import TracebackType
 from typing import Self
 
 from tests.conformance.api import Answer, Api
-from tests.faults.scene import await_none
 from tests.integration.conftest import Kubectl, memcached
+from tests.waiting import DEADLINE_S, await_none
 
 # Some ten changes a second: something is always under way, and two cores bear it beside a control plane.
 _PERIOD_S = 0.1
 # So many Memcacheds are there at a time; an older one goes for each that comes.
 _ALIVE = 6
 _RETRY_S = 0.1
-_PATIENCE_S = 60.0
 
 
 class Load:
@@ -47,11 +46,15 @@ class Load:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._ending.set()
-        self._thread.join(_PATIENCE_S)
+        self._end()
         self._api.close()
-        if self._failure is not None and error is None:
-            raise self._failure
+        if error is None:
+            self._raise()
+
+    def end(self) -> None:
+        """Change nothing any more; raises what kept it from changing before."""
+        self._end()
+        self._raise()
 
     def await_steps(self, more: int) -> None:
         """Wait until so many more changes were made."""
@@ -67,6 +70,14 @@ class Load:
         """Wait until one more try has come to nothing."""
         before = self.refusals
         await_none(lambda: None if self.refusals > before else "the users have met no fault")
+
+    def _end(self) -> None:
+        self._ending.set()
+        self._thread.join(DEADLINE_S)
+
+    def _raise(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
     def _run(self) -> None:
         number = 0
@@ -91,7 +102,7 @@ class Load:
 
     def _until(self, fine: Collection[int], ask: Callable[[], Answer]) -> None:
         self._ending.wait(_PERIOD_S)
-        ends = time.monotonic() + _PATIENCE_S
+        ends = time.monotonic() + DEADLINE_S
         while True:
             found = "no answer"
             try:
@@ -105,5 +116,5 @@ class Load:
                 self._api.close()  # the next request opens it again
                 found = repr(error)
             self.refusals += 1
-            assert time.monotonic() < ends, f"a change could not be made for {_PATIENCE_S} s: {found}"
+            assert time.monotonic() < ends, f"a change could not be made for {DEADLINE_S} s: {found}"
             time.sleep(_RETRY_S)
