@@ -78,6 +78,19 @@ settings-docs:
     python -m memcached_operator settings-reference > docs/settings.md.new
     mv docs/settings.md.new docs/settings.md
 
+# Write docs/api.md from the models
+api-docs:
+    python -m memcached_operator api-reference > docs/api.md.new
+    mv docs/api.md.new docs/api.md
+
+# Make the site of the documents in .cache/site; a link that leads nowhere fails it
+docs *args:
+    mkdocs build --strict --quiet "$@"
+
+# Serve the site on loopback, and make it anew with each change
+docs-serve *args:
+    mkdocs serve --strict "$@"
+
 # Write down the schemas and the discovery that the simulator serves, as a real control plane and Kubernetes' types say
 simulator-schemas:
     python -m lab.schemas memcached_operator/simulator/schema/kubernetes.json.gz
@@ -95,5 +108,5 @@ bench *args:
 
 # Remake the lock files; --upgrade moves to the newest versions
 lock *args:
-    {{ compile }} --extra demo --extra secure --extra tracing --group dev --output-file requirements.lock pyproject.toml "$@"
+    {{ compile }} --extra demo --extra secure --extra tracing --group dev --group docs --output-file requirements.lock pyproject.toml "$@"
     {{ compile }} --group go --output-file lab/requirements-go.lock "$@"
