@@ -9,6 +9,9 @@ crd_file := "manifests/crd/cache.example.com_memcacheds.yaml"
 # Where ./dev cluster puts its kubeconfig; KUBECONFIG comes first, as for ./dev kubectl.
 lab_kubeconfig := justfile_directory() / ".cache/lab/kubeconfig"
 kubeconfig := env("KUBECONFIG", if path_exists(lab_kubeconfig) == "true" { lab_kubeconfig } else { "" })
+# The operator's image in deploy and the like: IMG=registry.example.com/memcached-operator:0.1.0 ./dev deploy, or
+# ./dev IMG=... deploy. Empty: the one that manifests/install/ names.
+export IMG := env("IMG", "")
 
 # Show the operator at work without a cluster (--once, --plain, --real, --help)
 [no-exit-message]
@@ -67,11 +70,31 @@ install *args:
 uninstall *args:
     python -m lab kubectl delete --ignore-not-found -f {{ crd_file }} "$@"
 
+# Install the operator for all namespaces of the cluster that ./dev kubectl is pointed at (IMG=IMAGE)
+deploy *args:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    python -m lab.manifests print cluster --image "$IMG" | python -m lab kubectl apply --server-side -f - "$@"
+
+# Remove it, the CRD, and with it every Memcached, from the cluster that ./dev kubectl is pointed at
+undeploy *args:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    # First and in the foreground, as long as there are kind and owners: the garbage collector takes the servers along.
+    if python -m lab kubectl get crd/memcacheds.cache.example.com --ignore-not-found -o name | grep -q .; then
+        python -m lab kubectl delete memcacheds --all --all-namespaces --cascade=foreground
+    fi
+    python -m lab kubectl delete --ignore-not-found -f manifests/install/cluster.yaml "$@"
+
 # Write the CRD from the models
 crd:
     mkdir -p {{ parent_directory(crd_file) }}
     python -m memcached_operator crd > {{ crd_file }}.new
     mv {{ crd_file }}.new {{ crd_file }}
+
+# Write manifests/install/ from the other folders of manifests/
+manifests:
+    python -m lab.manifests write
 
 # Write docs/settings.md from the settings
 settings-docs:
@@ -85,11 +108,11 @@ api-docs:
 
 # Make the site of the documents in .cache/site; a link that leads nowhere fails it
 docs *args:
-    mkdocs build --strict --quiet "$@"
+    NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet "$@"
 
 # Serve the site on loopback, and make it anew with each change
 docs-serve *args:
-    mkdocs serve --strict "$@"
+    NO_MKDOCS_2_WARNING=1 mkdocs serve --strict "$@"
 
 # Write down the schemas and the discovery that the simulator serves, as a real control plane and Kubernetes' types say
 simulator-schemas:

@@ -76,14 +76,11 @@ def _up(kubeconfig: Path) -> int:
 
 def _kubectl(arguments: Sequence[str]) -> int:
     """Become kubectl; returns only where there is none."""
-    own = build.bin_dir() / "kubectl"
-    program = str(own) if build.is_built() else shutil.which("kubectl")
-    if program is None:
-        try:
-            program = str(build.build() / "kubectl")
-        except build.BuildError as error:
-            print(f"lab: {error}", file=sys.stderr)
-            return 1
+    try:
+        program = build.kubectl_path()
+    except build.BuildError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 1
     environment = dict(os.environ)
     if "KUBECONFIG" not in environment and DEFAULT_KUBECONFIG.exists():
         environment["KUBECONFIG"] = str(DEFAULT_KUBECONFIG)

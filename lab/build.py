@@ -100,6 +100,17 @@ def build() -> Path:
     return target
 
 
+def kubectl_path() -> str:
+    """The kubectl of this module where it is built, else the machine's own, else this module's, built now.
+
+    Raises:
+        BuildError: there is none, and it cannot be built.
+    """
+    if not is_built() and (found := shutil.which("kubectl")):
+        return found
+    return str(build() / "kubectl")
+
+
 def _compile(go: str, version: str, output: Path) -> None:
     major, minor, _ = version.removeprefix("v").split(".", 2)
     stamps = {

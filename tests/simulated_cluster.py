@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -34,7 +33,7 @@ class SimulatedCluster:
     """
 
     def __init__(self, *, streaming_lists: bool = True) -> None:
-        self._kubectl = kubectl_path()
+        self._kubectl = build.kubectl_path()
         self._options = Options(pods_ready_after_s=None, memcached=False, streaming_lists=streaming_lists)
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="simulator", daemon=True)
@@ -155,14 +154,3 @@ class SimulatedCluster:
         """A second simulator with a state of its own."""
         with SimulatedCluster(streaming_lists=streaming_lists) as other:
             yield other
-
-
-def kubectl_path() -> str:
-    """The lab's kubectl where it is built, else that of the PATH, else the lab's, built now.
-
-    Raises:
-        BuildError: there is none, and it cannot be built.
-    """
-    if not build.is_built() and (found := shutil.which("kubectl")):
-        return found
-    return str(build.build() / "kubectl")

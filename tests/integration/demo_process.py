@@ -22,9 +22,9 @@ from pathlib import Path
 import pytest
 
 from lab import build
+from lab.build import kubectl_path
 from memcached_operator.demo.script import STEPS
 from tests.operator_process import PROJECT
-from tests.simulated_cluster import kubectl_path
 
 ALL_CAME_TRUE = f"{len(STEPS)} of {len(STEPS)} steps came true"
 SIMULATED = "--no-memcached"

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from lab import audit
+from lab.build import kubectl_path
 from memcached_operator.kube.auth import load_access
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.memcached.reporter import MEMCACHEDS
 from tests.integration.conftest import CRD, memcached
 from tests.operator_process import PROJECT, OperatorProcess
-from tests.simulated_cluster import kubectl_path
 
 COUNT, SIZE = 3_000, 2
 NAMES = [f"cache-{number:04}" for number in range(COUNT)]
