@@ -50,12 +50,8 @@ def kustomize(folder: Path) -> str:
         ManifestError: it failed.
         BuildError: there is no kubectl, and none can be built.
     """
-    command = [build.kubectl_path(), "kustomize", str(folder)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [build.kubectl_path(), "kustomize", str(folder)]
+    finished = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if finished.returncode != 0:
         raise ManifestError(f"kubectl kustomize {folder}: {finished.stderr.strip()}")
     return finished.stdout
