@@ -64,6 +64,7 @@ class Tier:
 
 TIERS = (
     Tier("lint", recipe=("lint",)),
+    Tier("docs", recipe=("docs",)),
     Tier("unit", folder="tests/unit"),
     Tier("demo", recipe=("demo", "--plain")),
     Tier("conformance on the simulator", folder="tests/conformance", cluster="simulator", prepare=_kubernetes),

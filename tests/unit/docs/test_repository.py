@@ -1,0 +1,131 @@
+"""The site's hook: links that work in the repository work on the site."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import Abort
+from mkdocs.structure.files import File
+from mkdocs.structure.pages import Page
+
+from docs.site import repository
+
+PROJECT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize(
+    ("path", "site"),
+    [
+        ("docs/settings.md", "settings.md"),
+        ("docs/site/x.css", "site/x.css"),
+        ("README.md", "repository/README.md"),
+        ("benchmarks/README.md", "repository/benchmarks/README.md"),
+    ],
+)
+def test_each_file_has_one_place_on_the_site_and_is_found_by_it(path: str, site: str) -> None:
+    assert repository.site_path(path) == site
+    assert repository.repository_path(site) == path
+
+
+@pytest.mark.parametrize(
+    ("source", "link", "on_the_site"),
+    [
+        ("docs/architecture.md", "[a](decisions.md#the-wire)", "[a](decisions.md#the-wire)"),
+        ("docs/architecture.md", "[a](../README.md)", "[a](repository/README.md)"),
+        ("docs/performance.md", "[a](../benchmarks/README.md#run)", "[a](repository/benchmarks/README.md#run)"),
+        ("README.md", "[a](docs/settings.md)", "[a](../settings.md)"),
+        ("README.md", "![a](docs/demo.svg)", "![a](../demo.svg)"),
+        ("README.md", "[![a](docs/demo.svg)](LICENSE)", "[![a](docs/demo.svg)](LICENSE)"),
+        ("benchmarks/README.md", "[a](../docs/performance.md)", "[a](../../performance.md)"),
+        ("docs/architecture.md", "[the `lab/`](../lab)", "the `lab/`"),
+        (
+            "docs/architecture.md",
+            "[a](#below) [b](https://memcached.org/x)",
+            "[a](#below) [b](https://memcached.org/x)",
+        ),
+        ("docs/a.md", "```sh\n[a](../README.md)\n```", "```sh\n[a](../README.md)\n```"),
+    ],
+)
+def test_a_link_means_the_same_file_on_the_site(source: str, link: str, on_the_site: str) -> None:
+    assert repository.with_links_of_the_site(f"Before\n{link}\n", source, PROJECT) == f"Before\n{on_the_site}\n"
+
+
+def test_what_pages_link_to_belongs_to_the_site_and_so_does_what_that_links_to(
+    tmp_path: Path,
+) -> None:
+    texts = {
+        "docs/a.md": "[to](../README.md) [to](b.md) [to](../lab)",
+        "docs/b.md": "",
+        "README.md": "[to](docs/b.md) [to](LICENSE) [back](README.md) [nowhere](GONE.md)",
+        "LICENSE": "[no](OTHER.md)",
+        "OTHER.md": "",
+        "lab/x.py": "",
+    }
+    for path, text in texts.items():
+        file = tmp_path / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    assert repository.linked(iter(["docs/a.md"]), tmp_path) == ["LICENSE", "README.md"]
+
+
+def test_a_diagram_is_shown_as_text() -> None:
+    text = "x\n\n```mermaid\nflowchart TD\n    a --> b\n```\n\ny"
+    shown = repository.with_diagrams_as_text(text)
+    assert shown == (
+        'x\n\n??? note "The diagram, as text"\n\n    ```text\n    flowchart TD\n        a --> b\n    ```\n\ny'
+    )
+
+
+@pytest.mark.parametrize(
+    ("html", "warned"),
+    [
+        ('<script src="https://unpkg.com/x.js">', True),
+        ('<link rel="stylesheet" href="//fonts.example/css">', True),
+        ('<img alt="x" src=https://img.example/x.png>', True),
+        ('<a href="https://memcached.org">', False),
+        ('<link rel="canonical" href="https://site.example/">', False),
+        ('<script src="assets/x.js"></script><img src="demo.svg">', False),
+    ],
+)
+def test_a_page_that_loads_something_from_elsewhere_is_warned_of(
+    html: str, warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = MkDocsConfig()
+    page = Page("x", File("x.md", "docs", "site", use_directory_urls=False), config)
+    with caplog.at_level(logging.WARNING):
+        assert repository.on_post_page(html, page=page, config=config) == html
+    assert bool(caplog.records) == warned
+
+
+def site(tmp_path: Path, page: str) -> MkDocsConfig:
+    """A site with the project's own settings and hook: one page, and two files beside docs/."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text(page)
+    (tmp_path / "README.md").write_text("# A project\n\n## The demo\n")
+    (tmp_path / "LICENSE").write_text("Do what you like.")
+    return load_config(
+        str(PROJECT / "mkdocs.yml"),
+        docs_dir=str(tmp_path / "docs"),
+        site_dir=str(tmp_path / "site"),
+        nav=["index.md"],
+        strict=True,
+    )
+
+
+@pytest.mark.parametrize(
+    "page", ["[x](gone.md)", "[x](#gone)", "[x](../README.md#gone)", '<img src="https://img.example/x.png">']
+)
+def test_a_build_ends_where_a_link_leads_nowhere_or_something_comes_from_elsewhere(tmp_path: Path, page: str) -> None:
+    with pytest.raises(Abort):
+        build(site(tmp_path, page))
+
+
+def test_a_build_takes_files_from_outside_along(tmp_path: Path) -> None:
+    build(site(tmp_path, "# A page\n\n[x](../README.md#the-demo) and [y](../LICENSE)"))
+    assert 'href="repository/index.html#the-demo"' in (tmp_path / "site" / "index.html").read_text()
+    assert (tmp_path / "site" / "repository" / "LICENSE").read_text() == "Do what you like."
