@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,9 +40,14 @@ def cache_dir() -> Path:
     return Path(base) / "memcached-operator" / "lab"
 
 
+def required_version(go_mod: str, module: str) -> str:
+    """The version of a module that a go.mod requires, such as ``v1.36.3``."""
+    return _only_match(rf"^\s*{re.escape(module)} (v\S+)(?: // indirect)?$", go_mod)
+
+
 def kubernetes_version(go_mod: str) -> str:
-    """The version of Kubernetes that a go.mod requires, such as ``v1.36.3``."""
-    return _only_match(r"^\s*k8s\.io/kubernetes (v\S+)$", go_mod)
+    """The version of Kubernetes that a go.mod requires."""
+    return required_version(go_mod, "k8s.io/kubernetes")
 
 
 def go_version(go_mod: str) -> tuple[int, int]:
@@ -51,12 +56,17 @@ def go_version(go_mod: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def cache_key(files: dict[str, bytes]) -> str:
+def cache_key(files: Mapping[str, bytes]) -> str:
     """The name of the cache's folder for a Go module with these files."""
+    return f"kubernetes-{kubernetes_version(files['go.mod'].decode())}-{digest_of(files)}"
+
+
+def digest_of(files: Mapping[str, bytes]) -> str:
+    """What tells these files from others, in twelve characters."""
     digest = hashlib.sha256()
     for name, content in sorted(files.items()):
         digest.update(f"{name}:{len(content)}:".encode() + content)
-    return f"kubernetes-{kubernetes_version(files['go.mod'].decode())}-{digest.hexdigest()[:12]}"
+    return digest.hexdigest()[:12]
 
 
 def bin_dir() -> Path:
@@ -78,20 +88,31 @@ def build() -> Path:
         BuildError: no Go toolchain could be had, or the compiler failed.
     """
     target = bin_dir()
+    version = target.name.split("-")[1]
+    return kept(target, f"Kubernetes {version}, about 5 minutes on 2 cores", lambda folder: _fill(folder, version))
+
+
+def kept(target: Path, what: str, fill: Callable[[Path], None]) -> Path:
+    """A folder of the cache, filled by the first who asks for it; the second of two at once waits for the first.
+
+    Args:
+        target: its final path; there it is complete or not at all.
+        what: what is built, for the message that it begins.
+        fill: puts everything into the folder that it is given.
+
+    Raises:
+        BuildError: as ``fill`` does.
+    """
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target.parent / f"{target.name}.lock"):
         if target.is_dir():
             return target
-        version = target.name.split("-")[1]
-        go = find_go(go_version((MODULE_DIR / "go.mod").read_text()))
-        _say(f"building Kubernetes {version} once, about 5 minutes on 2 cores; kept in {target}")
+        _say(f"building {what}, once; kept in {target}")
         staging = Path(tempfile.mkdtemp(prefix=f"{target.name}.new-", dir=target.parent))
         try:
-            _compile(go, version, staging / "kubernetes")
-            for name in PROGRAMS:
-                (staging / name).symlink_to("kubernetes")
+            fill(staging)
             staging.chmod(0o755)
             staging.rename(target)
         finally:
@@ -100,18 +121,7 @@ def build() -> Path:
     return target
 
 
-def kubectl_path() -> str:
-    """The kubectl of this module where it is built, else the machine's own, else this module's, built now.
-
-    Raises:
-        BuildError: there is none, and it cannot be built.
-    """
-    if not is_built() and (found := shutil.which("kubectl")):
-        return found
-    return str(build() / "kubectl")
-
-
-def _compile(go: str, version: str, output: Path) -> None:
+def _fill(folder: Path, version: str) -> None:
     major, minor, _ = version.removeprefix("v").split(".", 2)
     stamps = {
         "k8s.io/component-base/version.gitVersion": version,
@@ -119,16 +129,31 @@ def _compile(go: str, version: str, output: Path) -> None:
         "k8s.io/component-base/version.gitMinor": minor,
         "k8s.io/client-go/pkg/version.gitVersion": version,  # what the programs call themselves in a User-Agent
     }
+    compile_module(MODULE_DIR, folder / "kubernetes", stamps=stamps)
+    for name in PROGRAMS:
+        (folder / name).symlink_to("kubernetes")
+
+
+def compile_module(module: Path, output: Path, *, package: str = ".", stamps: Mapping[str, str]) -> None:
+    """Compile a package of a Go module, or one that it requires, into one static binary.
+
+    Args:
+        stamps: strings that the linker puts into variables, by their full names.
+
+    Raises:
+        BuildError: no Go toolchain could be had, or the compiler failed.
+    """
+    go = find_go(go_version((module / "go.mod").read_text()))
     ldflags = " ".join(["-s -w", *(f"-X {name}={value}" for name, value in stamps.items())])
     finished = subprocess.run(
-        [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", str(output), "."],
-        cwd=MODULE_DIR,
+        [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", str(output), package],
+        cwd=module,
         env=os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
         stdout=sys.stderr,
         check=False,
     )
     if finished.returncode != 0:
-        raise BuildError(f"{go} build failed in {MODULE_DIR} with exit code {finished.returncode}, see above")
+        raise BuildError(f"{go} build failed in {module} with exit code {finished.returncode}, see above")
 
 
 def find_go(oldest: tuple[int, int]) -> str:
