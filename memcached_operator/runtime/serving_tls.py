@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memcached_operator.runtime.http_server import ServingError
-from memcached_operator.runtime.metrics import Family, counter
+from memcached_operator.runtime.metrics import Family, counter, gauge
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +48,7 @@ class CertificateFiles:
         """
         self._certificate, self._key = directory / CERTIFICATE_FILE, directory / KEY_FILE
         self._reads = self._errors = 0
+        self._usable = True
         self._tried = self._stamp()
         try:
             self.context = self._current = self._load()
@@ -59,10 +60,13 @@ class CertificateFiles:
         self.context.sni_callback = self._choose
 
     def families(self) -> Iterator[Family]:
-        """How often the files were read, under controller-runtime's names."""
+        """How often the files were read, under controller-runtime's names, and whether they are served now."""
         total, errors = "Times that the files of the certificate were read.", "Times that they could not be used."
         yield counter("certwatcher_read_certificate_total", total, (), [((), self._reads)])
         yield counter("certwatcher_read_certificate_errors_total", errors, (), [((), self._errors)])
+        # The counters alone do not tell a renewal that was half written once from one that never came to its end.
+        state = "Whether the files could be used when they were last read: 1 or 0."
+        yield gauge("certwatcher_last_read_successful", state, (), [((), self._usable)])
 
     def _choose(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
         stamp = self._stamp()
@@ -87,7 +91,9 @@ class CertificateFiles:
             context.load_cert_chain(self._certificate, self._key, password=_no_password)
         except (OSError, ssl.SSLError):
             self._errors += 1
+            self._usable = False
             raise
+        self._usable = True
         return context
 
     def _stamp(self) -> _Stamp:

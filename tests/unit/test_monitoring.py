@@ -144,6 +144,7 @@ def documented() -> set[str]:
 
 # Shown where the settings ask for them.
 ON_REQUEST = {
+    "certwatcher_last_read_successful",
     "certwatcher_read_certificate_total",
     "certwatcher_read_certificate_errors_total",
     "leader_election_master_status",

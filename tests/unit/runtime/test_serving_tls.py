@@ -62,7 +62,11 @@ async def test_the_files_are_served_and_those_that_take_their_place(tmp_path: Pa
     assert await shown_names(files.context) == ["first.example"]
     write(tmp_path, "second.example")
     assert await shown_names(files.context) == ["second.example"]
-    assert counts(files) == {"certwatcher_read_certificate_total": 2, "certwatcher_read_certificate_errors_total": 0}
+    assert counts(files) == {
+        "certwatcher_read_certificate_total": 2,
+        "certwatcher_read_certificate_errors_total": 0,
+        "certwatcher_last_read_successful": 1,
+    }
 
 
 async def test_a_half_written_renewal_leaves_the_last_good_ones(
@@ -80,10 +84,13 @@ async def test_a_half_written_renewal_leaves_the_last_good_ones(
     (complaint,) = caplog.messages
     assert complaint.startswith("going on with the last good certificate for metrics:")
     assert counts(files)["certwatcher_read_certificate_errors_total"] == 1
+    assert counts(files)["certwatcher_last_read_successful"] == 0
     (tmp_path / KEY_FILE).write_bytes(new_key + b"\n")
     assert await shown_names(files.context) == ["new.example"]
+    assert counts(files)["certwatcher_last_read_successful"] == 1
     (tmp_path / CERTIFICATE_FILE).unlink()
     assert await shown_names(files.context) == ["new.example"]
+    assert counts(files)["certwatcher_last_read_successful"] == 0
 
 
 def counts(files: CertificateFiles) -> dict[str, float]:
