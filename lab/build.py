@@ -92,6 +92,17 @@ def build() -> Path:
     return kept(target, f"Kubernetes {version}, about 5 minutes on 2 cores", lambda folder: _fill(folder, version))
 
 
+def kubectl_path() -> str:
+    """The kubectl of this module where it is built, else the machine's own, else this module's, built now.
+
+    Raises:
+        BuildError: there is none, and it cannot be built.
+    """
+    if not is_built() and (found := shutil.which("kubectl")):
+        return found
+    return str(build() / "kubectl")
+
+
 def kept(target: Path, what: str, fill: Callable[[Path], None]) -> Path:
     """A folder of the cache, filled by the first who asks for it; the second of two at once waits for the first.
 
