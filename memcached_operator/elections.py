@@ -71,15 +71,10 @@ def election_of(
     if config is None:
         return None
     access = connect()
-    if config.mode == "life" and not access.in_pod:
+    lock = lock_of(config, own=access.namespace, in_pod=access.in_pod)
+    if lock is None:
         logger.info("leader election for life is skipped: this is not a pod, so that there is nothing to own a lock")
         return None
-    own = access.namespace if access.in_pod else None
-    namespace = config.namespace or own
-    if namespace is None:
-        where = "the pod's service account names none" if access.in_pod else "this is not a pod"
-        raise ElectionError(f"leader election needs a namespace, and {where}: give {NAMESPACE_FLAG}")
-    lock = ObjectKey(namespace, config.name)
     # An election by a Lease bounds each request itself, and more closely.
     client = ApiClient(access, user_agent=config.user_agent, timeout_s=config.renew_deadline_s)
     if config.mode == "lease":
@@ -88,15 +83,35 @@ def election_of(
 
         timing = Timing(config.lease_s, config.renew_deadline_s, config.retry_s)
         return LeaseElection(client, lock, own_identity(environ), timing, field_manager=config.field_manager)
-    if own is not None and namespace != own:
-        raise ElectionError(
-            f"{NAMESPACE_FLAG} {namespace}: a leader for life is elected in the namespace of its pod, {own}, as a"
-            " Pod owns nothing elsewhere; leave the flag out"
-        )
     from memcached_operator.runtime.leader_for_life import LifeElection
 
     pod_name = environ.get("POD_NAME") or socket.gethostname()
     return LifeElection(client, lock, pod_name, field_manager=config.field_manager)
+
+
+def lock_of(config: ElectionConfig, *, own: str | None, in_pod: bool) -> ObjectKey | None:
+    """Namespace and name of the Lease or the ConfigMap of an election; None where none is held in that place.
+
+    Args:
+        own: namespace of the pod, or of the context.
+        in_pod: whether this is a pod.
+
+    Raises:
+        ElectionError: an election was asked for that cannot be held here.
+    """
+    if config.mode == "life" and not in_pod:
+        return None
+    own = own if in_pod else None
+    namespace = config.namespace or own
+    if namespace is None:
+        where = "the pod's service account names none" if in_pod else "this is not a pod"
+        raise ElectionError(f"leader election needs a namespace, and {where}: give {NAMESPACE_FLAG}")
+    if config.mode == "life" and own is not None and namespace != own:
+        raise ElectionError(
+            f"{NAMESPACE_FLAG} {namespace}: a leader for life is elected in the namespace of its pod, {own}, as a"
+            " Pod owns nothing elsewhere; leave the flag out"
+        )
+    return ObjectKey(namespace, config.name)
 
 
 def election_families(election: Election) -> Iterator[Family]:

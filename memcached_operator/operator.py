@@ -98,14 +98,14 @@ async def run(config: OperatorConfig) -> int:
     Raises:
         KubeError: there is no usable way to the API server.
     """
-    access = _access(config)
+    access = cluster_access(config)
     namespaces = watched_namespaces(config.watch_namespaces, access.namespace)
     scope = ", ".join(namespaces) if namespaces else "all namespaces"
     logger.info("memcached-operator %s: %s, %s; watching %s", __version__, access.server, access.description, scope)
     stop = asyncio.Event()
     _stop_on_signals(stop)
     # Credentials of its own: an election by a Lease has an event loop of its own.
-    election = election_of(_election_config(config), lambda: _access(config), os.environ)
+    election = election_of(election_config(config), lambda: cluster_access(config), os.environ)
     async with AsyncExitStack() as stack:
         gate = None
         if election is not None:
@@ -156,7 +156,12 @@ def watched_namespaces(asked: tuple[str, ...] | None, own: str | None) -> tuple[
     return (own or "default",)
 
 
-def _access(config: OperatorConfig) -> ClusterAccess:
+def cluster_access(config: OperatorConfig) -> ClusterAccess:
+    """Which API server, and as whom.
+
+    Raises:
+        NoClusterAccess: that cannot be told; the message has the remedy.
+    """
     return load_access(
         kubeconfig=config.kubeconfig,
         context=config.context,
@@ -169,7 +174,8 @@ def _user_agent(config: OperatorConfig) -> str:
     return f"{config.operator_name}/{__version__}"
 
 
-def _election_config(config: OperatorConfig) -> ElectionConfig | None:
+def election_config(config: OperatorConfig) -> ElectionConfig | None:
+    """The election that the settings ask for, None where they ask for none."""
     if not config.leader_elect:
         return None
     return ElectionConfig(
