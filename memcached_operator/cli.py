@@ -137,6 +137,12 @@ def _version(_flags: Flags) -> int:
     return _print(f"{PROGRAM} {__version__}\n")
 
 
+def _api_reference(_flags: Flags) -> int:
+    from memcached_operator.memcached.reference import api_reference
+
+    return _print(api_reference())
+
+
 def _settings_reference(_flags: Flags) -> int:
     from memcached_operator.settings import settings_reference
 
@@ -246,5 +252,6 @@ COMMANDS: dict[str, Command] = {
     "demo": Command("show it at work without a cluster (needs the extra `demo`)", _demo_parser, _demo),
     "crd": Command("print the CustomResourceDefinition of Memcached", _plain_parser("crd"), _crd),
     "version": Command("print the version", _plain_parser("version"), _version),
+    "api-reference": Command("", _plain_parser("api-reference"), _api_reference),
     "settings-reference": Command("", _plain_parser("settings-reference"), _settings_reference),
 }

@@ -28,7 +28,11 @@ REPOSITORY = "repository"  # the part of the site for what lies outside docs/
 # Warnings of loggers below "mkdocs" count for `--strict`.
 log = logging.getLogger("mkdocs.hooks.repository")
 
-_FENCED = re.compile(r"^(?P<fence>```+|~~~+).*?^(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL)
+# Fenced blocks, and code within a line: what looks like a link there is none.
+_CODE = re.compile(
+    r"^(?P<fence>```+|~~~+).*?^(?P=fence)[ \t]*$|(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)",
+    re.MULTILINE | re.DOTALL,
+)
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^)\s]+)\)")
 _DIAGRAM = re.compile(r"^```mermaid\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 # What a browser loads by itself; a link that a reader follows is not meant.
@@ -48,19 +52,19 @@ def repository_path(uri: str) -> str:
 
 
 def links(markdown: str) -> Iterator[re.Match[str]]:
-    """Each link that is none to elsewhere, in its order; those in fenced blocks are no links."""
-    fenced = [match.span() for match in _FENCED.finditer(markdown)]
+    """Each link that is none to elsewhere, in its order."""
+    code = [match.span() for match in _CODE.finditer(markdown)]
     for match in _LINK.finditer(markdown):
-        target = match["target"]
-        inside = any(begin <= match.start() < end for begin, end in fenced)
-        if not inside and not target.startswith("#") and not re.match(r"[a-z]+:", target):
+        # The text of a link may be code, a link may not be in code.
+        inside = any(begin < match.start("target") < end for begin, end in code)
+        if not inside and not re.match(r"[a-z]+:", match["target"]):
             yield match
 
 
 def aim(source: str, target: str) -> tuple[str, str]:
     """The file that a link in that file means, both from the repository's root, and the anchor with its "#"."""
     path, hash_, anchor = target.partition("#")
-    return posixpath.normpath(posixpath.join(posixpath.dirname(source), path)), hash_ + anchor
+    return posixpath.normpath(posixpath.join(posixpath.dirname(source), path)) if path else source, hash_ + anchor
 
 
 def with_links_of_the_site(markdown: str, source: str, root: Path) -> str:
@@ -69,6 +73,8 @@ def with_links_of_the_site(markdown: str, source: str, root: Path) -> str:
     here = posixpath.dirname(site_path(source))
     for match in links(markdown):
         path, anchor = aim(source, match["target"])
+        if path == source:
+            continue
         if (root / path).is_dir():
             replacement = match["text"]
         else:

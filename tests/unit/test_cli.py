@@ -174,7 +174,7 @@ class TestHelp:
 
     def test_hidden_commands_are_not_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(["--help"])
-        assert "settings-reference" not in capsys.readouterr().out
+        assert "-reference" not in capsys.readouterr().out
 
     def test_a_command_has_help_of_its_own(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["crd", "--help"]) == 0
@@ -198,6 +198,12 @@ class TestOtherCommands:
     def test_settings_reference_prints_the_page_in_docs(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["settings-reference"]) == 0
         assert capsys.readouterr().out == settings_reference()
+
+    def test_api_reference_prints_the_page_in_docs(self, capsys: pytest.CaptureFixture[str]) -> None:
+        from memcached_operator.memcached.reference import api_reference
+
+        assert cli.main(["api-reference"]) == 0
+        assert capsys.readouterr().out == api_reference()
 
     def test_a_reader_that_leaves_early_is_no_fault(self) -> None:
         read_end, write_end = os.pipe()

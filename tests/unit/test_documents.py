@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import pytest
 
+from docs.site.repository import links
 from memcached_operator.memcached.status import Reason
 from memcached_operator.simulator import faults
 from memcached_operator.simulator.schema import kubernetes
@@ -33,9 +34,8 @@ def anchors(text: str) -> set[str]:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(PROJECT)))
 def test_each_link_inside_the_project_leads_somewhere(document: Path) -> None:
-    for target in re.findall(r"\]\(([^)]+)\)", document.read_text()):
-        if "://" in target:
-            continue
+    for link in links(document.read_text()):
+        target = link["target"]
         path, _, anchor = target.partition("#")
         aim = (document.parent / path) if path else document
         assert aim.exists(), f"{document.name} links to {target}"

@@ -48,6 +48,12 @@ def test_each_file_has_one_place_on_the_site_and_is_found_by_it(path: str, site:
             "[a](#below) [b](https://memcached.org/x)",
             "[a](#below) [b](https://memcached.org/x)",
         ),
+        (
+            "docs/a.md",
+            "`^[a-z](../README.md)$` [`a`](../README.md)",
+            "`^[a-z](../README.md)$` [`a`](repository/README.md)",
+        ),
+        ("docs/a.md", "``a`b`` [a](../README.md) `c`", "``a`b`` [a](repository/README.md) `c`"),
         ("docs/a.md", "```sh\n[a](../README.md)\n```", "```sh\n[a](../README.md)\n```"),
     ],
 )

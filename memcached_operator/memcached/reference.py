@@ -1,0 +1,101 @@
+"""docs/api.md: what a Memcached can hold, and what its conditions can say, from the CRD and the reasons themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from memcached_operator.api import names
+from memcached_operator.memcached.crd import memcached_crd
+from memcached_operator.memcached.status import Reason
+from memcached_operator.runtime.crd_reference import crd_reference
+
+CONDITIONS: Final[Mapping[str, str]] = {
+    "Available": "Do enough servers serve?",
+    "Progressing": "Is a change on its way?",
+    "Degraded": "Must somebody do something?",
+}
+
+
+class Bearing(NamedTuple):
+    """In which condition, at which status, a reason stands."""
+
+    type: str
+    status: str
+
+
+class Told(NamedTuple):
+    """What the page says of a reason."""
+
+    bearings: tuple[Bearing, ...]
+    meaning: str
+
+
+_TROUBLE = (Bearing("Progressing", "False"), Bearing("Degraded", "True"))
+
+# A unit test holds the bearings against what `status_of` makes of all that can be observed.
+REASONS: Final[Mapping[Reason, Told]] = {
+    Reason.MINIMUM_REPLICAS_AVAILABLE: Told(
+        (Bearing("Available", "True"),), "At most a quarter of the servers, rounded down, is not ready."
+    ),
+    Reason.MINIMUM_REPLICAS_UNAVAILABLE: Told(
+        (Bearing("Available", "False"),), "More are not ready; the message counts them and names the commonest cause."
+    ),
+    Reason.DEPLOYING: Told((Bearing("Progressing", "True"),), "The first rollout."),
+    Reason.SCALING: Told((Bearing("Progressing", "True"),), "Servers are being added or removed."),
+    Reason.UPDATING: Told((Bearing("Progressing", "True"),), "Pods of the former template are being replaced."),
+    Reason.COMPLETE: Told((Bearing("Progressing", "False"),), "All servers have been rolled out."),
+    Reason.DEADLINE_EXCEEDED: Told(
+        (Bearing("Progressing", "False"),), "Pods have not become ready for 10 minutes; the rollout goes on."
+    ),
+    Reason.NOT_CONTROLLED: Told(_TROUBLE, "A Deployment of the same name belongs to somebody else."),
+    Reason.INVALID_SPEC: Told(
+        (Bearing("Available", "Unknown"), *_TROUBLE),
+        "A field is wrong, or the API server refused the Deployment; the message says which and what is allowed. "
+        "Available is Unknown where the specification cannot be read.",
+    ),
+    Reason.FORBIDDEN: Told(_TROUBLE, "RBAC, an admission plugin or a policy is against the Deployment or its pods."),
+    Reason.QUOTA_EXCEEDED: Told(_TROUBLE, "A ResourceQuota is against the Deployment or its pods."),
+    Reason.AS_EXPECTED: Told((Bearing("Degraded", "False"),), "Nothing is in the way."),
+}
+
+
+def api_reference() -> str:
+    """The page, from its title on."""
+    name = (
+        "Lower-case letters, digits and `-`, a letter first. It is also the name of the Deployment, the value of a "
+        "label, and fit to be the name of a Service."
+    )
+    return "\n".join(
+        [
+            f"# {names.KIND}: every field",
+            "",
+            "<!-- Made by `./dev api-docs` from memcached_operator/api/v1alpha1.py; do not edit. -->",
+            "",
+            "What the API server takes, fills in and refuses is what the CustomResourceDefinition says, and this page "
+            f"is made from it. `kubectl explain {names.PLURAL}.spec` tells the same on a cluster. Unknown fields are "
+            "removed by the API server; `kubectl` warns of them.",
+            "",
+            crd_reference(memcached_crd(), descriptions={"metadata.name": name}),
+            *_conditions(),
+        ]
+    )
+
+
+def _conditions() -> list[str]:
+    lines = ["## Conditions", "", "| Type | Question |", "|---|---|"]
+    lines += [f"| `{type_}` | {question} |" for type_, question in CONDITIONS.items()]
+    lines += [
+        "",
+        "## Reasons of conditions",
+        "",
+        "[What a Memcached tells](conditions.md#conditions) says when exactly each stands there, "
+        "[Operations](operations.md#reasons-of-conditions) what to do about it.",
+        "",
+        "| Reason | Condition | Meaning |",
+        "|---|---|---|",
+    ]
+    for reason, told in REASONS.items():
+        bearings = ", ".join(f"{bearing.type} `{bearing.status}`" for bearing in told.bearings)
+        lines.append(f"| `{reason}` | {bearings} | {told.meaning} |")
+    return [*lines, ""]
