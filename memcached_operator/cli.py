@@ -9,7 +9,7 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
@@ -17,6 +17,7 @@ from memcached_operator import __version__
 
 if TYPE_CHECKING:
     from memcached_operator.knobs import Option
+    from memcached_operator.settings import Settings
 
 PROGRAM = "memcached-operator"
 
@@ -73,15 +74,20 @@ def _command_of(arguments: list[str]) -> tuple[str, list[str]]:
 
 def _run(flags: Flags) -> int:
     from memcached_operator import logs, process
-    from memcached_operator.settings import SettingsError, load_settings
 
-    try:
-        settings = load_settings(flags)
-    except SettingsError as error:
-        raise UsageError("\n".join(error.problems)) from None
+    settings = _settings(flags)
     logs.configure(log_format=settings.log_format, level=settings.log_level, current_reconcile=lambda: None)
     _warn_of_unknown_variables()
     process.become_operator(settings.model_dump_json())
+
+
+def _settings(flags: Flags) -> "Settings":
+    from memcached_operator.settings import SettingsError, load_settings
+
+    try:
+        return load_settings(flags)
+    except SettingsError as error:
+        raise UsageError("\n".join(error.problems)) from None
 
 
 def _warn_of_unknown_variables() -> None:
@@ -131,6 +137,104 @@ def _crd(_flags: Flags) -> int:
     from memcached_operator.memcached.crd import memcached_crd_yaml
 
     return _print(memcached_crd_yaml())
+
+
+# The settings that a check depends on. It takes all of them, so that the arguments of a Deployment can be given as
+# they are, and shows these.
+_CHECKED = frozenset(
+    {
+        *("kubeconfig", "context", "service_account_dir", "request_timeout_s", "watch_namespaces", "operator_name"),
+        *("leader_elect", "leader_elect_mode", "leader_elect_id", "leader_elect_namespace"),
+        *("metrics_bind_address", "metrics_secure"),
+    }
+)
+
+
+def _check(flags: Flags) -> int:
+    own = {name: flags[name] for name in ("as_service_account", "output") if name in flags}
+    account, output = own.get("as_service_account"), own.get("output", "text")
+    settings = _settings({name: value for name, value in flags.items() if name not in own})
+    if output not in ("text", "json"):
+        raise UsageError(f"--output: {output!r} is not allowed, it must be text or json")
+
+    from memcached_operator.check.command import CheckOptions, run
+    from memcached_operator.operator import decode_config
+    from memcached_operator.runtime.store import ObjectKey
+
+    key = None
+    if account is not None:
+        parts = account.split("/")
+        if len(parts) != 2 or not all(parts):
+            raise UsageError(
+                f"--as-service-account: {account!r} is not allowed, it must be NAMESPACE/NAME such as"
+                " memcached-operator-system/memcached-operator"
+            )
+        key = ObjectKey(*parts)
+    return run(CheckOptions(decode_config(settings.model_dump_json()), key, "json" if output == "json" else "text"))
+
+
+def _check_parser() -> "_Parser":
+    parser = _Parser(
+        prog=f"{PROGRAM} check",
+        usage=f"{PROGRAM} check [flags]",
+        description="Looks whether the operator can work on a cluster, before it is installed there and after: the\n"
+        "API server and its release, the CRD, namespaces, and each right that the operator needs. Says\n"
+        "what to do about what is missing. Changes nothing. Exit code: 0 if all is well, 1 if not.\n\n"
+        "It takes all flags and variables of run, so that the operator's own can be given as they are.\n"
+        "Those that make a difference here are listed.",
+    )
+    group = parser.add_argument_group("What is checked")
+    group.add_argument(
+        "--as-service-account",
+        metavar="NAMESPACE/NAME",
+        default=argparse.SUPPRESS,
+        help="Check the rights of the ServiceAccount that the operator has or will have, not those of the user who "
+        "asks, and whether that user may install what is missing.",
+    )
+    group.add_argument(
+        "-o", "--output", metavar="text|json", default=argparse.SUPPRESS, help="Lines for people, or JSON for programs."
+    )
+    _add_settings(parser, shown=_CHECKED)
+    return parser
+
+
+def _render(flags: Flags) -> int:
+    if not flags.get("filename"):
+        raise UsageError("render needs a file: -f FILE, or -f - for standard input")
+    settings = _settings({name: value for name, value in flags.items() if name == "memcached_image"})
+
+    from memcached_operator.render.command import RenderOptions, run
+
+    return run(RenderOptions(flags["filename"].split(","), flags.get("namespace", "default"), settings.memcached_image))
+
+
+def _render_parser() -> "_Parser":
+    from memcached_operator.settings import options
+
+    parser = _Parser(
+        prog=f"{PROGRAM} render",
+        description="Prints the Deployment that the operator would make of each Memcached in a file, as YAML;\n"
+        "needs no cluster. What is wrong with a Memcached is said in the operator's words. Exit code: 0\n"
+        "if something was made of each, 1 if not.",
+    )
+    parser.add_argument(
+        "-f",
+        "--filename",
+        metavar="FILE",
+        action="append",
+        default=argparse.SUPPRESS,
+        help="YAML or JSON, one document or several, or a list as kubectl get -o yaml prints it; - for standard input. "
+        "May be repeated.",
+    )
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NAMESPACE",
+        default=argparse.SUPPRESS,
+        help="Namespace of a Memcached that names none (default: default).",
+    )
+    _add_option(parser, next(option for option in options() if option.name == "memcached_image"))
+    return parser
 
 
 def _version(_flags: Flags) -> int:
@@ -186,8 +290,6 @@ def _plain_parser(name: str) -> "Callable[[], _Parser]":
 
 
 def _run_parser() -> _Parser:
-    from memcached_operator.settings import options
-
     width = max(map(len, _listed_commands()))
     commands = "\n".join(f"  {name:<{width}}  {COMMANDS[name].help}" for name in _listed_commands())
     parser = _Parser(
@@ -197,15 +299,26 @@ def _run_parser() -> _Parser:
         "In parentheses: the environment variable, which a flag overrides, and the default.\n\n"
         f"commands:\n{commands}",
     )
-    groups: dict[str, argparse._ArgumentGroup] = {}
-    for option in options():
-        if option.knob.group not in groups:
-            groups[option.knob.group] = parser.add_argument_group(option.knob.group)
-        _add_option(groups[option.knob.group], option)
+    _add_settings(parser)
     return parser
 
 
-def _add_option(group: argparse._ArgumentGroup, option: "Option") -> None:
+def _add_settings(parser: _Parser, shown: Collection[str] | None = None) -> None:
+    """A flag for each setting; the help shows these, or all."""
+    from memcached_operator.settings import options
+
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for option in options():
+        if shown is not None and option.name not in shown:
+            _add_option(parser, option, hidden=True)
+            continue
+        if option.knob.group not in groups:
+            groups[option.knob.group] = parser.add_argument_group(option.knob.group)
+        _add_option(groups[option.knob.group], option)
+
+
+def _add_option(group: argparse._ActionsContainer, option: "Option", *, hidden: bool = False) -> None:
+    help_text = f"{option.help} ({option.variable}; default: {option.default})"
     exclusive = group.add_mutually_exclusive_group()
     exclusive.add_argument(
         *option.flags,
@@ -215,7 +328,7 @@ def _add_option(group: argparse._ArgumentGroup, option: "Option") -> None:
         const="true" if option.is_switch else None,
         default=argparse.SUPPRESS,
         metavar=option.knob.metavar,
-        help=f"{option.help} ({option.variable}; default: {option.default})".replace("%", "%%"),
+        help=argparse.SUPPRESS if hidden else help_text.replace("%", "%%"),
     )
     for switch in option.knob.switches:
         exclusive.add_argument(
@@ -224,7 +337,7 @@ def _add_option(group: argparse._ArgumentGroup, option: "Option") -> None:
             action="store_const",
             const=switch.value,
             default=argparse.SUPPRESS,
-            help=switch.help,
+            help=argparse.SUPPRESS if hidden else switch.help,
         )
 
 
@@ -250,6 +363,8 @@ def _listed_commands() -> list[str]:
 COMMANDS: dict[str, Command] = {
     "run": Command("run the operator; flags without a command mean this", _run_parser, _run),
     "demo": Command("show it at work without a cluster (needs the extra `demo`)", _demo_parser, _demo),
+    "check": Command("look whether it can work on a cluster, and what is missing", _check_parser, _check),
+    "render": Command("print what it would make of a Memcached, without a cluster", _render_parser, _render),
     "crd": Command("print the CustomResourceDefinition of Memcached", _plain_parser("crd"), _crd),
     "version": Command("print the version", _plain_parser("version"), _version),
     "api-reference": Command("", _plain_parser("api-reference"), _api_reference),

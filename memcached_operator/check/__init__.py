@@ -1,0 +1,1 @@
+"""`memcached-operator check`: can the operator work on this cluster, and what is to be done where it cannot?"""

@@ -1,0 +1,280 @@
+"""`memcached-operator check`: asks one thing after the other, and says what to do about what is not as it must be.
+
+The order is that in which a person mends: the server, its release, the CRD, namespaces and the account, rights, and
+whether who asks may install what is missing. Nothing is written; reviews are answered and never stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import orjson
+
+from memcached_operator import __version__
+from memcached_operator.api.names import GROUP, VERSION
+from memcached_operator.check import definition, installing
+from memcached_operator.check.demands import Demand, Scope, Subject, demands, judge_right
+from memcached_operator.check.findings import Finding, Verdict, all_ok, as_json, as_text
+from memcached_operator.check.reviews import Reviews, account_name, all_granted, own_name
+from memcached_operator.check.version import judge_version
+from memcached_operator.elections import ElectionError, lock_of
+from memcached_operator.kube.auth import ClusterAccess, NoClusterAccess
+from memcached_operator.kube.client import ApiClient
+from memcached_operator.kube.errors import (
+    AuthenticationUnavailable,
+    Forbidden,
+    KubeError,
+    MalformedAnswer,
+    NotFound,
+    Unauthorized,
+    Unreachable,
+)
+from memcached_operator.kube.resources import Resource
+from memcached_operator.memcached.crd import memcached_crd
+from memcached_operator.operator import OperatorConfig, cluster_access, election_config, watched_namespaces
+from memcached_operator.runtime.store import ObjectKey
+
+DONE, NOT_OK, INTERRUPTED = 0, 1, 130
+
+NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+SERVICE_ACCOUNTS: Final = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+DEFINITIONS: Final = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """What the command line asks for.
+
+    Attributes:
+        config: the settings, as for an operator that runs here.
+        account: the ServiceAccount that the operator has or will have; None: it is who asks.
+        output: for people or for programs.
+    """
+
+    config: OperatorConfig
+    account: ObjectKey | None = None
+    output: Literal["text", "json"] = "text"
+
+
+def run(options: CheckOptions) -> int:
+    """Print what was found; 0 if all is well, 1 if anything is to be done."""
+    try:
+        findings = asyncio.run(check(options))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    if options.output == "json":
+        text = as_json(findings)
+    else:
+        text = as_text(findings, coloured=sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:  # its reader has left; what stays in the buffer would fail again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE if all_ok(findings) else NOT_OK
+
+
+async def check(options: CheckOptions) -> list[Finding]:
+    """All that is found. What cannot be asked without a server is left out."""
+    try:
+        access = cluster_access(options.config)
+    except NoClusterAccess as error:
+        return [Finding("server", Verdict.WRONG, str(error))]  # the message ends with the remedy
+    user_agent = f"{options.config.operator_name}-check/{__version__}"
+    async with ApiClient(access, user_agent=user_agent, timeout_s=options.config.request_timeout_s) as client:
+        return await _Checks(options, access, client).findings()
+
+
+class _Checks:
+    """One run against one server."""
+
+    def __init__(self, options: CheckOptions, access: ClusterAccess, client: ApiClient) -> None:
+        self._config = options.config
+        self._account = options.account
+        self._access = access
+        self._client = client
+        # Where the operator runs: a pod of that account, or here.
+        self._in_pod = access.in_pod or options.account is not None
+        self._home = options.account.namespace if options.account is not None else access.namespace
+
+    async def findings(self) -> list[Finding]:
+        try:
+            who = await own_name(self._client)
+        except KubeError as error:
+            return [self._no_server(error)]
+        as_whom = f" as {who}" if who else ""
+        server = Finding("server", Verdict.OK, f"{self._access.server}{as_whom}, by {self._access.description}")
+        version = await self._or_unknown("version", self._version())
+        crd = await self._or_unknown("crd", self._definition())
+        watched = watched_namespaces(self._config.watch_namespaces, self._home)
+        scope, election = self._scope(watched)
+        found = [server, version, crd, *await self._missing_namespaces(watched), *election]
+        if self._account is None:
+            return [*found, *await self._rights(scope, Subject(who))]
+        account = await self._or_unknown("account", self._service_account(self._account, watched))
+        # Where there is no account, an install brings all its rights.
+        rules = account.verdict is not Verdict.MISSING
+        rights = await self._rights(scope, Subject(account_name(self._account)), rule_remedy=rules)
+        installer = _Installer(self._client, scope, self._account.namespace)
+        install = []
+        if crd.verdict is not Verdict.OK:
+            install += await self._each("install", (installing.DEFINITION,), installer.judged)
+        if not all_ok([account, *rights]):
+            install += await self._each("install", installer.demands(), installer.judged)
+            install.append(await self._or_unknown("install", installer.handing_on()))
+        return [*found, account, *rights, *install]
+
+    def _no_server(self, error: KubeError) -> Finding:
+        place = f"{self._access.server}, by {self._access.description}"
+        match error:
+            case Unauthorized():
+                remedy = "log in again, or name another user's context with --context"
+            case AuthenticationUnavailable():
+                remedy = "mend the credential that the message names"
+            case Unreachable():
+                remedy = "is the cluster up, and the address that of its API server? Other contexts: --context"
+            case MalformedAnswer():
+                remedy = "is that an API server? Other contexts: --context"
+            case _:
+                remedy = "look at the API server"
+        return Finding("server", Verdict.WRONG, f"{place}: {error}", remedy)
+
+    async def _version(self) -> Finding:
+        return judge_version(await self._client.request("GET", "/version"))
+
+    async def _definition(self) -> Finding:
+        try:
+            live = _decoded(await self._client.get(DEFINITIONS, None, definition.NAME))
+        except NotFound:
+            return definition.absent()
+        except Forbidden:
+            return await self._published_definition()
+        return definition.judge_definition(live, memcached_crd())
+
+    async def _published_definition(self) -> Finding:
+        """By what everybody who is known to the API server may read."""
+        path = f"/apis/{GROUP}/{VERSION}"
+        try:
+            await self._client.request("GET", path)
+        except NotFound:
+            return definition.absent()
+        document = _decoded(await self._client.request("GET", f"/openapi/v3{path}"))
+        found = definition.published_differences(document, memcached_crd())
+        if found is None:
+            return Finding(
+                "crd",
+                Verdict.UNKNOWN,
+                f"{definition.NAME}: the API server has not published it yet",
+                "try again in some seconds",
+            )
+        if differing := tuple(found):
+            return definition.differing(differing)
+        return Finding(
+            "crd",
+            Verdict.OK,
+            f"{definition.NAME} is served with this release's fields (columns and rules of names are not"
+            " compared: that takes the right to get customresourcedefinitions.apiextensions.k8s.io)",
+        )
+
+    async def _missing_namespaces(self, watched: tuple[str, ...]) -> list[Finding]:
+        """Nothing is said of one that may not be looked at: the operator need not look at it either."""
+        found = []
+        home = (self._account.namespace,) if self._account is not None else ()
+        for name in dict.fromkeys((*watched, *home)):
+            try:
+                await self._client.get(NAMESPACES, None, name)
+            except NotFound:
+                # The install for the whole cluster brings its own.
+                remedy = f"kubectl create namespace {name}" if watched else installing.command(watched, name)
+                found.append(Finding("namespace", Verdict.MISSING, f"{name} is not there", remedy))
+            except Forbidden:
+                pass
+            except KubeError as error:
+                found.append(_unknown("namespace", error))
+        return found
+
+    def _scope(self, watched: tuple[str, ...]) -> tuple[Scope, tuple[Finding, ...]]:
+        """What the operator would do, and what there is to say of its election."""
+        config = self._config
+        scope = Scope(watched, secure_metrics=config.metrics_secure and config.metrics_bind_address != "0")
+        election = election_config(config)
+        if election is None:
+            return scope, ()
+        try:
+            lock = lock_of(election, own=self._home, in_pod=self._in_pod)
+        except ElectionError as error:  # the message ends with the remedy
+            return scope, (Finding("election", Verdict.WRONG, str(error)),)
+        if lock is None:
+            return scope, (Finding("election", Verdict.OK, "outside a pod no leader for life is elected"),)
+        return replace(scope, election=election.mode, lock=lock), ()
+
+    async def _service_account(self, account: ObjectKey, watched: tuple[str, ...]) -> Finding:
+        try:
+            await self._client.get(SERVICE_ACCOUNTS, account.namespace, account.name)
+        except NotFound:
+            remedy = f"install the operator: {installing.command(watched, account.namespace)}"
+            return Finding("account", Verdict.MISSING, f"ServiceAccount {account} is not there", remedy)
+        return Finding("account", Verdict.OK, f"ServiceAccount {account}")
+
+    async def _rights(self, scope: Scope, subject: Subject, *, rule_remedy: bool = True) -> list[Finding]:
+        reviews = Reviews(self._client, self._account)
+
+        async def judged(demand: Demand) -> Finding:
+            return judge_right(demand, await reviews.granted(demand), subject, rule_remedy=rule_remedy)
+
+        return await self._each("right", demands(scope), judged)
+
+    async def _each(
+        self, check: str, wanted: Iterable[Demand], judged: Callable[[Demand], Awaitable[Finding]]
+    ) -> list[Finding]:
+        return await asyncio.gather(*(self._or_unknown(check, judged(demand)) for demand in wanted))
+
+    async def _or_unknown(self, check: str, finding: Awaitable[Finding]) -> Finding:
+        try:
+            return await finding
+        except KubeError as error:
+            return _unknown(check, error)
+
+
+class _Installer:
+    """Whether who asks may install what is missing."""
+
+    def __init__(self, client: ApiClient, scope: Scope, home: str) -> None:
+        self._reviews = Reviews(client)
+        self._scope = scope
+        self._home = home
+
+    def demands(self) -> Iterable[Demand]:
+        return installing.install_demands(self._scope, self._home)
+
+    async def judged(self, demand: Demand) -> Finding:
+        return installing.judge_install(demand, await self._reviews.granted(demand))
+
+    async def handing_on(self) -> Finding:
+        """Whether they may give the operator its rights."""
+        may = await all_granted(self._reviews, installing.passes(self._scope, self._home)) or await all_granted(
+            self._reviews, installing.handed_on(self._scope)
+        )
+        return installing.judge_handing_on(may)
+
+
+def _unknown(check: str, error: KubeError) -> Finding:
+    remedy = "try again"
+    if isinstance(error, Forbidden):
+        remedy = "let somebody ask who may: an administrator"
+    return Finding(check, Verdict.UNKNOWN, str(error), remedy)
+
+
+def _decoded(answer: bytes) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = orjson.loads(answer)
+    except orjson.JSONDecodeError as error:
+        raise MalformedAnswer(f"not JSON: {error}") from None
+    return document

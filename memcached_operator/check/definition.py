@@ -1,0 +1,174 @@
+"""Whether the CustomResourceDefinition of Memcached that a cluster has is this release's; what differs, in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from memcached_operator.api.names import API_VERSION, VERSION
+from memcached_operator.check.findings import Finding, Verdict
+
+Json = Mapping[str, Any]
+
+NAME: Final = "memcacheds.cache.example.com"
+# Also takes over what another tool has applied: whoever runs this wants this release's definition.
+APPLY: Final = "memcached-operator crd | kubectl apply --server-side --force-conflicts -f -"
+
+# Longer values are cut in messages.
+_SHOWN_LENGTH = 80
+# What the API server fills in where a definition says nothing.
+_DEFAULTS: Final[Json] = {"conversion": {"strategy": "None"}, "preserveUnknownFields": False}
+# The parts of a schema that hold other schemas, or are for people alone.
+_WALKED: Final = frozenset({"properties", "items", "description"})
+
+
+def absent() -> Finding:
+    """The cluster has no such definition."""
+    return Finding("crd", Verdict.MISSING, f"{NAME} is not installed", APPLY)
+
+
+def judge_definition(live: Json, ours: Json) -> Finding:
+    """Compare the definition that the cluster has with this release's.
+
+    Args:
+        live: the object as the API server gives it.
+        ours: the body that this release would apply.
+    """
+    if (live.get("metadata") or {}).get("deletionTimestamp"):
+        return Finding(
+            "crd",
+            Verdict.WRONG,
+            f"{NAME} is being deleted, and every Memcached with it",
+            f"wait until it is gone; then {APPLY}",
+        )
+    conditions = {each["type"]: each for each in (live.get("status") or {}).get("conditions") or ()}
+    for needed in ("NamesAccepted", "Established"):
+        condition = conditions.get(needed) or {}
+        if condition.get("status") != "True":
+            why = condition.get("message") or condition.get("reason") or "its controller has not said so yet"
+            remedy = f"kubectl describe crd {NAME}; another definition may have its names"
+            return Finding("crd", Verdict.WRONG, f"{NAME} is not served ({needed}): {why}", remedy)
+    found = tuple(differences(live.get("spec") or {}, ours["spec"]))
+    if found:
+        return differing(found)
+    return Finding("crd", Verdict.OK, f"{NAME} is established and equal to this release's")
+
+
+def differing(found: tuple[str, ...]) -> Finding:
+    """The definition is served, and differs in these points."""
+    return Finding(
+        "crd",
+        Verdict.WRONG,
+        f"{NAME} is established, and differs from this release's",
+        f"{APPLY} (unless a newer release of the operator put it there)",
+        details=found,
+    )
+
+
+def differences(live: Json, ours: Json) -> Iterator[str]:
+    """What differs between two definitions' `spec`, a sentence each."""
+    special = {"names", "versions"}
+    for key in sorted((live.keys() | ours.keys()) - special):
+        yield from _compared(key, live.get(key, _DEFAULTS.get(key)), ours.get(key, _DEFAULTS.get(key)))
+    live_names, our_names = live.get("names") or {}, ours["names"]
+    for key in sorted(live_names.keys() | our_names.keys()):
+        yield from _compared(f"names.{key}", live_names.get(key), our_names.get(key))
+    live_versions = _by_name(live.get("versions") or ())
+    for name, wanted in _by_name(ours["versions"]).items():
+        if name not in live_versions:
+            yield f"version {name} is not there"
+        else:
+            yield from _version_differences(live_versions[name], wanted)
+    for name in sorted(live_versions.keys() - _by_name(ours["versions"]).keys()):
+        yield f"version {name} is unknown to this release"
+
+
+def schema_differences(live: Json, ours: Json, path: str = "") -> Iterator[str]:
+    """What differs between two schemas, named by the field that it concerns; `path` is where they stand."""
+    place = path or "a Memcached"
+    for keyword in sorted((live.keys() | ours.keys()) - _WALKED):
+        yield from _compared(f"{place}: {keyword}", live.get(keyword), ours.get(keyword))
+    if live.get("description") != ours.get("description"):
+        yield f"{place}: the description is another"
+    live_fields, our_fields = live.get("properties") or {}, ours.get("properties") or {}
+    for name in sorted(live_fields.keys() | our_fields.keys()):
+        inner = f"{path}.{name}" if path else name
+        if name not in live_fields:
+            yield f"{inner} is not there"
+        elif name not in our_fields:
+            yield f"{inner} is unknown to this release"
+        else:
+            yield from schema_differences(live_fields[name], our_fields[name], inner)
+    if "items" in live and "items" in ours:
+        yield from schema_differences(live["items"], ours["items"], f"{path}[]")
+
+
+def published_differences(document: Json, ours: Json) -> Iterator[str] | None:
+    """The same by the OpenAPI document of the group, which everybody may read: of spec and status alone.
+
+    None if the document does not tell of the kind.
+    """
+    schemas: Json = (document.get("components") or {}).get("schemas") or {}
+    group, _, version = API_VERSION.partition("/")
+    wanted = {"group": group, "version": version, "kind": ours["spec"]["names"]["kind"]}
+    for schema in schemas.values():
+        if wanted in (schema.get("x-kubernetes-group-version-kind") or ()):
+            return _fields_differ(schema.get("properties") or {}, _by_name(ours["spec"]["versions"])[VERSION])
+    return None
+
+
+def _fields_differ(published: Json, ours: Json) -> Iterator[str]:
+    wanted = ours["schema"]["openAPIV3Schema"]["properties"]
+    for field in ("spec", "status"):
+        yield from schema_differences(published.get(field) or {}, wanted[field], field)
+
+
+def _version_differences(live: Json, ours: Json) -> Iterator[str]:
+    name = ours["name"]
+    special = {"name", "schema", "additionalPrinterColumns", "subresources"}
+    for key in sorted((live.keys() | ours.keys()) - special):
+        yield from _compared(f"version {name}: {key}", live.get(key), ours.get(key))
+    live_subresources, our_subresources = live.get("subresources") or {}, ours.get("subresources") or {}
+    for key in sorted(live_subresources.keys() | our_subresources.keys()):
+        yield from _compared(f"subresource {key}", live_subresources.get(key), our_subresources.get(key))
+    yield from _column_differences(
+        live.get("additionalPrinterColumns") or (), ours.get("additionalPrinterColumns") or ()
+    )
+    live_schema = (live.get("schema") or {}).get("openAPIV3Schema") or {}
+    yield from schema_differences(live_schema, ours["schema"]["openAPIV3Schema"])
+
+
+def _column_differences(live: Sequence[Json], ours: Sequence[Json]) -> Iterator[str]:
+    live_columns, our_columns = _by_name(live), _by_name(ours)
+    for name, wanted in our_columns.items():
+        if name not in live_columns:
+            yield f"column {name} is not there"
+            continue
+        there = live_columns[name]
+        for key in sorted(there.keys() | wanted.keys()):
+            yield from _compared(f"column {name}: {key}", there.get(key), wanted.get(key))
+    for name in live_columns.keys() - our_columns.keys():
+        yield f"column {name} is unknown to this release"
+    if live_columns.keys() == our_columns.keys() and list(live_columns) != list(our_columns):
+        yield f"columns: their order is {', '.join(live_columns)}, this release's is {', '.join(our_columns)}"
+
+
+def _compared(what: str, live: object, ours: object) -> Iterator[str]:
+    if live == ours and isinstance(live, bool) == isinstance(ours, bool):
+        return
+    if live is None:
+        yield f"{what} is not there, this release has {_shown(ours)}"
+    elif ours is None:
+        yield f"{what} is {_shown(live)}, this release has none"
+    else:
+        yield f"{what} is {_shown(live)}, this release's is {_shown(ours)}"
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}…"
+
+
+def _by_name(items: Sequence[Json]) -> dict[str, Json]:
+    return {each["name"]: each for each in items}

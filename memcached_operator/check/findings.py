@@ -1,0 +1,96 @@
+"""What one check found, and how all of them are shown: lines for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memcached_operator.logs import escape
+from memcached_operator.rights import Right
+
+
+class Verdict(StrEnum):
+    """How a check ended. Everything but OK asks for something to be done."""
+
+    OK = "ok"
+    MISSING = "missing"
+    """It is not there."""
+    WRONG = "wrong"
+    """It is there, and not as the operator needs it."""
+    UNKNOWN = "unknown"
+    """It could not be found out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check.
+
+    Attributes:
+        check: what kind of check: server, version, crd, namespace, account, election, right, install.
+        text: what was found, on one line.
+        remedy: what to do about it, on one line; "" where there is nothing to do.
+        details: more lines, such as each difference.
+        missing: of a right: the part of it that is not granted.
+        namespace: of a right: where it is asked for; None for all namespaces and for what belongs to none.
+    """
+
+    check: str
+    verdict: Verdict
+    text: str
+    remedy: str = ""
+    details: tuple[str, ...] = ()
+    missing: Right | None = None
+    namespace: str | None = None
+
+
+# SGR codes of the colours that terminals have for good, bad and doubtful.
+_COLOURS = {Verdict.OK: "32", Verdict.MISSING: "31", Verdict.WRONG: "31", Verdict.UNKNOWN: "33"}
+_VERDICT_WIDTH = max(map(len, Verdict))
+_CHECK_WIDTH = len("namespace")
+_INDENT = " " * (_VERDICT_WIDTH + _CHECK_WIDTH + 4)
+
+
+def all_ok(findings: Sequence[Finding]) -> bool:
+    """Whether nothing is left to be done."""
+    return all(finding.verdict is Verdict.OK for finding in findings)
+
+
+def as_text(findings: Sequence[Finding], *, coloured: bool = False) -> str:
+    """A line for each check, what to do about it below it, and a sum."""
+    lines: list[str] = []
+    for finding in findings:
+        verdict = f"{finding.verdict:<{_VERDICT_WIDTH}}"
+        if coloured:
+            verdict = f"\x1b[{_COLOURS[finding.verdict]}m{verdict}\x1b[0m"
+        lines.append(f"{verdict}  {finding.check:<{_CHECK_WIDTH}}  {escape(finding.text)}")
+        lines += [f"{_INDENT}- {escape(detail)}" for detail in finding.details]
+        if finding.remedy:
+            lines.append(f"{_INDENT}-> {escape(finding.remedy)}")
+    return "\n".join([*lines, "", _sum(findings), ""])
+
+
+def _sum(findings: Sequence[Finding]) -> str:
+    bad = sum(finding.verdict is not Verdict.OK for finding in findings)
+    return f"{len(findings)} checks: " + (f"{bad} not ok" if bad else "all ok")
+
+
+def as_json(findings: Sequence[Finding]) -> str:
+    """One document: `ok`, and `checks` in the order in which they were made."""
+    return json.dumps({"ok": all_ok(findings), "checks": [_builtins(each) for each in findings]}, indent=2) + "\n"
+
+
+def _builtins(finding: Finding) -> dict[str, object]:
+    document: dict[str, object] = {"check": finding.check, "verdict": finding.verdict, "text": finding.text}
+    if finding.remedy:
+        document["remedy"] = finding.remedy
+    if finding.details:
+        document["details"] = list(finding.details)
+    if finding.missing is not None:
+        right = finding.missing
+        document["missing"] = {
+            "namespace": finding.namespace,
+            "rule": {"apiGroups": [right.group], "resources": [right.resource], "verbs": list(right.verbs)},
+        }
+    return document

@@ -1,0 +1,142 @@
+"""Asks the API server who may do what. Reviews are answered and never stored: nothing in the cluster changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from memcached_operator.check.demands import Demand
+from memcached_operator.kube.errors import UNDECODABLE, Forbidden, MalformedAnswer, NotFound
+from memcached_operator.runtime.store import ObjectKey
+
+T = TypeVar("T")
+
+_AUTHORIZATION = "/apis/authorization.k8s.io/v1"
+_SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+# Enough for a dozen rights in some namespaces within a second, and no crowd at the door of a busy server.
+_AT_ONCE = 8
+
+
+class ReviewApi(Protocol):
+    """What is needed of `kube.client.ApiClient`."""
+
+    async def request(self, method: str, path: str, *, body: bytes | None = None) -> bytes: ...
+
+
+class _User(msgspec.Struct, frozen=True):
+    username: str = ""
+
+
+class _SelfStatus(msgspec.Struct, frozen=True):
+    userInfo: _User = _User()
+
+
+class _SelfReview(msgspec.Struct, frozen=True):
+    status: _SelfStatus = _SelfStatus()
+
+
+class _AccessStatus(msgspec.Struct, frozen=True):
+    allowed: bool = False
+
+
+class _AccessReview(msgspec.Struct, frozen=True):
+    status: _AccessStatus = _AccessStatus()
+
+
+def account_name(account: ObjectKey) -> str:
+    """The user that a ServiceAccount is."""
+    return f"system:serviceaccount:{account.namespace}:{account.name}"
+
+
+async def own_name(api: ReviewApi) -> str:
+    """Who the API server takes us for; "" where it does not say (it can since 1.28).
+
+    Raises:
+        KubeError: it gave no answer, or it does not know us at all.
+    """
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    try:
+        answer = await api.request("POST", _SELF, body=msgspec.json.encode(body))
+    except (NotFound, Forbidden):
+        return ""
+    return _decoded(answer, _SelfReview).status.userInfo.username
+
+
+class Reviews:
+    """Answers questions about one subject: whoever asks, or a ServiceAccount."""
+
+    def __init__(self, api: ReviewApi, account: ObjectKey | None = None) -> None:
+        """
+        Args:
+            account: None for whoever asks. To ask about another takes the right to create SubjectAccessReviews, or
+                LocalSubjectAccessReviews in the namespace that is asked about.
+        """
+        self._api = api
+        self._account = account
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def granted(self, demand: Demand) -> frozenset[str]:
+        """Which verbs of a right are granted.
+
+        Raises:
+            KubeError: the API server did not say.
+        """
+        return frozenset([verb for verb in demand.right.verbs if await self._allowed(demand, verb)])
+
+    async def _allowed(self, demand: Demand, verb: str) -> bool:
+        resource, _, subresource = demand.right.resource.partition("/")
+        attributes = {
+            "verb": verb,
+            "group": demand.right.group,
+            "resource": resource,
+            "subresource": subresource,
+            "namespace": demand.namespace or "",
+            # What is to be created has no name yet, as far as rights go.
+            "name": "" if verb == "create" else demand.name,
+        }
+        spec: dict[str, object] = {"resourceAttributes": {key: value for key, value in attributes.items() if value}}
+        async with self._slots:
+            if self._account is None:
+                return await self._ask("SelfSubjectAccessReview", "", spec)
+            namespace = self._account.namespace
+            spec["user"] = account_name(self._account)
+            # As the API server sees a pod of that account.
+            spec["groups"] = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
+            try:
+                return await self._ask("SubjectAccessReview", "", spec)
+            except Forbidden:
+                if demand.namespace is None:
+                    raise
+                # What an administrator of one namespace may create.
+                return await self._ask("LocalSubjectAccessReview", demand.namespace, spec)
+
+    async def _ask(self, kind: str, namespace: str, spec: dict[str, object]) -> bool:
+        body: dict[str, object] = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
+        path = f"{_AUTHORIZATION}/{kind.lower()}s"
+        if namespace:
+            body["metadata"] = {"namespace": namespace}
+            path = f"{_AUTHORIZATION}/namespaces/{namespace}/{kind.lower()}s"
+        answer = await self._api.request("POST", path, body=msgspec.json.encode(body))
+        return _decoded(answer, _AccessReview).status.allowed
+
+
+async def all_granted(reviews: Reviews, wanted: Iterable[Demand]) -> bool:
+    """Whether all of these rights are granted in full.
+
+    Raises:
+        KubeError: the API server did not say.
+    """
+    for demand in wanted:
+        if len(await reviews.granted(demand)) < len(demand.right.verbs):
+            return False
+    return True
+
+
+def _decoded(answer: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(answer, type=kind)
+    except UNDECODABLE as error:
+        raise MalformedAnswer(f"a review was answered with something else: {error}") from None

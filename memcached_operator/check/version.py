@@ -1,0 +1,57 @@
+"""Which releases of Kubernetes the operator works on."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from memcached_operator.check.findings import Finding, Verdict
+from memcached_operator.kube.errors import UNDECODABLE
+
+# The manifests name fields that servers before it do not know (unhealthyPodEvictionPolicy, matchLabelKeys; both on by
+# default since 1.27). The operator itself is content with 1.22, where server-side apply became stable.
+OLDEST: Final = (1, 27)
+# What the tests run on.
+TRIED: Final = (1, 36)
+
+
+class _Version(msgspec.Struct, frozen=True):
+    major: str = ""
+    minor: str = ""
+    gitVersion: str = ""
+
+
+def judge_version(answer: bytes) -> Finding:
+    """What the answer of `/version` says of the server."""
+    try:
+        said = msgspec.json.decode(answer, type=_Version)
+    except UNDECODABLE:
+        said = _Version()
+    # Hosted servers add to the number: "27+".
+    numbers = re.fullmatch(r"(\d+)\.(\d+)\+?", f"{said.major}.{said.minor}")
+    if numbers is None:
+        return Finding(
+            "version",
+            Verdict.UNKNOWN,
+            "the server does not say which release of Kubernetes it is",
+            f"use Kubernetes {_dotted(OLDEST)} or later",
+        )
+    found = (int(numbers[1]), int(numbers[2]))
+    name = said.gitVersion or f"v{_dotted(found)}"
+    if found < OLDEST:
+        return Finding(
+            "version",
+            Verdict.WRONG,
+            f"Kubernetes {name} is too old: it does not know fields that the manifests name",
+            f"use Kubernetes {_dotted(OLDEST)} or later; the operator is tried on {_dotted(TRIED)}",
+        )
+    tried = "what the operator is tried on"
+    if found != TRIED:
+        tried = f"{_dotted(OLDEST)} or later will do, and it is tried on {_dotted(TRIED)}"
+    return Finding("version", Verdict.OK, f"Kubernetes {name}: {tried}")
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))

@@ -1,0 +1,1 @@
+"""`memcached-operator render`: what the operator would make of a Memcached, without a cluster."""

@@ -1,0 +1,117 @@
+"""Pure: a Memcached as a user wrote it -> the Deployment that the operator would apply, by the operator's own rules."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from memcached_operator.api.names import API_VERSION, KIND, InvalidSpec
+from memcached_operator.api.v1alpha1 import NAME_MAX_LENGTH, NAME_PATTERN
+from memcached_operator.memcached import desired
+from memcached_operator.memcached.crd import memcached_crd
+from memcached_operator.memcached.spec import read_spec
+
+# Stands for what the API server gives out when the Memcached is created.
+UNKNOWN_UID: Final = "UID-OF-THE-MEMCACHED"
+
+# Fields of meta/v1 ObjectMeta. The CRD leaves them to the API server.
+_METADATA: Final = frozenset(
+    {
+        *("annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers"),
+        *("generateName", "generation", "labels", "managedFields", "name", "namespace", "ownerReferences"),
+        *("resourceVersion", "selfLink", "uid"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What is made of one Memcached.
+
+    Attributes:
+        name: NAMESPACE/NAME.
+        deployment: as the operator applies it.
+        uid_known: the Memcached has been created, so that its uid stands in the Deployment.
+        warnings: fields that have no effect, a sentence each.
+    """
+
+    name: str
+    deployment: dict[str, Any]
+    uid_known: bool
+    warnings: tuple[str, ...]
+
+
+def is_memcached(content: Mapping[str, Any]) -> bool:
+    """Whether this is an object that the operator looks after."""
+    return content.get("kind") == KIND and content.get("apiVersion") == API_VERSION
+
+
+def render(content: Mapping[str, Any], *, namespace: str, image: str) -> Rendered:
+    """The Deployment of a Memcached.
+
+    Args:
+        content: the object's fields.
+        namespace: where it is, if it does not say.
+        image: of the servers, if it does not say.
+
+    Raises:
+        InvalidSpec: a field is wrong; the message is the operator's own, as its condition bears it.
+    """
+    metadata = content.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name = _name(metadata)
+    spec = read_spec(_json(content["spec"]) if "spec" in content else b"")
+    uid = _text(metadata, "uid")
+    place = _text(metadata, "namespace") or namespace
+    wanted = desired.deployment(name, place, uid or UNKNOWN_UID, spec.size, spec.image or image)
+    return Rendered(f"{place}/{name}", msgspec.to_builtins(wanted), bool(uid), tuple(unknown_fields(content)))
+
+
+def _name(metadata: Mapping[str, Any]) -> str:
+    name = metadata.get("name")
+    if isinstance(name, str) and len(name) <= NAME_MAX_LENGTH and re.fullmatch(NAME_PATTERN, name):
+        return name
+    raise InvalidSpec(
+        f"metadata.name: must be 1 to {NAME_MAX_LENGTH} lower-case letters, digits and '-', a letter first and"
+        f" no '-' last, got {_json(name).decode()}"
+    )
+
+
+def _text(metadata: Mapping[str, Any], field: str) -> str:
+    value = metadata.get(field)
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise InvalidSpec(f"metadata.{field}: must be a text, got {_json(value).decode()}")
+
+
+def unknown_fields(content: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each field that the kind does not have."""
+    (version,) = memcached_crd()["spec"]["versions"]  # type: ignore[index]
+    yield from _unknown(content, version["schema"]["openAPIV3Schema"], "")
+
+
+def _unknown(value: object, schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _unknown(item, schema.get("items") or {}, f"{path}[{index}]")
+    known = _METADATA if path == "metadata" else (schema.get("properties") or {}).keys()
+    if not isinstance(value, Mapping) or not known:
+        return
+    for name, inner in value.items():
+        here = f"{path}.{name}" if path else name
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {path + '.' if path else ''}{near[0]}?" if near else ""
+            yield f"unknown field {here}: it has no effect, and kubectl refuses it{hint}"
+        elif path != "metadata":
+            yield from _unknown(inner, (schema.get("properties") or {}).get(name) or {}, here)
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()
