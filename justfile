@@ -96,6 +96,10 @@ crd:
 manifests:
     python -m lab.manifests write
 
+# Write the OLM bundle from the other folders of manifests/ (IMG=IMAGE); what is committed names no registry
+bundle:
+    python -m lab.bundle --image "$IMG"
+
 # Write docs/settings.md from the settings
 settings-docs:
     python -m memcached_operator settings-reference > docs/settings.md.new
