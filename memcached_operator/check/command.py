@@ -123,11 +123,11 @@ class _Checks:
         rules = account.verdict is not Verdict.MISSING
         rights = await self._rights(scope, Subject(account_name(self._account)), rule_remedy=rules)
         installer = _Installer(self._client, scope, self._account.namespace)
-        install = []
-        if crd.verdict is not Verdict.OK:
-            install += await self._each("install", (installing.DEFINITION,), installer.judged)
+        wanted = [installing.DEFINITION] if crd.verdict is not Verdict.OK else []
         if not all_ok([account, *rights]):
-            install += await self._each("install", installer.demands(), installer.judged)
+            wanted += installing.install_demands(scope, self._account.namespace, rights_alone=rules)
+        install = await self._each("install", wanted, installer.judged)
+        if not all_ok([account, *rights]):
             install.append(await self._or_unknown("install", installer.handing_on()))
         return [*found, account, *rights, *install]
 
@@ -192,7 +192,8 @@ class _Checks:
                 await self._client.get(NAMESPACES, None, name)
             except NotFound:
                 # The install for the whole cluster brings its own.
-                remedy = f"kubectl create namespace {name}" if watched else installing.command(watched, name)
+                brought = not watched and name == installing.HOME
+                remedy = installing.command(watched, name) if brought else f"kubectl create namespace {name}"
                 found.append(Finding("namespace", Verdict.MISSING, f"{name} is not there", remedy))
             except Forbidden:
                 pass
@@ -234,13 +235,13 @@ class _Checks:
     async def _each(
         self, check: str, wanted: Iterable[Demand], judged: Callable[[Demand], Awaitable[Finding]]
     ) -> list[Finding]:
-        return await asyncio.gather(*(self._or_unknown(check, judged(demand)) for demand in wanted))
+        return await asyncio.gather(*(self._or_unknown(check, judged(each), str(each)) for each in wanted))
 
-    async def _or_unknown(self, check: str, finding: Awaitable[Finding]) -> Finding:
+    async def _or_unknown(self, check: str, finding: Awaitable[Finding], what: str = "") -> Finding:
         try:
             return await finding
         except KubeError as error:
-            return _unknown(check, error)
+            return _unknown(check, error, what)
 
 
 class _Installer:
@@ -250,9 +251,6 @@ class _Installer:
         self._reviews = Reviews(client)
         self._scope = scope
         self._home = home
-
-    def demands(self) -> Iterable[Demand]:
-        return installing.install_demands(self._scope, self._home)
 
     async def judged(self, demand: Demand) -> Finding:
         return installing.judge_install(demand, await self._reviews.granted(demand))
@@ -265,11 +263,9 @@ class _Installer:
         return installing.judge_handing_on(may)
 
 
-def _unknown(check: str, error: KubeError) -> Finding:
-    remedy = "try again"
-    if isinstance(error, Forbidden):
-        remedy = "let somebody ask who may: an administrator"
-    return Finding(check, Verdict.UNKNOWN, str(error), remedy)
+def _unknown(check: str, error: KubeError, what: str = "") -> Finding:
+    remedy = "let somebody ask who may: an administrator" if isinstance(error, Forbidden) else "try again"
+    return Finding(check, Verdict.UNKNOWN, f"{what}: {error}" if what else str(error), remedy)
 
 
 def _decoded(answer: bytes) -> dict[str, Any]:

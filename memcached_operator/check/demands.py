@@ -41,6 +41,9 @@ class Demand:
     namespace: str | None
     name: str = ""
 
+    def __str__(self) -> str:
+        return f"{', '.join(self.right.verbs)} {self.right.qualified_name}{self.where}"
+
     @property
     def where(self) -> str:
         """In words, to follow the right."""
@@ -102,9 +105,9 @@ def judge_right(demand: Demand, allowed: Collection[str], subject: Subject, *, r
     right = demand.right
     missing = tuple(verb for verb in right.verbs if verb not in allowed)
     if not missing:
-        return Finding("right", Verdict.OK, f"{_verbs(right)} {right.qualified_name}{demand.where}")
-    text = f"{', '.join(missing)} {right.qualified_name}{demand.where}: without it {right.without}"
+        return Finding("right", Verdict.OK, str(demand))
     lacking = replace(right, verbs=missing)
+    text = f"{replace(demand, right=lacking)}: without it {right.without}"
     return Finding(
         "right",
         Verdict.MISSING,
@@ -124,7 +127,3 @@ def rule_text(right: Right) -> str:
 def _remedy(demand: Demand, lacking: Right, subject: Subject) -> str:
     role = f"a Role in {demand.namespace}" if demand.namespace else "a ClusterRole"
     return f"add the rule {rule_text(lacking)} to {role} that is bound to {subject}"
-
-
-def _verbs(right: Right) -> str:
-    return ", ".join(right.verbs)

@@ -73,7 +73,9 @@ def as_text(findings: Sequence[Finding], *, coloured: bool = False) -> str:
 
 def _sum(findings: Sequence[Finding]) -> str:
     bad = sum(finding.verdict is not Verdict.OK for finding in findings)
-    return f"{len(findings)} checks: " + (f"{bad} not ok" if bad else "all ok")
+    install = [finding for finding in findings if finding.check == "install"]
+    may = "; you may install what is missing" if install and all_ok(install) else ""
+    return f"{len(findings)} checks: " + (f"{bad} not ok{may}" if bad else "all ok")
 
 
 def as_json(findings: Sequence[Finding]) -> str:

@@ -19,11 +19,22 @@ DEFINITION: Final = Demand(Right("apiextensions.k8s.io", "customresourcedefiniti
 _ASK: Final = "let an administrator of the cluster install it"
 
 
+# The namespace that the install for the whole cluster brings.
+HOME: Final = "memcached-operator-system"
+
+
 def command(watched: tuple[str, ...], home: str) -> str:
-    """What installs the operator; `watched` is () where it watches all namespaces."""
-    if not watched:
+    """What installs the operator.
+
+    Args:
+        watched: the namespaces that it is to watch, () for all of them.
+        home: the namespace that it is to run in.
+    """
+    if watched:
+        return f"kubectl apply -n {home} -f manifests/install/namespaced.yaml"
+    if home == HOME:
         return "kubectl apply --server-side -f manifests/install/cluster.yaml"
-    return f"kubectl apply -n {home} -f manifests/install/namespaced.yaml"
+    return f"kubectl apply --server-side -k FOLDER, with manifests/cluster as its base and the namespace {home}"
 
 
 def judge_install(demand: Demand, granted: Collection[str]) -> Finding:
@@ -31,9 +42,9 @@ def judge_install(demand: Demand, granted: Collection[str]) -> Finding:
     right = demand.right
     missing = [verb for verb in right.verbs if verb not in granted]
     if missing:
-        text = f"you may not {', '.join(missing)} {right.qualified_name}{demand.where}"
-        return Finding("install", Verdict.MISSING, text, _ASK)
-    return Finding("install", Verdict.OK, f"you may {', '.join(right.verbs)} {right.qualified_name}{demand.where}")
+        lacking = replace(demand, right=replace(right, verbs=tuple(missing)))
+        return Finding("install", Verdict.MISSING, f"you may not {lacking}", _ASK)
+    return Finding("install", Verdict.OK, f"you may {demand}")
 
 
 def judge_handing_on(may: bool) -> Finding:
@@ -44,20 +55,23 @@ def judge_handing_on(may: bool) -> Finding:
     return Finding("install", Verdict.MISSING, text, _ASK)
 
 
-def install_demands(scope: Scope, home: str) -> Iterator[Demand]:
+def install_demands(scope: Scope, home: str, *, rights_alone: bool = False) -> Iterator[Demand]:
     """What who installs the operator must be allowed to make, the CRD apart: the objects of manifests/install.
 
     Args:
         home: the namespace that the operator is to run in.
+        rights_alone: it is there, and lacks rights.
     """
-    yield Demand(Right("", "serviceaccounts", _APPLY), home)
-    yield Demand(Right("apps", "deployments", _APPLY), home)
-    yield Demand(Right("policy", "poddisruptionbudgets", _APPLY), home)
+    if not rights_alone:
+        yield Demand(Right("", "serviceaccounts", _APPLY), home)
+        yield Demand(Right("apps", "deployments", _APPLY), home)
+        yield Demand(Right("policy", "poddisruptionbudgets", _APPLY), home)
+        if not scope.watched:
+            yield Demand(Right("", "namespaces", _APPLY), None)
     for namespace in dict.fromkeys((home, *scope.watched)):
         for resource in ("roles", "rolebindings"):
             yield Demand(Right(_RBAC, resource, _APPLY), namespace)
-    if not scope.watched:
-        yield Demand(Right("", "namespaces", _APPLY), None)
+    if any(each.namespace is None for each in demands(scope)):
         for resource in ("clusterroles", "clusterrolebindings"):
             yield Demand(Right(_RBAC, resource, _APPLY), None)
 
@@ -73,5 +87,5 @@ def passes(scope: Scope, home: str) -> Iterator[Demand]:
     """The rights that let somebody hand on what they do not have."""
     for namespace in dict.fromkeys((home, *scope.watched)):
         yield Demand(Right(_RBAC, "roles", ("escalate", "bind")), namespace)
-    if not scope.watched:
+    if any(each.namespace is None for each in demands(scope)):
         yield Demand(Right(_RBAC, "clusterroles", ("escalate", "bind")), None)
