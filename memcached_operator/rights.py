@@ -11,7 +11,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """A rule of a Role: these verbs on one resource.
+    """A rule of a Role: verbs on one resource, whose lack has the same effect.
 
     Attributes:
         group: API group, "" for the core group.
@@ -49,6 +49,13 @@ WATCHED: Final = (
         ("get", "list", "watch", "create", "patch"),
         "no servers are made, scaled or put right",
     ),
+    # Nothing is deleted. But who changes the owners of an object must have the right to delete it, says that plugin.
+    Right(
+        "apps",
+        "deployments",
+        ("delete",),
+        "no Deployment gets its owner back, or is taken over, where OwnerReferencesPermissionEnforcement is on",
+    ),
     Right("", "pods", ("list", "watch"), _BLIND),
     Right("events.k8s.io", "events", ("create", "patch"), "no events are written; everything else goes on"),
 )
@@ -66,12 +73,8 @@ LEASE: Final = (
 
 LIFE: Final = (
     Right("", "configmaps", ("get", "create"), "no replica leads, and nothing is done"),
-    Right(
-        "",
-        "pods",
-        ("get", "delete"),
-        "no replica leads (get), or a leader that was evicted or whose node is lost is not replaced (delete)",
-    ),
+    Right("", "pods", ("get",), "no replica leads, and nothing is done"),
+    Right("", "pods", ("delete",), "a leader that was evicted or whose node is lost is not replaced"),
 )
 """In the operator's namespace, with --leader-elect-mode=life."""
 

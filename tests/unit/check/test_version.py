@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from memcached_operator.check.findings import Verdict
+from memcached_operator.check.version import judge_version
+
+
+def answer(major: str, minor: str, name: str = "") -> bytes:
+    return json.dumps({"major": major, "minor": minor, "gitVersion": name, "platform": "linux/amd64"}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict", "words"),
+    [
+        (answer("1", "36", "v1.36.3"), Verdict.OK, "Kubernetes v1.36.3: what the operator is tried on"),
+        (
+            answer("1", "37", "v1.37.0"),
+            Verdict.OK,
+            "Kubernetes v1.37.0: 1.27 or later will do, and it is tried on 1.36",
+        ),
+        (answer("1", "27+", "v1.27.1-gke"), Verdict.OK, "Kubernetes v1.27.1-gke: 1.27 or later will do"),
+        (answer("2", "0"), Verdict.OK, "Kubernetes v2.0"),
+        (answer("1", "26", "v1.26.15"), Verdict.WRONG, "Kubernetes v1.26.15 is too old"),
+        (answer("1", "9"), Verdict.WRONG, "Kubernetes v1.9 is too old"),
+        (b"{}", Verdict.UNKNOWN, "does not say"),
+        (b"<html>", Verdict.UNKNOWN, "does not say"),
+    ],
+)
+def test_a_release_is_judged_by_its_numbers(body: bytes, verdict: Verdict, words: str) -> None:
+    finding = judge_version(body)
+    assert finding.verdict is verdict
+    assert words in finding.text
+    assert bool(finding.remedy) is (verdict is not Verdict.OK)
