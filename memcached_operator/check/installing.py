@@ -78,7 +78,7 @@ def install_demands(scope: Scope, home: str, *, rights_alone: bool = False) -> I
 
 def handed_on(scope: Scope) -> Iterator[Demand]:
     """The rights that an install gives to others: who makes a Role must have them, or be let off by `passes`."""
-    yield from (replace(each, name="") for each in demands(scope))
+    yield from demands(scope)
     if not scope.watched:
         yield from (Demand(right, None) for right in TENANTS)
 
