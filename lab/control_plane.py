@@ -1,8 +1,10 @@
-"""A real control plane on loopback: etcd, kube-apiserver and kube-controller-manager with fresh state.
+"""A real control plane: etcd, kube-apiserver and kube-controller-manager with fresh state, on loopback by itself.
 
-There is no kubelet and no scheduler: Deployments become ReplicaSets and Pods, and Pods stay Pending.
+There is no kubelet and no scheduler: Deployments become ReplicaSets and Pods, and Pods stay Pending. ``lab.node`` adds
+what is missing.
 """
 
+import ipaddress
 import random
 import signal
 import socket
@@ -25,9 +27,6 @@ from memcached_operator.simulator.access import kubeconfig, pki
 _HOST = "127.0.0.1"
 # Below Linux's ephemeral range (32768 and up): no outgoing connection can take the API server's port while it is down.
 _PORTS = range(20_000, 32_000)
-# The first service address, which the API server's certificate must name for clients inside the cluster.
-_SERVICE_RANGE = "10.96.0.0/16"
-_SERVICE_ADDRESS = "10.96.0.1"
 _READY_DEADLINE_S = 60.0
 _POLL_S = 0.05
 # kube-apiserver lets running watches go on for --request-timeout (60 s) after SIGTERM.
@@ -47,6 +46,10 @@ class Options:
     """Admission plugins besides the default ones, such as ``OwnerReferencesPermissionEnforcement``."""
     apiserver_arguments: Sequence[str] = ()
     """More arguments for kube-apiserver."""
+    address: str = _HOST
+    """Where the API server listens; one that is not loopback is also published to the cluster."""
+    service_range: str = "10.96.0.0/16"
+    """The addresses of Services, in CIDR notation."""
 
 
 class ControlPlane:
@@ -57,14 +60,19 @@ class ControlPlane:
         LabError: from every method, when a program does not do its part.
     """
 
-    def __init__(self, options: Options = Options()) -> None:
+    def __init__(self, options: Options = Options(), state: StateDir | None = None) -> None:
+        """
+        Args:
+            state: where everything of it lies, and ends with it; without one it makes its own.
+        """
         self._bin = build.build()
-        self._state = StateDir()
+        self._state = state or StateDir()
         self.directory = self._state.path
+        self.address = options.address
         self.port, etcd_port, peer_port = _free_ports(3)
-        self.server = f"https://{_HOST}:{self.port}"
-        self._authority = pki.Authority(self.directory / "pki", "memcached-operator lab")
-        self.ca_path = self._authority.certificate
+        self.server = f"https://{self.address}:{self.port}"
+        self.authority = pki.Authority(self.directory / "pki", "memcached-operator lab")
+        self.ca_path = self.authority.certificate
         self.kubeconfig_path = self.user_kubeconfig("lab-admin", ["system:masters"])
         self._probe_context = self._client_context()
         self._etcd = self._program("etcd", _etcd_arguments(self.directory, etcd_port, peer_port))
@@ -164,7 +172,7 @@ class ControlPlane:
     def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
         """A kubeconfig that authenticates as this user and these groups, and may do what RBAC gives them."""
         file_name = user.replace(":", "-").replace("/", "-")
-        client = self._authority.client(file_name, user, groups)
+        client = self.authority.client(file_name, user, groups)
         return kubeconfig.write(
             self.directory / "users" / f"{file_name}.kubeconfig",
             name="lab",
@@ -188,7 +196,7 @@ class ControlPlane:
     @property
     def in_cluster_environment(self) -> dict[str, str]:
         """The variables by which a pod finds the API server."""
-        return {"KUBERNETES_SERVICE_HOST": _HOST, "KUBERNETES_SERVICE_PORT": str(self.port)}
+        return {"KUBERNETES_SERVICE_HOST": self.address, "KUBERNETES_SERVICE_PORT": str(self.port)}
 
     # What the API server was asked.
 
@@ -218,15 +226,19 @@ class ControlPlane:
         policy = self.directory / "audit-policy.json"
         policy.write_text(audit.policy(options.audit_users))
         names = [f"kubernetes{suffix}" for suffix in ("", ".default", ".default.svc", ".default.svc.cluster.local")]
-        serving = self._authority.server("apiserver", ["localhost", _HOST, _SERVICE_ADDRESS, *names])
+        # Clients inside the cluster come by the first service address.
+        service = str(ipaddress.ip_network(options.service_range)[1])
+        serving = self.authority.server("apiserver", ["localhost", self.address, service, *names])
+        loopback = ipaddress.ip_address(self.address).is_loopback
         token_key = pki.token_key(self.directory / "pki")
         plugins = ",".join(options.admission_plugins)
         return [
             f"--etcd-servers=http://{_HOST}:{etcd_port}",
-            f"--bind-address={_HOST}",
+            f"--bind-address={self.address}",
             f"--secure-port={self.port}",
-            f"--advertise-address={_HOST}",
-            "--endpoint-reconciler-type=none",  # the others refuse to publish a loopback address
+            f"--advertise-address={self.address}",
+            # No other than `none` publishes a loopback address.
+            f"--endpoint-reconciler-type={'none' if loopback else 'master-count'}",
             f"--tls-cert-file={serving.certificate}",
             f"--tls-private-key-file={serving.key}",
             f"--client-ca-file={self.ca_path}",
@@ -234,7 +246,7 @@ class ControlPlane:
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={token_key}",
             f"--service-account-signing-key-file={token_key}",
-            f"--service-cluster-ip-range={_SERVICE_RANGE}",
+            f"--service-cluster-ip-range={options.service_range}",
             "--authorization-mode=Node,RBAC",
             f"--audit-policy-file={policy}",
             f"--audit-log-path={self.audit_log}",

@@ -12,8 +12,8 @@ _LOG_TAIL_LINES = 15
 class Program:
     """A program that can be started, stopped and started again with the same arguments."""
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
-        self.name = Path(command[0]).name
+    def __init__(self, command: Sequence[str], log: Path, name: str = "") -> None:
+        self.name = name or Path(command[0]).name
         self.log = log
         self._command = tuple(command)
         self._process: subprocess.Popen[bytes] | None = None

@@ -3,6 +3,7 @@
 A lab's programs name its folder in their command lines, so "every process whose command line names the folder" is
 the lab. A watchdog process waits for the end of a pipe that the owner alone holds open: however the owner dies, the
 watchdog kills the lab and removes the folder. Should the watchdog be killed too, the next lab that starts sweeps.
+What a node leaves besides is called like its folder and goes with it (``lab.node_remains``).
 """
 
 import fcntl
@@ -17,9 +18,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from lab import node_remains
+
 _ROOT = Path(__file__).resolve().parent.parent
 # Killed processes are gone within milliseconds; the rest is margin for a machine under load.
 _KILL_DEADLINE_S = 10.0
+_KILL_POLL_S = 0.01
 
 
 class StateDir:
@@ -75,15 +79,21 @@ def sweep(base: Path) -> None:
 
 
 def remove(state_dir: Path) -> None:
-    """Kill every process whose command line names the folder, and delete the folder."""
+    """Kill every process whose command line names the folder, and delete the folder and what is called like it."""
     deadline = time.monotonic() + _KILL_DEADLINE_S
+    ended: set[int] = set()
     while (processes := _processes_of(state_dir)) and time.monotonic() < deadline:
         for pid in processes:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        time.sleep(0.01)
+        ended.update(processes)
+        time.sleep(_KILL_POLL_S)
+    # A dying process has no command line any more. The first one of a node dies last, after all its containers.
+    while any(map(_is_alive, ended)) and time.monotonic() < deadline:
+        time.sleep(_KILL_POLL_S)
+    node_remains.remove(state_dir, deadline)
     shutil.rmtree(state_dir, ignore_errors=True)
 
 
@@ -107,6 +117,14 @@ def _processes_of(state_dir: Path) -> list[int]:
         except OSError:
             continue  # it ended meanwhile, or is another user's
     return found
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def _watch(state_dir: Path) -> None:
