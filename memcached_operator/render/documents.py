@@ -68,7 +68,7 @@ def documents(text: str, source: str) -> Iterator[Document]:
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
         raise DocumentError(f"{source}{where}: not valid YAML: {error.problem}; correct it there") from None
     except yaml.YAMLError as error:
-        raise DocumentError(f"{source}: not a text in YAML: {error}") from None
+        raise DocumentError(f"{source}: not a text in YAML: {' '.join(str(error).split())}") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise DocumentError(f"{source}: holds what JSON has nothing for: {error}") from None
     for number, content in enumerate(contents, start=1):

@@ -2,12 +2,16 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 from memcached_operator import __version__, cli
+from memcached_operator.check.command import CheckOptions
 from memcached_operator.settings import Settings, options, settings_reference
+
+SAMPLE = str(Path(__file__).parents[2] / "manifests" / "samples" / "cache_v1alpha1_memcached_cr.yaml")
 
 pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
 
@@ -154,7 +158,7 @@ class TestHelp:
         captured = capsys.readouterr()
         assert captured.err == ""
         words = " ".join(captured.out.split())
-        for command in ("run", "crd", "version"):
+        for command in ("run", "check", "render", "crd", "version"):
             assert f" {command} {cli.COMMANDS[command].help}" in words
         for option in options():
             # From 3.13 on argparse names the value once, behind all the flags.
@@ -221,7 +225,95 @@ class TestOtherCommands:
         assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["crd"], ["version"]])
+class TestCheck:
+    @pytest.fixture
+    def checked(self, monkeypatch: pytest.MonkeyPatch) -> list[CheckOptions]:
+        """What each check was asked for; it finds nothing wrong."""
+        seen: list[CheckOptions] = []
+
+        def run(options: CheckOptions) -> int:
+            seen.append(options)
+            return 0
+
+        monkeypatch.setattr("memcached_operator.check.command.run", run)
+        return seen
+
+    def test_it_takes_the_flags_and_variables_of_run(
+        self, monkeypatch: pytest.MonkeyPatch, checked: list[CheckOptions]
+    ) -> None:
+        monkeypatch.setenv("OPERATOR_NAME", "mine")
+        flags = ["-n", "a", "-n", "b", "--leader-elect", "--log-format=json", "--workers", "3", "--kubeconfig=/k"]
+        assert cli.main(["check", *flags]) == 0
+        ((config, account, output),) = [(each.config, each.account, each.output) for each in checked]
+        assert (account, output) == (None, "text")
+        assert (config.watch_namespaces, config.leader_elect, config.operator_name) == (("a", "b"), True, "mine")
+        assert (config.kubeconfig, config.workers) == ("/k", 3)
+
+    def test_an_account_and_an_output_can_be_named(self, checked: list[CheckOptions]) -> None:
+        assert cli.main(["check", "--as-service-account", "ops/memcached-operator", "-o", "json"]) == 0
+        assert (checked[0].account, checked[0].output) == (("ops", "memcached-operator"), "json")
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--as-service-account", "ops"], "--as-service-account: 'ops' is not allowed, it must be NAMESPACE/NAME"),
+            (["--as-service-account", "a/b/c"], "--as-service-account: 'a/b/c' is not allowed"),
+            (["--as-service-account=/b"], "--as-service-account: '/b' is not allowed"),
+            (["--output", "yaml"], "--output: 'yaml' is not allowed, it must be text or json"),
+            (["--workers", "0"], "--workers: '0' is not allowed"),
+            (["-A", "-n", "a"], "argument"),
+            (["--as-service-acount", "a/b"], "unknown flag '--as-service-acount'; did you mean --as-service-account?"),
+        ],
+    )
+    def test_wrong_flags_are_wrong_usage(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+    ) -> None:
+        (line,) = refused(capsys, "check", *arguments)
+        assert line.startswith(f"memcached-operator: {message}")
+
+    def test_its_help_shows_what_makes_a_difference_alone(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["check", "--help"]) == 0
+        out = capsys.readouterr().out
+        for flag in ("--as-service-account", "--output", "--all-namespaces", "--leader-elect-mode", "--metrics-secure"):
+            assert flag in out
+        for flag in ("--workers", "--log-format", "--memcached-image"):
+            assert flag not in out
+
+
+class TestRender:
+    def test_file_namespace_and_image_are_taken(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("RELATED_IMAGE_MEMCACHED", "memcached:of-the-variable")
+        path = tmp_path / "mc.yaml"
+        path.write_text("apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: a}\n")
+        assert cli.main(["render", "-f", str(path), "-n", "shop"]) == 0
+        out = capsys.readouterr().out
+        assert "namespace: shop" in out
+        assert "image: memcached:of-the-variable" in out
+        assert cli.main(["render", "-f", str(path), "--memcached-image=memcached:of-the-flag"]) == 0
+        out = capsys.readouterr().out
+        assert "namespace: default" in out
+        assert "image: memcached:of-the-flag" in out
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ([], "render needs a file: -f FILE, or -f - for standard input"),
+            (["mc.yaml"], "unknown argument 'mc.yaml'"),
+            (["-f", "a", "--memcached-image=a b"], "--memcached-image: 'a b' is not allowed"),
+        ],
+    )
+    def test_wrong_flags_are_wrong_usage(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+    ) -> None:
+        (line,) = refused(capsys, "render", *arguments)
+        assert line.startswith(f"memcached-operator: {message}")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["check", "--help"], ["render", "--help"], ["crd"], ["version"], ["render", "-f", SAMPLE]]
+)
 def test_commands_that_only_print_load_no_http_client_and_no_operator(arguments: list[str]) -> None:
     program = (
         "import sys; from memcached_operator.cli import main; code = main(sys.argv[1:]);"
@@ -233,6 +325,14 @@ def test_commands_that_only_print_load_no_http_client_and_no_operator(arguments:
     loaded = set(ended.stderr.split())
     assert "memcached_operator.cli" in loaded
     assert not loaded & {"aiohttp", "uvloop", "kubernetes_asyncio", "memcached_operator.operator"}
+
+
+def test_the_operator_itself_loads_neither_check_nor_render() -> None:
+    program = "import sys; import memcached_operator.process, memcached_operator.operator; print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    loaded = set(ended.stdout.split())
+    assert "memcached_operator.operator" in loaded
+    assert not {name for name in loaded if re.match(r"memcached_operator\.(check|render|rights)", name)}
 
 
 def test_the_module_can_be_run() -> None:

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from memcached_operator.render.command import RenderOptions, run
+
+GOOD = "apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: good}\nspec: {size: 2}\n"
+BAD = GOOD.replace("good", "bad").replace("2", "-2")
+OTHER = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"
+
+
+def file(folder: Path, *documents: str) -> str:
+    path = folder / "mc.yaml"
+    path.write_text("---\n".join(documents))
+    return str(path)
+
+
+def options(*files: str) -> RenderOptions:
+    return RenderOptions(files, "default", "memcached:1")
+
+
+def test_each_memcached_becomes_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(options(file(tmp_path, GOOD, GOOD.replace("good", "better")))) == 0
+    captured = capsys.readouterr()
+    found = list(yaml.safe_load_all(captured.out))
+    assert [(each["kind"], each["metadata"]["name"], each["spec"]["replicas"]) for each in found] == [
+        ("Deployment", "good", 2),
+        ("Deployment", "better", 2),
+    ]
+    assert captured.err == ""
+    assert captured.out.startswith(f"---\n# Made of Memcached default/good ({tmp_path}/mc.yaml, document 1).\n")
+    assert "# Its uid is given out when it is created.\n" in captured.out
+
+
+def test_labels_are_written_out_wherever_they_stand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(options(file(tmp_path, GOOD)))
+    assert not {"&", "*"} & set(capsys.readouterr().out)
+
+
+def test_what_is_wrong_is_told_and_the_rest_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(options(file(tmp_path, BAD, GOOD))) == 1
+    captured = capsys.readouterr()
+    assert captured.err == (
+        f"memcached-operator: {tmp_path}/mc.yaml, document 1:"
+        " spec.size: must be a whole number from 0 to 2147483647, got -2\n"
+    )
+    assert yaml.safe_load(captured.out)["metadata"]["name"] == "good"
+
+
+def test_warnings_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(options(file(tmp_path, GOOD.replace("size", "sise")))) == 0
+    assert "mc.yaml: warning: unknown field spec.sise" in capsys.readouterr().err
+
+
+def test_other_kinds_are_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(options(file(tmp_path, OTHER, GOOD))) == 0
+    assert "document 1: passed over, as it is no Memcached but ConfigMap (v1)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("documents", [(), (OTHER,)])
+def test_a_file_without_a_memcached_is_a_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], documents: tuple[str, ...]
+) -> None:
+    assert run(options(file(tmp_path, *documents))) == 1
+    assert "no Memcached (cache.example.com/v1alpha1) is in there" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_read_does_not_keep_others_from_being(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "latin").write_bytes(b"\xe9")
+    assert run(options("/nonexistent", str(tmp_path / "latin"), file(tmp_path, GOOD))) == 1
+    captured = capsys.readouterr()
+    assert "/nonexistent: cannot be read (No such file or directory)" in captured.err
+    assert "latin: not a text in UTF-8" in captured.err
+    assert yaml.safe_load(captured.out)["metadata"]["name"] == "good"
+
+
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(GOOD))
+    assert run(options("-")) == 0
+    assert "(standard input)" in capsys.readouterr().out
+
+
+def test_a_reader_that_leaves_early_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with open(write_end, "w") as leaving:
+        monkeypatch.setattr("sys.stdout", leaving)
+        assert run(options(file(tmp_path, GOOD))) == 0

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memcached_operator.render.documents import DocumentError, documents
+
+
+def read(text: str) -> list[tuple[str, dict[str, Any]]]:
+    return [(document.place, document.content) for document in documents(text, "mc.yaml")]
+
+
+def test_one_document_is_named_by_its_file() -> None:
+    assert read("kind: A\nspec: {size: 3}\n") == [("mc.yaml", {"kind": "A", "spec": {"size": 3}})]
+
+
+def test_several_are_counted_and_empty_ones_are_not() -> None:
+    assert read("---\n---\nkind: A\n---\n# nothing\n---\nkind: B\n") == [
+        ("mc.yaml, document 1", {"kind": "A"}),
+        ("mc.yaml, document 2", {"kind": "B"}),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["List", "MemcachedList"])
+def test_a_list_is_its_items(kind: str) -> None:
+    assert read(f"kind: {kind}\nitems: [{{kind: A}}, {{kind: B}}]") == [
+        ("mc.yaml, item 1", {"kind": "A"}),
+        ("mc.yaml, item 2", {"kind": "B"}),
+    ]
+
+
+def test_json_is_read_too() -> None:
+    assert read('{"kind": "A", "spec": {"size": 3}}') == [("mc.yaml", {"kind": "A", "spec": {"size": 3}})]
+
+
+def test_nothing_is_nothing() -> None:
+    assert read("") == []
+
+
+def test_a_date_is_a_text_as_it_is_for_kubernetes() -> None:
+    assert read("made: 2026-11-21T12:00:00Z") == [("mc.yaml", {"made": "2026-11-21T12:00:00Z"})]
+
+
+def test_an_anchor_is_what_it_stands_for() -> None:
+    assert read("a: &x {b: 1}\nc: *x\nd: {<<: *x, e: 2}") == [
+        ("mc.yaml", {"a": {"b": 1}, "c": {"b": 1}, "d": {"b": 1, "e": 2}})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("kind: A\n  spec: 3\n", "mc.yaml, line 2, column 7: not valid YAML"),
+        ("spec: {size: 3\n", "mc.yaml, line 2, column 1: not valid YAML"),
+        ("spec:\n  size: 1\n  size: 2\n", "mc.yaml, line 2, column 3: not valid YAML: the key 'size' stands twice"),
+        ("1: a\n", "the key 1 is no text"),
+        ("- a\n", "mc.yaml: is no object"),
+        ("kind: A\n---\ntext\n", "mc.yaml, document 2: is no object"),
+        ("kind: List\nitems: [a]\n", "mc.yaml, item 1: is no object"),
+        ("a: .nan\n", "mc.yaml: holds what JSON has nothing for"),
+        ("a: !!binary aGk=\n", "mc.yaml: holds what JSON has nothing for"),
+        ("a: &x [*x]\n", "mc.yaml: holds what JSON has nothing for"),
+        ("a: \x00\n", "mc.yaml: not a text in YAML"),
+        ("a: !!python/name:os.system x\n", "not valid YAML"),
+    ],
+)
+def test_what_is_no_object_is_named_with_its_place(text: str, words: str) -> None:
+    with pytest.raises(DocumentError) as raised:
+        read(text)
+    assert words in str(raised.value)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from memcached_operator.api.names import InvalidSpec
+from memcached_operator.memcached import desired
+from memcached_operator.memcached.spec import read_spec
+from memcached_operator.render.rendering import UNKNOWN_UID, Rendered, is_memcached, render, unknown_fields
+
+DEFAULT_IMAGE = "memcached:of-the-operator"
+
+
+def memcached(spec: object = None, **metadata: object) -> dict[str, Any]:
+    body: dict[str, Any] = {"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached"}
+    body["metadata"] = {"name": "example", **metadata}
+    return body if spec is None else {**body, "spec": spec}
+
+
+def rendered(content: dict[str, Any]) -> Rendered:
+    return render(content, namespace="default", image=DEFAULT_IMAGE)
+
+
+def wanted(size: int, image: str = DEFAULT_IMAGE, *, namespace: str = "default", uid: str = UNKNOWN_UID) -> object:
+    return msgspec.to_builtins(desired.deployment("example", namespace, uid, size, image))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (memcached({"size": 3}), wanted(3)),
+        (memcached({"size": 0}), wanted(0)),
+        (memcached(), wanted(1)),
+        ({**memcached(), "spec": None}, wanted(1)),
+        (memcached({}), wanted(1)),
+        (memcached({"size": 2, "image": "memcached:1.6"}), wanted(2, "memcached:1.6")),
+        (memcached({"size": 2}, namespace="shop"), wanted(2, namespace="shop")),
+        (memcached({"size": 2}, uid="1-2-3"), wanted(2, uid="1-2-3")),
+    ],
+)
+def test_it_is_what_the_operator_wants_of_that_memcached(content: dict[str, Any], expected: object) -> None:
+    found = rendered(content)
+    assert found.deployment == expected
+    assert found.warnings == ()
+
+
+def test_whether_the_uid_is_known_is_told() -> None:
+    assert not rendered(memcached()).uid_known
+    assert rendered(memcached(uid="1-2-3")).uid_known
+    assert rendered(memcached(namespace="shop")).name == "shop/example"
+
+
+@pytest.mark.parametrize(
+    "spec", [{"size": -1}, {"size": "3"}, {"size": 2.5}, {"size": True}, {"image": ""}, {"image": "a b"}, 3, "x", [1]]
+)
+def test_a_wrong_specification_is_told_in_the_words_of_the_condition(spec: object) -> None:
+    with pytest.raises(InvalidSpec) as by_operator:
+        read_spec(json.dumps(spec).encode())
+    with pytest.raises(InvalidSpec) as raised:
+        rendered(memcached(spec))
+    assert str(raised.value) == str(by_operator.value)
+    assert str(raised.value).startswith("spec")
+
+
+@pytest.mark.parametrize("name", [None, "", 5, "Example", "1st", "x-", "a.b", "x" * 53, "x\n"])
+def test_a_wrong_name_is_told(name: object) -> None:
+    with pytest.raises(InvalidSpec) as raised:
+        rendered(memcached(name=name))
+    assert str(raised.value).startswith("metadata.name: must be 1 to 52 lower-case letters")
+    assert str(raised.value).endswith(f"got {json.dumps(name)}")
+
+
+@pytest.mark.parametrize("field", ["namespace", "uid"])
+def test_metadata_that_is_no_text_is_told(field: str) -> None:
+    with pytest.raises(InvalidSpec, match=rf"metadata\.{field}: must be a text, got 5"):
+        rendered(memcached(**{field: 5}))
+
+
+def test_an_object_without_metadata_lacks_a_name() -> None:
+    with pytest.raises(InvalidSpec, match=r"metadata\.name"):
+        rendered({"kind": "Memcached"})
+
+
+@pytest.mark.parametrize(
+    ("content", "fields"),
+    [
+        (memcached({"sise": 3}), {"spec.sise": "spec.size"}),
+        (memcached({"port": 3}), {"spec.port": ""}),
+        (memcached(lables={}), {"metadata.lables": "metadata.labels"}),
+        ({**memcached(), "size": 3}, {"size": ""}),
+        ({**memcached(), "spce": {}}, {"spce": "spec"}),
+        ({**memcached(), "status": {"conditions": [{"type": "A", "since": 1}]}}, {"status.conditions[0].since": ""}),
+        (memcached({"size": 3}, labels={"anything": "goes"}, annotations={"a": "b"}), {}),
+        (memcached("text"), {}),
+    ],
+)
+def test_each_unknown_field_is_warned_of_with_the_nearest_that_is_known(
+    content: dict[str, Any], fields: dict[str, str]
+) -> None:
+    assert list(unknown_fields(content)) == [
+        f"unknown field {field}: it has no effect, and kubectl refuses it" + (f"; did you mean {near}?" if near else "")
+        for field, near in fields.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "is_one"),
+    [
+        (memcached(), True),
+        ({**memcached(), "apiVersion": "cache.example.com/v1"}, False),
+        ({**memcached(), "kind": "ConfigMap"}, False),
+        ({}, False),
+    ],
+)
+def test_other_kinds_and_versions_are_told_apart(content: dict[str, Any], is_one: bool) -> None:
+    assert is_memcached(content) is is_one
