@@ -12,6 +12,8 @@ kubeconfig := env("KUBECONFIG", if path_exists(lab_kubeconfig) == "true" { lab_k
 # The operator's image in deploy and the like: IMG=registry.example.com/memcached-operator:0.1.0 ./dev deploy, or
 # ./dev IMG=... deploy. Empty: the one that manifests/install/ names.
 export IMG := env("IMG", "")
+# The bundle's, in bundle-build and bundle-push. Empty: memcached-operator-bundle and the version.
+export BUNDLE_IMG := env("BUNDLE_IMG", "")
 
 # Show the operator at work without a cluster (--once, --plain, --real, --help)
 [no-exit-message]
@@ -70,6 +72,16 @@ install *args:
 uninstall *args:
     python -m lab kubectl delete --ignore-not-found -f {{ crd_file }} "$@"
 
+# Build the operator's image by docker, podman or buildah (IMG=IMAGE; --archive FILE, --help)
+[no-exit-message]
+image *args:
+    @python -m lab image "$IMG" "$@"
+
+# Send the operator's image to its registry (IMG=REGISTRY/IMAGE)
+[no-exit-message]
+push *args:
+    @python -m lab push "$IMG" "$@"
+
 # Install the operator for all namespaces of the cluster that ./dev kubectl is pointed at (IMG=IMAGE)
 deploy *args:
     #!/usr/bin/env bash
@@ -98,7 +110,25 @@ manifests:
 
 # Write the OLM bundle from the other folders of manifests/ (IMG=IMAGE); what is committed names no registry
 bundle:
-    python -m lab.bundle --image "$IMG"
+    python -m lab.bundle write --image "$IMG"
+
+# Build the bundle's image by docker, podman or buildah (BUNDLE_IMG=IMAGE)
+bundle-build:
+    python -m lab.bundle build --image "$BUNDLE_IMG"
+
+# Send the bundle's image to the registry that its name begins with (BUNDLE_IMG=IMAGE)
+bundle-push:
+    python -m lab.bundle push --image "$BUNDLE_IMG"
+
+# Copy into the Helm chart what it has of manifests/
+chart:
+    python -m lab.chart
+
+# Run the lab's Helm, on the cluster that ./dev kubectl is pointed at
+[no-cd]
+[no-exit-message]
+helm *args:
+    @exec env KUBECONFIG={{ quote(kubeconfig) }} python -m lab.helm "$@"
 
 # Write docs/settings.md from the settings
 settings-docs:
@@ -136,4 +166,5 @@ bench *args:
 # Remake the lock files; --upgrade moves to the newest versions
 lock *args:
     {{ compile }} --extra demo --extra secure --extra tracing --group dev --group docs --output-file requirements.lock pyproject.toml "$@"
+    {{ compile }} --extra secure --extra tracing --constraint requirements.lock --output-file requirements-image.lock pyproject.toml "$@"
     {{ compile }} --group go --output-file lab/requirements-go.lock "$@"

@@ -21,6 +21,10 @@ def main(arguments: Sequence[str]) -> int:
     """Run one command and return the exit code."""
     if arguments[:1] == ["kubectl"]:  # every argument is kubectl's own, --help too
         return _kubectl(arguments[1:])
+    if arguments[:1] in (["image"], ["push"]):
+        from lab import images  # not in each start of a cluster
+
+        return images.main(arguments)
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="start a control plane, stay until Ctrl-C or the parent ends")
@@ -32,6 +36,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     commands.add_parser("build", help="build the programs if they are not built, and print their folder")
     commands.add_parser("kubectl", help="run kubectl against KUBECONFIG, or else the control plane of `up`")
+    commands.add_parser("image", help="build the operator's image (--help)")
+    commands.add_parser("push", help="send the operator's image to a registry (--help)")
     options = parser.parse_args(arguments)
     try:
         if options.command == "build":
