@@ -26,6 +26,9 @@ REQUIRED_VARIABLE = "MEMCACHED_OPERATOR_TEST_CLUSTER_REQUIRED"
 
 CLUSTERS = ("simulator", "kubernetes")
 
+# Off by default, and on in some distributions. Rights that are enough with it are enough without.
+ADMISSION_PLUGINS = ("OwnerReferencesPermissionEnforcement",)
+
 
 class Cluster(Protocol):
     """What tests may ask of a Kubernetes API; ``lab.control_plane.ControlPlane`` says what each part does."""
@@ -94,7 +97,7 @@ class RealCluster(ControlPlane):
     def another(self, *, streaming_lists: bool) -> Iterator[Cluster]:
         """See :class:`Cluster`."""
         gates = () if streaming_lists else ("--feature-gates=WatchList=false",)
-        with RealCluster(Options(apiserver_arguments=gates)) as other:
+        with RealCluster(Options(admission_plugins=ADMISSION_PLUGINS, apiserver_arguments=gates)) as other:
             yield other
 
 
@@ -158,7 +161,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 def _cluster(name: str) -> AbstractContextManager[Cluster]:
     if name == "kubernetes":
-        return RealCluster()
+        return RealCluster(Options(admission_plugins=ADMISSION_PLUGINS))
     # It needs the extra `demo`, and a real control plane does not.
     from tests.simulated_cluster import SimulatedCluster
 

@@ -34,7 +34,12 @@ class SimulatedCluster:
 
     def __init__(self, *, streaming_lists: bool = True) -> None:
         self._kubectl = build.kubectl_path()
-        self._options = Options(pods_ready_after_s=None, memcached=False, streaming_lists=streaming_lists)
+        self._options = Options(
+            pods_ready_after_s=None,
+            memcached=False,
+            streaming_lists=streaming_lists,
+            owner_references_permission_enforcement=True,
+        )
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="simulator", daemon=True)
         self.simulator: Simulator

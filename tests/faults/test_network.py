@@ -12,6 +12,7 @@ from tests.conformance.api import Api
 from tests.faults.conftest import Starter
 from tests.faults.proxy import FaultProxy, watch_of
 from tests.faults.scene import Scene
+from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import Kubectl, memcached
 from tests.waiting import await_none
 
@@ -109,10 +110,12 @@ def test_a_long_list_over_a_slow_line_is_waited_for_as_long_as_bytes_come(
 ) -> None:
     """With a standby, or it would have a Deployment to make for each."""
     create_many(kubectl, MANY)
+    let_account_elect(kubectl)
     let_another_lead(kubectl)
     kind = FULL_NAMES["memcacheds"]
     with proxy.slow(SLOW_BYTES_PER_S):
-        watched = start(*IMPATIENT, "--leader-elect", f"--leader-elect-namespace={kubectl.namespace}")
+        electing = ("--leader-elect", f"--leader-elect-id={LOCK}", f"--leader-elect-namespace={kubectl.namespace}")
+        watched = start(*IMPATIENT, *electing)
         figures = watched.figures.read()
         assert figures.sum("watch_stream_cached_objects", resource=kind) == MANY
         assert (figures.relists(kind), figures.restarts("silent", kind)) == (1, 0), "in one go"
@@ -176,7 +179,7 @@ def let_another_lead(kubectl: Kubectl) -> None:
         {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": f"{kubectl.namespace}-lock"},
+            "metadata": {"name": LOCK},
             "spec": {"holderIdentity": "another", "leaseDurationSeconds": 3600},
         }
     )

@@ -1,24 +1,34 @@
-"""Accounts for operators under test whose rights a test chooses, in one namespace and nowhere else."""
+"""Accounts for operators under test whose rights a test chooses, in one namespace and nowhere else.
+
+The rights are those of manifests/rbac: what users install is what is tested.
+"""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.integration.conftest import RBAC, Kubectl
+from tests.integration.conftest import ACCOUNT_NAMESPACE, RBAC, Kubectl
 
 Rule = dict[str, Any]
 
 ACCOUNT = "operator"
+LOCK = "memcached-operator-lock"
+"""The one Lease that the operator has rights to, and the ConfigMap of a leader for life."""
+
+
+def rules_of(manifest: Path) -> list[Rule]:
+    """The rules of a Role in a file of its own."""
+    rules: list[Rule] = yaml.safe_load(manifest.read_text())["rules"]
+    return rules
 
 
 def operator_rules(*, without: Iterable[tuple[str, str]] = ()) -> list[Rule]:
     """The rights that the operator needs, but for some (verb, resource); "*" stands for every verb."""
-    rules: list[Rule] = copy.deepcopy(yaml.safe_load(RBAC.read_text())["rules"])
+    rules = rules_of(RBAC / "role.yaml")
     taken = set(without)
     for rule in rules:
         (resource,) = rule["resources"]
@@ -49,3 +59,13 @@ def grant(kubectl: Kubectl, rules: Sequence[Rule]) -> None:
             "rules": list(rules),
         }
     )
+
+
+def let_account_elect(kubectl: Kubectl) -> None:
+    """Let the account for all namespaces elect leaders in kubectl's namespace, where its own is meant."""
+    for name in ("cluster_role", "cluster_role_binding"):
+        documents = yaml.safe_load_all((RBAC / f"{name}.yaml").read_text())
+        (role_or_binding,) = [each for each in documents if each["kind"] in ("Role", "RoleBinding")]
+        for subject in role_or_binding.get("subjects", ()):
+            subject["namespace"] = ACCOUNT_NAMESPACE
+        kubectl.apply(role_or_binding)

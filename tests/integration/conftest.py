@@ -17,11 +17,11 @@ from tests.integration.demo_process import Demo
 from tests.operator_process import PROJECT, OperatorProcess
 from tests.waiting import DEADLINE_S
 
-CRD = PROJECT / "manifests" / "crd" / "cache.example.com_memcacheds.yaml"
-RBAC = Path(__file__).with_name("rbac.yaml")
+MANIFESTS = PROJECT / "manifests"
+CRD = MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml"
+RBAC = MANIFESTS / "rbac"
 ACCOUNT = "memcached-operator"
 ACCOUNT_NAMESPACE = "default"
-ROLE = "memcached-operator-under-test"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +77,15 @@ def memcached(name: str, size: object = None, **spec: object) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def installed(cluster: Cluster) -> Cluster:
-    """The cluster with our CRD, and with the rights of the operator's account."""
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD), "-f", str(RBAC))
+    """The cluster with our CRD, and with the operator's account as users install it for all namespaces."""
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
     cluster.kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
     # The garbage collector learns of a new kind when it starts, and every 30 s: too long for each test of a deletion.
     cluster.stop_controller_manager()
     cluster.start_controller_manager()
-    cluster.service_account_dir(ACCOUNT_NAMESPACE, ACCOUNT)
-    subject = f"--serviceaccount={ACCOUNT_NAMESPACE}:{ACCOUNT}"
-    cluster.kubectl("create", "clusterrolebinding", ROLE, f"--clusterrole={ROLE}", subject)
+    for name in ("service_account", "cluster_role", "cluster_role_binding"):
+        text = (RBAC / f"{name}.yaml").read_text().replace("REPLACE_NAMESPACE", ACCOUNT_NAMESPACE)
+        cluster.kubectl("apply", "-n", ACCOUNT_NAMESPACE, "-f", "-", input=text)
     return cluster
 
 

@@ -16,7 +16,7 @@ import pytest
 from lab.audit import AuditEvent
 from memcached_operator.simulator.access.pki import Authority
 from tests.integration.accounts import ACCOUNT as LOCAL_ACCOUNT
-from tests.integration.accounts import account_with_role, operator_rules
+from tests.integration.accounts import LOCK, account_with_role, let_account_elect, operator_rules
 from tests.integration.admission import SlowAdmission
 from tests.integration.conftest import Kubectl, Operators, memcached
 from tests.integration.load import Load
@@ -27,7 +27,6 @@ from tests.relays import TlsFront
 from tests.waiting import eventually
 
 LEASE_S, RENEW_DEADLINE_S, RETRY_S = 3, 2.0, 0.5
-LOCK = "the-lock"
 LEADS = "leading: Lease"
 STANDS_BY = "standing by: Lease"
 
@@ -92,6 +91,7 @@ def received(event: AuditEvent) -> datetime:
 
 @pytest.fixture
 def replicas(kubectl: Kubectl, operators: Operators) -> Replicas:
+    let_account_elect(kubectl)
     return Replicas(kubectl, operators)
 
 

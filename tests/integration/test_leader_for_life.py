@@ -9,19 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.accounts import ACCOUNT, account_with_role, operator_rules
-from tests.integration.conftest import Kubectl, Operators, memcached
+from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules, rules_of
+from tests.integration.conftest import MANIFESTS, Kubectl, Operators, memcached
 from tests.integration.requests import requests_of
 from tests.integration.witness import wait
 from tests.operator_process import OperatorProcess
 
-LOCK = "memcached-operator-lock"
 LEADS = "leading for life"
 STANDS_BY = "standing by: ConfigMap"
-RIGHTS = [
-    {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create"]},
-    {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]},
-]
+RIGHTS = rules_of(MANIFESTS / "components" / "leader-for-life" / "role.yaml")
 
 
 class Pods:
@@ -63,7 +59,7 @@ class Pods:
 
 @pytest.fixture
 def pods(kubectl: Kubectl, operators: Operators) -> Pods:
-    return Pods(kubectl, operators, account_with_role(kubectl, [*operator_rules(), *RIGHTS]))
+    return Pods(kubectl, operators, account_with_role(kubectl, [*operator_rules(without=[("*", "leases")]), *RIGHTS]))
 
 
 def test_the_other_begins_when_the_leaders_pod_is_gone_and_not_before(kubectl: Kubectl, pods: Pods) -> None:
