@@ -1,0 +1,121 @@
+"""Alerts and dashboard ask for nothing but what the operator shows: each metric by its name, labels and values."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from memcached_operator import elections
+from memcached_operator.runtime.exposition import Exposition
+from memcached_operator.runtime.metrics import Metrics
+from memcached_operator.runtime.self_signed import self_signed
+from memcached_operator.runtime.serving_tls import CertificateFiles
+from memcached_operator.runtime.store import ObjectKey
+from tests.unit.manifests.expressions import joins, parsed, selectors, sums
+from tests.unit.manifests.monitoring_files import alerts, panels, queries
+from tests.unit.test_monitoring import ON_REQUEST, built
+
+# What a PodMonitor gives to each series of a pod. A metric's own label of such a name becomes exported_NAME.
+TARGET_LABELS = frozenset({"job", "namespace", "pod", "container", "endpoint", "instance"})
+# Their values are known before anything was done.
+CLOSED = {"controller", "reason", "resource"}
+
+
+class Series(NamedTuple):
+    """What Prometheus has of a metric: the labels of its series, and those values of labels that were seen."""
+
+    labels: frozenset[str]
+    values: dict[str, set[str]]
+
+
+class Leader:
+    """An election, as far as its metrics look at it."""
+
+    lock = ObjectKey("ops", "memcached-operator-lock")
+    leading, slow_paths = True, 0
+
+
+def all_metrics(directory: Path) -> Metrics:
+    """Everything that an operator can show, whatever it takes to be asked for."""
+    _, metrics = built()
+    metrics.add(lambda: elections.election_families(Leader()))  # type: ignore[arg-type]
+    key, begin, certificate = self_signed(["localhost"], datetime.now(UTC)).decode().partition("-----BEGIN CERTIFICATE")
+    (directory / "tls.key").write_text(key)
+    (directory / "tls.crt").write_text(begin + certificate)
+    metrics.add(CertificateFiles(directory, "--metrics-cert-dir").families)
+    return metrics
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Series]:
+    """What can be asked for, as a scrape brings it and Prometheus keeps it."""
+    body, _ = Exposition().render(all_metrics(tmp_path_factory.mktemp("tls")).families(), "")
+    text = body.decode()
+    found = {"up": Series(TARGET_LABELS, {})}
+    # A metric may have no series yet, so that its labels stand in the family alone.
+    declared = {family.name: family.labels for family in all_metrics(tmp_path_factory.mktemp("tls")).families()}
+    for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE):
+        own = set(declared.get(name, ())) | set(re.findall(r"(?<=[{,])(\w+)=", first_sample(text, name)))
+        labels = frozenset(f"exported_{each}" if each in TARGET_LABELS else each for each in own) | TARGET_LABELS
+        lines = re.findall(rf"^{name}\w*\{{(.*)\}} ", text, re.MULTILINE)
+        pairs = [pair for line in lines for pair in re.findall(r'(\w+)="([^"]*)"', line)]
+        series = Series(labels - {"le"}, {label: {value for of, value in pairs if of == label} for label, _ in pairs})
+        for suffix in ("_bucket", "_sum", "_count") if kind == "histogram" else ("",):
+            found[name + suffix] = series._replace(labels=series.labels | ({"le"} if suffix == "_bucket" else set()))
+    return found
+
+
+def first_sample(text: str, name: str) -> str:
+    match = re.search(rf"^{name}\w*(\{{.*\}})? ", text, re.MULTILINE)
+    return match[0] if match else ""
+
+
+EXPRESSIONS = {name: rule["expr"] for name, rule in alerts().items()} | queries()
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
+def test_an_expression_names_metrics_labels_and_values_that_there_are(
+    expression: str, shown: dict[str, Series]
+) -> None:
+    tree = parsed(expression)
+    found = list(selectors(tree))
+    assert found
+    for selector in found:
+        series = shown[selector.name or ""]
+        for matcher in selector.matchers.matchers:
+            assert matcher.name in series.labels, f"{selector.name} has no label {matcher.name}"
+            if matcher.name in CLOSED:
+                assert matcher.value in series.values[matcher.name], f"{selector.name} has no {matcher}"
+    for labels, part in joins(tree):
+        assert all(set(labels) <= shown[each.name or ""].labels for each in selectors(part)), part.prettify()
+    for labels, part in sums(tree):
+        # A join may leave the labels of its one side alone.
+        there = {label for each in selectors(part) for label in shown[each.name or ""].labels}
+        assert set(labels) <= there, part.prettify()
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
+def test_an_expression_looks_at_this_operator_alone(expression: str) -> None:
+    for selector in selectors(parsed(expression)):
+        assert any((each.name, each.value) == ("job", "memcached-operator") for each in selector.matchers.matchers)
+
+
+def test_a_panel_s_legend_names_labels_that_are_left() -> None:
+    for panel in panels():
+        for target in panel.get("targets", ()):
+            left = {label for labels, _ in sums(parsed(target["expr"])) for label in labels}
+            assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= left, panel["title"]
+
+
+def test_what_is_shown_is_found_with_its_labels(shown: dict[str, Series]) -> None:
+    assert shown.keys() >= ON_REQUEST
+    assert "le" in shown["event_loop_lag_seconds_bucket"].labels
+    assert "event_loop_lag_seconds" not in shown
+    servers = shown["memcached_operator_memcached_ready_servers"].labels
+    assert servers == {"exported_namespace", "name"} | TARGET_LABELS
+    assert shown["events_dropped_total"].values["reason"] >= {"write failed", "queue full"}
+    assert shown["process_open_fds"].labels == TARGET_LABELS
