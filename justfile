@@ -6,7 +6,7 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 compile := "uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url " + \
     "--no-emit-find-links --custom-compile-command './dev lock'"
 crd_file := "manifests/crd/cache.example.com_memcacheds.yaml"
-# Where ./dev cluster puts its kubeconfig; KUBECONFIG comes first, as for ./dev kubectl.
+# Where ./dev cluster and node put their kubeconfig; KUBECONFIG comes first, as for ./dev kubectl.
 lab_kubeconfig := justfile_directory() / ".cache/lab/kubeconfig"
 kubeconfig := env("KUBECONFIG", if path_exists(lab_kubeconfig) == "true" { lab_kubeconfig } else { "" })
 # The operator's image in deploy and the like: IMG=registry.example.com/memcached-operator:0.1.0 ./dev deploy, or
@@ -52,7 +52,18 @@ fmt:
 cluster *args:
     @python -m lab up "$@"
 
-# Run kubectl against what KUBECONFIG names, else the control plane of ./dev cluster, else ~/.kube/config
+# Start a real single-node Kubernetes with the operator's image and stay until Ctrl-C; takes root (--bare, --help)
+[no-exit-message]
+node *args:
+    @python -m lab node "$@"
+
+# Put images on the node of ./dev node: archives, or without any the operator's as this checkout makes it
+[no-cd]
+[no-exit-message]
+load *args:
+    @python -m lab load "$@"
+
+# Run kubectl against what KUBECONFIG names, else the cluster of ./dev cluster or node, else ~/.kube/config
 [no-cd]
 [no-exit-message]
 kubectl *args:

@@ -73,7 +73,7 @@ class ControlPlane:
         self.server = f"https://{self.address}:{self.port}"
         self.authority = pki.Authority(self.directory / "pki", "memcached-operator lab")
         self.ca_path = self.authority.certificate
-        self.kubeconfig_path = self.user_kubeconfig("lab-admin", ["system:masters"])
+        self.kubeconfig_path: Path = self.user_kubeconfig("lab-admin", ["system:masters"])
         self._probe_context = self._client_context()
         self._etcd = self._program("etcd", _etcd_arguments(self.directory, etcd_port, peer_port))
         self._apiserver = self._program("kube-apiserver", self._apiserver_arguments(options, etcd_port))
@@ -265,6 +265,7 @@ class ControlPlane:
             f"--root-ca-file={self.ca_path}",
             f"--service-account-private-key-file={self.directory}/pki/service-accounts.key",
             "--use-service-account-credentials=true",
+            f"--flex-volume-plugin-dir={self.directory}/volume-plugins",  # else made below /usr/libexec
             f"--kube-api-qps={_CONTROLLER_QPS}",
             f"--kube-api-burst={2 * _CONTROLLER_QPS}",
             *(f"--concurrent-{name}-syncs={_CONTROLLER_SYNCS}" for name in concurrent),

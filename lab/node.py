@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from lab import bases, build, node_config, node_dns, node_network, node_remains
+from lab import build, images, node_config, node_dns, node_images, node_network, node_remains
 from lab.control_plane import ControlPlane, Options
 from lab.kubectl import LabError
-from lab.node_namespace import NodeNamespaces
+from lab.node_namespace import OwnNamespaces
 from lab.process import Program
 from lab.state import StateDir
 
@@ -23,7 +23,6 @@ NODE_NAME = "node"
 
 _READY_DEADLINE_S = 120.0
 _POLL_S = 0.05
-_LOAD_TIMEOUT_S = 120.0
 _NODE_USER = f"system:node:{NODE_NAME}"
 # Whom the kubelet takes for the API server, when it asks for logs or to run a command in a container.
 _APISERVER_USER = "kube-apiserver-kubelet-client"
@@ -41,7 +40,7 @@ class Node:
     def __init__(self) -> None:
         check_machine()
         self._bin = build.build()
-        self._images = (bases.archive(bases.PAUSE, node_config.PAUSE_IMAGE, build.cache_dir()), node_dns.image())
+        self._images = (images.pause_image(node_config.PAUSE_IMAGE), node_dns.image())
         self._state = StateDir()
         try:
             self._make()
@@ -51,8 +50,8 @@ class Node:
 
     def _make(self) -> None:
         self.directory = self._state.path
-        self._namespaces = NodeNamespaces(self.directory)
-        self.addresses = node_network.connect(node_remains.link_name(self.directory), self._namespaces.pid)
+        self.namespaces = OwnNamespaces(self.directory)
+        self.addresses = node_network.connect(node_remains.link_name(self.directory), self.namespaces.pid)
         pki = self.directory / "pki"
         client = [f"--kubelet-client-{kind}={pki}/{_APISERVER_USER}.{end}" for kind, end in _CLIENT_FILES]
         self.plane = ControlPlane(
@@ -93,7 +92,7 @@ class Node:
         """Start everything and return when pods can be made: the node is ready, and DNS answers."""
         self._containerd.start()
         self.plane.start()
-        self._await(lambda: self._ctr("version", check=False).returncode == 0, self._containerd, "no answer to ctr")
+        self._await(lambda: node_images.runtime_answers(self.namespaces), self._containerd, "no answer to ctr")
         for archive in self._images:
             self.load_image(archive)
         for program in (self._kubelet, self._proxy, self._scheduler):
@@ -106,7 +105,7 @@ class Node:
     def stop(self) -> None:
         """End everything and leave nothing behind; can be called twice."""
         self.plane.stop()
-        self._namespaces.close()
+        self.namespaces.close()
 
     def __enter__(self) -> "Node":
         try:
@@ -135,23 +134,11 @@ class Node:
 
         Pods name them as they are tagged there, with an ``imagePullPolicy`` other than Always: no registry is reached.
         """
-        # The folder of the archive may lie behind the node's own /run or /var/lib.
-        with archive.open("rb") as content:
-            finished = subprocess.run(
-                self._namespaces.command(*_ctr("images", "import", "--no-unpack=false", "-")),
-                stdin=content,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=_LOAD_TIMEOUT_S,
-                check=False,
-            )
-        if finished.returncode != 0:
-            raise LabError(f"{archive} was not loaded: {finished.stdout.strip()}")
+        node_images.load(self.namespaces, archive)
 
     def images(self) -> list[str]:
         """The names of the images on the node, in full."""
-        return self._ctr("images", "list", "--quiet").stdout.split()
+        return node_images.names(self.namespaces)
 
     def exec_in_network(
         self, *command: str, input: str | None = None, check: bool = True, timeout_s: float = 60.0
@@ -161,7 +148,7 @@ class Node:
         Raises:
             LabError: it failed, and ``check`` is true.
         """
-        return self._namespaces.run(*command, only_network=True, input=input, check=check, timeout_s=timeout_s)
+        return self.namespaces.run(*command, only_network=True, input=input, check=check, timeout_s=timeout_s)
 
     def container_pid(self, namespace: str, pod: str, container: str) -> int:
         """The process id, on this machine, of a container's first process: to send it signals.
@@ -175,9 +162,6 @@ class Node:
             if _namespace_pids(pid)[-1:] == [1]:
                 return pid
         raise LabError(f"container {container} of pod {namespace}/{pod} does not run")
-
-    def _ctr(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        return self._namespaces.run(*_ctr(*arguments), check=check, timeout_s=_LOAD_TIMEOUT_S)
 
     def _is_ready(self) -> bool:
         path = "jsonpath={.status.conditions[?(@.type=='Ready')].status}"
@@ -237,7 +221,7 @@ class Node:
         return Program([*command, "--secure-port=0"], self.directory / "kube-scheduler.log")
 
     def _program(self, name: str, command: Sequence[str]) -> Program:
-        return self._namespaces.program(name, command, self.directory / f"{name}.log")
+        return self.namespaces.program(name, command, self.directory / f"{name}.log")
 
     def _file(self, name: str, content: str) -> Path:
         path = self.directory / "node-config" / name
@@ -260,10 +244,6 @@ def check_machine() -> None:
     if lacking := node_config.missing():
         packages = " ".join(sorted(set(lacking.values())))
         raise LabError(f"a node needs {', '.join(lacking)}: on Debian, apt-get install {packages}")
-
-
-def _ctr(*arguments: str) -> list[str]:
-    return ["ctr", f"--address={node_config.CONTAINERD_SOCKET}", "--namespace=k8s.io", *arguments]
 
 
 def _namespace_pids(pid: int) -> list[int]:

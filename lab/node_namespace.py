@@ -1,6 +1,5 @@
 """The process, mount and network namespaces that a node lives in, as seen from outside."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,42 +9,14 @@ from lab.kubectl import LabError
 from lab.process import Program
 
 _ROOT = Path(__file__).resolve().parent.parent
+_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-class NodeNamespaces:
-    """A set of fresh namespaces that live until their first process is killed.
+class Namespaces:
+    """The namespaces that a process is the first of; they live until it is killed."""
 
-    Invariant: that process names the state folder in its command line, so ending the folder's processes ends all that
-    run in here, containers too, and what only they held: mounts, and the network with its interfaces.
-    """
-
-    def __init__(self, state_dir: Path) -> None:
-        """Make them.
-
-        Raises:
-            LabError: the machine does not let us.
-        """
-        log = state_dir / "node-init.log"
-        with log.open("wb") as errors:
-            self._unshare = subprocess.Popen(
-                [
-                    *("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--"),
-                    *(sys.executable, "-m", "lab.node_init", str(state_dir)),
-                ],
-                cwd=_ROOT,
-                env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-            )
-        assert self._unshare.stdout is not None
-        with self._unshare.stdout as said:
-            answer = said.readline()
-        if not answer:
-            self._unshare.wait()
-            raise LabError(f"no namespaces for a node: {log.read_text().strip()}; this takes root's rights")
-        self.pid = int(answer)
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
 
     def command(self, *command: str, only_network: bool = False) -> list[str]:
         """A command as it is started from outside to run in here, or only in the network of here.
@@ -72,7 +43,7 @@ class NodeNamespaces:
         """
         finished = subprocess.run(
             self.command(*command, only_network=only_network),
-            env={"PATH": os.environ["PATH"]},
+            env={"PATH": _PATH},
             input=input,
             stdin=subprocess.DEVNULL if input is None else None,
             capture_output=True,
@@ -84,6 +55,42 @@ class NodeNamespaces:
             said = finished.stderr.strip() or finished.stdout.strip()
             raise LabError(f"{' '.join(command)}: exit code {finished.returncode}: {said}")
         return finished
+
+
+class OwnNamespaces(Namespaces):
+    """A set of fresh namespaces.
+
+    Invariant: their first process names the state folder in its command line, so ending the folder's processes ends all
+    that run in here, containers too, and what only they held: mounts, and the network with its interfaces.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        """Make them.
+
+        Raises:
+            LabError: the machine does not let us.
+        """
+        log = state_dir / "node-init.log"
+        with log.open("wb") as errors:
+            self._unshare = subprocess.Popen(
+                [
+                    *("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--"),
+                    *(sys.executable, "-m", "lab.node_init", str(state_dir)),
+                ],
+                cwd=_ROOT,
+                env={"PATH": _PATH},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        assert self._unshare.stdout is not None
+        with self._unshare.stdout as said:
+            answer = said.readline()
+        if not answer:
+            self._unshare.wait()
+            raise LabError(f"no namespaces for a node: {log.read_text().strip()}; this takes root's rights")
+        super().__init__(int(answer))
 
     def close(self) -> None:
         """Collect the process that made them, once the folder's processes have been ended."""

@@ -2,7 +2,8 @@
 
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 # How much of a program's log goes into the error message when it does not work.
@@ -27,7 +28,7 @@ class Program:
         """Start the program; does nothing while it runs."""
         if self.pid is not None:
             return
-        with self.log.open("ab") as log:
+        with self.log.open("ab") as log, _no_signal_blocked():
             self._process = subprocess.Popen(
                 self._command,
                 cwd=self.log.parent,
@@ -61,3 +62,16 @@ class Program:
         """The last lines that the program wrote, for error messages."""
         lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
         return "\n".join(lines[-_LOG_TAIL_LINES:])
+
+
+@contextmanager
+def _no_signal_blocked() -> Iterator[None]:
+    """Let what is started here have no signal blocked, whatever its parent does.
+
+    A child inherits the mask, a container runtime hands it on to the containers, and these would not hear a SIGTERM.
+    """
+    before = signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,80 @@
+"""``python -m lab node`` keeps a node up for a person, ``python -m lab load`` puts images on it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab import build, builders, images, node, node_images
+from lab.kubectl import LabError
+from lab.node_namespace import Namespaces
+from lab.staying import stay
+
+# What the install files name, so that they work as they are.
+MEMCACHED_IMAGE = "memcached:1.6.45-alpine"
+
+
+def up(kubeconfig: Path, *, bare: bool) -> int:
+    """Start a node, say how to use it, and stay until a signal or the end of the parent; the exit code.
+
+    Args:
+        kubeconfig: where to put the administrator's; removed at the end.
+        bare: without the operator's image and memcached's.
+    """
+    node.check_machine()
+    build.build()  # long, and to be interrupted as usual
+    wanted = [] if bare else [_operator_image(), images.memcached_image(MEMCACHED_IMAGE)]
+
+    def started(running: node.Node) -> str:
+        for archive in wanted:
+            running.load_image(archive)
+        mark = _mark(kubeconfig)
+        mark.write_text(f"{running.namespaces.pid}\n")
+        have = "no image of the operator's" if bare else f"the images {images.IMAGE} and {MEMCACHED_IMAGE}"
+        return (
+            f"Kubernetes is ready at {running.server}, with one node; state and logs are in {running.directory}.\n"
+            f"The node has {have}. No registry is reached: other images are loaded.\n"
+            "\n"
+            "In another terminal:\n"
+            f"  export KUBECONFIG={kubeconfig}\n"
+            "  ./dev kubectl apply -f manifests/install/cluster.yaml     # or your own kubectl\n"
+            "  ./dev kubectl apply -f manifests/samples/cache_v1alpha1_memcached_cr.yaml\n"
+            "  ./dev kubectl get mc,pods\n"
+            "  ./dev load                    # the operator's image as this checkout makes it\n"
+            "  ./dev load FILE               # any image, as `docker save` or buildah's docker-archive: write it\n"
+            "\n"
+            f"This machine reaches pods ({running.addresses.pods}) and Services ({running.addresses.services}).\n"
+            "Ctrl-C ends it and removes everything."
+        )
+
+    try:
+        return stay(node.Node, kubeconfig, started)
+    finally:
+        _mark(kubeconfig).unlink(missing_ok=True)
+
+
+def load(kubeconfig: Path, archives: Sequence[Path]) -> int:
+    """Put archives on the node that `up` keeps, or the operator's image as this checkout makes it; the exit code.
+
+    Raises:
+        LabError: there is no such node, or a file is no archive.
+    """
+    try:
+        running = Namespaces(int(_mark(kubeconfig).read_text()))
+    except FileNotFoundError:
+        raise LabError("no node of this checkout is up: start one with ./dev node") from None
+    before = set(node_images.names(running))
+    for archive in archives or [_operator_image()]:
+        node_images.load(running, archive)
+    print("\n".join(sorted(set(node_images.names(running)) - before) or ["the node has had all of them by name"]))
+    return 0
+
+
+def _operator_image() -> Path:
+    try:
+        return images.operator_image()
+    except builders.ImageError as error:
+        raise LabError(str(error)) from None
+
+
+def _mark(kubeconfig: Path) -> Path:
+    """Where `up` says which process to enter."""
+    return kubeconfig.with_name(f"{kubeconfig.name}.node")
