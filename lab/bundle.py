@@ -1,7 +1,8 @@
 """The OLM bundle: what the Operator Lifecycle Manager installs the operator from, made of manifests/.
 
-``python -m lab.bundle`` makes bundle/ and bundle.Dockerfile anew. The format is that of operator-registry's
-docs/design/operator-bundle.md (`registry+v1`); the words of the ClusterServiceVersion stand in manifests/olm/.
+``python -m lab.bundle write`` makes bundle/ and bundle.Dockerfile anew; ``build`` and ``push`` are for its image. The
+format is that of operator-registry's docs/design/operator-bundle.md (`registry+v1`); the words of the
+ClusterServiceVersion stand in manifests/olm/.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import copy
 import json
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,8 @@ from typing import Any
 
 import yaml
 
+from lab import builders
+from lab.builders import Builder, ImageError
 from lab.manifests import IMAGE, INSTALL, MANIFESTS
 from memcached_operator import __version__
 
@@ -26,6 +30,7 @@ PACKAGE = "memcached-operator"
 CHANNEL = "candidate"
 """Where releases are announced. OLM's convention knows candidate, fast and stable; before 1.0 it is the first."""
 
+BUNDLE_IMAGE = f"{PACKAGE}-bundle:{__version__}"
 DOCKERFILE = "bundle.Dockerfile"
 TARGET_NAMESPACES = "metadata.annotations['olm.targetNamespaces']"
 """Where OLM writes the OperatorGroup's namespaces into the operator's pod: joined by commas, empty for all."""
@@ -259,17 +264,44 @@ def write(files: Mapping[str, str], root: Path) -> None:
         path.write_text(text)
 
 
+def build(builder: Builder, image: str, root: Path = MANIFESTS.parent) -> None:
+    """Build the bundle's image of what lies in bundle/ now.
+
+    Raises:
+        ImageError: there is no bundle, or the builder failed.
+    """
+    if not (root / DOCKERFILE).is_file() or not (root / "bundle").is_dir():
+        raise ImageError(f"no {DOCKERFILE} and bundle/ in {root}: ./dev bundle makes them")
+    # A folder of its own: .dockerignore speaks of the operator's image.
+    with tempfile.TemporaryDirectory(prefix="memcached-operator-bundle-") as context:
+        shutil.copy(root / DOCKERFILE, Path(context) / "Dockerfile")
+        shutil.copytree(root / "bundle", Path(context) / "bundle")
+        builder.build(Path(context), image, arguments={}, secrets={})
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Make bundle/ anew and return the exit code."""
+    """Run one command and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m lab.bundle", description=__doc__)
-    parser.add_argument("--image", help=f"the operator's image (default, also where it is empty: {IMAGE})")
+    commands = parser.add_subparsers(dest="command", required=True)
+    written = commands.add_parser("write", help="make bundle/ anew")
+    written.add_argument("--image", help=f"the operator's image (default, also where it is empty: {IMAGE})")
+    for name, what in (("build", "build the bundle's image"), ("push", "send it to its registry")):
+        command = commands.add_parser(name, help=what)
+        command.add_argument("--image", help=f"its name (default, also where it is empty: {BUNDLE_IMAGE})")
     options = parser.parse_args(arguments)
     try:
-        files = bundle(read_sources(), image=options.image or IMAGE)
-    except BundleError as error:
+        match options.command:
+            case "write":
+                write(bundle(read_sources(), image=options.image or IMAGE), MANIFESTS.parent)
+            case "build":
+                builder = builders.find()
+                build(builder, options.image or BUNDLE_IMAGE)
+                print(f"{options.image or BUNDLE_IMAGE} is in the store of {builder.name}")
+            case _:
+                builders.find().push(options.image or BUNDLE_IMAGE)
+    except (BundleError, ImageError) as error:
         print(f"bundle: {error}", file=sys.stderr)
         return 1
-    write(files, MANIFESTS.parent)
     return 0
 
 
