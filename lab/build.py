@@ -42,7 +42,7 @@ def cache_dir() -> Path:
 
 def required_version(go_mod: str, module: str) -> str:
     """The version of a module that a go.mod requires, such as ``v1.36.3``."""
-    return _only_match(rf"^\s*{re.escape(module)} (v\S+)(?: // indirect)?$", go_mod)
+    return _only_match(rf"^\s*(?:require )?{re.escape(module)} (v\S+)(?: // indirect)?$", go_mod)
 
 
 def kubernetes_version(go_mod: str) -> str:
