@@ -1,0 +1,186 @@
+"""The files that users apply, against the folders that they are made of, and the folders against each other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lab import build
+from lab.manifests import FILES, IMAGE, INSTALL, MANIFESTS, NAMESPACE, install_file, kustomize
+from tests.cluster import REQUIRED_VARIABLE
+from tests.unit.manifests.install_files import deployment, installed, one, read
+
+COMPONENTS = sorted(path.name for path in (MANIFESTS / "components").iterdir())
+ACCOUNT = {"kind": "ServiceAccount", "name": "memcached-operator"}
+CLUSTER_WIDE = {"Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"}
+LABELS = {"app.kubernetes.io/name": "memcached-operator", "name": "memcached-operator"}
+
+
+@pytest.fixture(scope="module")
+def kubectl() -> None:
+    """Building one would take longer than a unit test may."""
+    there = build.is_built() or shutil.which("kubectl")
+    if not there and not os.environ.get(REQUIRED_VARIABLE):
+        pytest.skip("there is no kubectl to ask for kustomize")
+
+
+def built_on(base: str, component: str, folder: Path, *, namespace: str = "") -> dict[tuple[str, str, str], Any]:
+    """What a user's kustomization with a component gives, by kind, namespace and name."""
+    text = {
+        "resources": [os.path.relpath(MANIFESTS / base, folder)],
+        "components": [os.path.relpath(MANIFESTS / "components" / component, folder)],
+        **({"namespace": namespace} if namespace else {}),
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
+    made = yaml.safe_load_all(kustomize(folder))
+    return {(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in made}
+
+
+@pytest.mark.usefixtures("kubectl")
+@pytest.mark.parametrize("name", FILES)
+def test_an_install_file_is_what_kustomize_makes_of_its_folder(name: str) -> None:
+    assert (INSTALL / f"{name}.yaml").read_text() == install_file(name), "run ./dev manifests"
+
+
+@pytest.mark.parametrize(
+    "folder", sorted({path.parent for path in MANIFESTS.rglob("kustomization.yaml")}), ids=lambda folder: folder.name
+)
+def test_each_file_of_a_folder_is_in_its_kustomization(folder: Path) -> None:
+    kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    text = (folder / "kustomization.yaml").read_text()
+    listed = {each for each in kustomization["resources"] if each.endswith(".yaml")}
+    beside = {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml"}
+    assert {each for each in beside if each not in text} == set()
+    assert listed <= beside
+
+
+@pytest.mark.parametrize("name", ["namespaced", "cluster"])
+def test_the_image_is_that_of_this_version(name: str) -> None:
+    (container,) = installed(name)["Deployment", "memcached-operator"]["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == IMAGE
+
+
+def test_the_install_for_a_namespace_names_none_and_has_nothing_that_is_cluster_wide() -> None:
+    documents = installed("namespaced")
+    kinds = {kind for kind, _ in documents}
+    assert kinds == {"ServiceAccount", "Role", "RoleBinding", "Deployment", "PodDisruptionBudget"}
+    assert [each for each in documents.values() if "namespace" in each["metadata"]] == []
+    assert documents["RoleBinding", "memcached-operator"]["subjects"] == [ACCOUNT], "of the namespace it is applied to"
+
+
+def test_the_install_for_the_cluster_puts_everything_that_has_a_namespace_into_its_own() -> None:
+    documents = installed("cluster")
+    for (kind, name), document in documents.items():
+        assert document["metadata"].get("namespace") == (None if kind in CLUSTER_WIDE else NAMESPACE), (kind, name)
+    for (kind, name), document in documents.items():
+        if kind.endswith("Binding"):
+            assert document["subjects"] == [{**ACCOUNT, "namespace": NAMESPACE}], name
+    assert {name for kind, name in documents if kind == "Role"} == {"memcached-operator-leader-election"}
+
+
+def test_what_is_installed_apart_for_namespaces_is_what_the_cluster_install_has_for_all() -> None:
+    apart, whole = installed("crds"), installed("cluster")
+    assert {kind for kind, _ in apart} == {"CustomResourceDefinition", "ClusterRole"}
+    assert {key: whole[key] for key in apart} == apart
+
+
+def environment(name: str) -> dict[str, Any]:
+    (container,) = installed(name)["Deployment", "memcached-operator"]["spec"]["template"]["spec"]["containers"]
+    return {each["name"]: each.get("valueFrom", each.get("value")) for each in container["env"]}
+
+
+def test_the_one_watches_its_own_namespace_and_the_other_all() -> None:
+    assert environment("namespaced")["WATCH_NAMESPACE"] == {"fieldRef": {"fieldPath": "metadata.namespace"}}
+    assert environment("cluster")["WATCH_NAMESPACE"] == ""
+    assert environment("namespaced").keys() == environment("cluster").keys()
+
+
+def test_the_cluster_role_and_the_role_grant_the_same_but_leases_stay_in_the_operators_namespace() -> None:
+    role = one(MANIFESTS / "rbac" / "role.yaml", "Role")["rules"]
+    file = MANIFESTS / "rbac" / "cluster_role.yaml"
+    assert one(file, "ClusterRole")["rules"] + one(file, "Role")["rules"] == role
+    assert {resource for rule in one(file, "Role")["rules"] for resource in rule["resources"]} == {"leases"}
+
+
+def test_no_right_is_granted_by_a_star() -> None:
+    for path in [*(MANIFESTS / "rbac").glob("*.yaml"), *(MANIFESTS / "components").rglob("*role.yaml")]:
+        for document in read(path):
+            for rule in document.get("rules", ()):
+                assert "*" not in [*rule.get("apiGroups", ()), *rule.get("resources", ()), *rule["verbs"]], path
+
+
+def test_whatever_selects_the_operators_pods_selects_them_by_the_same_labels() -> None:
+    found = deployment()
+    template = found["spec"]["template"]
+    (spread,) = template["spec"]["topologySpreadConstraints"]
+    budget = one(MANIFESTS / "operator" / "pod_disruption_budget.yaml", "PodDisruptionBudget")
+    service = one(MANIFESTS / "components" / "secure-metrics" / "metrics_service.yaml", "Service")
+    policy = one(MANIFESTS / "components" / "network-policy" / "network_policy.yaml", "NetworkPolicy")
+    assert template["metadata"]["labels"] == LABELS
+    for selector in (
+        found["spec"]["selector"],
+        spread["labelSelector"],
+        budget["spec"]["selector"],
+        policy["spec"]["podSelector"],
+    ):
+        assert selector == {"matchLabels": LABELS}
+    assert service["spec"]["selector"] == LABELS
+
+
+@pytest.mark.usefixtures("kubectl")
+class TestComponents:
+    @pytest.mark.parametrize("base", ["namespaced", "cluster"])
+    @pytest.mark.parametrize("component", [each for each in COMPONENTS if each != "several-namespaces"])
+    def test_each_puts_what_it_adds_into_the_namespace_of_the_operator(
+        self, base: str, component: str, tmp_path: Path
+    ) -> None:
+        documents = built_on(base, component, tmp_path, namespace="caches")
+        assert ("Deployment", "caches", "memcached-operator") in documents
+        for (kind, namespace, name), document in documents.items():
+            assert namespace == ("" if kind in CLUSTER_WIDE else "caches"), (kind, name)
+            if kind.endswith("Binding"):
+                assert document["subjects"] == [{**ACCOUNT, "namespace": "caches"}], name
+
+    def test_several_namespaces_have_each_the_rights_of_the_cluster_role_and_nobody_has_that(
+        self, tmp_path: Path
+    ) -> None:
+        documents = built_on("cluster", "several-namespaces", tmp_path)
+        rules = one(MANIFESTS / "rbac" / "cluster_role.yaml", "ClusterRole")["rules"]
+        for team in ("team-a", "team-b"):
+            assert documents["Role", team, "memcached-operator"]["rules"] == rules
+            binding = documents["RoleBinding", team, "memcached-operator"]
+            assert binding["roleRef"] == {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "Role",
+                "name": "memcached-operator",
+            }
+            assert binding["subjects"] == [{**ACCOUNT, "namespace": NAMESPACE}]
+        assert [key for key in documents if key[0] == "ClusterRoleBinding"] == []
+        assert ("ClusterRole", "", "memcached-operator") not in documents
+        assert ("Role", NAMESPACE, "memcached-operator-leader-election") in documents
+        (container,) = documents["Deployment", NAMESPACE, "memcached-operator"]["spec"]["template"]["spec"][
+            "containers"
+        ]
+        (scope,) = [each for each in container["env"] if each["name"] == "WATCH_NAMESPACE"]
+        assert scope == {"name": "WATCH_NAMESPACE", "value": "team-a,team-b"}
+
+    @pytest.mark.parametrize(
+        ("component", "flag"), [("secure-metrics", "--metrics-secure"), ("leader-for-life", "--leader-elect-mode=life")]
+    )
+    def test_flags_are_added_to_those_that_are_there(self, component: str, flag: str, tmp_path: Path) -> None:
+        documents = built_on("cluster", component, tmp_path, namespace=NAMESPACE)
+        (container,) = documents["Deployment", NAMESPACE, "memcached-operator"]["spec"]["template"]["spec"][
+            "containers"
+        ]
+        (before,) = deployment()["spec"]["template"]["spec"]["containers"]
+        assert container["args"] == [*before["args"], flag]
+
+    def test_a_leader_for_life_has_no_right_to_leases(self, tmp_path: Path) -> None:
+        documents = built_on("cluster", "leader-for-life", tmp_path, namespace=NAMESPACE)
+        granted = [rule for document in documents.values() for rule in document.get("rules", ())]
+        assert [rule for rule in granted if "leases" in rule.get("resources", ())] == []
