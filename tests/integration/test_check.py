@@ -1,0 +1,359 @@
+"""`memcached-operator check` on clusters that are as they must be, and on such that are not."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+import yaml
+
+from memcached_operator import cli
+from memcached_operator.memcached.crd import memcached_crd_yaml
+from tests.cluster import Cluster
+from tests.integration import conftest
+from tests.integration.accounts import ACCOUNT, account_with_role, grant, operator_rules
+from tests.integration.conftest import ACCOUNT_NAMESPACE, CRD, Kubectl
+from tests.integration.requests import requests_of
+from tests.operator_process import PROJECT
+from tests.waiting import DEADLINE_S, eventually
+
+INSTALL = PROJECT / "manifests" / "install"
+SYSTEM = "memcached-operator-system"
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What one run of the command said."""
+
+    code: int
+    checks: list[Json]
+
+    def of(self, kind: str) -> list[Json]:
+        return [each for each in self.checks if each["check"] == kind]
+
+    def one(self, kind: str) -> Json:
+        (found,) = self.of(kind)
+        return found
+
+    def not_ok(self) -> list[Json]:
+        return [each for each in self.checks if each["verdict"] != "ok"]
+
+    def missing_rules(self) -> set[tuple[str | None, str, str]]:
+        """Namespace, resource and verb of each right that is missing."""
+        missing = [each["missing"] for each in self.of("right") if each["verdict"] == "missing"]
+        return {
+            (each["namespace"], each["rule"]["resources"][0], verb)
+            for each in missing
+            for verb in each["rule"]["verbs"]
+        }
+
+
+def check(*arguments: str, **environment: str) -> Checked:
+    """The command with nothing of the developer's environment. In this process: starting Python takes longer."""
+    said, complained = io.StringIO(), io.StringIO()
+    bare = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    with (
+        mock.patch.dict(os.environ, {**bare, **environment}, clear=True),
+        contextlib.redirect_stdout(said),
+        contextlib.redirect_stderr(complained),
+    ):
+        code = cli.main(["check", *arguments, "--output=json"])
+    assert complained.getvalue() == ""
+    found = json.loads(said.getvalue())
+    assert found["ok"] is (code == 0)
+    return Checked(code, found["checks"])
+
+
+def check_as(kubeconfig: Path, *arguments: str) -> Checked:
+    return check("--kubeconfig", str(kubeconfig), *arguments)
+
+
+def check_in_pod(kubectl: Kubectl, account: Path, *arguments: str) -> Checked:
+    """As in a pod of that account."""
+    return check("--service-account-dir", str(account), *arguments, **kubectl.cluster.in_cluster_environment)
+
+
+def soon(ask: Callable[[], Checked], wanted: Callable[[Checked], bool]) -> Checked:
+    """Ask until it is so: an API server learns of new rights and CRDs within a moment."""
+    return eventually(ask, wanted, deadline_s=DEADLINE_S)
+
+
+class TestRights:
+    @pytest.fixture
+    def account(self, kubectl: Kubectl) -> str:
+        account_with_role(kubectl, operator_rules())
+        return f"{kubectl.namespace}/{ACCOUNT}"
+
+    def test_with_all_rights_all_is_well_for_an_administrator_and_in_the_pod(self, kubectl: Kubectl) -> None:
+        folder = account_with_role(kubectl, operator_rules())
+        flags = ("--leader-elect", f"--watch-namespace={kubectl.namespace}")
+        admin = soon(
+            lambda: check_as(
+                kubectl.cluster.kubeconfig_path, f"--as-service-account={kubectl.namespace}/{ACCOUNT}", *flags
+            ),
+            lambda found: found.code == 0,
+        )
+        assert "and equal to this release's" in admin.one("crd")["text"]
+        assert admin.one("server")["text"].startswith(kubectl.cluster.server)
+        assert "1.36" in admin.one("version")["text"]
+        in_pod = soon(lambda: check_in_pod(kubectl, folder, *flags), lambda found: found.code == 0)
+        assert f"as system:serviceaccount:{kubectl.namespace}:{ACCOUNT}" in in_pod.one("server")["text"]
+        assert "with this release's fields" in in_pod.one("crd")["text"]
+
+    def test_for_all_namespaces_the_account_of_the_install_has_all_rights(self, installed: Cluster) -> None:
+        found = soon(
+            lambda: check_as(
+                installed.kubeconfig_path,
+                "-A",
+                "--leader-elect",
+                f"--as-service-account={ACCOUNT_NAMESPACE}/{conftest.ACCOUNT}",
+            ),
+            lambda found: found.code == 0,
+        )
+        assert not found.of("install")
+
+    @pytest.mark.parametrize("rule", operator_rules(), ids=lambda rule: "-".join(rule["resources"] + rule["verbs"]))
+    def test_each_rule_that_is_taken_away_is_missed_and_adding_what_is_named_mends_it(
+        self, kubectl: Kubectl, account: str, rule: Json
+    ) -> None:
+        grant(kubectl, [each for each in operator_rules() if each != rule])
+        arguments = ("--leader-elect", f"--as-service-account={account}")
+
+        def ask() -> Checked:
+            return check_as(kubectl.cluster.kubeconfig_path, *arguments)
+
+        (resource,) = rule["resources"]
+        lacking = {(kubectl.namespace, resource, verb) for verb in rule["verbs"]}
+        found = soon(ask, lambda found: found.missing_rules() == lacking)
+        assert found.code == 1
+        rights = [each for each in found.not_ok() if each["check"] == "right"]
+        assert rights == found.not_ok()
+        for each in rights:
+            assert f"in {kubectl.namespace}: without it" in each["text"]
+            assert f"bound to system:serviceaccount:{kubectl.namespace}:{ACCOUNT}" in each["remedy"]
+        rest = [each for each in operator_rules() if each != rule]
+        grant(kubectl, [*rest, *(each["missing"]["rule"] for each in rights)])
+        soon(ask, lambda found: found.code == 0)
+
+    def test_a_role_is_not_enough_for_all_namespaces_nor_for_another_one(self, kubectl: Kubectl, account: str) -> None:
+        admin = kubectl.cluster.kubeconfig_path
+        everywhere = check_as(admin, "-A", f"--as-service-account={account}")
+        assert {namespace for namespace, _, _ in everywhere.missing_rules()} == {None}
+        other = soon(
+            lambda: check_as(admin, "-n", kubectl.namespace, "-n", "default", f"--as-service-account={account}"),
+            lambda found: {namespace for namespace, _, _ in found.missing_rules()} == {"default"},
+        )
+        assert other.code == 1
+
+    def test_secure_metrics_and_a_leader_for_life_ask_for_more(self, kubectl: Kubectl, account: str) -> None:
+        def ask(*flags: str) -> Checked:
+            return check_as(kubectl.cluster.kubeconfig_path, f"--as-service-account={account}", *flags)
+
+        secure = soon(lambda: ask("--metrics-secure"), lambda found: len(found.missing_rules()) == 2)
+        assert secure.missing_rules() == {
+            (None, "tokenreviews", "create"),
+            (None, "subjectaccessreviews", "create"),
+        }
+        assert ask("--metrics-secure", "--metrics-bind-address=0").code == 0
+        assert ask("--leader-elect", "--leader-elect-mode=life").missing_rules() == {
+            (kubectl.namespace, "configmaps", "get"),
+            (kubectl.namespace, "configmaps", "create"),
+            (kubectl.namespace, "pods", "get"),
+            (kubectl.namespace, "pods", "delete"),
+            (None, "nodes", "get"),
+        }
+
+    def test_who_may_ask_in_one_namespace_alone_learns_of_that_one(self, kubectl: Kubectl, account: str) -> None:
+        user = f"owner-of-{kubectl.namespace}"
+        kubectl("create", "rolebinding", "owner", "--clusterrole=admin", f"--user={user}")
+        kubeconfig = kubectl.cluster.user_kubeconfig(user)
+        found = soon(
+            lambda: check_as(kubeconfig, "--leader-elect", f"--as-service-account={account}"),
+            lambda found: found.code == 0,
+        )
+        assert all(each["verdict"] == "ok" for each in found.of("right"))
+
+    def test_who_may_not_ask_is_told_of_which_rights_nothing_is_known(self, kubectl: Kubectl, account: str) -> None:
+        kubeconfig = kubectl.cluster.user_kubeconfig("nobody-in-particular")
+        found = check_as(kubeconfig, f"--as-service-account={account}")
+        assert found.code == 1
+        for each in found.of("right"):
+            assert each["verdict"] == "unknown"
+            assert f"in {kubectl.namespace}: 403 Forbidden" in each["text"]
+
+    def test_the_right_to_install_is_asked_of_who_asks(self, kubectl: Kubectl) -> None:
+        arguments = (f"--as-service-account={kubectl.namespace}/not-there",)
+        admin = check_as(kubectl.cluster.kubeconfig_path, *arguments)
+        assert admin.one("account")["verdict"] == "missing"
+        assert f"kubectl apply -n {kubectl.namespace}" in admin.one("account")["remedy"]
+        assert admin.of("install")
+        assert all(each["verdict"] == "ok" for each in admin.of("install"))
+        user = f"editor-of-{kubectl.namespace}"
+        kubectl("create", "role", "ask", "--verb=create", "--resource=localsubjectaccessreviews.authorization.k8s.io")
+        kubectl("create", "rolebinding", "ask", "--role=ask", f"--user={user}")
+        editor = soon(
+            lambda: check_as(kubectl.cluster.user_kubeconfig(user), *arguments),
+            lambda found: all(each["verdict"] == "missing" for each in found.of("right")),
+        )
+        assert all(each["verdict"] == "missing" for each in editor.of("install"))
+        assert "you may not give the operator its rights" in editor.of("install")[-1]["text"]
+
+    def test_nothing_is_written(self, kubectl: Kubectl, account: str) -> None:
+        mark = kubectl.cluster.audit_mark()
+        name = f"asker-{kubectl.namespace}"
+        check_as(
+            kubectl.cluster.kubeconfig_path,
+            f"--operator-name={name}",
+            "-A",
+            "--leader-elect",
+            "--metrics-secure",
+            f"--as-service-account={account}",
+        )
+        asked = eventually(
+            lambda: requests_of(kubectl.cluster, f"{name}-check", since=mark),
+            lambda events: any(each.resource == "subjectaccessreviews" for each in events),
+        )
+        writes = {each.resource for each in asked if each.verb not in ("get", "list", "watch")}
+        assert writes == {"selfsubjectreviews", "selfsubjectaccessreviews", "subjectaccessreviews"}
+
+    def test_a_namespace_that_is_not_there_is_named(self, installed: Cluster) -> None:
+        found = check_as(installed.kubeconfig_path, "-n", "default", "-n", "nowhere")
+        assert found.code == 1
+        (missing,) = found.not_ok()
+        assert missing["check"] == "namespace"
+        assert missing["remedy"] == "kubectl create namespace nowhere"
+
+    def test_an_election_that_cannot_be_held_is_told_as_by_run(self, installed: Cluster) -> None:
+        found = check_as(installed.kubeconfig_path, "-n", "default", "--leader-elect")
+        assert "give --leader-elect-namespace" in found.one("election")["text"]
+        assert check_as(
+            installed.kubeconfig_path, "-n", "default", "--leader-elect", "--leader-elect-namespace=default"
+        ).code == 0  # fmt: skip
+
+
+class TestServer:
+    def test_one_that_does_not_know_the_user_is_named_with_the_kubeconfig(
+        self, cluster: Cluster, tmp_path: Path
+    ) -> None:
+        config = yaml.safe_load(cluster.kubeconfig_path.read_text())
+        config["users"][0]["user"] = {"token": "of-nobody"}
+        path = tmp_path / "kubeconfig"
+        path.write_text(json.dumps(config))
+        found = check_as(path)
+        assert found.code == 1
+        (server,) = found.checks
+        assert (server["check"], server["verdict"]) == ("server", "wrong")
+        assert server["text"].startswith(f"{cluster.server}, by context ")
+        assert "401 Unauthorized" in server["text"]
+        assert "log in again" in server["remedy"]
+
+    def test_people_get_lines_without_colours_in_a_pipe(self, installed: Cluster) -> None:
+        ended = subprocess.run(
+            [sys.executable, "-m", "memcached_operator", "check", "-A", "--kubeconfig", str(installed.kubeconfig_path)],
+            cwd=PROJECT,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
+        assert ended.returncode == 0
+        assert ended.stdout.startswith(f"ok       server     {installed.server} as ")
+        assert ended.stdout.endswith("checks: all ok\n")
+        assert "\x1b" not in ended.stdout
+
+
+@pytest.fixture(scope="module")
+def fresh(cluster: Cluster) -> Iterator[Cluster]:
+    """A cluster where nothing is installed, of the kind of the tests' own."""
+    with cluster.another(streaming_lists=True) as own:
+        yield own
+
+
+@pytest.mark.timeout(300)
+class TestCrd:
+    """On clusters of their own: others' tests need the CRD."""
+
+    def test_from_before_the_install_until_after_it(self, fresh: Cluster) -> None:
+        arguments = ("-A", "--leader-elect", f"--as-service-account={SYSTEM}/memcached-operator")
+
+        def ask() -> Checked:
+            return check_as(fresh.kubeconfig_path, *arguments)
+
+        before = ask()
+        assert before.code == 1
+        assert before.one("crd")["verdict"] == "missing"
+        assert before.one("crd")["remedy"].startswith("memcached-operator crd | kubectl apply")
+        assert "manifests/install/cluster.yaml" in before.one("namespace")["remedy"]
+        assert "manifests/install/cluster.yaml" in before.one("account")["remedy"]
+        assert all(each["verdict"] == "missing" and "remedy" not in each for each in before.of("right"))
+        assert all(each["verdict"] == "ok" for each in before.of("install"))
+        # All but the pods, which nobody would start.
+        documents = [
+            each
+            for each in yaml.safe_load_all((INSTALL / "cluster.yaml").read_text())
+            if each["kind"] not in ("Deployment", "PodDisruptionBudget")
+        ]
+        fresh.kubectl("apply", "--server-side", "-f", "-", input=yaml.safe_dump_all(documents))
+        after = soon(ask, lambda found: found.code == 0)
+        assert "is established and equal to this release's" in after.one("crd")["text"]
+
+    def test_who_may_not_look_at_crds_still_learns_whether_it_is_there_and_what_differs(self, fresh: Cluster) -> None:
+        kubeconfig = fresh.user_kubeconfig("plain")
+        fresh.kubectl("delete", "crd", "memcacheds.cache.example.com", "--ignore-not-found", "--timeout=60s")
+
+        def crd() -> Json:
+            return check_as(kubeconfig, "-n", "default").one("crd")
+
+        eventually(crd, lambda found: found["verdict"] == "missing")
+        fresh.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(older(smaller)))
+        found = eventually(crd, lambda found: bool(found.get("details")))
+        assert "spec.image is not there" in found["details"]
+        fresh.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
+        eventually(crd, lambda found: found["verdict"] == "ok")
+
+    def test_an_older_one_is_told_apart_field_by_field_and_the_remedy_mends_it(self, fresh: Cluster) -> None:
+        fresh.kubectl("delete", "crd", "memcacheds.cache.example.com", "--ignore-not-found", "--timeout=60s")
+        fresh.kubectl("apply", "-f", "-", input=json.dumps(older(smaller)))
+
+        def crd() -> Json:
+            return check_as(fresh.kubeconfig_path, "-A").one("crd")
+
+        found = eventually(crd, lambda found: bool(found.get("details")))
+        assert found["verdict"] == "wrong"
+        assert set(found["details"]) == {
+            "spec.image is not there",
+            "spec.size: maximum is 100, this release has none",
+            "column Image is not there",
+            'names.shortNames is not there, this release has ["mc"]',
+        }
+        fresh.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=memcached_crd_yaml())
+        eventually(crd, lambda found: found["verdict"] == "ok")
+
+
+def older(change: Callable[[Json], None]) -> Json:
+    """The CRD as an older release had it."""
+    document: Json = copy.deepcopy(yaml.safe_load(CRD.read_text()))
+    change(document)
+    return document
+
+
+def smaller(document: Json) -> None:
+    (version,) = document["spec"]["versions"]
+    fields = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    del fields["image"]
+    fields["size"]["maximum"] = 100
+    columns = version["additionalPrinterColumns"]
+    version["additionalPrinterColumns"] = [each for each in columns if each["name"] != "Image"]
+    del document["spec"]["names"]["shortNames"]
