@@ -115,8 +115,8 @@ crd:
     python -m memcached_operator crd > {{ crd_file }}.new
     mv {{ crd_file }}.new {{ crd_file }}
 
-# Write manifests/install/ from the other folders of manifests/
-manifests:
+# Write manifests/install/ from the other folders of manifests/, and what the bundle and the chart have of them
+manifests: && bundle chart
     python -m lab.manifests write
 
 # Write the OLM bundle from the other folders of manifests/ (IMG=IMAGE); what is committed names no registry

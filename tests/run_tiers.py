@@ -14,6 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from lab.build import BuildError, build
+from lab.helm import build as build_helm
 from tests.cluster import REQUIRED_VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,6 +48,14 @@ def _kubernetes() -> str | None:
     return None
 
 
+def _helm() -> str | None:
+    try:
+        build_helm()
+    except BuildError as error:
+        return str(error)
+    return _kubernetes()
+
+
 @dataclass(frozen=True, slots=True)
 class Tier:
     """A tier is either a recipe of the justfile or a folder of tests.
@@ -67,6 +76,7 @@ TIERS = (
     Tier("docs", recipe=("docs",)),
     Tier("unit", folder="tests/unit"),
     Tier("demo", recipe=("demo", "--plain")),
+    Tier("helm on both", folder="tests/helm", prepare=_helm),
     Tier("conformance on the simulator", folder="tests/conformance", cluster="simulator", prepare=_kubernetes),
     Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", prepare=_kubernetes),
     Tier("kubectl on both", folder="tests/kubectl", prepare=_kubernetes),

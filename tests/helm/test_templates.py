@@ -1,0 +1,368 @@
+"""What the chart makes, without a cluster: what kustomize makes of manifests/, but for the differences named here."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lab.chart import CHART
+from lab.helm import HelmError, helm
+from lab.manifests import MANIFESTS, NAMESPACE, kustomize
+from memcached_operator import __version__, rights
+from memcached_operator.rights import Right
+
+Object = dict[str, Any]
+
+RELEASE = "memcached-operator"
+# What only Helm's objects have: which release they are of, and which chart.
+HELM_LABELS = {
+    "app.kubernetes.io/instance": RELEASE,
+    "app.kubernetes.io/managed-by": "Helm",
+    "app.kubernetes.io/version": __version__,
+    "helm.sh/chart": f"{RELEASE}-{__version__}",
+}
+CLUSTER_WIDE = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace"}
+EVERYTHING = {
+    "leaderElection.mode": "life",
+    "metrics.dashboard.enabled": True,
+    "metrics.podMonitor.enabled": True,
+    "metrics.prometheusRule.enabled": True,
+    "metrics.secure.enabled": True,
+    "metrics.service.enabled": True,
+    "networkPolicy.enabled": True,
+}
+
+
+def template(values: Mapping[str, Any], *, release: str = RELEASE, namespace: str = NAMESPACE) -> list[Object]:
+    """The objects of a release, the CRD included."""
+    command = ["template", release, str(CHART), "--namespace", namespace, "--include-crds"]
+    for name, value in values.items():
+        command += ["--set-json", f"{name}={json.dumps(value)}"]
+    return documents(helm(*command).stdout)
+
+
+def documents(text: str) -> list[Object]:
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def named(objects: Sequence[Object], kind: str, name: str = RELEASE) -> Object:
+    [found] = [thing for thing in objects if (thing["kind"], thing["metadata"]["name"]) == (kind, name)]
+    return found
+
+
+def container(objects: Sequence[Object], name: str = RELEASE) -> Object:
+    [found] = named(objects, "Deployment", name)["spec"]["template"]["spec"]["containers"]
+    assert isinstance(found, dict)
+    return found
+
+
+def normalised(objects: Sequence[Object], namespace: str) -> dict[str, Object]:
+    """The objects by kind and name, written as they mean the same for both: what is allowed to differ is here."""
+    found = {}
+    for thing in copy.deepcopy(list(objects)):
+        kind, metadata = thing["kind"], thing["metadata"]
+        # The namespace that either was told to install into, where an object or a subject names none.
+        if kind not in CLUSTER_WIDE:
+            metadata.setdefault("namespace", namespace)
+        for subject in thing.get("subjects", ()):
+            subject.setdefault("namespace", namespace)
+        if kind == "Namespace":
+            continue  # Helm makes it itself, by --create-namespace, and without its label
+        if kind == "Deployment":
+            [operator] = thing["spec"]["template"]["spec"]["containers"]
+            operator["args"].sort()  # flags mean the same in any order
+            [watch] = [variable for variable in operator["env"] if variable["name"] == "WATCH_NAMESPACE"]
+            # The chart writes the namespace down where the manifests refer to the pod's own.
+            if watch.get("valueFrom") == {"fieldRef": {"fieldPath": "metadata.namespace"}}:
+                del watch["valueFrom"]
+                watch["value"] = namespace
+        if kind == "PodMonitor":
+            # The chart's leaves out the pods of other releases in the namespace.
+            assert thing["spec"]["selector"]["matchLabels"].pop("name", RELEASE) == RELEASE
+        found[f"{kind} {metadata.get('namespace', '')}/{metadata['name']}"] = thing
+    return found
+
+
+def without_helm_labels(objects: Sequence[Object]) -> list[Object]:
+    """The chart's objects without what only Helm has; each but the CRD, which is no template, must have it."""
+    stripped = copy.deepcopy(list(objects))
+    for thing in stripped:
+        if thing["kind"] != "CustomResourceDefinition":
+            labels = thing["metadata"]["labels"]
+            assert {name: labels.pop(name) for name in HELM_LABELS} == HELM_LABELS, thing["metadata"]["name"]
+    return stripped
+
+
+def overlay(folder: Path, *, resources: Sequence[str], components: Sequence[str] = ()) -> list[Object]:
+    """What kustomize makes of parts of manifests/."""
+
+    def relative(name: str) -> str:
+        return os.path.relpath(MANIFESTS / name, folder)  # kustomize takes no other paths
+
+    kustomization = {
+        "resources": [relative(name) for name in resources],
+        "components": [relative(f"components/{name}") for name in components],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    return documents(kustomize(folder))
+
+
+def test_lint_finds_nothing_wrong() -> None:
+    said = helm("lint", "--strict", str(CHART)).stdout
+    assert "1 chart(s) linted, 0 chart(s) failed" in said
+    assert "[WARNING]" not in said
+
+
+def test_the_chart_for_the_cluster_makes_what_the_manifests_make(tmp_path: Path) -> None:
+    made = without_helm_labels(template({}))
+    assert normalised(made, NAMESPACE) == normalised(overlay(tmp_path, resources=["cluster"]), NAMESPACE)
+
+
+def test_the_chart_for_one_namespace_makes_what_the_manifests_make(tmp_path: Path) -> None:
+    made = without_helm_labels(template({"watchNamespaces": ["shop"]}, namespace="shop"))
+    wanted = overlay(tmp_path, resources=["namespaced", "crds"])
+    assert normalised(made, "shop") == normalised(wanted, "shop")
+
+
+def test_the_chart_for_several_namespaces_makes_what_the_manifests_make(tmp_path: Path) -> None:
+    made = without_helm_labels(template({"watchNamespaces": ["team-a", "team-b"]}))
+    wanted = overlay(tmp_path, resources=["cluster"], components=["several-namespaces"])
+    assert normalised(made, NAMESPACE) == normalised(wanted, NAMESPACE)
+
+
+def test_the_chart_with_all_that_can_be_added_makes_what_the_components_make(tmp_path: Path) -> None:
+    made = without_helm_labels(template(EVERYTHING))
+    components = ["leader-for-life", "secure-metrics", "prometheus", "prometheus/secure", "network-policy"]
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    overlay(inner, resources=["cluster"], components=components)
+    # kustomize gives what components add to a namespace only where one is named.
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({"namespace": NAMESPACE, "resources": ["inner"]}))
+    wanted = documents(kustomize(tmp_path))
+    assert normalised(made, NAMESPACE) == normalised(wanted, NAMESPACE)
+
+
+@pytest.mark.parametrize(
+    ("values", "watched", "elects", "cluster_wide"),
+    [
+        ({}, rights.WATCHED, rights.LEASE, ()),
+        ({"leaderElection.mode": "life"}, rights.WATCHED, rights.LIFE, rights.LIFE_CLUSTER),
+        ({"leaderElection.mode": "life", "leaderElection.nodes": False}, rights.WATCHED, rights.LIFE, ()),
+        ({"metrics.secure.enabled": True}, rights.WATCHED, rights.LEASE, rights.REVIEWS),
+    ],
+)
+@pytest.mark.parametrize("namespaces", [[], [NAMESPACE], ["shop", "depot"]])
+def test_the_operator_is_granted_what_it_asks_for_and_nothing_else(
+    values: Mapping[str, Any],
+    watched: Sequence[Right],
+    elects: Sequence[Right],
+    cluster_wide: Sequence[Right],
+    namespaces: list[str],
+) -> None:
+    objects = template({**values, "watchNamespaces": namespaces, "rbac.tenantRoles": False})
+    granted: dict[str, set[tuple[str, str, str]]] = {}
+    for binding in objects:
+        if binding["kind"] not in ("RoleBinding", "ClusterRoleBinding"):
+            continue
+        assert binding["subjects"] == [{"kind": "ServiceAccount", "name": RELEASE, "namespace": NAMESPACE}]
+        where = binding["metadata"].get("namespace", "")
+        [role] = [
+            thing
+            for thing in objects
+            if thing["kind"] == binding["roleRef"]["kind"]
+            and thing["metadata"]["name"] == binding["roleRef"]["name"]
+            and thing["metadata"].get("namespace", "") == where
+        ]
+        granted.setdefault(where, set()).update(
+            (verb, group, resource)
+            for rule in role["rules"]
+            for group in rule["apiGroups"]
+            for resource in rule["resources"]
+            for verb in rule["verbs"]
+        )
+
+    def asked(these: Sequence[Right]) -> set[tuple[str, str, str]]:
+        return {(verb, right.group, right.resource) for right in these for verb in right.verbs}
+
+    wanted: dict[str, set[tuple[str, str, str]]] = {NAMESPACE: asked(elects)}
+    for namespace in namespaces or [""]:
+        wanted.setdefault(namespace, set()).update(asked(watched))
+    if cluster_wide:
+        wanted.setdefault("", set()).update(asked(cluster_wide))
+    assert granted == wanted
+
+
+def test_what_one_namespace_needs_takes_no_right_on_the_cluster() -> None:
+    objects = template({"watchNamespaces": ["shop"], "rbac.tenantRoles": False}, namespace="shop")
+    assert {thing["kind"] for thing in objects} & CLUSTER_WIDE == {"CustomResourceDefinition"}
+    assert {thing["metadata"].get("namespace") for thing in objects} == {"shop", None}
+
+
+def test_releases_share_no_name_and_no_pod() -> None:
+    values = {"rbac.tenantRoles": False, "metrics.secure.enabled": True}
+    one, other = (template({**EVERYTHING, **values}, release=name) for name in ("blue", "green"))
+    names = [{(thing["kind"], thing["metadata"]["name"]) for thing in objects} for objects in (one, other)]
+    assert names[0] & names[1] == {("CustomResourceDefinition", "memcacheds.cache.example.com")}
+    selectors = [
+        named(objects, "Deployment", f"{name}-memcached-operator")["spec"]["selector"]["matchLabels"]
+        for objects, name in ((one, "blue"), (other, "green"))
+    ]
+    assert selectors[0] != selectors[1]
+    variables = {each["name"]: each.get("value") for each in container(one, "blue-memcached-operator")["env"]}
+    assert variables["OPERATOR_NAME"] == "blue-memcached-operator", "its Lease would be the other's"
+    role = named(one, "Role", "blue-memcached-operator-leader-for-life")
+    assert role["rules"][0]["resourceNames"] == ["blue-memcached-operator-lock"]
+
+
+@pytest.mark.parametrize("release", ["memcached-operator", "blue", "a" * 53])
+def test_the_names_of_a_release_of_any_length_fit_what_they_name(release: str) -> None:
+    objects = template(EVERYTHING, release=release)
+    for thing in objects:
+        assert len(thing["metadata"]["name"]) <= 253
+        assert all(len(value) <= 63 for value in thing["metadata"].get("labels", {}).values())
+    [service] = [thing for thing in objects if thing["kind"] == "Service"]
+    assert len(service["metadata"]["name"]) <= 63
+
+
+@pytest.mark.parametrize(
+    ("values", "flag"),
+    [
+        ({"workers": 3}, "--workers=3"),
+        ({"log.level": "debug"}, "--log-level=debug"),
+        ({"log.format": "text"}, "--log-format=text"),
+        ({"metrics.enabled": False}, "--metrics-bind-address=0"),
+        ({"metrics.perObject": True}, "--metrics-per-object"),
+        ({"extraArgs": ["--reconcile-timeout-s=30"]}, "--reconcile-timeout-s=30"),
+        (
+            {"metrics.secure.enabled": True, "metrics.secure.certificateSecret": "tls"},
+            "--metrics-cert-dir=/etc/memcached-operator/metrics-certificate",
+        ),
+    ],
+)
+def test_a_value_becomes_the_flag_that_it_stands_for(values: Mapping[str, Any], flag: str) -> None:
+    assert flag in container(template(values))["args"]
+    assert flag not in container(template({}))["args"]
+
+
+def test_a_certificate_is_mounted_where_the_flag_says() -> None:
+    objects = template({"metrics.secure.enabled": True, "metrics.secure.certificateSecret": "tls"})
+    pod = named(objects, "Deployment")["spec"]["template"]["spec"]
+    [volume], [mount] = pod["volumes"], container(objects)["volumeMounts"]
+    assert volume == {"name": mount["name"], "secret": {"secretName": "tls"}}
+    assert f"--metrics-cert-dir={mount['mountPath']}" in container(objects)["args"]
+
+
+@pytest.mark.parametrize(
+    ("values", "image"),
+    [
+        ({"image.repository": "registry.example.com/op"}, f"registry.example.com/op:{__version__}"),
+        ({"image.tag": "1.2.3"}, "memcached-operator:1.2.3"),
+        ({"image.tag": "1.2.3", "image.digest": "sha256:" + "0" * 64}, "memcached-operator@sha256:" + "0" * 64),
+    ],
+)
+def test_the_image_is_of_its_parts_and_a_digest_wins(values: Mapping[str, Any], image: str) -> None:
+    assert container(template(values))["image"] == image
+
+
+def test_what_is_said_of_pods_reaches_the_pod() -> None:
+    values = {
+        "podLabels": {"team": "cache"},
+        "podAnnotations": {"note": "yes"},
+        "nodeSelector": {"disk": "ssd"},
+        "tolerations": [{"key": "ops", "operator": "Exists"}],
+        "affinity": {"nodeAffinity": {}},
+        "priorityClassName": "system-cluster-critical",
+        "imagePullSecrets": ["pull"],
+        "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+        "serviceAccount": {"create": False, "name": "other"},
+        "resources": {"limits": {"memory": "1Gi"}},
+        "replicas": 1,
+        "podDisruptionBudget.enabled": False,
+        "memcachedImage": "mirror.example.com/memcached:1",
+    }
+    objects = template(values)
+    template_, [operator] = (
+        named(objects, "Deployment")["spec"]["template"],
+        named(objects, "Deployment")["spec"]["template"]["spec"]["containers"],
+    )
+    pod = template_["spec"]
+    assert template_["metadata"]["labels"] == {"team": "cache", "app.kubernetes.io/name": RELEASE, "name": RELEASE}
+    assert template_["metadata"]["annotations"]["note"] == "yes"
+    assert pod["imagePullSecrets"] == [{"name": "pull"}]
+    assert pod["serviceAccountName"] == "other"
+    for name in ("nodeSelector", "tolerations", "affinity", "priorityClassName"):
+        assert pod[name] == values[name]
+    assert {"name": "HTTPS_PROXY", "value": "http://proxy:3128"} in operator["env"]
+    assert {"name": "RELATED_IMAGE_MEMCACHED", "value": "mirror.example.com/memcached:1"} in operator["env"]
+    # Helm merges maps: what is not said of stays.
+    assert operator["resources"] == {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "1Gi"}}
+    assert named(objects, "Deployment")["spec"]["replicas"] == 1
+    kinds = {thing["kind"] for thing in objects}
+    assert not kinds & {"ServiceAccount", "PodDisruptionBudget"}
+    assert named(objects, "ClusterRoleBinding")["subjects"][0]["name"] == "other"
+
+
+def test_alerts_link_to_the_runbooks_where_they_are_served() -> None:
+    values = {"metrics.prometheusRule": {"enabled": True, "runbookURL": "https://docs.example.org/mc/"}}
+    rule = json.dumps(named(template(values), "PrometheusRule"))
+    assert "https://docs.example.org/mc/runbooks.html#" in rule
+    assert "example.com/memcached-operator" not in rule
+    assert "{{ $labels.namespace }}" in rule, "what stands in braces is Prometheus' own"
+
+
+def test_labels_by_which_a_prometheus_selects_are_added() -> None:
+    labels = {"release": "monitoring"}
+    parts = {"podMonitor": "PodMonitor", "prometheusRule": "PrometheusRule"}
+    objects = template({f"metrics.{part}": {"enabled": True, "labels": labels} for part in parts})
+    for kind in parts.values():
+        assert named(objects, kind)["metadata"]["labels"].items() >= labels.items()
+
+
+def test_a_policy_names_who_may_scrape_and_nobody_where_there_are_no_metrics() -> None:
+    monitoring = [{"podSelector": {"matchLabels": {"app": "prometheus"}}}]
+    values = {"networkPolicy": {"enabled": True, "metricsFrom": monitoring, "apiServerPorts": [16443]}}
+    policy = named(template(values), "NetworkPolicy")["spec"]
+    assert policy["ingress"] == [{"from": monitoring, "ports": [{"port": "metrics", "protocol": "TCP"}]}]
+    assert policy["egress"] == [{"ports": [{"port": 16443, "protocol": "TCP"}]}]
+    silent = named(template({"networkPolicy.enabled": True, "metrics.enabled": False}), "NetworkPolicy")["spec"]
+    assert silent["ingress"] == []
+    assert silent["policyTypes"] == ["Ingress", "Egress"]
+
+
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        ({"replicaCount": 3}, "additional properties 'replicaCount' not allowed"),
+        ({"image.tagg": "1"}, "at '/image': additional properties 'tagg' not allowed"),
+        ({"watchNamespaces": "shop"}, "at '/watchNamespaces': got string, want array"),
+        ({"watchNamespaces": ["Shop"]}, "'Shop' does not match"),
+        ({"replicas": "two"}, "at '/replicas': got string, want integer"),
+        ({"leaderElection.mode": "raft"}, "at '/leaderElection/mode': value must be one of 'lease', 'life'"),
+        ({"extraArgs": ["workers=3"]}, "at '/extraArgs/0'"),
+        ({"metrics.enabled": False, "metrics.service.enabled": True}, "metrics.service.enabled: set metrics.enabled"),
+        ({"metrics.enabled": False, "metrics.secure.enabled": True}, "metrics.secure.enabled: set metrics.enabled"),
+        ({"metrics.secure.certificateSecret": "tls"}, "set metrics.secure.enabled too"),
+        ({"serviceAccount.create": False}, "serviceAccount.name: name the account"),
+        ({"fullnameOverride": "a" * 59}, "fullnameOverride: at most 58 characters"),
+    ],
+)
+def test_wrong_values_are_refused_with_their_name(values: Mapping[str, Any], complaint: str) -> None:
+    with pytest.raises(HelmError) as refused:
+        template(values)
+    assert complaint in str(refused.value)
+
+
+def test_a_chart_may_have_this_one_as_a_part(tmp_path: Path) -> None:
+    (tmp_path / "charts").mkdir()
+    (tmp_path / "charts" / RELEASE).symlink_to(CHART)
+    (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
+    (tmp_path / "values.yaml").write_text("global: {team: cache}\nmemcached-operator: {workers: 4}\n")
+    objects = documents(helm("template", "shop", str(tmp_path)).stdout)
+    assert "--workers=4" in container(objects, "shop-memcached-operator")["args"]
