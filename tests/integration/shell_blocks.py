@@ -1,0 +1,106 @@
+"""The shell blocks of a document: which commands a reader types, and what is said to come out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+_BLOCK = re.compile(
+    r"(?:^[ ]*<!-- (?P<mark>[^>]*?) -->\n)?^(?P<indent>[ ]*)```(?P<language>console|sh)\n(?P<body>.*?)^(?P=indent)```$",
+    re.MULTILINE | re.DOTALL,
+)
+# What differs from run to run, with what stands for it on both sides.
+_VARIABLE = [
+    (re.compile(pattern), word)
+    for pattern, word in (
+        (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),
+        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
+        (r"-[0-9a-z]{5,10}-[0-9a-z]{5}\b", "-POD"),
+        (r"-[0-9a-f]{8,10}\b", "-REPLICASET"),
+        (r"(?<![\w.])\d+(?:s|m|h|d)(?:\d+[smh])?\b", "AGE"),
+        (r'\b(resourceVersion|reconcile)([:=]) ?"?[\w-]+"?', r"\1\2VALUE"),
+        (r"https://[\d.]+:\d+", "SERVER"),
+        (r"[ \t]+", " "),
+    )
+]
+# Stands for any number of lines where it is one, and for any words within one.
+ELLIPSIS = "…"
+
+
+class How(Enum):
+    """What is to be done with a block."""
+
+    RUN = auto()
+    NOT_RUN = auto()
+    BACKGROUND = auto()
+    OUTPUT_VARIES = auto()
+    FAILS = auto()
+
+
+_MARKS = {"in the background": How.BACKGROUND, "output varies": How.OUTPUT_VARIES, "fails": How.FAILS}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command, or all of a block of `sh`; `shown` is what must come out, None where nothing is said about it."""
+
+    line: int
+    command: str
+    shown: str | None
+    how: How
+
+
+def steps(document: str) -> Iterator[Step]:
+    """All of a document's, in their order.
+
+    Raises:
+        ValueError: a comment before a block is none that is known, or a block does not begin with a prompt.
+    """
+    for block in _BLOCK.finditer(document):
+        mark: str | None = block["mark"]
+        line = document.count("\n", 0, block.start("body")) + 1
+        if mark is not None and (unseen := mark.removeprefix("first: ")) != mark:
+            yield Step(line, unseen, None, How.RUN)
+            mark = None
+        how = _how(mark)
+        body = "".join(text.removeprefix(block["indent"]) for text in block["body"].splitlines(keepends=True))
+        if block["language"] == "sh":
+            yield Step(line, body, None, how)
+            continue
+        if not body.startswith("$ "):
+            raise ValueError(f"line {line}: a block of console begins with a prompt, '$ '")
+        for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+            first, *rest = part.splitlines()
+            command = [first]
+            while rest and rest[0].startswith("> "):  # the shell's second prompt
+                command.append(rest.pop(0).removeprefix("> "))
+            yield Step(line, "\n".join(command), "\n".join(rest), how)
+
+
+def _how(mark: str | None) -> How:
+    if mark is None:
+        return How.RUN
+    if re.match(r"not run: \w", mark):
+        return How.NOT_RUN
+    if mark not in _MARKS:
+        raise ValueError(f"<!-- {mark} --> before a shell block means nothing")
+    return _MARKS[mark]
+
+
+def alike(text: str) -> str:
+    """The text without what differs from run to run."""
+    for pattern, word in _VARIABLE:
+        text = pattern.sub(word, text)
+    return "\n".join(line.strip() for line in text.strip().splitlines())
+
+
+def fits(shown: str, came: str) -> bool:
+    """Whether that came out which is shown."""
+    # Whatever lines an ellipsis stands for end in newlines of their own; the text may also end with it.
+    lines = [
+        line if line == ELLIPSIS else re.escape(line).replace(ELLIPSIS, ".*") for line in alike(shown).splitlines()
+    ]
+    pattern = "".join(r"(?:.*\n)*" if line == ELLIPSIS else f"{line}\n" for line in lines)
+    return re.fullmatch(pattern, f"{alike(came)}\n" if came.strip() else "") is not None
