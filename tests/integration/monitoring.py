@@ -12,7 +12,7 @@ import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -94,13 +94,50 @@ def program(name: str) -> str:
     return path
 
 
+class Prometheus:
+    """A real Prometheus that runs; call it with a query for values by job."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def __call__(self, query: str) -> dict[str, float]:
+        return {labels.get("job", ""): value for labels, value in self.series(query)}
+
+    def series(self, query: str) -> list[tuple[dict[str, str], float]]:
+        """All that answers a query: labels and value of each."""
+        results = self._get(f"query?{urllib.parse.urlencode({'query': query})}").get("result", ())
+        return [(each["metric"], float(each["value"][1])) for each in results]
+
+    def firing(self) -> dict[str, dict[str, str]]:
+        """The alerts that fire: the labels of each, by its name."""
+        found = [each for each in self._get("alerts").get("alerts", ()) if each["state"] == "firing"]
+        return {each["labels"]["alertname"]: each["labels"] for each in found}
+
+    def _get(self, what: str) -> dict[str, Any]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/api/v1/{what}", timeout=DEADLINE_S) as answer:
+                data: dict[str, Any] = json.load(answer)["data"]
+        except OSError:
+            return {}  # it starts
+        return data
+
+
 @contextmanager
-def prometheus(directory: Path, *jobs: dict[str, Any]) -> Iterator[Callable[[str], dict[str, float]]]:
-    """A real Prometheus that scrapes each second. What it gives answers a query: values by job."""
+def prometheus(directory: Path, *jobs: dict[str, Any], rules: Sequence[dict[str, Any]] = ()) -> Iterator[Prometheus]:
+    """A real Prometheus that scrapes each second, and looks at groups of rules as often."""
+    (directory / "rules.yml").write_text(yaml.safe_dump({"groups": list(rules)}))
+    often = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
+    settings = {"global": often, "rule_files": [str(directory / "rules.yml")], "scrape_configs": list(jobs)}
+    with configured_prometheus(directory, settings) as started:
+        yield started
+
+
+@contextmanager
+def configured_prometheus(directory: Path, settings: dict[str, Any]) -> Iterator[Prometheus]:
+    """A real Prometheus with a configuration of the caller's."""
     path = program("prometheus")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    settings = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": list(jobs)}
     (directory / "prometheus.yml").write_text(yaml.safe_dump(settings))
     with (directory / "prometheus.log").open("w") as log:
         process = subprocess.Popen(
@@ -116,20 +153,10 @@ def prometheus(directory: Path, *jobs: dict[str, Any]) -> Iterator[Callable[[str
             start_new_session=True,
         )
     try:
-        yield lambda query: _query(port, query)
+        yield Prometheus(port)
     finally:
         process.kill()
         process.wait()
-
-
-def _query(port: int, query: str) -> dict[str, float]:
-    url = f"http://127.0.0.1:{port}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
-    try:
-        with urllib.request.urlopen(url, timeout=DEADLINE_S) as answer:
-            results = json.load(answer)["data"]["result"]
-    except OSError:
-        return {}  # it starts
-    return {each["metric"]["job"]: float(each["value"][1]) for each in results}
 
 
 def _anybody() -> ssl.SSLContext:

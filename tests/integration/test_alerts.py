@@ -1,0 +1,87 @@
+"""Alerts of a real Prometheus that scrapes real operators: they fire when they should, and end."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from tests.integration.accounts import LOCK, let_account_elect
+from tests.integration.conftest import MANIFESTS, Kubectl, Operators
+from tests.integration.monitoring import METRICS, prometheus, url_of
+from tests.operator_process import OperatorProcess
+from tests.waiting import until
+
+RULES = MANIFESTS / "components" / "prometheus" / "prometheusrule.yaml"
+# Two looks of a Prometheus that looks each second.
+SOON = "2s"
+
+
+def hasty_rules() -> list[dict[str, Any]]:
+    """The alerts as users install them, but for how long each waits."""
+    groups: list[dict[str, Any]] = yaml.safe_load(RULES.read_text())["spec"]["groups"]
+    for group in groups:
+        for rule in group["rules"]:
+            if "for" in rule:
+                rule["for"] = SOON
+    return groups
+
+
+def replica(kubectl: Kubectl, operators: Operators, name: str) -> OperatorProcess:
+    """One that takes part in the election."""
+    election = ("--leader-elect", f"--leader-elect-id={LOCK}", f"--leader-elect-namespace={kubectl.namespace}")
+    return operators.start("-n", kubectl.namespace, METRICS, *election, POD_NAME=name).ready()
+
+
+def hold_lease(kubectl: Kubectl) -> None:
+    """Let somebody who is away hold the Lease for an hour."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    kubectl.apply(
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": LOCK},
+            "spec": {
+                "holderIdentity": "somebody",
+                "leaseDurationSeconds": 3600,
+                "acquireTime": now,
+                "renewTime": now,
+                "leaseTransitions": 1,
+            },
+        },
+        create=True,
+    )
+
+
+def test_without_a_leader_an_alert_fires_until_there_is_one_and_another_when_all_are_gone(
+    kubectl: Kubectl, operators: Operators, tmp_path: Path
+) -> None:
+    let_account_elect(kubectl)
+    hold_lease(kubectl)
+    replicas = {name: replica(kubectl, operators, name) for name in ("first", "second")}
+    targets = [
+        {"targets": [urlsplit(url_of(each, "metrics")).netloc], "labels": {"namespace": kubectl.namespace, "pod": name}}
+        for name, each in replicas.items()
+    ]
+    job = {"job_name": "memcached-operator", "static_configs": targets}
+    with prometheus(tmp_path, job, rules=hasty_rules()) as asked:
+        until(f"no alert fires: {asked.firing()}", lambda: "MemcachedOperatorNoLeader" in asked.firing())
+        firing = asked.firing()
+        assert firing == {
+            "MemcachedOperatorNoLeader": {
+                "alertname": "MemcachedOperatorNoLeader",
+                "severity": "critical",
+                "namespace": kubectl.namespace,
+                "name": LOCK,
+            }
+        }
+        # As the runbook has it. A Lease that is deleted is waited for as long as it would have lasted.
+        kubectl("patch", "lease", LOCK, "--type=merge", "-p", '{"spec":{"holderIdentity":""}}')
+        until("it goes on firing", lambda: not asked.firing())
+        assert sum(value for _, value in asked.series("leader_election_master_status")) == 1
+        for each in replicas.values():
+            each.kill()
+        until("their end is not noticed", lambda: "MemcachedOperatorDown" in asked.firing())
