@@ -1,4 +1,4 @@
-"""The chart's life on a cluster: installed, upgraded, uninstalled, and what happens to the CRD, which Helm leaves alone.
+"""The chart's life on a cluster: installed, upgraded, uninstalled; and the CRD, which Helm leaves alone after that.
 
 No pod runs: neither cluster has a node here, so that nothing is waited for and the rights are tried by an operator that
 runs beside it, as the account of the release.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -31,17 +32,32 @@ SIMPLE = ["--set", "podDisruptionBudget.enabled=false,rbac.tenantRoles=false"]
 Helm = Callable[..., subprocess.CompletedProcess[str]]
 
 
+@pytest.fixture(scope="module")
+def apart(cluster: Cluster) -> Iterator[Cluster]:
+    """A cluster of this module's own: the CRD comes and goes here, and other tests need theirs."""
+    with cluster.another(streaming_lists=True) as other:
+        yield other
+
+
 @pytest.fixture
-def release(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Helm]:
+def namespace(apart: Cluster) -> str:
+    """A fresh namespace whose name is not used twice."""
+    name = f"test-{uuid.uuid4().hex[:10]}"
+    apart.kubectl("create", "namespace", name)
+    return name
+
+
+@pytest.fixture
+def release(apart: Cluster, namespace: str, tmp_path: Path) -> Iterator[Helm]:
     """Helm in a fresh namespace; what it installed there is gone afterwards, and so is the CRD."""
 
     def run(*arguments: str, **how: Any) -> subprocess.CompletedProcess[str]:
-        return helm("--namespace", namespace, *arguments, kubeconfig=cluster.kubeconfig_path, home=tmp_path, **how)
+        return helm("--namespace", namespace, *arguments, kubeconfig=apart.kubeconfig_path, home=tmp_path, **how)
 
-    forget_crd(cluster)
+    forget_crd(apart)
     yield run
     run("uninstall", RELEASE, "--ignore-not-found")
-    forget_crd(cluster)
+    forget_crd(apart)
 
 
 def forget_crd(cluster: Cluster) -> None:
@@ -66,7 +82,7 @@ def get(cluster: Cluster, *what: str) -> Any:
 
 
 def test_a_release_is_installed_upgraded_and_uninstalled_without_a_trace(
-    cluster: Cluster, namespace: str, release: Helm
+    apart: Cluster, namespace: str, release: Helm
 ) -> None:
     said = release("install", RELEASE, str(CHART), *SIMPLE).stdout
     assert "watches all namespaces" in said
@@ -79,30 +95,30 @@ def test_a_release_is_installed_upgraded_and_uninstalled_without_a_trace(
         "rolebinding/memcached-operator-leader-election",
         "serviceaccount/memcached-operator",
     }
-    assert objects(cluster, namespace) == everywhere
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{CRD}", f"--timeout={DEADLINE_S:.0f}s")
+    assert objects(apart, namespace) == everywhere
+    apart.kubectl("wait", "--for=condition=Established", f"crd/{CRD}", f"--timeout={DEADLINE_S:.0f}s")
 
     said = release("upgrade", RELEASE, str(CHART), *SIMPLE, f"--set=watchNamespaces={{{namespace}}},replicas=1").stdout
     assert f"watches {namespace}." in said
     assert "helm show crds" in said
-    assert objects(cluster, namespace) == {
+    assert objects(apart, namespace) == {
         "deployment.apps/memcached-operator",
         "role/memcached-operator",
         "rolebinding/memcached-operator",
         "serviceaccount/memcached-operator",
     }, "what is no longer needed is gone"
-    assert get(cluster, "deployment", RELEASE, "-n", namespace)["spec"]["replicas"] == 1
+    assert get(apart, "deployment", RELEASE, "-n", namespace)["spec"]["replicas"] == 1
 
     release("rollback", RELEASE, "1")
-    assert objects(cluster, namespace) == everywhere
+    assert objects(apart, namespace) == everywhere
 
     release("uninstall", RELEASE)
-    assert objects(cluster, namespace) == set()
-    assert get(cluster, "crd", CRD)["spec"]["names"]["kind"] == "Memcached", "nobody's Memcacheds go with a release"
+    assert objects(apart, namespace) == set()
+    assert get(apart, "crd", CRD)["spec"]["names"]["kind"] == "Memcached", "nobody's Memcacheds go with a release"
 
 
 def test_the_crd_is_brought_up_to_date_by_the_command_that_the_upgrade_tells(
-    cluster: Cluster, release: Helm, tmp_path: Path
+    apart: Cluster, release: Helm, tmp_path: Path
 ) -> None:
     older = yaml.safe_load((MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml").read_text())
     [version] = older["spec"]["versions"]
@@ -112,16 +128,16 @@ def test_the_crd_is_brought_up_to_date_by_the_command_that_the_upgrade_tells(
     _copy(CHART, old_chart)
     (old_chart / "crds" / "cache.example.com_memcacheds.yaml").write_text(yaml.safe_dump(older))
     release("install", RELEASE, str(old_chart), *SIMPLE)
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{CRD}", f"--timeout={DEADLINE_S:.0f}s")
+    apart.kubectl("wait", "--for=condition=Established", f"crd/{CRD}", f"--timeout={DEADLINE_S:.0f}s")
 
     def spec() -> Any:
-        [served] = get(cluster, "crd", CRD)["spec"]["versions"]
+        [served] = get(apart, "crd", CRD)["spec"]["versions"]
         return served["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
 
     release("upgrade", RELEASE, str(CHART), *SIMPLE)
     assert "image" not in spec(), "Helm does not touch it"
     crds = release("show", "crds", str(CHART)).stdout
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=crds)
+    apart.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=crds)
     assert spec()["image"] == image
 
 
@@ -134,57 +150,57 @@ def _copy(source: Path, target: Path) -> None:
 
 @pytest.mark.parametrize("scope", ["all", "own", "other"])
 def test_an_operator_with_the_release_s_account_and_environment_does_its_work(
-    cluster: Cluster, namespace: str, release: Helm, scope: str
+    apart: Cluster, namespace: str, release: Helm, scope: str
 ) -> None:
     watched = namespace
     with ExitStack() as ends:
         if scope == "other":
             watched = f"{namespace}-other"
-            cluster.kubectl("create", "namespace", watched)
-            ends.callback(cluster.kubectl, "delete", "namespace", watched, "--wait=false")
+            apart.kubectl("create", "namespace", watched)
+            ends.callback(apart.kubectl, "delete", "namespace", watched, "--wait=false")
         namespaces = [] if scope == "all" else [watched]
         release("install", RELEASE, str(CHART), *SIMPLE, "--set-json", f"watchNamespaces={json.dumps(namespaces)}")
-        cluster.kubectl("wait", "--for=condition=Established", f"crd/{CRD}", f"--timeout={DEADLINE_S:.0f}s")
+        apart.kubectl("wait", "--for=condition=Established", f"crd/{CRD}", f"--timeout={DEADLINE_S:.0f}s")
 
-        deployment = get(cluster, "deployment", RELEASE, "-n", namespace)
+        deployment = get(apart, "deployment", RELEASE, "-n", namespace)
         [container] = deployment["spec"]["template"]["spec"]["containers"]
         variables = {each["name"]: each["value"] for each in container["env"] if "value" in each}
         variables |= {"POD_NAME": "operator-0", "POD_NAMESPACE": namespace}
-        folder = cluster.service_account_dir(namespace, deployment["spec"]["template"]["spec"]["serviceAccountName"])
+        folder = apart.service_account_dir(namespace, deployment["spec"]["template"]["spec"]["serviceAccountName"])
         flags = [flag for flag in container["args"] if "bind-address" not in flag]  # of many tests at the same time
         operator = OperatorProcess(
-            "--service-account-dir", str(folder), *flags, environment={**cluster.in_cluster_environment, **variables}
+            "--service-account-dir", str(folder), *flags, environment={**apart.in_cluster_environment, **variables}
         )
         ends.callback(operator.kill)
 
         sample = (MANIFESTS / "samples" / "cache_v1alpha1_memcached_cr.yaml").read_text()
-        cluster.kubectl("apply", "-n", watched, "-f", "-", input=sample)
+        apart.kubectl("apply", "-n", watched, "-f", "-", input=sample)
         for what, how in (("deployment", "create"), ("memcached", "jsonpath={.status.conditions}")):
-            cluster.kubectl(
+            apart.kubectl(
                 *("wait", "-n", watched, f"{what}/example-memcached", f"--for={how}", f"--timeout={DEADLINE_S:.0f}s")
             )
-        assert get(cluster, "lease", f"{RELEASE}-lock", "-n", namespace)["spec"]["holderIdentity"]
+        assert get(apart, "lease", f"{RELEASE}-lock", "-n", namespace)["spec"]["holderIdentity"]
         assert operator.stop() == 0
         assert "forbidden" not in operator.log.lower()
-        cluster.kubectl("delete", "memcacheds", "--all", "-n", watched, "--cascade=foreground")
+        apart.kubectl("delete", "memcacheds", "--all", "-n", watched, "--cascade=foreground")
 
 
 @pytest.mark.cluster("kubernetes")
 def test_everything_that_is_kubernetes_own_is_taken_by_a_strict_api_server(
-    cluster: Cluster, namespace: str, release: Helm
+    apart: Cluster, namespace: str, release: Helm
 ) -> None:
     values = ["metrics.secure.enabled", "metrics.service.enabled", "metrics.dashboard.enabled", "networkPolicy.enabled"]
     flags = [f"--set={value}=true" for value in values]
     made = release("template", RELEASE, str(CHART), *flags, "--set=leaderElection.mode=life").stdout
-    cluster.kubectl("apply", "--validate=strict", "--dry-run=server", "-n", namespace, "-f", "-", input=made)
+    apart.kubectl("apply", "--validate=strict", "--dry-run=server", "-n", namespace, "-f", "-", input=made)
 
 
 def test_a_second_release_in_the_cluster_is_told_what_it_cannot_have_twice(
-    cluster: Cluster, namespace: str, release: Helm
+    apart: Cluster, namespace: str, release: Helm
 ) -> None:
     tenants = ["--set", "podDisruptionBudget.enabled=false"]
     release("install", RELEASE, str(CHART), *tenants)
-    with pytest.raises(HelmError, match='ClusterRole "memcached-admin" .*exists and cannot be imported'):
+    with pytest.raises(HelmError, match=r'ClusterRole "memcached-admin" .*exists and cannot be imported'):
         release("install", "second", str(CHART), *tenants)
     release("install", "third", str(CHART), *SIMPLE)
     release("uninstall", "third")
