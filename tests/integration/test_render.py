@@ -1,0 +1,134 @@
+"""`memcached-operator render` prints what the operator applies, and judges as it and the API server do."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+from unittest import mock
+
+import pytest
+import yaml
+
+from memcached_operator import cli
+from tests.integration.conftest import Kubectl, memcached
+from tests.integration.witness import wait
+from tests.operator_process import OperatorProcess
+
+Json = dict[str, Any]
+# What the server puts beside the fields of a manager: the keys of list items and of the map itself.
+_ITEM = re.compile(r"k:(\{.*\})")
+
+
+def render(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command with this as its standard input, in this process: starting Python takes longer."""
+    said, complained = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.object(sys, "stdin", io.StringIO(text)),
+        contextlib.redirect_stdout(said),
+        contextlib.redirect_stderr(complained),
+    ):
+        code = cli.main(["render", "-f", "-", *arguments])
+    return subprocess.CompletedProcess(arguments, code, said.getvalue(), complained.getvalue())
+
+
+def applied(live: Json) -> Json:
+    """The fields of an object that the operator has applied, by what the API server noted of them."""
+    (entry,) = (
+        each
+        for each in live["metadata"]["managedFields"]
+        if (each["manager"], each["operation"]) == ("memcached-operator", "Apply")
+    )
+    found: Json = _owned(live, entry["fieldsV1"])
+    # Nobody owns what names an object.
+    found["metadata"] |= {key: live["metadata"][key] for key in ("name", "namespace")}
+    return {key: live[key] for key in ("apiVersion", "kind")} | found
+
+
+def _owned(value: Any, fields: Mapping[str, Any]) -> Any:
+    inner = {key: each for key, each in fields.items() if key != "."}
+    if not inner:
+        return value
+    if isinstance(value, list):
+        return list(_items(value, inner))
+    names = {key.removeprefix("f:"): each for key, each in inner.items()}
+    # An empty list is owned, and not stored.
+    return {name: _owned(value.get(name, []), each) for name, each in names.items()}
+
+
+def _items(items: list[Json], fields: Mapping[str, Any]) -> Iterator[Any]:
+    for key, each in fields.items():
+        named = _ITEM.fullmatch(key)
+        assert named is not None
+        wanted = json.loads(named[1])
+        (item,) = (item for item in items if wanted.items() <= item.items())
+        yield _owned(item, each)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        memcached("plain", 3),
+        memcached("bare"),
+        memcached("none", 0),
+        memcached("other", 1, image="memcached:1.6-other"),
+    ],
+    ids=lambda written: str(written["metadata"]["name"]),
+)
+def test_what_is_printed_is_what_was_applied(kubectl: Kubectl, operator: OperatorProcess, written: Json) -> None:
+    name = written["metadata"]["name"]
+    kubectl.apply(written)
+    wait(kubectl, f"mc/{name}", ".status.observedGeneration", 1)
+    live = kubectl.get("deployment", name, "--show-managed-fields")
+    printed = render(kubectl("get", "mc", name, "-o", "yaml"))
+    assert (printed.returncode, printed.stderr) == (0, "")
+    assert yaml.safe_load(printed.stdout) == applied(live)
+    # From the file as it was written only the uid is not known.
+    early = render(json.dumps(written), "-n", kubectl.namespace)
+    uid = kubectl.uid(f"mc/{name}")
+    assert yaml.safe_load(early.stdout.replace("UID-OF-THE-MEMCACHED", uid)) == yaml.safe_load(printed.stdout)
+
+
+def test_a_list_of_the_cluster_is_printed_as_a_whole(kubectl: Kubectl, installed: object) -> None:
+    kubectl.apply(memcached("one", 1), memcached("two", 2))
+    printed = render(kubectl("get", "mc", "-o", "yaml"))
+    found = {each["metadata"]["name"]: each["spec"]["replicas"] for each in yaml.safe_load_all(printed.stdout)}
+    assert (printed.returncode, found) == (0, {"one": 1, "two": 2})
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        memcached("negative", -1),
+        memcached("text", "3"),
+        memcached("spaced", 1, image="a b"),
+        memcached("Capital", 1),
+        memcached("x" * 53, 1),
+    ],
+    ids=lambda written: str(written["metadata"]["name"][:10]),
+)
+def test_what_the_api_server_refuses_is_refused_and_the_field_named(kubectl: Kubectl, written: Json) -> None:
+    field = "metadata.name" if written["spec"] == {"size": 1} else "spec."
+    text = json.dumps(written)
+    refused = kubectl.run("create", "--validate=false", "-f", "-", input=text, check=False)
+    assert refused.returncode != 0
+    assert field in refused.stderr
+    printed = render(text)
+    assert (printed.returncode, printed.stdout) == (1, "")
+    assert f"standard input: {field}" in printed.stderr
+
+
+def test_an_unknown_field_is_a_warning_where_kubectl_refuses_it(kubectl: Kubectl) -> None:
+    text = json.dumps(memcached("typo", None, sise=3))
+    refused = kubectl.run("create", "-f", "-", input=text, check=False)
+    assert 'unknown field "spec.sise"' in refused.stderr
+    printed = render(text)
+    assert printed.returncode == 0
+    assert (
+        "unknown field spec.sise: it has no effect, and kubectl refuses it; did you mean spec.size?" in printed.stderr
+    )

@@ -1,0 +1,84 @@
+"""What can be told without a server; with one: tests/integration/test_check.py."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from memcached_operator.check.command import CheckOptions, check, run
+from memcached_operator.check.findings import Verdict
+from memcached_operator.operator import decode_config
+from memcached_operator.settings import Settings
+
+pytestmark = pytest.mark.usefixtures("no_variables")
+
+
+def options(kubeconfig: Path, **more: object) -> CheckOptions:
+    settings = Settings(kubeconfig=str(kubeconfig), request_timeout_s=5.0)
+    return CheckOptions(decode_config(settings.model_dump_json()), **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def nobody_there(tmp_path: Path) -> Path:
+    """The kubeconfig of a server that does not listen."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    path = tmp_path / "config"
+    cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}
+    context = {"name": "far", "context": {"cluster": "c"}}
+    path.write_text(json.dumps({"current-context": "far", "clusters": [cluster], "contexts": [context]}))
+    return path
+
+
+async def test_a_server_that_is_not_reached_is_named_with_how_it_was_found(nobody_there: Path) -> None:
+    (found,) = await check(options(nobody_there))
+    assert (found.check, found.verdict) == ("server", Verdict.WRONG)
+    assert found.text.startswith("http://127.0.0.1:")
+    assert f"by context far of {nobody_there}" in found.text
+    assert "is the cluster up" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("a: [", "not valid YAML"),
+        ("current-context: gone\n", "there is no such context"),
+        (None, "no such file"),
+    ],
+)
+async def test_a_bad_kubeconfig_is_told_with_its_remedy(tmp_path: Path, content: str | None, words: str) -> None:
+    path = tmp_path / "config"
+    if content is not None:
+        path.write_text(content)
+    (found,) = await check(options(path))
+    assert (found.check, found.verdict) == ("server", Verdict.WRONG)
+    assert words in found.text
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_what_is_not_well_makes_the_exit_code_1(
+    nobody_there: Path, capsys: pytest.CaptureFixture[str], output: str
+) -> None:
+    assert run(options(nobody_there, output=output)) == 1
+    said = capsys.readouterr().out
+    if output == "json":
+        assert json.loads(said)["ok"] is False
+    else:
+        assert said.startswith("wrong    server     http://127.0.0.1:")
+        assert said.endswith("1 checks: 1 not ok\n")
+
+
+def test_colours_are_for_terminals_and_can_be_declined(
+    nobody_there: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    run(options(nobody_there))
+    assert capsys.readouterr().out.startswith("\x1b[31mwrong")
+    monkeypatch.setenv("NO_COLOR", "1")
+    run(options(nobody_there))
+    assert "\x1b" not in capsys.readouterr().out
