@@ -20,7 +20,7 @@ FROM ${BASE_IMAGE}
 USER 0
 # Debian's packages compile their modules when they are installed, which nobody did here; on a read-only root file system
 # each start would do it again.
-RUN ["python3", "-c", "import compileall, py_compile, re, sysconfig; compileall.compile_dir(sysconfig.get_path('stdlib'), quiet=1, rx=re.compile('/(ensurepip|idlelib|lib2to3|pydoc_data|test|tkinter|turtledemo|venv)/'), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)"]
+RUN ["python3", "-c", "import compileall, py_compile, re, sysconfig; compileall.compile_dir(sysconfig.get_path('stdlib'), quiet=1, force=True, rx=re.compile('/(ensurepip|idlelib|lib2to3|pydoc_data|test|tkinter|turtledemo|venv)/'), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)"]
 # First what changes seldom.
 COPY --from=build /dependencies /app
 COPY --from=build /source /app
