@@ -18,12 +18,14 @@ class Right:
         resource: plural name, with its subresource where there is one: `memcacheds/status`.
         verbs: what the operator does with it.
         without: what happens without one of them, to follow "without it".
+        named: of one object alone, whose name the settings tell. What is yet to be made has no name to go by.
     """
 
     group: str
     resource: str
     verbs: tuple[str, ...]
     without: str = ""
+    named: bool = False
 
     @property
     def qualified_name(self) -> str:
@@ -61,19 +63,18 @@ WATCHED: Final = (
 )
 """In each watched namespace, or in all."""
 
+_LEADERLESS: Final = "no replica leads, and nothing is done"
+
 LEASE: Final = (
-    Right(
-        "coordination.k8s.io",
-        "leases",
-        ("get", "list", "watch", "create", "patch"),
-        "no replica leads, and nothing is done",
-    ),
+    Right("coordination.k8s.io", "leases", ("get", "list", "watch", "patch"), _LEADERLESS, named=True),
+    Right("coordination.k8s.io", "leases", ("create",), _LEADERLESS),
 )
 """In the namespace of the election, with --leader-elect."""
 
 LIFE: Final = (
-    Right("", "configmaps", ("get", "create"), "no replica leads, and nothing is done"),
-    Right("", "pods", ("get",), "no replica leads, and nothing is done"),
+    Right("", "configmaps", ("get",), _LEADERLESS, named=True),
+    Right("", "configmaps", ("create",), _LEADERLESS),
+    Right("", "pods", ("get",), _LEADERLESS),
     Right("", "pods", ("delete",), "a leader that was evicted or whose node is lost is not replaced"),
 )
 """In the operator's namespace, with --leader-elect-mode=life."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -34,7 +34,7 @@ class Demand:
 
     Attributes:
         namespace: None for all namespaces, and for what belongs to none.
-        name: of the one object that it is about; a Role may grant it for that one alone. "" for any.
+        name: of the one object that it is about; "" for any.
     """
 
     right: Right
@@ -42,7 +42,14 @@ class Demand:
     name: str = ""
 
     def __str__(self) -> str:
-        return f"{', '.join(self.right.verbs)} {self.right.qualified_name}{self.where}"
+        name = f" {self.name}" if self.name else ""
+        return f"{', '.join(self.right.verbs)} {self.right.qualified_name}{name}{self.where}"
+
+    def rule(self) -> dict[str, list[str]]:
+        """The rule that grants it, as it stands in a Role."""
+        right = self.right
+        names = {"resourceNames": [self.name]} if self.name else {}
+        return {"apiGroups": [right.group], "resources": [right.resource], **names, "verbs": list(right.verbs)}
 
     @property
     def where(self) -> str:
@@ -86,8 +93,7 @@ def demands(scope: Scope) -> Iterator[Demand]:
             yield Demand(right, namespace)
     if scope.lock is not None:
         for right in LEASE if scope.election == "lease" else LIFE:
-            # Pods of the election are the replicas', whose names nobody knows beforehand.
-            yield Demand(right, scope.lock.namespace, "" if right.resource == "pods" else scope.lock.name)
+            yield Demand(right, scope.lock.namespace, scope.lock.name if right.named else "")
     if scope.election == "life":
         for right in LIFE_CLUSTER:
             yield Demand(right, None)
@@ -106,24 +112,24 @@ def judge_right(demand: Demand, allowed: Collection[str], subject: Subject, *, r
     missing = tuple(verb for verb in right.verbs if verb not in allowed)
     if not missing:
         return Finding("right", Verdict.OK, str(demand))
-    lacking = replace(right, verbs=missing)
-    text = f"{replace(demand, right=lacking)}: without it {right.without}"
+    lacking = replace(demand, right=replace(right, verbs=missing))
+    rule = lacking.rule()
+    text = f"{lacking}: without it {right.without}"
     return Finding(
         "right",
         Verdict.MISSING,
         text,
-        _remedy(demand, lacking, subject) if rule_remedy else "",
-        missing=lacking,
-        namespace=demand.namespace,
+        _remedy(demand, rule, subject) if rule_remedy else "",
+        missing={"namespace": demand.namespace, "rule": rule},
     )
 
 
-def rule_text(right: Right) -> str:
-    """The rule that grants a right, as it stands in a Role."""
-    group = right.group or '""'
-    return f"{{apiGroups: [{group}], resources: [{right.resource}], verbs: [{', '.join(right.verbs)}]}}"
-
-
-def _remedy(demand: Demand, lacking: Right, subject: Subject) -> str:
+def _remedy(demand: Demand, rule: Mapping[str, Sequence[str]], subject: Subject) -> str:
     role = f"a Role in {demand.namespace}" if demand.namespace else "a ClusterRole"
-    return f"add the rule {rule_text(lacking)} to {role} that is bound to {subject}"
+    return f"add the rule {rule_text(rule)} to {role} that is bound to {subject}"
+
+
+def rule_text(rule: Mapping[str, Sequence[str]]) -> str:
+    """A rule as it can stand in the YAML of a Role."""
+    lists = {field: ", ".join(each or '""' for each in values) for field, values in rule.items()}
+    return "{" + ", ".join(f"{field}: [{text}]" for field, text in lists.items()) + "}"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from memcached_operator.logs import escape
-from memcached_operator.rights import Right
 
 
 class Verdict(StrEnum):
@@ -32,8 +31,8 @@ class Finding:
         text: what was found, on one line.
         remedy: what to do about it, on one line; "" where there is nothing to do.
         details: more lines, such as each difference.
-        missing: of a right: the part of it that is not granted.
-        namespace: of a right: where it is asked for; None for all namespaces and for what belongs to none.
+        missing: of a right: where it is asked for (`namespace`, None for all and for what belongs to none), and the
+            `rule` that would grant what is not granted.
     """
 
     check: str
@@ -41,8 +40,7 @@ class Finding:
     text: str
     remedy: str = ""
     details: tuple[str, ...] = ()
-    missing: Right | None = None
-    namespace: str | None = None
+    missing: Mapping[str, object] | None = None
 
 
 # SGR codes of the colours that terminals have for good, bad and doubtful.
@@ -90,9 +88,5 @@ def _builtins(finding: Finding) -> dict[str, object]:
     if finding.details:
         document["details"] = list(finding.details)
     if finding.missing is not None:
-        right = finding.missing
-        document["missing"] = {
-            "namespace": finding.namespace,
-            "rule": {"apiGroups": [right.group], "resources": [right.resource], "verbs": list(right.verbs)},
-        }
+        document["missing"] = finding.missing
     return document

@@ -94,8 +94,7 @@ class Reviews:
             "resource": resource,
             "subresource": subresource,
             "namespace": demand.namespace or "",
-            # What is to be created has no name yet, as far as rights go.
-            "name": "" if verb == "create" else demand.name,
+            "name": demand.name,
         }
         spec: dict[str, object] = {"resourceAttributes": {key: value for key, value in attributes.items() if value}}
         async with self._slots:

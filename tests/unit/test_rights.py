@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 import yaml
 
-from memcached_operator.rights import LEASE, TENANTS, WATCHED, Right
+from memcached_operator.rights import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, TENANTS, WATCHED, Right
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 
 
-def granted(path: str, kind: str, name: str) -> set[tuple[str, str, str]]:
-    """What a Role in a file grants: group, resource, verb."""
+def granted(path: str, kind: str, name: str) -> set[tuple[str, str, str, bool]]:
+    """What a Role in a file grants: group, resource, verb, and whether of named objects alone."""
     documents: list[dict[str, Any]] = list(yaml.safe_load_all((MANIFESTS / path).read_text()))
     (role,) = (each for each in documents if (each["kind"], each["metadata"]["name"]) == (kind, name))
     return {
-        (group, resource, verb)
+        (group, resource, verb, "resourceNames" in rule)
         for rule in role["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
@@ -27,8 +27,8 @@ def granted(path: str, kind: str, name: str) -> set[tuple[str, str, str]]:
     }
 
 
-def asked(rights: Iterable[Right]) -> set[tuple[str, str, str]]:
-    return {(right.group, right.resource, verb) for right in rights for verb in right.verbs}
+def asked(rights: Iterable[Right]) -> set[tuple[str, str, str, bool]]:
+    return {(right.group, right.resource, verb, right.named) for right in rights for verb in right.verbs}
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,19 @@ def asked(rights: Iterable[Right]) -> set[tuple[str, str, str]]:
         ("rbac/cluster_role.yaml", "Role", "memcached-operator-leader-election", LEASE),
         ("install/namespaced.yaml", "Role", "memcached-operator", WATCHED + LEASE),
         ("install/cluster.yaml", "ClusterRole", "memcached-operator", WATCHED),
+        ("components/leader-for-life/role.yaml", "Role", "memcached-operator-leader-for-life", LIFE),
+        (
+            "components/leader-for-life/nodes_cluster_role.yaml",
+            "ClusterRole",
+            "memcached-operator-leader-for-life",
+            LIFE_CLUSTER,
+        ),
+        (
+            "components/secure-metrics/metrics_auth_cluster_role.yaml",
+            "ClusterRole",
+            "memcached-operator-metrics-auth",
+            REVIEWS,
+        ),
         ("tenants/memcached_admin.yaml", "ClusterRole", "memcached-admin", TENANTS),
     ],
 )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from memcached_operator.check.demands import Demand, Scope, Subject, demands, judge_right, rule_text
 from memcached_operator.check.findings import Verdict
@@ -34,10 +35,14 @@ def test_rights_are_asked_for_where_the_settings_need_them(scope: Scope, expecte
     assert asked(scope) == expected
 
 
-@pytest.mark.parametrize(("mode", "named"), [("lease", {"leases"}), ("life", {"configmaps"})])
-def test_the_lock_is_asked_for_by_its_name_as_a_role_may_be_for_that_one_alone(mode: str, named: set[str]) -> None:
-    scope = Scope(("a",), "lease" if mode == "lease" else "life", LOCK)
-    assert {each.right.resource: each.name for each in demands(scope) if each.name} == dict.fromkeys(named, LOCK.name)
+@pytest.mark.parametrize(
+    ("mode", "resource", "verbs"),
+    [("lease", "leases", {"get", "list", "watch", "patch"}), ("life", "configmaps", {"get"})],
+)
+def test_the_lock_is_asked_for_by_its_name_but_for_its_creation(mode: str, resource: str, verbs: set[str]) -> None:
+    named = [each for each in demands(Scope(("a",), "lease" if mode == "lease" else "life", LOCK)) if each.name]
+    assert {(each.right.resource, each.name) for each in named} == {(resource, LOCK.name)}
+    assert {verb for each in named for verb in each.right.verbs} == verbs
 
 
 @pytest.mark.parametrize(
@@ -45,6 +50,7 @@ def test_the_lock_is_asked_for_by_its_name_as_a_role_may_be_for_that_one_alone(m
     [
         (Demand(DEPLOYMENTS, "shop"), "get, create, patch deployments.apps in shop"),
         (Demand(DEPLOYMENTS, None), "get, create, patch deployments.apps in all namespaces"),
+        (Demand(LEASE[0], "ops", "lock"), "get, list, watch, patch leases.coordination.k8s.io lock in ops"),
         (Demand(REVIEWS[0], None), "create tokenreviews.authentication.k8s.io"),
     ],
 )
@@ -62,8 +68,8 @@ def test_what_is_missing_is_named_with_what_is_missed_and_the_rule_to_add() -> N
         "add the rule {apiGroups: [apps], resources: [deployments], verbs: [create, patch]} to a Role in shop that is"
         " bound to jane"
     )
-    assert finding.missing == Right("apps", "deployments", ("create", "patch"), "nothing is made")
-    assert finding.namespace == "shop"
+    rule = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["create", "patch"]}
+    assert finding.missing == {"namespace": "shop", "rule": rule}
 
 
 def test_outside_a_namespace_it_takes_a_cluster_role() -> None:
@@ -75,5 +81,16 @@ def test_no_rule_is_named_where_an_install_brings_it() -> None:
     assert judge_right(Demand(DEPLOYMENTS, None), (), Subject(""), rule_remedy=False).remedy == ""
 
 
-def test_a_rule_of_the_core_group_can_be_pasted_into_a_role() -> None:
-    assert rule_text(Right("", "pods", ("list",))) == '{apiGroups: [""], resources: [pods], verbs: [list]}'
+@pytest.mark.parametrize(
+    ("demand", "text"),
+    [
+        (Demand(Right("", "pods", ("list",)), None), '{apiGroups: [""], resources: [pods], verbs: [list]}'),
+        (
+            Demand(Right("", "configmaps", ("get",)), "ops", "lock"),
+            '{apiGroups: [""], resources: [configmaps], resourceNames: [lock], verbs: [get]}',
+        ),
+    ],
+)
+def test_a_rule_can_be_pasted_into_a_role(demand: Demand, text: str) -> None:
+    assert rule_text(demand.rule()) == text
+    assert yaml.safe_load(text) == demand.rule()

@@ -5,13 +5,11 @@ import json
 import pytest
 
 from memcached_operator.check.findings import Finding, Verdict, all_ok, as_json, as_text
-from memcached_operator.rights import Right
 
 GOOD = Finding("server", Verdict.OK, "https://192.0.2.1")
 BAD = Finding("crd", Verdict.WRONG, "it differs", "apply it", details=("spec.size is another", "spec.image too"))
-LACKING = Finding(
-    "right", Verdict.MISSING, "no pods", "add it", missing=Right("", "pods", ("list",), "blind"), namespace="shop"
-)
+RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
+LACKING = Finding("right", Verdict.MISSING, "no pods", "add it", missing={"namespace": "shop", "rule": RULE})
 MAY = Finding("install", Verdict.OK, "you may")
 
 
@@ -74,10 +72,7 @@ def test_programs_get_the_same_with_the_missing_rule() -> None:
                 "verdict": "missing",
                 "text": "no pods",
                 "remedy": "add it",
-                "missing": {
-                    "namespace": "shop",
-                    "rule": {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
-                },
+                "missing": {"namespace": "shop", "rule": RULE},
             },
         ],
     }

@@ -13,7 +13,7 @@ from memcached_operator.runtime.store import ObjectKey
 
 ACCOUNT = ObjectKey("ops", "memcached-operator")
 STATUS = Demand(Right("cache.example.com", "memcacheds/status", ("patch",)), "shop")
-LEASES = Demand(Right("coordination.k8s.io", "leases", ("get", "create")), "ops", "the-lock")
+LEASE = Demand(Right("coordination.k8s.io", "leases", ("get",)), "ops", "the-lock")
 EVERYWHERE = Demand(Right("", "pods", ("list", "watch")), None)
 
 
@@ -67,12 +67,10 @@ async def test_in_all_namespaces_no_namespace_is_named() -> None:
     assert all("namespace" not in body["spec"]["resourceAttributes"] for _, body in api.asked)
 
 
-async def test_what_is_to_be_created_has_no_name_yet() -> None:
+async def test_one_object_is_asked_for_by_its_name() -> None:
     api = Api()
-    await Reviews(api).granted(LEASES)
-    named = {body["spec"]["resourceAttributes"]["verb"]: body["spec"]["resourceAttributes"] for _, body in api.asked}
-    assert named["get"]["name"] == "the-lock"
-    assert "name" not in named["create"]
+    await Reviews(api).granted(LEASE)
+    assert [body["spec"]["resourceAttributes"]["name"] for _, body in api.asked] == ["the-lock"]
 
 
 async def test_of_an_account_it_is_asked_as_the_api_server_sees_its_pods() -> None:
