@@ -81,7 +81,7 @@ TIERS = (
     Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", prepare=_kubernetes),
     Tier("kubectl on both", folder="tests/kubectl", prepare=_kubernetes),
     Tier("integration on the simulator", folder="tests/integration", cluster="simulator", prepare=_kubernetes),
-    Tier("integration on kubernetes", folder="tests/integration", cluster="kubernetes", prepare=_kubernetes),
+    Tier("integration on kubernetes", folder="tests/integration", cluster="kubernetes", prepare=_helm),
     Tier("faults on the simulator", folder="tests/faults", cluster="simulator", prepare=_kubernetes),
     Tier("faults on kubernetes", folder="tests/faults", cluster="kubernetes", prepare=_kubernetes),
 )
