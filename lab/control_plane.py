@@ -85,6 +85,8 @@ class ControlPlane:
         self._apiserver.start()
         self._controller_manager.start()
         self._await(self._apiserver, "/readyz")
+        # Once more, if it ended: it gives up on an API server that takes more than 10 s, as on a busy machine.
+        self._controller_manager.start()
         self._await(self._controller_manager, "/api/v1/namespaces/default/serviceaccounts/default")
         return self
 

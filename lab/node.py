@@ -50,6 +50,7 @@ class Node:
 
     def _make(self) -> None:
         self.directory = self._state.path
+        node_remains.make_cgroups(self.directory)
         self.namespaces = OwnNamespaces(self.directory)
         self.addresses = node_network.connect(node_remains.link_name(self.directory), self.namespaces.pid)
         pki = self.directory / "pki"
@@ -104,6 +105,8 @@ class Node:
 
     def stop(self) -> None:
         """End everything and leave nothing behind; can be called twice."""
+        for program in (self._scheduler, self._proxy, self._kubelet, self._containerd):
+            program.kill()
         self.plane.stop()
         self.namespaces.close()
 

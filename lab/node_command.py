@@ -57,15 +57,23 @@ def load(kubeconfig: Path, archives: Sequence[Path]) -> int:
     Raises:
         LabError: there is no such node, or a file is no archive.
     """
-    try:
-        running = Namespaces(int(_mark(kubeconfig).read_text()))
-    except FileNotFoundError:
-        raise LabError("no node of this checkout is up: start one with ./dev node") from None
+    running = _running(kubeconfig)
     before = set(node_images.names(running))
     for archive in archives or [_operator_image()]:
         node_images.load(running, archive)
     print("\n".join(sorted(set(node_images.names(running)) - before) or ["the node has had all of them by name"]))
     return 0
+
+
+def _running(kubeconfig: Path) -> Namespaces:
+    try:
+        pid = int(_mark(kubeconfig).read_text())
+        # Of a node that was killed the mark is still there, and its number may be somebody else's.
+        if b"lab.node_init" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return Namespaces(pid)
+    except FileNotFoundError:
+        pass
+    raise LabError("no node of this checkout is up: start one with ./dev node")
 
 
 def _operator_image() -> Path:

@@ -97,10 +97,9 @@ def kubelet(mine: Addresses, identity: KubeletIdentity, *, cgroup_root: str, res
         "resolvConf": str(resolv_conf),
         "containerRuntimeEndpoint": f"unix://{CONTAINERD_SOCKET}",
         "volumePluginDir": "/var/lib/kubelet/volume-plugins",
-        # Containers in one group of the node's own, directly; the machine's groups stay as they are.
+        # Pods in one group of the node's own; the machine's groups stay as they are.
         "cgroupDriver": "cgroupfs",
         "cgroupRoot": f"/{cgroup_root}",
-        "cgroupsPerQOS": False,
         "enforceNodeAllocatable": [],
         "failCgroupV1": False,
         "failSwapOn": False,

@@ -1,4 +1,4 @@
-"""What a node leaves on the machine when its processes are gone: control groups, and for a moment its link.
+"""What a node has outside its namespaces, and leaves there: control groups, and for a moment its link.
 
 Both are called like the node's state folder, so that whoever removes the folder, also after a crash, finds them.
 """
@@ -24,6 +24,12 @@ def link_name(state_dir: Path) -> str:
     return state_dir.name[:15]
 
 
+def make_cgroups(state_dir: Path) -> None:
+    """Make the node's control group in every hierarchy; the kubelet wants to find it, and makes all below it."""
+    for hierarchy in _hierarchies():
+        (hierarchy / cgroup_name(state_dir)).mkdir()
+
+
 def find(state_dir: Path) -> list[str]:
     """What is there of it, for messages and tests."""
     link = _LINKS / link_name(state_dir)
@@ -33,10 +39,9 @@ def find(state_dir: Path) -> list[str]:
 def processes(state_dir: Path, container_id: str) -> list[int]:
     """The processes of a container of the node, by their ids on this machine."""
     for top in _cgroups(state_dir):
-        try:
-            return [int(pid) for pid in (top / container_id / "cgroup.procs").read_text().split()]
-        except OSError:
-            continue  # not a hierarchy that containers are put in, or the container has ended
+        for file in top.rglob(f"{container_id}/cgroup.procs"):
+            if found := [int(pid) for pid in file.read_text().split()]:
+                return found
     return []
 
 
@@ -62,6 +67,11 @@ def remove(state_dir: Path, deadline: float) -> None:
 
 
 def _cgroups(state_dir: Path) -> Iterator[Path]:
-    """One where there is a single hierarchy (v2), one in each where there are several (v1)."""
-    name = cgroup_name(state_dir)
-    yield from (path for path in (_CGROUPS / name, *_CGROUPS.glob(f"*/{name}")) if path.is_dir())
+    yield from (path for each in _hierarchies() if (path := each / cgroup_name(state_dir)).is_dir())
+
+
+def _hierarchies() -> list[Path]:
+    """The one of control groups v2, or those of v1, one for each controller."""
+    if (_CGROUPS / "cgroup.controllers").exists():
+        return [_CGROUPS]
+    return [path.parent for path in _CGROUPS.glob("*/cgroup.procs") if not path.parent.is_symlink()]

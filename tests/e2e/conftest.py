@@ -1,0 +1,85 @@
+"""One node for all tests of a run, and what they put on it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from lab import build, images, node_config, node_dns
+from lab.build import BuildError
+from lab.builders import ImageError
+from lab.kubectl import LabError
+from lab.node import Node, check_machine
+from tests.cluster import REQUIRED_VARIABLE
+from tests.e2e.node_cluster import BUSYBOX, INSTALL, MEMCACHED, OPERATOR, SYSTEM, Kubectl, fresh_namespace
+
+_NODE_FIXTURES = {"node", "real_machine"}
+# Those that need the operator's image on the node.
+_OPERATOR_FIXTURES = {"operator_images"}
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build here what tests will need: inside a test, the first build would run into the test's timeout."""
+    if session.config.option.collectonly:
+        return
+    asked = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    with contextlib.suppress(BuildError, ImageError, LabError):  # the fixtures meet it again, and decide
+        if asked & _NODE_FIXTURES:
+            check_machine()
+            build.build()
+            images.pause_image(node_config.PAUSE_IMAGE)
+            images.busybox_image(BUSYBOX)
+            node_dns.image()
+        if asked & _OPERATOR_FIXTURES:
+            images.operator_image()
+            images.memcached_image(MEMCACHED)
+
+
+@pytest.fixture(scope="session")
+def real_machine() -> None:
+    """A machine that can have a node; where a run must be complete, one that cannot is a failure."""
+    try:
+        check_machine()
+        build.build()
+        node_dns.image()
+    except (BuildError, LabError) as error:
+        if os.environ.get(REQUIRED_VARIABLE) or os.environ.get("CI"):
+            raise
+        pytest.skip(f"no node: {error}")
+
+
+@pytest.fixture(scope="session")
+def node(real_machine: None) -> Iterator[Node]:
+    """A single-node cluster with an image to look around with, started when the first test asks for it."""
+    with Node() as started:
+        started.load_image(images.busybox_image(BUSYBOX))
+        yield started
+
+
+@pytest.fixture(scope="session")
+def operator_images(node: Node) -> None:
+    """The node has what the install files and the sample name."""
+    node.load_image(images.operator_image())
+    node.load_image(images.memcached_image(MEMCACHED))
+
+
+@pytest.fixture
+def kubectl(node: Node) -> Iterator[Kubectl]:
+    """kubectl in a fresh namespace."""
+    with fresh_namespace(node, f"test-{uuid.uuid4().hex[:10]}") as found:
+        yield found
+
+
+@pytest.fixture
+def system(node: Node, operator_images: None) -> Iterator[Kubectl]:
+    """kubectl in the namespace of the operator for all namespaces, whose two pods are ready."""
+    found = Kubectl(node, SYSTEM)
+    node.kubectl("apply", "-f", str(INSTALL / "cluster.yaml"))
+    found("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
+    yield found
+    node.kubectl("delete", "memcacheds", "--all", "--all-namespaces", "--cascade=foreground", check=False)
+    node.kubectl("delete", "--ignore-not-found", "-f", str(INSTALL / "cluster.yaml"))

@@ -1,0 +1,124 @@
+"""What the tests on a real node share: kubectl in a namespace, pods to look from, memcached's protocol, the leader."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.node import Node
+from tests.waiting import DEADLINE_S, eventually
+
+PROJECT = Path(__file__).parents[2]
+INSTALL = PROJECT / "manifests" / "install"
+SAMPLE = PROJECT / "manifests" / "samples" / "cache_v1alpha1_memcached_cr.yaml"
+BUSYBOX = "busybox:1.36"
+MEMCACHED = "memcached:1.6.45-alpine"
+
+SYSTEM = "memcached-operator-system"
+OPERATOR = "memcached-operator"
+LOCK = "memcached-operator-lock"
+MEMCACHED_PORT = 11211
+
+_MEMCACHED_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """The real kubectl in one namespace of a node's cluster."""
+
+    node: Node
+    namespace: str
+
+    def __call__(self, *arguments: str, input: str | None = None, check: bool = True) -> str:
+        """Run it; its standard output."""
+        return self.node.kubectl("--namespace", self.namespace, *arguments, input=input, check=check).stdout
+
+    def get(self, *what: str) -> Any:
+        """`kubectl get ... -o json`, decoded."""
+        return json.loads(self("get", *what, "-o", "json"))
+
+    def names(self, *what: str) -> list[str]:
+        """What `kubectl get` finds, in the form kind/name."""
+        return self("get", *what, "-o", "name").split()
+
+    def wait(self, what: str, condition: str, *, deadline_s: float = DEADLINE_S) -> None:
+        """`kubectl wait WHAT --for=CONDITION`; also for objects that are not there yet."""
+        if not condition.startswith("delete"):
+            self("wait", what, "--for=create", f"--timeout={deadline_s:.0f}s")
+        self("wait", what, f"--for={condition}", f"--timeout={deadline_s:.0f}s")
+
+    def wait_field(self, what: str, path: str, value: object) -> None:
+        """Wait until the field at a JSONPath such as `.status.replicas` has that value."""
+        self.wait(what, f"jsonpath={{{path}}}={value}")
+
+    def run(self, pod: str, *command: str, image: str = BUSYBOX) -> None:
+        """Make a pod that stays, and wait until it is ready."""
+        stays = command or ("sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1 & wait; done")
+        self(
+            "run",
+            pod,
+            f"--image={image}",
+            "--image-pull-policy=IfNotPresent",
+            "--restart=Always",
+            "--command",
+            "--",
+            *stays,
+        )
+        self.wait(f"pod/{pod}", "condition=Ready")
+
+    def explain(self) -> str:
+        """What there is to know when something did not come true."""
+        looked = [self(*what, check=False) for what in (("get", "all,mc", "-o", "wide"), ("get", "events"))]
+        return "\n".join(looked)
+
+
+@contextlib.contextmanager
+def fresh_namespace(node: Node, name: str) -> Iterator[Kubectl]:
+    """A namespace that is deleted at the end, without waiting."""
+    node.kubectl("create", "namespace", name)
+    try:
+        yield Kubectl(node, name)
+    finally:
+        node.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+
+
+def stores(address: str, value: str) -> bool:
+    """Whether a memcached keeps a value and gives it back."""
+    with socket.create_connection((address, MEMCACHED_PORT), _MEMCACHED_TIMEOUT_S) as connection:
+        stream = connection.makefile("rwb")
+        stream.write(f"set e2e 0 60 {len(value)}\r\n{value}\r\nget e2e\r\n".encode())
+        stream.flush()
+        answer = [stream.readline().decode().rstrip("\r\n") for _ in range(4)]
+    return answer == ["STORED", f"VALUE e2e 0 {len(value)}", value, "END"]
+
+
+def pod_address(kubectl: Kubectl, pod: str) -> str:
+    """A pod's IP address, which this machine reaches."""
+    return str(kubectl.get("pod", pod)["status"]["podIP"])
+
+
+def operator_pods(kubectl: Kubectl) -> list[str]:
+    """The names of the operator's pods that are not going."""
+    found = kubectl.get("pods", "-l", f"app.kubernetes.io/name={OPERATOR}")["items"]
+    return sorted(pod["metadata"]["name"] for pod in found if "deletionTimestamp" not in pod["metadata"])
+
+
+def leader(kubectl: Kubectl) -> str:
+    """The pod that the Lease names, or nothing."""
+    holder = kubectl("get", "lease", LOCK, "-o", "jsonpath={.spec.holderIdentity}", check=False)
+    return holder.partition("_")[0]
+
+
+def new_leader(kubectl: Kubectl, former: str, *, deadline_s: float = DEADLINE_S) -> str:
+    """Wait until another pod than that one leads; its name."""
+    return eventually(lambda: leader(kubectl), lambda name: name not in ("", former), deadline_s=deadline_s)
+
+
+def nodes_of(kubectl: Kubectl, name: str) -> list[str]:
+    """`status.nodes` of a Memcached."""
+    return list(kubectl.get("mc", name).get("status", {}).get("nodes", ()))
