@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from lab import node
 from lab.build import BuildError, build
 from lab.helm import build as build_helm
+from lab.kubectl import LabError
 from tests.cluster import REQUIRED_VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,12 +58,20 @@ def _helm() -> str | None:
     return _kubernetes()
 
 
+def _no_node() -> str | None:
+    try:
+        node.check_machine()
+    except LabError as error:
+        return str(error)
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Tier:
     """A tier is either a recipe of the justfile or a folder of tests.
 
-    ``prepare`` does the tier's own set-up and returns what is wrong, or None. ``cluster`` is which of the servers that
-    its tests know they run on.
+    ``lacking`` says what keeps the tier from running on this machine, or None. ``prepare`` does the tier's own set-up
+    and returns what is wrong, or None. ``cluster`` is which of the servers that its tests know they run on.
     """
 
     name: str
@@ -69,6 +79,7 @@ class Tier:
     folder: str | None = None
     cluster: str | None = None
     prepare: Callable[[], str | None] | None = None
+    lacking: Callable[[], str | None] | None = None
 
 
 TIERS = (
@@ -84,6 +95,7 @@ TIERS = (
     Tier("integration on kubernetes", folder="tests/integration", cluster="kubernetes", prepare=_helm),
     Tier("faults on the simulator", folder="tests/faults", cluster="simulator", prepare=_kubernetes),
     Tier("faults on kubernetes", folder="tests/faults", cluster="kubernetes", prepare=_kubernetes),
+    Tier("e2e on a real node", folder="tests/e2e", prepare=_kubernetes, lacking=_no_node),
 )
 
 
@@ -126,6 +138,8 @@ def _run(tier: Tier, arguments: Sequence[str]) -> Outcome:
             return Outcome(tier.name, Result.LEFT_OUT, "it has no tests")
         servers = [f"--cluster={tier.cluster}"] if tier.cluster else []
         command = [sys.executable, "-m", "pytest", "--cov", "--cov-report=", *servers, *selected]
+    if tier.lacking is not None and (lacks := tier.lacking()) is not None:
+        return Outcome(tier.name, Result.LEFT_OUT, lacks)
     print(f"\n=== {tier.name} ===", flush=True)
     if tier.prepare is not None and (wrong := tier.prepare()) is not None:
         return Outcome(tier.name, Result.FAILED, wrong)
