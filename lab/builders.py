@@ -35,6 +35,7 @@ class Builder:
         arguments: Mapping[str, str],
         secrets: Mapping[str, Path],
         cached: bool = True,
+        more: Sequence[str] = (),
     ) -> None:
         """Build the Dockerfile of a folder.
 
@@ -42,6 +43,7 @@ class Builder:
             arguments: values of its ARGs.
             secrets: files for its mounts of type secret, by id.
             cached: whether steps of earlier builds are used again, which takes a layer for each step.
+            more: options of the builder's own.
         """
         command = [self.name, *self.options, "build"]
         if self.name == "buildah":
@@ -56,7 +58,7 @@ class Builder:
             command += ["--build-arg", f"{name}={value}"]
         for name, path in secrets.items():
             command += ["--secret", f"id={name},src={path}"]
-        self._say_and_run([*command, "--tag", image, str(context)])
+        self._say_and_run([*command, *more, "--tag", image, str(context)])
 
     def has(self, image: str) -> bool:
         """Whether the image is in the store."""
@@ -93,13 +95,16 @@ class Builder:
         if wrong is not None:
             raise ImageError(f"{self.name} cannot save {image}: {wrong}")
 
-    def push(self, image: str) -> None:
+    def push(self, image: str, more: Sequence[str] = ()) -> None:
         """Send an image of the store to the registry that its name begins with.
+
+        Args:
+            more: options of the builder's own.
 
         Raises:
             ImageError: it is not there, or the registry does not take it.
         """
-        self._say_and_run([self.name, *self.options, "push", image])
+        self._say_and_run([self.name, *self.options, "push", *more, image])
 
     def stored_in(self, folder: Path) -> "Builder":
         """The same with a store of its own in a folder; docker's is its daemon's, and stays."""
@@ -110,7 +115,9 @@ class Builder:
         return replace(self, options=store)
 
     def _say_and_run(self, command: Sequence[str]) -> None:
-        finished = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+        # Secrets are BuildKit's, which is docker's default from 23.0 on.
+        environment = {**os.environ, "DOCKER_BUILDKIT": "1"}
+        finished = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=environment, check=False)
         if finished.returncode != 0:
             raise ImageError(f"{' '.join(command[:3])} ... failed with exit code {finished.returncode}, see above")
 

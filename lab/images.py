@@ -117,7 +117,15 @@ def public_address(remote: str) -> str:
     return f"https://{parts.hostname}{port}{parts.path.removesuffix('.git')}"
 
 
-def _build(builder: Builder, image: str, *, source: Path, cached: bool, labels: Mapping[str, str] = {}) -> None:
+def _build(
+    builder: Builder,
+    image: str,
+    *,
+    source: Path,
+    cached: bool,
+    labels: Mapping[str, str] = {},
+    more: Sequence[str] = (),
+) -> None:
     with tempfile.TemporaryDirectory(prefix="memcached-operator-build-") as secret:
         chosen = _choose_bases(builder, base_images((source / "Dockerfile").read_text()))
         builder.build(
@@ -126,6 +134,7 @@ def _build(builder: Builder, image: str, *, source: Path, cached: bool, labels: 
             arguments={"VERSION": _version(source), **labels, **chosen},
             secrets=pip_settings.secrets(Path(secret)),
             cached=cached,
+            more=more,
         )
 
 
@@ -207,21 +216,23 @@ def _say(message: str) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """`python -m lab image` and `python -m lab push`; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m lab")
+    parser = argparse.ArgumentParser(
+        prog="python -m lab", allow_abbrev=False, epilog="Further options go to the builder, --flag=value in one word."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     image = commands.add_parser("image", help="build the operator's image by docker, podman or buildah")
     image.add_argument("--archive", type=Path, help="write it as a docker-archive too")
     push = commands.add_parser("push", help="send it to the registry that its name begins with")
     for command in (image, push):
         command.add_argument("name", nargs="?", default=IMAGE, help="its name with its tag (default: %(default)s)")
-    options = parser.parse_args(arguments)
+    options, more = parser.parse_known_args(arguments)
     name = options.name or IMAGE  # the recipes hand over an empty IMG
     try:
         builder = builders.find()
         if options.command == "push":
-            builder.push(name)
+            builder.push(name, more)
             return 0
-        _build(builder, name, source=ROOT, cached=True, labels=_labels(ROOT))
+        _build(builder, name, source=ROOT, cached=True, labels=_labels(ROOT), more=more)
         if options.archive is not None:
             options.archive.unlink(missing_ok=True)  # builders do not write over one
             builder.save(name, options.archive)
