@@ -1,0 +1,308 @@
+"""What the operator needs each of its rights for: something that works with the right, and its words without it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tests.integration.accounts import LOCK
+from tests.integration.conftest import Kubectl, memcached
+from tests.operator_process import IN_SYNC, OperatorProcess
+from tests.waiting import until
+
+SOON = ("--leader-elect-lease-duration-s=3", "--leader-elect-renew-deadline-s=2", "--leader-elect-retry-period-s=0.5")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One operator in a namespace, which may lack a right, and what is done around it."""
+
+    kubectl: Kubectl
+    operator: OperatorProcess
+    name: str
+    """Of the Memcached that is made."""
+
+    def kubectl_gets(self, what: str, *more: str) -> Any:
+        """An object, or a list of them, decoded; None where there is none."""
+        found = self.kubectl("get", what, *more, "--ignore-not-found", "-o", "json")
+        return json.loads(found) if found.strip() else None
+
+    def make(self) -> None:
+        """A Memcached, up to its first status."""
+        self.kubectl.apply(memcached(self.name, 1))
+        self.kubectl.wait_field(f"mc/{self.name}", ".status.replicas", 1)
+
+    def scale_by_hand(self, times: int) -> None:
+        """Change the Deployment's replicas and wait until the operator has put them right, again and again."""
+        self.make()
+        for number in range(1, times + 1):
+            self.kubectl("scale", f"deployment/{self.name}", "--replicas=3")
+            until(
+                "the replicas are not put right",
+                lambda number=number: len(self.said("scaled Deployment from 3")) >= number,  # type: ignore[misc]
+            )
+
+    def said(self, text: str) -> list[str]:
+        """The log's lines about the Memcached that hold a text."""
+        return [line for line in self.operator.lines if f"/{self.name}: " in line and text in line]
+
+
+def nothing(_: object) -> None:
+    """The operator's start is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What one right is good for.
+
+    Attributes:
+        verb: of the right.
+        resource: of the right, a subresource after a slash.
+        feature: what its absence takes away, in a user's words.
+        works: whether it is there.
+        words: in one line of the operator's log where the right is missing.
+        act: what has to happen for it.
+        flags: that the operator is started with.
+        before: what has to be there before it.
+        streaming: False where only a server without streaming lists asks for the right.
+    """
+
+    verb: str
+    resource: str
+    feature: str
+    works: Callable[[Trial], bool]
+    words: tuple[str, ...]
+    act: Callable[[Trial], None] = nothing
+    flags: tuple[str, ...] = ()
+    before: Callable[[Kubectl], None] = nothing
+    streaming: bool = True
+
+    @property
+    def right(self) -> tuple[str, str]:
+        return self.verb, self.resource
+
+
+def _in_sync(trial: Trial) -> bool:
+    return IN_SYNC in trial.operator.log
+
+
+def _apply(trial: Trial) -> None:
+    trial.kubectl.apply(memcached(trial.name, 1))
+
+
+def _has_deployment(trial: Trial) -> bool:
+    return trial.kubectl_gets(f"deployment/{trial.name}") is not None
+
+
+def _has_status(trial: Trial) -> bool:
+    return "status" in (trial.kubectl_gets(f"mc/{trial.name}") or {})
+
+
+def _bare(trial: Trial) -> None:
+    trial.make()
+    trial.kubectl("delete", f"deployment/{trial.name}")
+
+
+def _disown(trial: Trial) -> None:
+    trial.make()
+    trial.kubectl("patch", f"deployment/{trial.name}", "--type=merge", "-p", '{"metadata":{"ownerReferences":null}}')
+
+
+def _is_owned(trial: Trial) -> bool:
+    return bool(trial.kubectl_gets(f"deployment/{trial.name}")["metadata"].get("ownerReferences"))
+
+
+def _names_the_rival(trial: Trial) -> bool:
+    return any("contested: Another client" not in line for line in trial.said("contested: "))
+
+
+def _events(trial: Trial) -> list[dict[str, Any]]:
+    found: dict[str, Any] = trial.kubectl_gets("events.events.k8s.io") or {"items": []}
+    about = {"kind": "Memcached", "name": trial.name}
+    return [each for each in found["items"] if about.items() <= each["regarding"].items()]
+
+
+def _repeat_and_stop(trial: Trial) -> None:
+    """What happened again is counted now and then, and at the end."""
+    trial.scale_by_hand(times=2)
+    until("there is no event", lambda: any(each["reason"] == "Scaled" for each in _events(trial)))
+    trial.operator.stop()
+
+
+def _counts(trial: Trial) -> bool:
+    return any(each.get("series", {}).get("count", 1) > 1 for each in _events(trial))
+
+
+def _leads(trial: Trial) -> bool:
+    return "leading: Lease" in trial.operator.log
+
+
+def _renews(trial: Trial) -> bool:
+    lease = trial.kubectl_gets(f"lease/{LOCK}")
+    if lease is None:
+        return False
+    times = [datetime.fromisoformat(lease["spec"][name]) for name in ("acquireTime", "renewTime")]
+    return times[0] < times[1]
+
+
+def another_leads(kubectl: Kubectl) -> None:
+    """For longer than a test takes, unless it lets go."""
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LOCK}}
+    kubectl.apply({**lease, "spec": {"holderIdentity": "another", "leaseDurationSeconds": 3600}})
+
+
+def _let_go(trial: Trial) -> None:
+    trial.operator.wait_for_log("standing by: Lease", "another")
+    trial.kubectl("patch", "lease", LOCK, "--type=merge", "-p", '{"spec":{"holderIdentity":""}}')
+
+
+def _watching(resource: str, full_name: str, feature: str) -> list[Use]:
+    def words(verb: str) -> tuple[str, ...]:
+        return f"cannot watch {full_name} in", f'cannot {verb} resource "{resource}"', "Grant get, list and watch"
+
+    return [
+        Use(
+            "list",
+            resource,
+            f"{feature}, on a server without streaming lists",
+            _in_sync,
+            words("list"),
+            streaming=False,
+        ),
+        Use("watch", resource, feature, _in_sync, words("watch")),
+    ]
+
+
+ELECT = ("--leader-elect", *SOON)
+_NO_PART = (
+    "cannot take part in the election",
+    "Grant get, list, watch, create and patch on leases.coordination.k8s.io",
+)
+
+OPERATOR: tuple[Use, ...] = (
+    *_watching("memcacheds", "memcacheds.cache.example.com", "it sees what users ask for"),
+    *_watching("deployments", "deployments.apps", "it sees what others do to its Deployments"),
+    *_watching("pods", "pods", "status.nodes"),
+    Use(
+        "get",
+        "memcacheds",
+        "a Deployment that somebody deleted is made again",
+        _has_deployment,
+        ('cannot get resource "memcacheds"',),
+        _bare,
+    ),
+    Use(
+        "patch",
+        "memcacheds/status",
+        "the status tells what there is",
+        _has_status,
+        (": attempt", 'cannot patch resource "memcacheds/status"'),
+        _apply,
+    ),
+    Use(
+        "update",
+        "memcacheds/finalizers",
+        "a Deployment belongs to its Memcached",
+        _has_deployment,
+        ("degraded: Forbidden", "an ownerReference refers to a resource you can't set finalizers on"),
+        _apply,
+    ),
+    Use(
+        "get",
+        "deployments",
+        "a client that keeps changing a field is named",
+        _names_the_rival,
+        ("cannot read who writes", 'cannot get resource "deployments"'),
+        lambda trial: trial.scale_by_hand(times=5),
+    ),
+    Use(
+        "create",
+        "deployments",
+        "Deployments are made",
+        _has_deployment,
+        ("degraded: Forbidden", 'cannot create resource "deployments"'),
+        _apply,
+    ),
+    Use(
+        "patch",
+        "deployments",
+        "Deployments are made, scaled and put right",
+        _has_deployment,
+        ("degraded: Forbidden", 'cannot patch resource "deployments"'),
+        _apply,
+    ),
+    Use(
+        "delete",
+        "deployments",
+        "a Deployment whose owner was removed gets it back",
+        _is_owned,
+        ("degraded: Forbidden", "cannot set an ownerRef on a resource you can't delete"),
+        _disown,
+    ),
+    Use(
+        "create",
+        "events",
+        "kubectl describe tells what was done",
+        lambda trial: _events(trial) != [],
+        ("events are not written", 'cannot create resource "events"', "grant create and patch"),
+        _apply,
+    ),
+    Use(
+        "get",
+        "leases",
+        "one of several replicas leads",
+        _leads,
+        (*_NO_PART, 'cannot get resource "leases"'),
+        flags=ELECT,
+    ),
+    Use(
+        "create",
+        "leases",
+        "one of several replicas leads",
+        _leads,
+        (*_NO_PART, 'cannot create resource "leases"'),
+        flags=ELECT,
+    ),
+    Use(
+        "patch",
+        "leases",
+        "who leads goes on leading",
+        _renews,
+        ("renewing Lease", 'cannot patch resource "leases"', "Grant get, list, watch, create and patch"),
+        flags=ELECT,
+    ),
+    Use(
+        "list",
+        "leases",
+        "a standby begins as soon as the leader lets go, on a server without streaming lists",
+        _leads,
+        ("cannot watch leases.coordination.k8s.io", 'cannot list resource "leases"'),
+        _let_go,
+        flags=ELECT,
+        before=another_leads,
+        streaming=False,
+    ),
+    Use(
+        "watch",
+        "leases",
+        "a standby begins as soon as the leader lets go",
+        _leads,
+        ("cannot watch leases.coordination.k8s.io", 'cannot watch resource "leases"'),
+        _let_go,
+        flags=ELECT,
+        before=another_leads,
+    ),
+    # The last of those without flags: it ends its operator.
+    Use(
+        "patch",
+        "events",
+        "kubectl describe tells how often it was done",
+        _counts,
+        ("events are not written", 'cannot patch resource "events"', "grant create and patch"),
+        _repeat_and_stop,
+    ),
+)
+"""Of manifests/rbac."""

@@ -1,0 +1,104 @@
+"""The rights of manifests/ are enough, and each of them is needed: what is missed without it, and how that is said."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.integration import rights
+from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules
+from tests.integration.conftest import CRD, Kubectl, Operators
+from tests.integration.requests import requests_of
+from tests.integration.rights import Trial, Use
+from tests.waiting import until
+
+
+@pytest.fixture(scope="module")
+def older(installed: Cluster) -> Iterator[Cluster]:
+    """A second cluster, without streaming lists."""
+    with installed.another(streaming_lists=False) as other:
+        other.kubectl("apply", "--server-side", "-f", str(CRD))
+        other.kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
+        yield other
+
+
+@pytest.fixture
+def ends() -> Iterator[ExitStack]:
+    with ExitStack() as ends:
+        yield ends
+
+
+def begin(cluster: Cluster, ends: ExitStack, use: Use, *, lacking: bool) -> Trial:
+    """An operator in a namespace of its own, with all its rights but perhaps this one."""
+    name = f"rights-{uuid.uuid4().hex[:10]}"
+    cluster.kubectl("create", "namespace", name)
+    ends.callback(cluster.kubectl, "delete", "namespace", name, "--wait=false")
+    kubectl = Kubectl(cluster, name)
+    account = account_with_role(kubectl, operator_rules(without=[use.right] if lacking else []))
+    use.before(kubectl)
+    named = {"OPERATOR_NAME": name, "MEMCACHED_OPERATOR_LEADER_ELECT_ID": LOCK}
+    operator = Operators(cluster, ends).start("--log-level=debug", *use.flags, account_dir=account, **named)
+    return Trial(kubectl, operator, "cache")
+
+
+def cluster_of(use: Use, request: pytest.FixtureRequest) -> Cluster:
+    found: Cluster = request.getfixturevalue("installed" if use.streaming else "older")
+    return found
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    "use", rights.OPERATOR, ids=[f"{use.verb} {use.resource}: {use.feature}" for use in rights.OPERATOR]
+)
+def test_without_a_right_something_is_missed_and_the_log_says_which_right_it_is(
+    use: Use, request: pytest.FixtureRequest, ends: ExitStack
+) -> None:
+    trial = begin(cluster_of(use, request), ends, use, lacking=True)
+    use.act(trial)
+    trial.operator.wait_for_log(*use.words)
+    assert not use.works(trial)
+
+
+# Uses that one operator can show one after the other.
+ALIKE: dict[str, list[Use]] = {}
+for _use in rights.OPERATOR:
+    _server = "streaming lists" if _use.streaming else "lists"
+    _kind = "a standby" if _use.before is not rights.nothing else "a leader" if _use.flags else "alone"
+    ALIKE.setdefault(f"{_kind}, {_server}", []).append(_use)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("uses", ALIKE.values(), ids=ALIKE)
+def test_with_all_rights_it_works_and_nothing_is_refused(
+    uses: list[Use], request: pytest.FixtureRequest, ends: ExitStack
+) -> None:
+    cluster = cluster_of(uses[0], request)
+    mark = cluster.audit_mark()
+    trial = begin(cluster, ends, uses[0], lacking=False)
+    for number, use in enumerate(uses):
+        each = replace(trial, name=f"cache-{number}")
+        use.act(each)
+        until(f"it does not work: {use.feature}", lambda use=use, each=each: use.works(each))  # type: ignore[misc]
+    asked = requests_of(cluster, trial.kubectl.namespace, since=mark)
+    assert [each for each in asked if each.code in (401, 403)] == []
+
+
+def test_no_right_is_granted_that_nothing_is_known_to_need() -> None:
+    rules = operator_rules()
+    granted = {(verb, resource) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
+    assert granted == {use.right for use in rights.OPERATOR}
+
+
+def test_leases_of_other_names_are_none_of_its_business(kubectl: Kubectl) -> None:
+    account_with_role(kubectl, operator_rules())
+    user = f"--as=system:serviceaccount:{kubectl.namespace}:{ACCOUNT}"
+    for verb in ("get", "patch", "update", "delete"):
+        for name in (LOCK, "of-another"):
+            answer = kubectl.run("auth", "can-i", verb, f"leases.coordination.k8s.io/{name}", user, check=False)
+            allowed = name == LOCK and verb in ("get", "patch")
+            assert answer.stdout.strip() == ("yes" if allowed else "no"), (verb, name)
