@@ -17,7 +17,7 @@ _VARIABLE = [
     for pattern, word in (
         (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
-        (r"-[0-9a-z]{5,10}-[0-9a-z]{5}\b", "-POD"),
+        (r"-[0-9a-z]{5,10}-[0-9a-z]{5}(?![0-9a-z])", "-POD"),
         (r"-[0-9a-f]{8,10}\b", "-REPLICASET"),
         (r"(?<![\w.])\d+(?:s|m|h|d)(?:\d+[smh])?\b", "AGE"),
         (r'\b(resourceVersion|reconcile)([:=]) ?"?[\w-]+"?', r"\1\2VALUE"),

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from lab import build
+from lab.helm import build as build_helm
 from tests.cluster import Cluster
 from tests.integration.paper_node import PaperNode
 from tests.integration.shell_blocks import How, Step, alike, fits, steps
@@ -36,11 +37,12 @@ _EXAMPLE = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document, and what its reader has done before; without a node, pods stay Pending."""
+    """A document, and what its reader has done before and has; without a node, pods stay Pending."""
 
     path: str
     before: tuple[str, ...] = ()
     node: bool = True
+    helm: bool = False
 
 
 PAGES = (Page("docs/tutorial.md", node=False),)
@@ -48,7 +50,16 @@ PAGES = (Page("docs/tutorial.md", node=False),)
 PAGES_FOR_KUBERNETES = (
     Page("docs/first-install.md"),
     Page("docs/install.md"),
+    Page("docs/upgrade.md", (*_INSTALLED, *_EXAMPLE)),
+    Page("docs/helm.md", helm=True),
     Page("docs/uninstall.md", (*_INSTALLED, *_EXAMPLE)),
+    Page("docs/namespaces.md"),
+    Page("docs/from-the-guides.md"),
+    Page("docs/monitoring.md", _INSTALLED),
+    Page("docs/leader-election.md", _INSTALLED),
+    Page("docs/drain.md", (*_INSTALLED, *_EXAMPLE)),
+    Page("docs/clients.md", (*_INSTALLED, *_EXAMPLE)),
+    Page("docs/troubleshooting.md", (*_INSTALLED, *_EXAMPLE)),
 )
 # What a document may name of the repository; a copy, as the guides' `sed -i` changes them.
 _FOLDERS = ("manifests", "charts")
@@ -140,6 +151,8 @@ def shell(cluster: Cluster, page: Page, tmp_path: Path) -> Iterator[Shell]:
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "kubectl").symlink_to(build.kubectl_path())
+    if page.helm:
+        (programs / "helm").symlink_to(build_helm())
     with ExitStack() as ends:
         own = ends.enter_context(cluster.another(streaming_lists=True))
         kubeconfig = tmp_path / "kubeconfig"

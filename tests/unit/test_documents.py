@@ -95,6 +95,33 @@ def test_what_to_do_about_each_warning_is_told(source: Path) -> None:
         assert words in told, f"docs/operations.md says nothing about {format_!r}"
 
 
+NAMED_TESTS = re.findall(r"`(tests/[\w/]+\.py)(?:::([\w:]+))?`", (PROJECT / "docs" / "from-the-guides.md").read_text())
+
+
+@pytest.mark.parametrize(("file", "name"), sorted(set(NAMED_TESTS)), ids=lambda part: part)
+def test_each_test_that_the_map_of_the_guides_names_is_there(file: str, name: str) -> None:
+    tree: ast.AST = ast.parse((PROJECT / file).read_text())
+    for part in filter(None, name.split("::")):
+        found = [
+            node
+            for node in ast.iter_child_nodes(tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == part
+        ]
+        assert found, f"docs/from-the-guides.md names {file}::{name}"
+        tree = found[0]
+
+
+def test_each_row_of_the_map_of_the_guides_names_its_test() -> None:
+    rows = [
+        line for line in (PROJECT / "docs" / "from-the-guides.md").read_text().splitlines() if line.startswith("| ")
+    ]
+    headers = [row for row in rows if row.endswith("| test |")]
+    assert len(headers) == 3
+    for row in set(rows) - set(headers):
+        *_, test, _ = re.split(r"(?<!\\)\|", row)
+        assert "this page" in test or "`tests/" in test, row
+
+
 @pytest.mark.parametrize(
     "name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/decisions.md", "docs/simulator.md"]
 )
