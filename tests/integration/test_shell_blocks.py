@@ -19,7 +19,6 @@ import pytest
 
 from lab import build
 from lab.helm import build as build_helm
-from lab.helm import build as build_helm
 from tests.cluster import Cluster
 from tests.integration.paper_node import PaperNode
 from tests.integration.shell_blocks import How, Step, alike, fits, steps
@@ -52,7 +51,6 @@ PAGES_FOR_KUBERNETES = (
     Page("docs/first-install.md"),
     Page("docs/install.md"),
     Page("docs/upgrade.md", (*_INSTALLED, *_EXAMPLE)),
-    Page("docs/helm.md", helm=True),
     Page("docs/helm.md", helm=True),
     Page("docs/uninstall.md", (*_INSTALLED, *_EXAMPLE)),
     Page("docs/namespaces.md"),
@@ -153,8 +151,6 @@ def shell(cluster: Cluster, page: Page, tmp_path: Path) -> Iterator[Shell]:
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "kubectl").symlink_to(build.kubectl_path())
-    if page.helm:
-        (programs / "helm").symlink_to(build_helm())
     if page.helm:
         (programs / "helm").symlink_to(build_helm())
     with ExitStack() as ends:
