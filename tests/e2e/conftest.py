@@ -74,12 +74,33 @@ def kubectl(node: Node) -> Iterator[Kubectl]:
         yield found
 
 
-@pytest.fixture
-def system(node: Node, operator_images: None) -> Iterator[Kubectl]:
-    """kubectl in the namespace of the operator for all namespaces, whose two pods are ready."""
+@contextlib.contextmanager
+def installed(node: Node) -> Iterator[Kubectl]:
+    """kubectl in the namespace of the operator for all namespaces, whose two pods are ready; uninstalled at the end."""
     found = Kubectl(node, SYSTEM)
     node.kubectl("apply", "-f", str(INSTALL / "cluster.yaml"))
     found("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
-    yield found
+    try:
+        yield found
+    finally:
+        uninstall(node)
+
+
+def uninstall(node: Node) -> None:
+    """In the order of docs/uninstall.md."""
     node.kubectl("delete", "memcacheds", "--all", "--all-namespaces", "--cascade=foreground", check=False)
     node.kubectl("delete", "--ignore-not-found", "-f", str(INSTALL / "cluster.yaml"))
+
+
+@pytest.fixture(scope="module")
+def module_system(node: Node, operator_images: None) -> Iterator[Kubectl]:
+    """See `installed`, for all tests of a module."""
+    with installed(node) as found:
+        yield found
+
+
+@pytest.fixture
+def system(node: Node, operator_images: None) -> Iterator[Kubectl]:
+    """See `installed`, for one test."""
+    with installed(node) as found:
+        yield found
