@@ -12,9 +12,9 @@ COPY requirements-image.lock lab/slimming.py /build/
 RUN --mount=type=secret,id=pip-conf,target=/etc/pip.conf --mount=type=secret,id=pip-cert \
     python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --no-cache-dir --no-compile --no-deps \
         --require-hashes --only-binary :all: --target /dependencies --requirement /build/requirements-image.lock
-RUN python3 /build/slimming.py /dependencies /app
+RUN python3 /build/slimming.py /dependencies
 COPY memcached_operator /source/memcached_operator
-RUN python3 /build/slimming.py /source /app
+RUN python3 /build/slimming.py /source
 
 FROM ${BASE_IMAGE}
 USER 0

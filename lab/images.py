@@ -33,6 +33,8 @@ _STAND_INS = {"BUILD_IMAGE": bases.PYTHON_BUILD, "BASE_IMAGE": bases.PYTHON}
 # What the image is made of, as .dockerignore lets it through.
 _CONTEXT = ("Dockerfile", ".dockerignore", "requirements-image.lock", "LICENSE", "NOTICE", "lab/slimming.py")
 _PACKAGE = "memcached_operator"
+# Builders in the order in which archives are made by them: docker has no store that is gone afterwards.
+APART = ("buildah", "podman", "docker")
 # Each change of a line makes another image of 120 MB. Of those, so many stay.
 _OPERATOR = "operator-"
 _KEPT_OPERATORS = 4
@@ -54,8 +56,7 @@ def operator_image(tag: str = IMAGE, *, source: Path = ROOT) -> Path:
         ImageError: there is no builder, or it failed.
         BuildError: a stand-in is needed, and Debian's packages cannot be had.
     """
-    # buildah and podman take a store that is gone afterwards; docker's keeps the image.
-    builder = builders.find(("buildah", "podman", "docker"))
+    builder = builders.find(APART)
     key = digest_of({**_context(source), "": f"{tag} {builder.name} {_wanted_bases()}".encode()})
     target = images_dir() / f"{_OPERATOR}{key}"
 

@@ -18,13 +18,16 @@ _CERTIFICATE_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _SECRETS = "/run/secrets"
 
 
-def secrets(folder: Path, environment: Mapping[str, str] = os.environ) -> dict[str, Path]:
+def secrets(
+    folder: Path, environment: Mapping[str, str] = os.environ, files: Sequence[Path] | None = None
+) -> dict[str, Path]:
     """The files to lend, by the ids that the Dockerfile has for them; none where pip has no such setting.
 
     Args:
         folder: where they are written.
+        files: pip's own, where they are not in the places where it looks.
     """
-    settings = effective(_files(environment), environment)
+    settings = effective(_files(environment) if files is None else files, environment)
     found = {}
     if certificate := settings.pop("cert", None):
         found["pip-cert"] = Path(certificate)

@@ -1,7 +1,6 @@
 """Make a folder of Python packages ready for an image: small, compiled, and the same bytes each time.
 
-The Dockerfile runs this in its build stage, so it needs nothing but Python: ``slimming.py FOLDER PATH``, where PATH is
-where the folder will be in the image.
+The Dockerfile runs this in its build stage (``slimming.py FOLDER``), so it needs nothing but Python.
 """
 
 import compileall
@@ -50,12 +49,11 @@ def without_sections(elf: bytes) -> bytes:
     return bytes(slim)
 
 
-def slim(folder: Path, final: Path) -> None:
+def slim(folder: Path) -> None:
     """Remove what is not for running, compile the rest, and give every file the same time and a mode that all may read.
 
     Args:
-        folder: as ``pip install --target`` fills it.
-        final: its path in the image, which tracebacks name.
+        folder: as ``pip install --target`` fills it. It can be moved afterwards.
     """
     shutil.rmtree(folder / "bin", ignore_errors=True)  # console scripts, which name the building Python
     for path in _files(folder):
@@ -63,13 +61,13 @@ def slim(folder: Path, final: Path) -> None:
             path.unlink()
         elif ".so" in path.suffixes:
             path.write_bytes(without_sections(path.read_bytes()))
-    # Unchecked: nothing in the image changes, and no start has to look whether it did.
+    # Unchecked: nothing in the image changes, and no start has to look whether it did. The path that is compiled in is
+    # replaced as a module is imported, and the same one makes the same bytes.
     compiled = compileall.compile_dir(
         folder,
         quiet=1,
         force=True,
         stripdir=str(folder),
-        prependdir=str(final),
         invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
     )
     if not compiled:
@@ -85,4 +83,4 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 if __name__ == "__main__":
-    slim(Path(sys.argv[1]), Path(sys.argv[2]))
+    slim(Path(sys.argv[1]))

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from lab import node
+from lab import builders, images, node
 from lab.build import BuildError, build
 from lab.helm import build as build_helm
 from lab.kubectl import LabError
 from tests.cluster import REQUIRED_VARIABLE
+from tests.image import container
 
 ROOT = Path(__file__).resolve().parent.parent
 _COVERAGE_DIR = ROOT / ".cache" / "coverage"
@@ -66,6 +67,22 @@ def _no_node() -> str | None:
     return None
 
 
+def _no_image() -> str | None:
+    try:
+        builders.find(images.APART)
+    except builders.ImageError as error:
+        return str(error)
+    return container.why_not()
+
+
+def _image() -> str | None:
+    try:
+        images.operator_image()
+    except (BuildError, builders.ImageError) as error:
+        return str(error)
+    return _kubernetes()
+
+
 @dataclass(frozen=True, slots=True)
 class Tier:
     """A tier is either a recipe of the justfile or a folder of tests.
@@ -95,6 +112,7 @@ TIERS = (
     Tier("integration on kubernetes", folder="tests/integration", cluster="kubernetes", prepare=_helm),
     Tier("faults on the simulator", folder="tests/faults", cluster="simulator", prepare=_kubernetes),
     Tier("faults on kubernetes", folder="tests/faults", cluster="kubernetes", prepare=_kubernetes),
+    Tier("image", folder="tests/image", prepare=_image, lacking=_no_image),
     Tier("e2e on a real node", folder="tests/e2e", prepare=_kubernetes, lacking=_no_node),
 )
 
