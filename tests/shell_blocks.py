@@ -34,12 +34,18 @@ class How(Enum):
 
     RUN = auto()
     NOT_RUN = auto()
+    NEEDS_NODE = auto()
     BACKGROUND = auto()
     OUTPUT_VARIES = auto()
     FAILS = auto()
 
 
-_MARKS = {"in the background": How.BACKGROUND, "output varies": How.OUTPUT_VARIES, "fails": How.FAILS}
+_MARKS = {
+    "needs a node": How.NEEDS_NODE,
+    "in the background": How.BACKGROUND,
+    "output varies": How.OUTPUT_VARIES,
+    "fails": How.FAILS,
+}
 
 
 @dataclass(frozen=True, slots=True)
