@@ -1,0 +1,226 @@
+"""What users apply, on a real API server: each file alone, each install, what users may then do, and its removal."""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lab.manifests import INSTALL, MANIFESTS, NAMESPACE, kustomize
+from tests.cluster import Cluster
+from tests.integration.conftest import CRD, Kubectl
+from tests.operator_process import PROJECT
+from tests.waiting import eventually, until
+
+pytestmark = pytest.mark.cluster("kubernetes")  # the simulator serves neither PodDisruptionBudgets nor NetworkPolicies
+
+FOLDERS = ("samples", "rbac", "operator", "tenants", "cluster", "components")
+FILES = sorted(
+    path
+    for folder in FOLDERS
+    for path in (MANIFESTS / folder).rglob("*.yaml")
+    # Kinds of Prometheus' operator, which is not here.
+    if path.name != "kustomization.yaml" and path.parent.name != "prometheus"
+)
+ROLES = ("admin", "edit", "view")
+
+
+@pytest.fixture(scope="module")
+def fresh(cluster: Cluster) -> Iterator[Cluster]:
+    """A second cluster, in which nothing of ours is."""
+    with cluster.another(streaming_lists=True) as other:
+        yield other
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(MANIFESTS)))
+def test_each_file_alone_can_be_created(kubectl: Kubectl, fresh: Cluster, path: Path) -> None:
+    # A sample needs the CRD, and the others must not be there yet.
+    cluster = kubectl.cluster if path.parent.name == "samples" else fresh
+    finished = cluster.kubectl("create", "--dry-run=server", "-f", str(path), check=False)
+    if "namespace: Required value" in finished.stderr:
+        assert "kustomize fills in" in path.read_text(), "it can only be had by an overlay, and says so"
+        return
+    assert (finished.returncode, finished.stderr) == (0, ""), "no warning either"
+
+
+def test_the_guides_steps_install_and_remove_the_operator_file_by_file(fresh: Cluster) -> None:
+    kubectl = Kubectl(fresh, "default")
+    kubectl("create", "-f", str(CRD))
+    kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
+    files = [MANIFESTS / "rbac" / f"{name}.yaml" for name in ("service_account", "role", "role_binding")]
+    for path in files:
+        kubectl("create", "-f", str(path))
+    text = (MANIFESTS / "operator" / "operator.yaml").read_text()
+    kubectl("create", "-f", "-", input=text.replace("REPLACE_IMAGE", "example/operator:1"))
+    kubectl.wait_field("deployment/memcached-operator", ".status.replicas", 2)
+    assert {each["spec"]["containers"][0]["image"] for each in kubectl.get("pods")["items"]} == {"example/operator:1"}
+    for path in [MANIFESTS / "operator" / "operator.yaml", *reversed(files), CRD]:
+        kubectl("delete", "-f", str(path))
+    assert left(fresh) == []
+
+
+def test_the_recipes_install_an_image_and_remove_all_and_the_checkout_stays_as_it_is(fresh: Cluster) -> None:
+    before = {path: path.read_bytes() for path in MANIFESTS.rglob("*.yaml")}
+    recipe(fresh, "deploy", IMG="registry.example.com/operator:2")
+    kubectl = Kubectl(fresh, NAMESPACE)
+    # Its namespace takes restricted pods alone.
+    kubectl.wait_field("deployment/memcached-operator", ".status.replicas", 2)
+    assert kubectl.get("deployment/memcached-operator")["spec"]["template"]["spec"]["containers"][0]["image"] == (
+        "registry.example.com/operator:2"
+    )
+    recipe(fresh, "deploy", IMG="registry.example.com/operator:3")
+    again = kubectl.run("apply", "--server-side", "--dry-run=server", "-f", str(INSTALL / "cluster.yaml"))
+    assert again.stderr == ""
+    recipe(fresh, "undeploy")
+    assert left(fresh) == []
+    recipe(fresh, "undeploy")  # what is not there need not be removed
+    assert {path: path.read_bytes() for path in MANIFESTS.rglob("*.yaml")} == before
+
+
+def recipe(cluster: Cluster, name: str, **variables: str) -> None:
+    """Run a recipe of the justfile on this cluster."""
+    finished = subprocess.run(
+        [Path(sys.executable).with_name("just"), "--justfile", PROJECT / "justfile", name],
+        env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig_path), **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+
+
+def left(cluster: Cluster) -> list[str]:
+    """What of ours is still there."""
+    kinds = "clusterroles,clusterrolebindings,roles,rolebindings,deployments,serviceaccounts,poddisruptionbudgets,crd"
+    found = cluster.kubectl("get", kinds, "--all-namespaces", "-o", "name").stdout.split()
+    namespaces = cluster.kubectl("get", "namespaces", "-o", "name").stdout.split()
+    return [each for each in [*found, *namespaces] if "memcached" in each]
+
+
+@pytest.fixture
+def tenants(installed: Cluster, kubectl: Kubectl) -> Iterator[Callable[[str], list[str]]]:
+    """Users who have one of the built-in ClusterRoles in the namespace; gives kubectl's arguments to be one of them."""
+    installed.kubectl("apply", "-f", str(INSTALL / "crds.yaml"), "--server-side", "--force-conflicts")
+    for role in ROLES:
+        kubectl("create", "rolebinding", role, f"--clusterrole={role}", f"--user={role}-of-{kubectl.namespace}")
+
+    def impersonating(role: str) -> list[str]:
+        return [f"--as={role}-of-{kubectl.namespace}"]
+
+    for role in ROLES:  # the controller-manager adds ours to the built-in ones
+        until(
+            f"{role} has no right to Memcacheds",
+            lambda role=role: may(kubectl, impersonating(role), "get", "mc"),  # type: ignore[misc]
+        )
+    yield impersonating
+    for role in ROLES:
+        installed.kubectl("delete", "clusterrole", f"memcached-{role}")
+
+
+def may(kubectl: Kubectl, impersonating: list[str], verb: str, what: str) -> bool:
+    resource, _, subresource = what.partition("/")
+    part = [f"--subresource={subresource}"] if subresource else []
+    return kubectl.run("auth", "can-i", verb, resource, *part, *impersonating, check=False).stdout.strip() == "yes"
+
+
+READ = {("get", "mc"), ("list", "mc"), ("watch", "mc"), ("get", "mc/status"), ("get", "mc/scale")}
+CHANGE = READ | {(verb, "mc") for verb in ("create", "update", "patch", "delete", "deletecollection")}
+CHANGE |= {("update", "mc/scale"), ("patch", "mc/scale")}
+GOVERN = CHANGE | {("update", "mc/status"), ("patch", "mc/status"), ("update", "mc/finalizers")}
+
+
+def test_those_who_view_edit_and_administer_a_namespace_may_do_so_with_memcacheds(
+    kubectl: Kubectl, tenants: Callable[[str], list[str]]
+) -> None:
+    for role, allowed in {"view": READ, "edit": CHANGE, "admin": GOVERN}.items():
+        found = {(verb, what) for verb, what in GOVERN if may(kubectl, tenants(role), verb, what)}
+        assert found == allowed, role
+    assert not may(kubectl, ["--as=nobody"], "get", "mc")
+
+
+def test_who_administers_a_namespace_can_install_the_operator_in_it(
+    kubectl: Kubectl, tenants: Callable[[str], list[str]]
+) -> None:
+    """Nobody may grant rights that they do not have: each of the operator's is one of theirs."""
+    finished = kubectl.run("apply", "-f", str(INSTALL / "namespaced.yaml"), *tenants("admin"), check=False)
+    assert (finished.returncode, finished.stderr) == (0, ""), finished.stderr
+    kubectl.wait_field("deployment/memcached-operator", ".status.replicas", 2)
+    finished = kubectl.run("delete", "-f", str(INSTALL / "namespaced.yaml"), *tenants("admin"), check=False)
+    assert (finished.returncode, finished.stderr) == (0, "")
+
+
+def pod_of(deployment: dict[str, Any]) -> dict[str, Any]:
+    template = deployment["spec"]["template"]
+    metadata = {**template["metadata"], "name": "a-pod-of-it"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**template["spec"]}}
+
+
+class TestPodSecurity:
+    """Of the operator; `test_lifecycle` has it of the memcached pods."""
+
+    @pytest.fixture
+    def restricted(self, kubectl: Kubectl) -> Kubectl:
+        kubectl.cluster.kubectl(
+            "label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted"
+        )
+        return kubectl
+
+    def created(self, kubectl: Kubectl, pod: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+        return kubectl.run("create", "--dry-run=server", "-f", "-", input=json.dumps(pod), check=False)
+
+    def test_the_operators_pods_are_restricted(self, restricted: Kubectl) -> None:
+        documents = yaml.safe_load_all((INSTALL / "namespaced.yaml").read_text())
+        (deployment,) = [each for each in documents if each["kind"] == "Deployment"]
+        restricted("create", "serviceaccount", "memcached-operator")
+        finished = self.created(restricted, pod_of(deployment))
+        assert (finished.returncode, finished.stderr) == (0, "")
+
+    def test_one_that_is_not_would_be_refused(self, restricted: Kubectl) -> None:
+        container = {"name": "loose", "image": "none"}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "loose"}, "spec": {"containers": [container]}}
+        finished = self.created(restricted, pod)
+        assert 'violates PodSecurity "restricted' in finished.stderr
+
+
+@pytest.mark.parametrize("component", ["secure-metrics", "network-policy", "leader-for-life"])
+def test_a_component_is_taken_whole_and_without_a_warning(kubectl: Kubectl, component: str, tmp_path: Path) -> None:
+    text = {
+        "namespace": kubectl.namespace,
+        "resources": [os.path.relpath(MANIFESTS / "namespaced", tmp_path)],
+        "components": [os.path.relpath(MANIFESTS / "components" / component, tmp_path)],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(text))
+    finished = kubectl.run("apply", "--dry-run=server", "-f", "-", input=kustomize(tmp_path), check=False)
+    assert (finished.returncode, finished.stderr) == (0, "")
+
+
+def test_in_several_namespaces_it_has_its_rights_in_each_and_nowhere_else(fresh: Cluster, tmp_path: Path) -> None:
+    text = {
+        "resources": [os.path.relpath(MANIFESTS / "cluster", tmp_path)],
+        "components": [os.path.relpath(MANIFESTS / "components" / "several-namespaces", tmp_path)],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(text))
+    made = kustomize(tmp_path)
+    for team in ("team-a", "team-b"):
+        fresh.kubectl("create", "namespace", team)
+    assert fresh.kubectl("apply", "-f", "-", input=made).stderr == ""
+    account = f"--as=system:serviceaccount:{NAMESPACE}:memcached-operator"
+    for namespace, watched in {"team-a": True, "team-b": True, "default": False, NAMESPACE: False}.items():
+        kubectl = Kubectl(fresh, namespace)
+        # Rights are in force some milliseconds after they are granted.
+        eventually(partial(may, kubectl, [account], "watch", "mc"), partial(operator.eq, watched))
+        assert may(kubectl, [account], "create", "leases") is (namespace == NAMESPACE)
+    fresh.kubectl("delete", "-f", "-", input=made)
+    fresh.kubectl("delete", "namespace", "team-a", "team-b")
+    assert left(fresh) == []
