@@ -228,6 +228,7 @@ def build(
             drain_timeout_s=config.shutdown_timeout_s,
         ),
         queue=queue,
+        everything=caches.memcacheds.keys,
         ready=reconciler.wait_s,
         observer=observer,
         tracer=tracer,
@@ -249,7 +250,7 @@ def build(
         label_selector: str = "",
     ) -> None:
         """Fill `store`, and wake the Memcached that a change in it concerns."""
-        store.add_handler(_waker(queue, store, concerned, own_writes))
+        store.add_handler(_waker(controller, store, concerned, own_writes))
         for namespace in namespaces or (None,):
             reflector = Reflector(
                 client,
@@ -283,7 +284,7 @@ def _memcached_of(pod: PodRecord) -> ObjectKey | None:
 
 
 def _waker(
-    queue: AsyncWorkQueue[ObjectKey],
+    controller: Controller[ObjectKey],
     store: Store[R],
     concerned: Callable[[R], ObjectKey | None],
     own_writes: OwnWrites,
@@ -296,7 +297,7 @@ def _waker(
             # A new version that differs in nothing that a reconcile reads wakes nobody, unless the version itself is
             # what a key waits for.
             if key is not None and (own_writes.pending(key) or not _same_but_version(before, after)):
-                queue.add(key, priority=priority)
+                controller.wake(key, priority=priority)
 
     return changed
 

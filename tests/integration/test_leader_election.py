@@ -137,6 +137,18 @@ def test_the_lease_says_who_leads_since_when_and_how_often_that_changed(kubectl:
     assert freed["acquireTime"] == taken["spec"]["acquireTime"]
 
 
+def test_a_replica_that_cannot_watch_leaves_the_lease_to_one_that_can(kubectl: Kubectl, replicas: Replicas) -> None:
+    weak = account_with_role(kubectl, operator_rules(without=[("*", "pods")]))
+    first = replicas.start("first", account_dir=weak)
+    first.wait_for_log("cannot watch pods")
+    second = replicas.start("second").ready()
+    second.wait_for_log(LEADS)
+    kubectl.apply(memcached("one", 1))
+    kubectl.wait("deployment/one", "create")
+    assert STANDS_BY not in first.log
+    assert LEADS not in first.log
+
+
 def test_after_sigterm_of_the_leader_the_other_writes_within_two_seconds(kubectl: Kubectl, replicas: Replicas) -> None:
     first, second = replicas.pair()
     with Load(kubectl):
