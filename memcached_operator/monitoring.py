@@ -6,7 +6,7 @@ import asyncio
 import logging
 import ssl
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,13 +56,29 @@ class MonitoringConfig:
     user_agent: str
 
 
-def add_sources(metrics: Metrics, manager: Manager, client: ApiClient, recorder: EventRecorder) -> None:
-    """Show what any operator on this runtime has to show."""
+def add_sources(
+    metrics: Metrics,
+    manager: Manager,
+    client: ApiClient,
+    recorder: EventRecorder,
+    expected_writes: Iterable[tuple[str, str]],
+) -> None:
+    """Show what any operator on this runtime has to show.
+
+    Args:
+        metrics: shows it.
+        manager: has the watches.
+        client: counts requests and writes.
+        recorder: counts events.
+        expected_writes: by resource (with its subresource) and verb, those that are shown before there was one.
+    """
     lag = LoopLag()
     manager.add_service("event loop's lag", lag)
     metrics.add(lag.families)
     metrics.add(lambda: stream_families(manager.reflectors))
-    metrics.add(lambda: client_families(client.access.server.partition("://")[2], client.requests, client.writes))
+    host = client.access.server.partition("://")[2]
+    expected = tuple(expected_writes)
+    metrics.add(lambda: client_families(host, client.requests, client.writes, expected))
     metrics.add(lambda: _event_families(recorder))
     metrics.add(_build_families)
 

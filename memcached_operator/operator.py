@@ -19,7 +19,7 @@ from memcached_operator.elections import ElectionConfig, election_families, elec
 from memcached_operator.kube.auth import ClusterAccess, load_access
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import NotFound
-from memcached_operator.kube.resources import DEPLOYMENTS, PODS, Resource
+from memcached_operator.kube.resources import DEPLOYMENTS, EVENTS, PODS, Resource
 from memcached_operator.kube.watch import Record
 from memcached_operator.memcached.desired import POD_SELECTOR
 from memcached_operator.memcached.metrics import memcached_families
@@ -45,6 +45,13 @@ R = TypeVar("R", bound=Record)
 # Server-side apply keeps under this name which fields are ours. It never changes with a setting: a second name would
 # leave the fields of the first one owned by nobody who still writes them.
 FIELD_MANAGER = "memcached-operator"
+# What this operator writes in its daily work, for the metrics.
+WRITES = (
+    (DEPLOYMENTS.qualified_name, "apply"),
+    (DEPLOYMENTS.qualified_name, "patch"),
+    (f"{MEMCACHEDS.qualified_name}/status", "patch"),
+    (EVENTS.qualified_name, "create"),
+)
 _CRD_REMEDY = (
     "The kind Memcached is not known to the cluster: install it with "
     "`kubectl apply -f manifests/crd/cache.example.com_memcacheds.yaml`."
@@ -134,7 +141,7 @@ async def run(config: OperatorConfig) -> int:
         tracer = None if tracing is None else tracing.reconcile
         manager = build(config, client, recorder, namespaces, metrics, election, tracer)
         if metrics is not None:
-            add_sources(metrics, manager, client, recorder)
+            add_sources(metrics, manager, client, recorder, WRITES)
             if election is not None:
                 metrics.add(lambda: election_families(election))
         checks = () if election is None else (Check("leader-election", election.complaint),)

@@ -237,10 +237,8 @@ async def test_an_operator_whose_event_loop_turns_leads_on(server: Server, ends:
     async with stood(server, ends, clock=lambda: awake_or_asleep() + ahead_s) as standing:
         await elected(standing)
         for _ in range(10):
-            renewed = server.writes
             ahead_s += 20.0
-            while server.writes == renewed:
-                await asyncio.sleep(0.001)
+            await asyncio.to_thread(server.await_writes, server.writes + 1)
     assert ends.codes == []
 
 
