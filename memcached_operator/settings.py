@@ -200,7 +200,7 @@ class Settings(BaseSettings):
         ),
         Knob(
             "Leader election",
-            why="It takes over in seconds, also from a leader that hangs or is cut off.",
+            why="It takes over in seconds, also from a leader that is stopped or cut off.",
             metavar="MODE",
         ),
     ] = "lease"
