@@ -141,7 +141,7 @@ async def _tls(config: MonitoringConfig, metrics: Metrics) -> ssl.SSLContext:
 
 @asynccontextmanager
 async def traced(endpoint: str, service: str) -> AsyncIterator[Tracing]:
-    """Tracing to a collector, until the end of the block; what was not sent by then is sent for some seconds more.
+    """Tracing to a collector, until the end of the block; what was not sent by then is sent for two seconds more.
 
     Raises:
         ServingError: the extra is not installed.
@@ -152,7 +152,7 @@ async def traced(endpoint: str, service: str) -> AsyncIterator[Tracing]:
     except ImportError as error:
         remedy = "pip install 'memcached-operator[tracing]'"
         raise ServingError(f"{TRACING_FLAG}={endpoint}: that takes the extra `tracing`: {remedy}") from error
-    tracing = Tracing.to_collector(endpoint, service, __version__)
+    tracing = Tracing.to_collector(endpoint, service, __version__, flag=TRACING_FLAG)
     logger.info("sending traces to %s", endpoint)
     try:
         yield tracing

@@ -114,14 +114,15 @@ async def run(config: OperatorConfig) -> int:
     # Credentials of its own: an election by a Lease has an event loop of its own.
     election = election_of(_election_config(config), lambda: _access(config), os.environ)
     async with AsyncExitStack() as stack:
-        gate = None
-        if election is not None:
-            # Left last: it lets go when nothing here can write any more.
-            await stack.enter_async_context(election)
-            gate = election.may_write
         tracing = None
         if config.tracing_endpoint is not None:
+            # Left last: nobody waits for a collector before they may lead.
             tracing = await stack.enter_async_context(traced(config.tracing_endpoint, config.operator_name))
+        gate = None
+        if election is not None:
+            # Left when nothing here can write any more.
+            await stack.enter_async_context(election)
+            gate = election.may_write
         client = await stack.enter_async_context(
             ApiClient(
                 access,
