@@ -97,14 +97,14 @@ async def answered(client: socket.socket, send: bytes = b"") -> bytes:
     """The whole of the next answer: its body."""
     loop = asyncio.get_running_loop()
     received = bytearray()
-    ends_at = 0
+    head = ends_at = -1
     async with asyncio.timeout(DEADLINE_S):
         await loop.sock_sendall(client, send)
-        while not ends_at or len(received) < ends_at:
+        while ends_at < 0 or len(received) < ends_at:
             data = await loop.sock_recv(client, MIB)
             assert data, "the connection has ended"
             received += data
-            if not ends_at and (head := received.find(b"\r\n\r\n")) != -1:
+            if ends_at < 0 and (head := received.find(b"\r\n\r\n")) != -1:
                 length = received.partition(b"Content-Length: ")[2].split(b"\r\n")[0]
                 ends_at = head + len(b"\r\n\r\n") + int(length)
     return bytes(received[head + len(b"\r\n\r\n") :])
@@ -249,7 +249,7 @@ def test_of_different_answers_that_nobody_takes_the_newest_are_kept(
     bounded(monkeypatch, MAX_UNTAKEN_BYTES=5 * MIB)
 
     async def fresh(request: HttpRequest) -> HttpResponse:
-        return HttpResponse(200, bytearray(2 * MIB).replace(b"\0", request.path[1:].encode()))
+        return HttpResponse(200, request.path[1:].encode() * (2 * MIB))
 
     async def scenario() -> None:
         async with server(fresh) as serving:
