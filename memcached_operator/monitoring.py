@@ -6,7 +6,7 @@ import asyncio
 import logging
 import ssl
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,13 +56,29 @@ class MonitoringConfig:
     user_agent: str
 
 
-def add_sources(metrics: Metrics, manager: Manager, client: ApiClient, recorder: EventRecorder) -> None:
-    """Show what any operator on this runtime has to show."""
+def add_sources(
+    metrics: Metrics,
+    manager: Manager,
+    client: ApiClient,
+    recorder: EventRecorder,
+    expected_writes: Iterable[tuple[str, str]],
+) -> None:
+    """Show what any operator on this runtime has to show.
+
+    Args:
+        metrics: shows it.
+        manager: has the watches.
+        client: counts requests and writes.
+        recorder: counts events.
+        expected_writes: by resource (with its subresource) and verb, those that are shown before there was one.
+    """
     lag = LoopLag()
     manager.add_service("event loop's lag", lag)
     metrics.add(lag.families)
     metrics.add(lambda: stream_families(manager.reflectors))
-    metrics.add(lambda: client_families(client.access.server.partition("://")[2], client.requests, client.writes))
+    host = client.access.server.partition("://")[2]
+    expected = tuple(expected_writes)
+    metrics.add(lambda: client_families(host, client.requests, client.writes, expected))
     metrics.add(lambda: _event_families(recorder))
     metrics.add(_build_families)
 
@@ -125,7 +141,7 @@ async def _tls(config: MonitoringConfig, metrics: Metrics) -> ssl.SSLContext:
 
 @asynccontextmanager
 async def traced(endpoint: str, service: str) -> AsyncIterator[Tracing]:
-    """Tracing to a collector, until the end of the block; what was not sent by then is sent for some seconds more.
+    """Tracing to a collector, until the end of the block; what was not sent by then is sent for two seconds more.
 
     Raises:
         ServingError: the extra is not installed.
@@ -136,7 +152,7 @@ async def traced(endpoint: str, service: str) -> AsyncIterator[Tracing]:
     except ImportError as error:
         remedy = "pip install 'memcached-operator[tracing]'"
         raise ServingError(f"{TRACING_FLAG}={endpoint}: that takes the extra `tracing`: {remedy}") from error
-    tracing = Tracing.to_collector(endpoint, service, __version__)
+    tracing = Tracing.to_collector(endpoint, service, __version__, flag=TRACING_FLAG)
     logger.info("sending traces to %s", endpoint)
     try:
         yield tracing

@@ -19,7 +19,7 @@ from memcached_operator.elections import ElectionConfig, election_families, elec
 from memcached_operator.kube.auth import ClusterAccess, load_access
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import NotFound
-from memcached_operator.kube.resources import DEPLOYMENTS, PODS, Resource
+from memcached_operator.kube.resources import DEPLOYMENTS, EVENTS, PODS, Resource
 from memcached_operator.kube.watch import Record
 from memcached_operator.memcached.desired import POD_SELECTOR
 from memcached_operator.memcached.metrics import memcached_families
@@ -45,6 +45,13 @@ R = TypeVar("R", bound=Record)
 # Server-side apply keeps under this name which fields are ours. It never changes with a setting: a second name would
 # leave the fields of the first one owned by nobody who still writes them.
 FIELD_MANAGER = "memcached-operator"
+# What this operator writes in its daily work, for the metrics.
+WRITES = (
+    (DEPLOYMENTS.qualified_name, "apply"),
+    (DEPLOYMENTS.qualified_name, "patch"),
+    (f"{MEMCACHEDS.qualified_name}/status", "patch"),
+    (EVENTS.qualified_name, "create"),
+)
 _CRD_REMEDY = (
     "The kind Memcached is not known to the cluster: install it with "
     "`kubectl apply -f manifests/crd/cache.example.com_memcacheds.yaml`."
@@ -107,14 +114,15 @@ async def run(config: OperatorConfig) -> int:
     # Credentials of its own: an election by a Lease has an event loop of its own.
     election = election_of(election_config(config), lambda: cluster_access(config), os.environ)
     async with AsyncExitStack() as stack:
-        gate = None
-        if election is not None:
-            # Left last: it lets go when nothing here can write any more.
-            await stack.enter_async_context(election)
-            gate = election.may_write
         tracing = None
         if config.tracing_endpoint is not None:
+            # Left last: nobody waits for a collector before they may lead.
             tracing = await stack.enter_async_context(traced(config.tracing_endpoint, config.operator_name))
+        gate = None
+        if election is not None:
+            # Left when nothing here can write any more.
+            await stack.enter_async_context(election)
+            gate = election.may_write
         client = await stack.enter_async_context(
             ApiClient(
                 access,
@@ -134,7 +142,7 @@ async def run(config: OperatorConfig) -> int:
         tracer = None if tracing is None else tracing.reconcile
         manager = build(config, client, recorder, namespaces, metrics, election, tracer)
         if metrics is not None:
-            add_sources(metrics, manager, client, recorder)
+            add_sources(metrics, manager, client, recorder, WRITES)
             if election is not None:
                 metrics.add(lambda: election_families(election))
         checks = () if election is None else (Check("leader-election", election.complaint),)
@@ -234,6 +242,7 @@ def build(
             drain_timeout_s=config.shutdown_timeout_s,
         ),
         queue=queue,
+        everything=caches.memcacheds.keys,
         ready=reconciler.wait_s,
         observer=observer,
         tracer=tracer,
@@ -255,7 +264,7 @@ def build(
         label_selector: str = "",
     ) -> None:
         """Fill `store`, and wake the Memcached that a change in it concerns."""
-        store.add_handler(_waker(queue, store, concerned, own_writes))
+        store.add_handler(_waker(controller, store, concerned, own_writes))
         for namespace in namespaces or (None,):
             reflector = Reflector(
                 client,
@@ -289,7 +298,7 @@ def _memcached_of(pod: PodRecord) -> ObjectKey | None:
 
 
 def _waker(
-    queue: AsyncWorkQueue[ObjectKey],
+    controller: Controller[ObjectKey],
     store: Store[R],
     concerned: Callable[[R], ObjectKey | None],
     own_writes: OwnWrites,
@@ -302,7 +311,7 @@ def _waker(
             # A new version that differs in nothing that a reconcile reads wakes nobody, unless the version itself is
             # what a key waits for.
             if key is not None and (own_writes.pending(key) or not _same_but_version(before, after)):
-                queue.add(key, priority=priority)
+                controller.wake(key, priority=priority)
 
     return changed
 

@@ -14,51 +14,18 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from memcached_operator.knobs import Knob, KnobVariables, Option, Switch, options_of, reference
 from memcached_operator.runtime.leader import Timing
+from memcached_operator.setting_values import (
+    ADDRESS_IN_WORDS,
+    DNS_LABEL_IN_WORDS,
+    DnsLabel,
+    address,
+    lower,
+    not_empty,
+    split_namespaces,
+    without_unit,
+)
 
 VARIABLE_PREFIX = "MEMCACHED_OPERATOR_"
-
-
-def _not_empty(value: object) -> object:
-    if value == "":
-        raise ValueError("empty")
-    return value
-
-
-def _split_namespaces(value: object) -> object:
-    """Makes ("a", "b") of "a,b", and () of "", which means all.
-
-    "a," keeps its empty item, so that it is refused: a template that lost a name must not widen what is watched.
-    """
-    if not isinstance(value, str):
-        return value
-    if not value.strip():
-        return ()
-    return tuple(dict.fromkeys(item.strip() for item in value.split(",")))
-
-
-def _lower(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value
-
-
-def _without_unit(value: object) -> object:
-    """Makes "15" of "15s", as flags of this name are written elsewhere."""
-    return value.strip().removesuffix("s") if isinstance(value, str) else value
-
-
-def _address(value: str) -> str:
-    """Accepts what `runtime.http_server.parse_address` does."""
-    host, colon, port = value.rpartition(":")
-    well_formed = colon and port.isascii() and port.isdigit() and int(port) <= 65_535
-    if value != "0" and not (well_formed and (":" not in host or (host.startswith("[") and host.endswith("]")))):
-        raise ValueError("not an address")
-    return value
-
-
-_ADDRESS_IN_WORDS = "HOST:PORT or :PORT with a port of at most 65535 (0: one that is free), or 0 for off"
-
-# RFC 1123 label, as Kubernetes asks of a namespace's name.
-_DnsLabel = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
-_DNS_LABEL_IN_WORDS = "at most 63 lower-case letters, digits and '-', not at the ends"
 
 
 class Settings(BaseSettings):
@@ -94,7 +61,7 @@ class Settings(BaseSettings):
     ] = None
     service_account_dir: Annotated[
         Path,
-        BeforeValidator(_not_empty),
+        BeforeValidator(not_empty),
         Field(description="Folder with the pod's credentials (token, ca.crt, namespace), re-read as they rotate."),
         Knob(
             "Which API server",
@@ -127,8 +94,8 @@ class Settings(BaseSettings):
     ] = 500
 
     watch_namespaces: Annotated[
-        tuple[_DnsLabel, ...] | None,
-        BeforeValidator(_split_namespaces),
+        tuple[DnsLabel, ...] | None,
+        BeforeValidator(split_namespaces),
         Field(
             description="Namespace to watch; may be repeated, or several joined by commas. Empty means all. "
             "With namespaces given, every request stays inside them, so that a Role is enough."
@@ -142,7 +109,7 @@ class Settings(BaseSettings):
             empty_counts=True,
             repeatable=True,
             switches=(Switch(("--all-namespaces", "-A"), "", "Watch all namespaces; needs a ClusterRole."),),
-            allowed=f"a namespace's name ({_DNS_LABEL_IN_WORDS}); several are joined by commas, empty means all",
+            allowed=f"a namespace's name ({DNS_LABEL_IN_WORDS}); several are joined by commas, empty means all",
             unset="the operator's own namespace in a pod, the context's elsewhere",
         ),
     ] = None
@@ -162,14 +129,14 @@ class Settings(BaseSettings):
         ),
     ] = "memcached:1.6.45-alpine"
     operator_name: Annotated[
-        _DnsLabel,
+        DnsLabel,
         Field(description="Name of this operator: its User-Agent, and the reporter of its events."),
         Knob(
             "What is made",
             why="One name for both, so that the audit log and the events can be laid side by side.",
             metavar="NAME",
             variable="OPERATOR_NAME",
-            allowed=f"a name of {_DNS_LABEL_IN_WORDS}",
+            allowed=f"a name of {DNS_LABEL_IN_WORDS}",
         ),
     ] = "memcached-operator"
 
@@ -226,14 +193,14 @@ class Settings(BaseSettings):
     ] = False
     leader_elect_mode: Annotated[
         Literal["lease", "life"],
-        BeforeValidator(_lower),
+        BeforeValidator(lower),
         Field(
             description="lease: the leader renews a Lease, and another takes over when it does not. "
             "life: the leader's Pod owns a ConfigMap, and another takes over when that Pod is gone."
         ),
         Knob(
             "Leader election",
-            why="It takes over in seconds, also from a leader that hangs or is cut off.",
+            why="It takes over in seconds, also from a leader that is stopped or cut off.",
             metavar="MODE",
         ),
     ] = "lease"
@@ -254,19 +221,19 @@ class Settings(BaseSettings):
         ),
     ] = None
     leader_elect_namespace: Annotated[
-        _DnsLabel | None,
+        DnsLabel | None,
         Field(description="Namespace of the Lease. Outside a cluster it must be given."),
         Knob(
             "Leader election",
             why="There the operator's account has rights of its own, whatever it watches.",
             metavar="NAMESPACE",
-            allowed=f"a namespace's name ({_DNS_LABEL_IN_WORDS})",
+            allowed=f"a namespace's name ({DNS_LABEL_IN_WORDS})",
             unset="the operator's own namespace in a pod",
         ),
     ] = None
     leader_elect_lease_duration_s: Annotated[
         int,
-        BeforeValidator(_without_unit),
+        BeforeValidator(without_unit),
         Field(ge=1, le=3600, description="How long others wait after the leader's last sign of life, in seconds."),
         Knob(
             "Leader election",
@@ -277,7 +244,7 @@ class Settings(BaseSettings):
     ] = 15
     leader_elect_renew_deadline_s: Annotated[
         float,
-        BeforeValidator(_without_unit),
+        BeforeValidator(without_unit),
         Field(
             ge=0.5,
             le=3600,
@@ -293,7 +260,7 @@ class Settings(BaseSettings):
     ] = 10.0
     leader_elect_retry_period_s: Annotated[
         float,
-        BeforeValidator(_without_unit),
+        BeforeValidator(without_unit),
         Field(
             ge=0.1,
             le=3600,
@@ -325,24 +292,24 @@ class Settings(BaseSettings):
 
     health_probe_bind_address: Annotated[
         str,
-        AfterValidator(_address),
+        AfterValidator(address),
         Field(description="Where /healthz and /readyz are answered. 0 turns them off."),
         Knob(
             "Probes and metrics",
             why="The port that operators' manifests commonly name.",
             metavar="ADDRESS",
-            allowed=_ADDRESS_IN_WORDS,
+            allowed=ADDRESS_IN_WORDS,
         ),
     ] = ":8081"
     metrics_bind_address: Annotated[
         str,
-        AfterValidator(_address),
+        AfterValidator(address),
         Field(description="Where /metrics is answered. 0 turns it off, and with it all counting."),
         Knob(
             "Probes and metrics",
             why="The port that operators' manifests commonly name.",
             metavar="ADDRESS",
-            allowed=_ADDRESS_IN_WORDS,
+            allowed=ADDRESS_IN_WORDS,
         ),
     ] = ":8080"
     metrics_per_object: Annotated[
@@ -368,7 +335,7 @@ class Settings(BaseSettings):
     ] = False
     metrics_cert_dir: Annotated[
         Path | None,
-        BeforeValidator(_not_empty),
+        BeforeValidator(not_empty),
         Field(
             description="Folder with tls.crt and tls.key for --metrics-secure, as a mounted Secret has them; "
             "read again when they change."
@@ -400,13 +367,13 @@ class Settings(BaseSettings):
 
     log_format: Annotated[
         Literal["text", "json"],
-        BeforeValidator(_lower),
+        BeforeValidator(lower),
         Field(description="Log lines for people (text) or for machines (json), on standard error."),
         Knob("Logs", why="Who starts it by hand reads it; a manifest asks for json.", metavar="FORMAT"),
     ] = "text"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        BeforeValidator(_lower),
+        BeforeValidator(lower),
         Field(description="Least level that is logged. Libraries log from warning on."),
         Knob(
             "Logs",

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from tests.waiting import DEADLINE_S
@@ -115,3 +116,8 @@ class OperatorProcess:
                     self._changed.notify_all()
         with self._changed:
             self._changed.notify_all()
+
+
+def logged_at(line: str) -> datetime:
+    """When a line of an operator's log was written."""
+    return datetime.fromisoformat(line.split(maxsplit=1)[0])

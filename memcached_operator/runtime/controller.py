@@ -10,7 +10,7 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from memcached_operator.kube.errors import (
     Unreachable,
 )
 from memcached_operator.runtime.async_queue import AsyncWorkQueue
-from memcached_operator.runtime.queue import OUTAGE_LONGEST_S
+from memcached_operator.runtime.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
 
 log = logging.getLogger(__name__)
 
@@ -142,6 +142,7 @@ class Controller(Generic[K]):
         *,
         config: ControllerConfig | None = None,
         queue: AsyncWorkQueue[K] | None = None,
+        everything: Callable[[], Iterable[K]] = tuple,
         ready: Callable[[K], float] | None = None,
         observer: ReconcileObserver | None = None,
         tracer: ReconcileTracer | None = None,
@@ -153,6 +154,7 @@ class Controller(Generic[K]):
             reconcile: coroutine function that makes the world of one key as it should be.
             config: numbers; the defaults of `ControllerConfig` if None.
             queue: where the keys come from; one of its own if None.
+            everything: the keys to look at when it begins.
             ready: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
                 has seen the key's own last write. A key that waits is neither counted nor logged.
             observer: told of each reconcile.
@@ -168,13 +170,30 @@ class Controller(Generic[K]):
         self.config = config or ControllerConfig()
         self.queue: AsyncWorkQueue[K] = AsyncWorkQueue() if queue is None else queue
         self._reconcile = reconcile
+        self._everything = everything
         self._ready = ready
         self._observer = observer
         self._tracer = tracer
         self._clock = clock
         self._sequence = itertools.count(1)
         self._failures = FailureLog[K](clock)
+        self._begun = False
         self._stopping = asyncio.Event()
+
+    def wake(self, key: K, *, priority: int = 0) -> None:
+        """Ask for a reconcile, as the handlers of caches do. It counts for nothing before `begin`.
+
+        A standby would heap up keys for as long as it stands by, of objects that are long gone, and look at each of
+        them hours late. It looks at everything that is there when its turn comes.
+        """
+        if self._begun:
+            self.queue.add(key, priority=priority)
+
+    def begin(self) -> None:
+        """Ask for a reconcile of everything; `run` does so first."""
+        self._begun = True
+        for key in self._everything():
+            self.queue.add(key, priority=LOW_PRIORITY)
 
     def stop(self) -> None:
         """Take no more keys; `run` returns when the workers have finished what they do."""
@@ -187,6 +206,7 @@ class Controller(Generic[K]):
         Raises:
             ExceptionGroup: a worker ended although nobody had stopped it. The reconciler's own errors never do this.
         """
+        self.begin()
         async with asyncio.TaskGroup() as group:
             workers = [
                 group.create_task(self._work(), name=f"{self.name}-worker-{number}")

@@ -31,18 +31,25 @@ class Exposition:
         PlatformCollector(registry=self._process)
         GCCollector(registry=self._process)
 
-    def render(self, families: Iterable[Family], accept: str) -> tuple[bytes, str]:
-        """The body and its content type.
+    def content_type(self, accept: str) -> str:
+        """The format that a scraper is answered in.
+
+        Args:
+            accept: its Accept header, "" if it sent none.
+        """
+        asked = {each.partition(";")[0].strip() for each in accept.split(",")}
+        return OPENMETRICS if _OPENMETRICS in asked else CONTENT_TYPE_PLAIN_0_0_4
+
+    def render(self, families: Iterable[Family], content_type: str) -> bytes:
+        """The body.
 
         Args:
             families: as they are to be shown; not looked at again.
-            accept: the scraper's Accept header, "" if it sent none.
+            content_type: as `content_type` gave it.
         """
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Given(families, self._process))
-        if any(each.partition(";")[0].strip() == _OPENMETRICS for each in accept.split(",")):
-            return _openmetrics(registry), OPENMETRICS
-        return generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4
+        return _openmetrics(registry) if content_type == OPENMETRICS else generate_latest(registry)
 
     def names(self) -> list[str]:
         """The families that prometheus-client adds, as they are documented: counters with `_total`."""

@@ -6,7 +6,7 @@ take 3 MiB of memory in every operator, for as long as it lives. Whatever is unu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -15,6 +15,8 @@ TEXT = "text/plain; charset=utf-8"
 
 # Room for a scraper's Accept header and a long bearer token; servers commonly take 8 to 64 KiB.
 MAX_HEAD_BYTES = 16_384
+# asyncio begins to hold a writer back when its peer has left so much untaken (the high-water mark of a transport).
+PIECE_BYTES = 65_536
 
 
 class BadRequest(Exception):
@@ -98,8 +100,8 @@ def parse_head(head: bytes) -> HttpRequest:
     return HttpRequest(method, unquote(parts.path), values, headers, keep_alive)
 
 
-def encode_response(response: HttpResponse, *, keep_alive: bool, body: bool = True) -> bytes:
-    """An answer's bytes.
+def encode_response(response: HttpResponse, *, keep_alive: bool, body: bool = True) -> Iterator[bytes | memoryview]:
+    """An answer's bytes in pieces of about `PIECE_BYTES`, of which all but the first are views of the body.
 
     Args:
         response: the answer.
@@ -119,4 +121,10 @@ def encode_response(response: HttpResponse, *, keep_alive: bool, body: bool = Tr
         *(f"{name}: {value}" for name, value in response.headers.items()),
     ]
     head = "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
-    return head + response.body if body else head
+    if not body:
+        yield head
+        return
+    # Most answers are short, and go out as one packet.
+    yield head + response.body[:PIECE_BYTES]
+    for begin in range(PIECE_BYTES, len(response.body), PIECE_BYTES):
+        yield memoryview(response.body)[begin : begin + PIECE_BYTES]

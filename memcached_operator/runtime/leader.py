@@ -122,9 +122,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A request came to nothing, or what came of it is not known; `why` in words."""
+    """A request came to nothing, or what came of it is not known; `why` in words.
+
+    Attributes:
+        retry_after_s: what the API server asks for; a candidate waits for as long, a leader has no time to.
+    """
 
     why: str
+    retry_after_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +215,7 @@ class State:
         write_until: until then this candidate may write.
         stale: `lease` is known to be out of date, or nothing was seen yet: look before anything else.
         next_at: no request before that.
+        overtaken: the watch has shown a record while a look was under way.
         in_doubt: a write failed, and may have been taken all the same.
         trouble: why the last request failed, "" if it did not.
     """
@@ -222,6 +228,7 @@ class State:
     request: Look | Write | None = None
     sent_at: float = -inf
     next_at: float = -inf
+    overtaken: bool = False
     in_doubt: bool = False
     trouble: str = ""
 
@@ -239,6 +246,10 @@ def step(me: Candidate, state: State, event: Event, now: float) -> tuple[State, 
             if state.phase is Phase.STANDBY and not _same(state, lease):
                 # A change is a reason to act at once: one try for each, so that it cannot become a rush.
                 state = replace(_observed(me, state, lease, now), next_at=now)
+                state = replace(state, overtaken=isinstance(state.request, Look))
+        case Looked(lease) if state.overtaken and not _same(state, lease):
+            # Which of the two is the newer one cannot be told: a watch may be behind, and so may an answer be.
+            state = replace(state, request=None, trouble="", stale=True, next_at=now)
         case Looked(lease):
             state = _observed(me, replace(state, request=None, trouble="", in_doubt=False), lease, now)
             if state.phase is Phase.LEADING and lease is not None and lease.holder != me.identity:
@@ -255,12 +266,13 @@ def step(me: Candidate, state: State, event: Event, now: float) -> tuple[State, 
             next_at = max(now, state.sent_at + pause_s)
             known = isinstance(state.request, Write) and state.lease != state.request.over
             state = replace(state, request=None, trouble="", stale=not known, next_at=next_at)
-        case Failed(why):
+        case Failed(why, retry_after_s):
             # The write may have been taken all the same. A leader just sends the next one: that it was taken costs it
             # a conflict and a look, and there is no time to lose. Everybody else looks first.
             unknown = isinstance(state.request, Write)
             stale = state.stale or (unknown and state.phase is not Phase.LEADING)
-            next_at = max(now, state.sent_at + me.timing.retry_s)
+            asked_s = 0.0 if state.phase is Phase.LEADING else retry_after_s
+            next_at = max(now + asked_s, state.sent_at + me.timing.retry_s)
             in_doubt = state.in_doubt or unknown
             state = replace(state, request=None, trouble=why, stale=stale, next_at=next_at, in_doubt=in_doubt)
         case Release():
@@ -351,7 +363,7 @@ def _decide(me: Candidate, state: State, now: float) -> tuple[State, tuple[Actio
 
 
 def _send(state: State, request: Look | Write, now: float) -> tuple[State, tuple[Action, ...]]:
-    return replace(state, request=request, sent_at=now), (request,)
+    return replace(state, request=request, sent_at=now, overtaken=False), (request,)
 
 
 def _lost(state: State, why: str) -> tuple[State, tuple[Action, ...]]:

@@ -28,8 +28,9 @@ logger = logging.getLogger(__name__)
 
 # operator-lib's, which this election is like: 1 s doubling to 16 s, give or take 20 %.
 FIRST_WAIT_S, LONGEST_WAIT_S, SPREAD = 1.0, 16.0, 0.2
-# The kubelet's own word for why it ended a pod: by pressure of the node, or for one of higher priority.
-ENDED_BY_THE_NODE = ("Evicted", "Preempting")
+# Phases that a pod never leaves: it was evicted or preempted, its node was shut down or refused it. Nobody deletes it
+# before there are thousands of its kind.
+ENDED = ("Failed", "Succeeded")
 
 
 class _NotYetError(KubeError):
@@ -91,7 +92,7 @@ def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) ->
         node: the pod's, None where there is none of that name.
         node_known: False where nobody could look at the node.
     """
-    if pod.status.phase == "Failed" and pod.status.reason in ENDED_BY_THE_NODE:
+    if pod.status.phase in ENDED:
         return Verdict.DELETE
     ready = node is not None and any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
     # Kubernetes has waited for the node (five minutes by default) before it began to delete the pod.
@@ -238,7 +239,7 @@ class LifeElection:
         if judged is Verdict.WAIT:
             return
         options: dict[str, object] = {"preconditions": {"uid": holder.uid}}
-        why = f"it was ended by its node ({pod.status.reason})"
+        why = f"it has ended for good ({pod.status.reason or pod.status.phase})"
         if judged is Verdict.DELETE_AT_ONCE:
             options["gracePeriodSeconds"] = 0
             why = f"its node {pod.spec.nodeName} is lost"

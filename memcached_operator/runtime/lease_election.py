@@ -4,6 +4,7 @@ It runs on a thread and an event loop of its own, with connections of its own, s
 Lease and a full pool of connections cannot either. What crosses the border between the two threads: the time until
 which writes may go out, one float that the gate reads before each write; that this process leads now; that it shall let
 go. That the Lease is lost crosses nothing: the thread ends the process there and then, whatever the rest of it does.
+Nor does it renew for an operator that hangs: it asks the other event loop for a sign of life with each renewal.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ import concurrent.futures
 import logging
 import os
 import socket
+import sys
 import threading
 import time
+import traceback
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NoReturn, Protocol, Self
 
-from memcached_operator.kube.errors import UNDECODABLE, Conflict, Forbidden, KubeError, NotFound, WriteRefused
+from memcached_operator.kube.errors import UNDECODABLE, ApiError, Conflict, Forbidden, KubeError, NotFound, WriteRefused
 from memcached_operator.kube.resources import LEASES, Resource
 from memcached_operator.runtime.leader import (
     Action,
@@ -57,6 +60,8 @@ logger = logging.getLogger(__name__)
 RELEASE_TIMEOUT_S = 2.0
 # A Lease that is held changes every few seconds: a watch without a byte for two lengths of it is dead.
 SILENT_LEASES = 2
+# An event loop that is only slow turns some thousand times in this.
+HANG_LIMIT_S = 60.0
 _LOST_EXIT_CODE = 1
 
 
@@ -89,7 +94,9 @@ class LeaseApi(WatchClient, Protocol):
 
 
 class LeaseElection:
-    """Stands for election from `__aenter__` on, leads when it is its turn, and lets go in `__aexit__`.
+    """Stands for election from the first `elected` on, leads when it is its turn, and lets go in `__aexit__`.
+
+    So who cannot do the work, as its caches never get complete, does not keep others from it.
 
     `_write_until` is written by the election's thread and read by any; everything below "On the election's thread" is
     touched by that thread alone.
@@ -110,6 +117,7 @@ class LeaseElection:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         end_process: Callable[[int], object] = _exit_at_once,
         release_timeout_s: float = RELEASE_TIMEOUT_S,
+        hang_limit_s: float = HANG_LIMIT_S,
     ) -> None:
         """
         Args:
@@ -122,6 +130,7 @@ class LeaseElection:
             now: for the times in the Lease, which are for people.
             end_process: ends this process with an exit code, at once.
             release_timeout_s: what letting go may take.
+            hang_limit_s: for so long the operator's event loop may not turn while this process leads.
 
         Raises:
             ValueError: the lengths do not fit together.
@@ -139,10 +148,14 @@ class LeaseElection:
         self._now = now
         self._end_process = end_process
         self._release_timeout_s = release_timeout_s
+        self._hang_limit_s = hang_limit_s
         self._write_until = float("-inf")
         self._renewed_at: float | None = None
         self._main_loop: asyncio.AbstractEventLoop
         self._elected = asyncio.Event()
+        # Set by the operator's event loop, cleared by the election's.
+        self._pulse = threading.Event()
+        self._pulse.set()
         self._thread = threading.Thread(target=self._work, name="leader election", daemon=True)
         self._begun: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._ended: concurrent.futures.Future[None] = concurrent.futures.Future()
@@ -155,18 +168,21 @@ class LeaseElection:
         self._watch: asyncio.Task[None] | None = None
         self._requests: set[asyncio.Task[None]] = set()
         self._said = ""
+        self._pulse_asked_at = 0.0
 
     def __str__(self) -> str:
         return f"Lease {self.lock}"
 
     async def __aenter__(self) -> Self:
         self._main_loop = asyncio.get_running_loop()
-        self._thread.start()
-        await asyncio.wrap_future(self._begun)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Let go of the Lease, for `release_timeout_s` at most. Nothing of this process writes any more."""
+        if self._thread.ident is None:  # it never stood
+            await self._client.close()
+            return
+        await asyncio.wrap_future(self._begun)
         with suppress(RuntimeError):  # it has ended, and its loop with it
             self._loop.call_soon_threadsafe(self._events.put_nowait, Release())
         await asyncio.wait({asyncio.wrap_future(self._ended)}, timeout=self._release_timeout_s)
@@ -180,7 +196,11 @@ class LeaseElection:
             await asyncio.wait({asyncio.wrap_future(self._ended)}, timeout=self._release_timeout_s)
 
     async def elected(self) -> None:
-        """Wait until this process leads."""
+        """Stand for election, and wait until this process leads."""
+        if self._thread.ident is None:
+            self._thread.start()
+        # Whoever waits here may be cancelled, which must not reach the future.
+        await asyncio.shield(asyncio.wrap_future(self._begun))
         await self._elected.wait()
 
     def may_write(self) -> None:
@@ -267,8 +287,29 @@ class LeaseElection:
         self.slow_paths += before.phase is Phase.LEADING and isinstance(event, Refused)
         self._renewed_at = self._state.sent_at if self._state.phase is Phase.LEADING else None
         self._tell(before, event)
+        if before.phase is Phase.LEADING and isinstance(event, Written):
+            self._feel_pulse()
         for action in actions:
             self._do(action)
+
+    def _feel_pulse(self) -> None:
+        """End a process that renews and does nothing else: it would keep the Lease from others for ever."""
+        now = self._clock()
+        if self._pulse.is_set():
+            self._pulse.clear()
+            self._pulse_asked_at = now
+            with suppress(RuntimeError):  # it has just ended
+                self._main_loop.call_soon_threadsafe(self._pulse.set)
+        elif (hangs_s := now - self._pulse_asked_at) > self._hang_limit_s:
+            frame = sys._current_frames().get(threading.main_thread().ident or 0)
+            logger.critical(
+                "the event loop has not turned for %.0f s, and this process holds %s. Ending at once, so that another"
+                " can lead. It hangs here:\n%s",
+                hangs_s,
+                self,
+                "".join(traceback.format_stack(frame)).rstrip(),
+            )
+            self._end_process(_LOST_EXIT_CODE)
 
     def _do(self, action: Action) -> None:
         match action:
@@ -321,6 +362,8 @@ class LeaseElection:
         except Forbidden as error:
             needed = f"get, list, watch, create and patch on {LEASES.qualified_name} in namespace {namespace}"
             return Failed(f"{error}. Grant {needed} to the operator's account")
+        except ApiError as error:
+            return Failed(str(error), error.retry_after_s or 0.0)
         except KubeError as error:
             return Failed(str(error))
         except UNDECODABLE as error:

@@ -63,6 +63,13 @@ class Histogram:
         self.counts[bisect_left(self.bounds, seconds)] += 1
         self.sum += seconds
 
+    def copy(self) -> Histogram:
+        """One of its own with what was counted so far."""
+        copy = Histogram(self.bounds)
+        copy.counts = self.counts.copy()
+        copy.sum = self.sum
+        return copy
+
 
 class Sample(NamedTuple):
     """One series: the values of the family's labels, and a number (or, of a histogram, all its buckets)."""
@@ -131,8 +138,8 @@ def gauge(name: str, help: str, labels: Sequence[str], values: Iterable[tuple[Se
 
 
 def histogram(name: str, help: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], Histogram]]) -> Family:
-    """A family of histograms."""
-    return family(Kind.HISTOGRAM, name, help, labels, values)
+    """A family of histograms, as they are now: they are written later, on another thread, while they go on counting."""
+    return family(Kind.HISTOGRAM, name, help, labels, ((each, value.copy()) for each, value in values))
 
 
 # What each outcome counts as in `controller_runtime_reconcile_total`; all errors are "error" there.

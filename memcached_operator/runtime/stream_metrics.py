@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
 from typing import Protocol
 
 from memcached_operator.kube.resources import Resource
@@ -11,6 +12,9 @@ from memcached_operator.runtime.metrics import Family, counter, gauge
 from memcached_operator.runtime.reflector import StreamStatistics
 
 _STREAM = ("resource", "scope")
+# What is shown from the first scrape on: no answer, success, and what somebody may want an alert on.
+_ANSWERS = (0, 200, 201, 401, 403, 404, 409, 422, 429, 500, 503)
+_METHODS = ("GET", "PATCH", "POST")
 
 
 class StreamView(Protocol):
@@ -74,7 +78,10 @@ def stream_families(streams: Iterable[StreamView]) -> Iterator[Family]:
 
 
 def client_families(
-    host: str, requests: Mapping[tuple[int, str], int], writes: Mapping[tuple[str, str], int]
+    host: str,
+    requests: Mapping[tuple[int, str], int],
+    writes: Mapping[tuple[str, str], int],
+    expected_writes: Iterable[tuple[str, str]] = (),
 ) -> Iterator[Family]:
     """Requests to the API server, as client-go counts them, and those of them that changed something.
 
@@ -82,18 +89,21 @@ def client_families(
         host: the API server.
         requests: how many, by code (0 where no answer came) and method.
         writes: how many went well, by resource (with its subresource) and verb.
+        expected_writes: those that are shown before there was one.
     """
+    # From 0 on, or the first 403 would be no increase.
+    answers = dict.fromkeys(product(_ANSWERS, _METHODS), 0) | dict(requests)
     yield counter(
         "rest_client_requests_total",
         "Requests to the API server, by status code and method; <error> where no answer came.",
         ("code", "method", "host"),
-        (((str(code or "<error>"), method, host), number) for (code, method), number in requests.items()),
+        (((str(code or "<error>"), method, host), number) for (code, method), number in answers.items()),
     )
     yield counter(
         "api_writes_total",
         "Writes that the API server took, by resource and verb.",
         ("resource", "verb"),
-        writes.items(),
+        (dict.fromkeys(expected_writes, 0) | dict(writes)).items(),
     )
 
 

@@ -6,6 +6,7 @@ variables for (`OTEL_…`) is the library's own affair.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -16,22 +17,29 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
 from memcached_operator.kube.errors import ApiError, KubeError
 from memcached_operator.runtime.controller import Outcome, ReconcileContext
+from memcached_operator.runtime.span_delivery import Delivery
 
-# Per request to the collector, and so at most twice that at the end, which is waited for.
+# Per batch, with its retries.
 _SEND_TIMEOUT_S = 5.0
+# At the end, for all that is left. Kubernetes gives a pod 30 s, of which the workers have 25 s.
+CLOSE_TIMEOUT_S = 2.0
 _WELL = (Outcome.SUCCESS, Outcome.REQUEUE_AFTER)
 
 
 class Tracing:
     """Makes spans. `reconcile` is a `controller.ReconcileTracer`, `call` a `client.CallTracer`."""
 
-    def __init__(self, processor: SpanProcessor, service: str, version: str) -> None:
+    def __init__(
+        self, processor: SpanProcessor, service: str, version: str, gave_up: Callable[[float], None] | None = None
+    ) -> None:
         """
         Args:
             processor: takes the spans as they end.
             service: the operator's name.
             version: the operator's.
+            gave_up: told if what is left was not sent within so many seconds.
         """
+        self._gave_up = gave_up
         # OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME go before what we say.
         ours = Resource({SERVICE_NAME: service, SERVICE_VERSION: version})
         resource = ours.merge(OTELResourceDetector().detect())
@@ -40,18 +48,26 @@ class Tracing:
         self._tracer = self._provider.get_tracer("memcached_operator", version)
 
     @classmethod
-    def to_collector(cls, endpoint: str, service: str, version: str) -> Tracing:
-        """Sends them by OTLP over HTTP to an endpoint, on a thread of the library's."""
+    def to_collector(cls, endpoint: str, service: str, version: str, *, flag: str) -> Tracing:
+        """Sends them by OTLP over HTTP to an endpoint, on a thread of the library's. `flag` sets it, for messages."""
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
         url = f"{endpoint.rstrip('/')}/v1/traces"
-        exporter = OTLPSpanExporter(endpoint=url, timeout=_SEND_TIMEOUT_S)
-        return cls(BatchSpanProcessor(exporter), service, version)
+        delivery = Delivery(OTLPSpanExporter(endpoint=url, timeout=_SEND_TIMEOUT_S), url, flag)
+        return cls(BatchSpanProcessor(delivery), service, version, delivery.give_up)
 
     def close(self) -> None:
-        """Send what is left. Blocks, for some seconds at most."""
-        self._provider.shutdown()
+        """Send what is left. Blocks for `CLOSE_TIMEOUT_S` at most; what is not sent by then is lost.
+
+        The library would wait for each batch in turn, whatever was left to wait. Neither its thread nor this one keeps
+        the process from ending.
+        """
+        sending = threading.Thread(target=self._provider.shutdown, name="last spans", daemon=True)
+        sending.start()
+        sending.join(CLOSE_TIMEOUT_S)
+        if sending.is_alive() and self._gave_up is not None:
+            self._gave_up(CLOSE_TIMEOUT_S)
 
     @contextmanager
     def reconcile(self, context: ReconcileContext) -> Iterator[Callable[[Outcome], None]]:

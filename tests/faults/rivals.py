@@ -11,6 +11,7 @@ from typing import Self
 from lab.audit import AuditEvent
 from tests.conformance.api import Api
 from tests.integration.conftest import Kubectl
+from tests.integration.requests import received_at
 from tests.waiting import DEADLINE_S
 
 # One more than a bound says, for the write that was under way when the count began.
@@ -64,16 +65,6 @@ class Rival:
                 self._api.merge(self._path, body, fieldManager=self._manager).expect(200)
         except BaseException as failure:
             self._failure = failure
-
-
-def logged_at(line: str) -> datetime:
-    """When a line of an operator's log was written."""
-    return datetime.fromisoformat(line.split(maxsplit=1)[0])
-
-
-def received_at(event: AuditEvent) -> datetime:
-    """When the API server received a request."""
-    return datetime.fromisoformat(event.received_at)
 
 
 def writes_on(kubectl: Kubectl, name: str, operator_name: str, *, after: datetime) -> list[AuditEvent]:

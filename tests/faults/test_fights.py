@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from lab.audit import AuditEvent
-from tests.faults.rivals import Rival, assert_at_most_one_a_second, logged_at, writes_on
+from tests.faults.rivals import Rival, assert_at_most_one_a_second, writes_on
 from tests.integration.conftest import Kubectl, Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
 from tests.integration.witness import complete, wait, wait_condition
-from tests.operator_process import OperatorProcess
+from tests.operator_process import OperatorProcess, logged_at
 from tests.waiting import eventually, until
 
 FIGHT_S = 60.0

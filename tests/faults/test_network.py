@@ -36,6 +36,7 @@ def test_a_watch_that_falls_silent_is_replaced_and_what_it_missed_is_done(
     scene.change()
     proxy.await_count("lost bytes")
     scene.await_healed()
+    watched.process.wait_for_log(f"the watch of {kind}", "has fallen silent", after=watched.since)
     assert watched.figures.read().restarts("silent", FULL_NAMES[kind]) > before
     assert watched.said("Traceback") == []
 
@@ -71,6 +72,7 @@ def test_connections_that_only_one_side_knows_of_are_given_up(scene: Scene, prox
     assert after.requests("<error>") > before.requests("<error>"), "calls went out on lost connections"
     for kind in FULL_NAMES.values():
         assert after.restarts("silent", kind) > before.restarts("silent", kind)
+        watched.process.wait_for_log(f"the watch of {kind}", "has fallen silent", after=watched.since)
     assert watched.said("Traceback") == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from lab.audit import AuditEvent
 from tests.cluster import Cluster
 
@@ -25,3 +27,8 @@ def written(events: list[AuditEvent]) -> list[str]:
         for each in sorted(events, key=lambda each: each.received_at)
         if each.resource != "events"
     ]
+
+
+def received_at(event: AuditEvent) -> datetime:
+    """When the API server received a request."""
+    return datetime.fromisoformat(event.received_at)

@@ -1,7 +1,6 @@
 """Two operators, one of which works: who writes when, read from the API server's audit log.
 
-The lengths of the lease are shorter here than by default, in the same proportions. What is asserted of time is a
-promise of the protocol with its margin, not speed.
+What is asserted of time is a promise of the protocol with its margin, not speed.
 """
 
 from __future__ import annotations
@@ -13,22 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from lab.audit import AuditEvent
 from memcached_operator.simulator.access.pki import Authority
 from tests.integration.accounts import ACCOUNT as LOCAL_ACCOUNT
-from tests.integration.accounts import LOCK, account_with_role, let_account_elect, operator_rules
+from tests.integration.accounts import LOCK, account_with_role, operator_rules
 from tests.integration.admission import SlowAdmission
 from tests.integration.conftest import Kubectl, Operators, memcached
 from tests.integration.load import Load
-from tests.integration.requests import requests_of, writes_of
+from tests.integration.replicas import LEADS, LEASE_S, RETRY_S, STANDS_BY, Replicas
+from tests.integration.requests import received_at, requests_of
 from tests.integration.witness import wait
-from tests.operator_process import OperatorProcess
+from tests.operator_process import logged_at
 from tests.relays import TlsFront
 from tests.waiting import eventually
-
-LEASE_S, RENEW_DEADLINE_S, RETRY_S = 3, 2.0, 0.5
-LEADS = "leading: Lease"
-STANDS_BY = "standing by: Lease"
 
 # The promise for a leader that ends in good order. Of it, draining idle workers and the Lease's release and renewal
 # take some tens of milliseconds; the rest is for a loaded machine.
@@ -38,60 +33,8 @@ HAND_OVER_S = 2.0
 TAKE_OVER_S = LEASE_S + 2 * RETRY_S
 
 
-class Replicas:
-    """Starts operators that elect a leader among them, each with a name of its own in the audit log."""
-
-    def __init__(self, kubectl: Kubectl, operators: Operators) -> None:
-        self.kubectl = kubectl
-        self._operators = operators
-        self._account = operators.account_dir()
-
-    def start(self, name: str, *arguments: str, account_dir: Path | None = None, **variables: str) -> OperatorProcess:
-        """One that takes part."""
-        return self._operators.start(
-            "-n",
-            self.kubectl.namespace,
-            "--leader-elect",
-            f"--leader-elect-id={LOCK}",
-            f"--leader-elect-namespace={self.kubectl.namespace}",
-            f"--leader-elect-lease-duration-s={LEASE_S}",
-            f"--leader-elect-renew-deadline-s={RENEW_DEADLINE_S}",
-            f"--leader-elect-retry-period-s={RETRY_S}",
-            *arguments,
-            account_dir=account_dir or self._account,
-            OPERATOR_NAME=name,
-            POD_NAME=name,
-            **variables,
-        )
-
-    def pair(self) -> tuple[OperatorProcess, OperatorProcess]:
-        """One that leads and one that stands by with warm caches."""
-        first = self.start("first").ready()
-        first.wait_for_log(LEADS)
-        second = self.start("second").ready()
-        second.wait_for_log(STANDS_BY, "first_")
-        return first, second
-
-    def writes(self, name: str, since: int) -> list[AuditEvent]:
-        """What one of them wrote but for the Lease, oldest first."""
-        events = [each for each in writes_of(self.kubectl.cluster, name, since=since) if each.resource != "leases"]
-        in_namespace = [each for each in events if each.namespace == self.kubectl.namespace]
-        return sorted(in_namespace, key=received)
-
-    def first_write_after(self, name: str, moment: datetime, since: int) -> datetime:
-        """When the first write of one of them came after that moment."""
-        found = [received(each) for each in self.writes(name, since) if received(each) > moment]
-        assert found, f"{name} wrote nothing"
-        return found[0]
-
-
-def received(event: AuditEvent) -> datetime:
-    return datetime.fromisoformat(event.received_at)
-
-
 @pytest.fixture
 def replicas(kubectl: Kubectl, operators: Operators) -> Replicas:
-    let_account_elect(kubectl)
     return Replicas(kubectl, operators)
 
 
@@ -137,6 +80,18 @@ def test_the_lease_says_who_leads_since_when_and_how_often_that_changed(kubectl:
     assert freed["acquireTime"] == taken["spec"]["acquireTime"]
 
 
+def test_a_replica_that_cannot_watch_leaves_the_lease_to_one_that_can(kubectl: Kubectl, replicas: Replicas) -> None:
+    weak = account_with_role(kubectl, operator_rules(without=[("*", "pods")]))
+    first = replicas.start("first", account_dir=weak)
+    first.wait_for_log("cannot watch pods")
+    second = replicas.start("second").ready()
+    second.wait_for_log(LEADS)
+    kubectl.apply(memcached("one", 1))
+    kubectl.wait("deployment/one", "create")
+    assert STANDS_BY not in first.log
+    assert LEADS not in first.log
+
+
 def test_after_sigterm_of_the_leader_the_other_writes_within_two_seconds(kubectl: Kubectl, replicas: Replicas) -> None:
     first, second = replicas.pair()
     with Load(kubectl):
@@ -146,7 +101,7 @@ def test_after_sigterm_of_the_leader_the_other_writes_within_two_seconds(kubectl
         second.wait_for_log("created Deployment")
     began = replicas.first_write_after("second", asked, mark)
     assert began - asked <= timedelta(seconds=HAND_OVER_S)
-    assert all(received(each) < began for each in replicas.writes("first", mark))
+    assert all(received_at(each) < began for each in replicas.writes("first", mark))
 
 
 def test_after_sigkill_of_the_leader_the_other_writes_within_the_lease_and_two_tries(
@@ -182,8 +137,8 @@ def test_a_leader_that_was_stopped_with_a_full_queue_writes_nothing_after_the_ot
         assert first.wait() == 1
         assert f"lost Lease {kubectl.namespace}/{LOCK}" in first.log
         eventually(lambda: deployment_sizes(kubectl), lambda sizes: sizes == many)
-    began = received(replicas.writes("second", mark)[0])
-    written = [received(each) for each in replicas.writes("first", mark)]
+    began = received_at(replicas.writes("second", mark)[0])
+    written = [received_at(each) for each in replicas.writes("first", mark)]
     assert len(written) == workers, "what was under way when it was stopped, and nothing since"
     assert all(each < began for each in written)
     assert_each_created_once(replicas, ["first", "second"], mark)
@@ -207,11 +162,12 @@ def test_a_leader_that_is_cut_off_stops_writing_before_the_other_may_begin(
             mark = cluster.audit_mark()
             front.stall()
             assert first.wait() == 1
-            assert "could not be renewed within 2 s" in first.log
-            assert LEADS not in second.log, "the one stops before the other begins"
+            lost = first.wait_for_log("could not be renewed within 2 s")
+            led = second.wait_for_log(LEADS)
             second.wait_for_log("created Deployment")
-    began = received(replicas.writes("second", mark)[0])
-    assert all(received(each) < began for each in replicas.writes("first", mark))
+    assert logged_at(lost) < logged_at(led)
+    began = received_at(replicas.writes("second", mark)[0])
+    assert all(received_at(each) < began for each in replicas.writes("first", mark))
 
 
 HAND_OVERS = 20

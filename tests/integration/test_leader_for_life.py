@@ -89,7 +89,7 @@ def test_the_pod_of_a_leader_that_was_evicted_is_deleted(kubectl: Kubectl, pods:
     first.kill()
     evicted = {"status": {"phase": "Failed", "reason": "Evicted"}}
     kubectl("patch", "pod", "first", "--subresource=status", "--type=merge", "-p", json.dumps(evicted))
-    second.wait_for_log("deleted pod first", "it was ended by its node (Evicted)")
+    second.wait_for_log("deleted pod first", "it has ended for good (Evicted)")
     second.wait_for_log(LEADS)
     assert pods.owner() == "second"
 

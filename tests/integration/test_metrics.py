@@ -142,7 +142,8 @@ def test_work_writes_and_repairs_are_counted_as_they_happen(kubectl: Kubectl, op
     before = Scrape(metrics)
     for result in ("success", "error", "requeue", "requeue_after"):
         assert before.value("controller_runtime_reconcile_total", result=result) == 0
-    assert before.values("api_writes_total", resource="deployments.apps") == []
+    assert set(before.values("api_writes_total")) == {0}
+    assert before.value("rest_client_requests_total", code="403", method="PATCH") == 0
     kubectl.apply(memcached("cache", 1))
     wait_condition(kubectl, "cache", "Progressing", "Deploying")
     kubectl("scale", "deployment/cache", "--replicas=3")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import socket
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from memcached_operator.runtime.tracing import CLOSE_TIMEOUT_S
 from tests.integration.conftest import Kubectl, Operators, memcached
 from tests.integration.witness import wait
 
@@ -93,3 +96,38 @@ def test_a_collector_that_is_away_holds_nothing_up(kubectl: Kubectl, operators: 
     kubectl.apply(memcached("cache", 1))
     wait(kubectl, "mc/cache", ".status.replicas", 1)
     assert operator.stop() == 0
+    assert operator.log.count("traces are lost") == 1, "once, and OpenTelemetry itself says nothing"
+    assert "opentelemetry" not in operator.log
+
+
+def test_a_collector_that_is_silent_keeps_neither_the_lease_nor_the_process(
+    kubectl: Kubectl, operators: Operators
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        operator = operators.start(
+            "-n",
+            kubectl.namespace,
+            f"--tracing-endpoint={url}",
+            "--leader-elect",
+            f"--leader-elect-namespace={kubectl.namespace}",
+            # The first spans go out at the end.
+            OTEL_BSP_SCHEDULE_DELAY="600000",
+        ).ready()
+        kubectl.apply(memcached("cache", 1))
+        wait(kubectl, "mc/cache", ".status.replicas", 1)
+        assert operator.stop() == 0
+        connection, _ = silent.accept()
+        with connection:
+            assert connection.recv(4) == b"POST"
+    released, lost, ended = (
+        next(number for number, line in enumerate(operator.lines) if text in line)
+        for text in ("released Lease", "the last traces are lost", "ended in good order")
+    )
+    assert released < lost < ended
+    # As long again for a machine that is busy.
+    assert (_written(operator.lines[ended]) - _written(operator.lines[released])).total_seconds() < 2 * CLOSE_TIMEOUT_S
+
+
+def _written(line: str) -> datetime:
+    return datetime.fromisoformat(line.split(maxsplit=1)[0])

@@ -41,7 +41,7 @@ def built(*namespaces: str) -> tuple[Manager, Metrics]:
     recorder = EventRecorder(client, reporting_controller="c", reporting_instance="i", field_manager="m")
     metrics = Metrics()
     manager = operator.build(config(metrics_per_object=True), client, recorder, namespaces, metrics)
-    add_sources(metrics, manager, client, recorder)
+    add_sources(metrics, manager, client, recorder, operator.WRITES)
     return manager, metrics
 
 

@@ -79,7 +79,7 @@ class Built:
             woken.append((key, priority))
 
 
-def build(*namespaces: str, **settings: object) -> Built:
+def build(*namespaces: str, begun: bool = True, **settings: object) -> Built:
     client = client_of("https://nowhere.invalid")
     recorder = EventRecorder(client, reporting_controller="c", reporting_instance="i", field_manager="m")
     manager = operator.build(config(**settings), client, recorder, namespaces)
@@ -87,6 +87,8 @@ def build(*namespaces: str, **settings: object) -> Built:
     assert isinstance(controller, Controller)
     reflectors = {(each.resource.plural, each.namespace): each for each in manager._reflectors}
     assert len(reflectors) == len(manager._reflectors)
+    if begun:
+        controller.begin()
     return Built(reflectors, cast(Controller[ObjectKey], controller))
 
 
@@ -153,6 +155,26 @@ class TestConfig:
     async def test_the_workers_are_as_many_as_the_settings_say(self) -> None:
         numbers = build(workers=3, reconcile_timeout_s=7, shutdown_timeout_s=2).controller.config
         assert (numbers.workers, numbers.reconcile_timeout_s, numbers.drain_timeout_s) == (3, 7.0, 2.0)
+
+
+class TestStandingBy:
+    async def test_what_comes_and_goes_leaves_nothing_to_do(self) -> None:
+        built = build(begun=False)
+        built.show("memcacheds", memcached())
+        built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
+        built.change("deployments", deployment())
+        built.remove("memcacheds", memcached("3"))
+        assert built.woken() == []
+        built.controller.begin()
+        assert built.woken() == []
+
+    async def test_when_it_begins_everything_that_is_there_is_looked_at(self) -> None:
+        built = build(begun=False)
+        built.show("memcacheds", memcached(), memcached(name="other"))
+        built.controller.begin()
+        assert sorted(built.woken()) == [(ObjectKey("shop", "other"), LOW_PRIORITY), (KEY, LOW_PRIORITY)]
+        built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
+        assert built.woken() == [(KEY, 0)]
 
 
 class TestWaking:

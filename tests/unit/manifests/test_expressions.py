@@ -53,8 +53,9 @@ def all_metrics(directory: Path) -> Metrics:
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Series]:
     """What can be asked for, as a scrape brings it and Prometheus keeps it."""
-    body, _ = Exposition().render(all_metrics(tmp_path_factory.mktemp("tls")).families(), "")
-    text = body.decode()
+    exposition = Exposition()
+    families = all_metrics(tmp_path_factory.mktemp("tls")).families()
+    text = exposition.render(families, exposition.content_type("")).decode()
     found = {"up": Series(TARGET_LABELS, {})}
     # A metric may have no series yet, so that its labels stand in the family alone.
     declared = {family.name: family.labels for family in all_metrics(tmp_path_factory.mktemp("tls")).families()}

@@ -27,6 +27,12 @@ def families() -> list[Family]:
     ]
 
 
+def rendered(families: list[Family], accept: str) -> tuple[bytes, str]:
+    exposition = Exposition()
+    content_type = exposition.content_type(accept)
+    return exposition.render(families, content_type), content_type
+
+
 def samples(text: str, openmetrics: bool) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     parse = parse_openmetrics if openmetrics else parse_text
     return {
@@ -41,7 +47,7 @@ def samples(text: str, openmetrics: bool) -> dict[tuple[str, tuple[tuple[str, st
     [("", False), ("text/plain", False), ("*/*", False), (OPENMETRICS, True), (PROMETHEUS, True)],
 )
 def test_both_formats_say_the_same(accept: str, openmetrics: bool) -> None:
-    body, content_type = Exposition().render(families(), accept)
+    body, content_type = rendered(families(), accept)
     assert content_type.startswith("application/openmetrics-text" if openmetrics else "text/plain")
     found = samples(body.decode(), openmetrics)
     assert found["ends_total", (("how", "well"),)] == 3
@@ -57,18 +63,18 @@ def test_both_formats_say_the_same(accept: str, openmetrics: bool) -> None:
     "accept", ["application/openmetrics-text; version=nonsense", "application/openmetrics-text; version=99.0.0", "\x00"]
 )
 def test_whatever_is_asked_for_there_is_an_answer(accept: str) -> None:
-    body, content_type = Exposition().render(families(), accept)
+    body, content_type = rendered(families(), accept)
     assert b"ends_total" in body
     assert "nonsense" not in content_type
 
 
 def test_the_process_is_shown_too() -> None:
-    body, _ = Exposition().render([], "")
+    body, _ = rendered([], "")
     found = {name for name, _ in samples(body.decode(), openmetrics=False)}
     assert {"process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "python_info"} <= found
     assert found == set(Exposition().names())
 
 
 def test_a_counter_is_not_told_to_have_been_created() -> None:
-    body, _ = Exposition().render(families(), OPENMETRICS)
+    body, _ = rendered(families(), OPENMETRICS)
     assert b"_created" not in body

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcached_operator.runtime.http_messages import (
+    PIECE_BYTES,
     BadRequest,
     HttpResponse,
     encode_response,
@@ -78,7 +79,8 @@ def test_no_bytes_make_it_fail_otherwise(data: bytes) -> None:
 
 def test_an_answer_has_its_length_and_forbids_guessing_what_it_is() -> None:
     response = HttpResponse(401, b"no\n", headers={"WWW-Authenticate": "Bearer"})
-    first, *lines = encode_response(response, keep_alive=True).decode().split("\r\n")
+    (sent,) = encode_response(response, keep_alive=True)
+    first, *lines = bytes(sent).decode().split("\r\n")
     assert first == "HTTP/1.1 401 Unauthorized"
     assert lines == [
         "Content-Type: text/plain; charset=utf-8",
@@ -92,7 +94,22 @@ def test_an_answer_has_its_length_and_forbids_guessing_what_it_is() -> None:
 
 
 def test_the_answer_to_a_head_says_how_long_it_would_be_and_ends() -> None:
-    sent = encode_response(text_response(200, "ok"), keep_alive=False, body=False)
+    (sent,) = encode_response(text_response(200, "ok"), keep_alive=False, body=False)
+    assert isinstance(sent, bytes)
     assert b"Content-Length: 2\r\n" in sent
     assert b"Connection: close\r\n" in sent
     assert sent.endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES])
+def test_a_long_answer_comes_in_pieces_that_do_not_copy_its_body(size: int) -> None:
+    body = bytes(number % 251 for number in range(size))
+    first, *others = encode_response(HttpResponse(200, body), keep_alive=True)
+    head, _, begin = bytes(first).partition(b"\r\n\r\n")
+    assert f"Content-Length: {size}\r\n".encode() in head
+    assert begin + b"".join(others) == body
+    assert len(begin) <= PIECE_BYTES
+    for each in others:
+        assert isinstance(each, memoryview)
+        assert each.obj is body
+        assert len(each) <= PIECE_BYTES

@@ -125,6 +125,25 @@ class TestTaking:
         assert story.tell(20.2, Refused()) == ()
         assert wake_at(story.state) == 40.1
 
+    def test_an_answer_that_the_watch_has_overtaken_is_asked_for_again(self) -> None:
+        story = Story()
+        story.tell(0.0, Tick())
+        story.tell(0.1, Seen(FREE))
+        assert story.tell(0.2, Looked(THEIRS)) == (Look(),), "the release may be the newer of the two"
+        assert story.tell(0.3, Looked(FREE)) == (Write(FREE, "me", 15, None, 4),)
+
+    def test_an_answer_that_says_what_the_watch_said_is_good(self) -> None:
+        story = Story()
+        story.tell(0.0, Tick())
+        story.tell(0.1, Seen(FREE))
+        assert story.tell(0.2, Looked(FREE)) == (Write(FREE, "me", 15, None, 4),)
+
+    def test_who_stands_by_waits_for_as_long_as_the_server_asks(self) -> None:
+        story = Story()
+        story.tell(0.0, Tick())
+        assert story.tell(0.5, Failed("429", 30.0)) == ()
+        assert wake_at(story.state) == 30.5
+
     def test_a_write_whose_fate_is_not_known_is_looked_into_before_the_next(self) -> None:
         story = Story().stands_by(0.0)
         story.tell(20.0, Tick())
@@ -177,6 +196,12 @@ class TestLeading:
         (lost,) = story.tell(10.0, Tick())
         assert lost == Lost("it could not be renewed within 10 s: no answer within 5 s")
         assert not story.state.may_write(0.0)
+
+    def test_a_leader_has_no_time_to_wait_for_as_long_as_the_server_asks(self) -> None:
+        story = Story().leads(0.0)
+        story.tell(2.0, Tick())
+        story.tell(2.1, Failed("429", 30.0))
+        assert wake_at(story.state) == 4.0
 
     def test_one_that_slept_past_its_right_has_lost_whatever_comes_first(self) -> None:
         for event in (Tick(), Seen(THEIRS), Failed("reset")):

@@ -147,15 +147,24 @@ async def test_a_container_that_starts_anew_in_the_leaders_pod_leads_on(server: 
     await election(server).elected()
 
 
-@pytest.mark.parametrize("reason", ["Evicted", "Preempting"])
-async def test_a_leader_that_its_node_has_ended_is_deleted(
-    server: Server, reason: str, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("phase", "reason", "why"),
+    [
+        ("Failed", "Evicted", "Evicted"),
+        ("Failed", "Preempting", "Preempting"),
+        ("Failed", "Terminated", "Terminated"),
+        ("Failed", "", "Failed"),
+        ("Succeeded", "", "Succeeded"),
+    ],
+)
+async def test_a_leader_that_will_never_run_again_is_deleted(
+    server: Server, phase: str, reason: str, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.led_by("other")
-    server.pod("other", phase="Failed", reason=reason)
+    server.pod("other", phase=phase, reason=reason)
     await given_up(election(server))
     assert server.deletions == [("/api/v1/namespaces/ops/pods/other", {"preconditions": {"uid": "uid-other"}})]
-    assert f"deleted pod other, which led by ConfigMap ops/lock: it was ended by its node ({reason})" in caplog.text
+    assert f"deleted pod other, which led by ConfigMap ops/lock: it has ended for good ({why})" in caplog.text
 
 
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
@@ -180,10 +189,9 @@ async def test_a_leader_whose_node_is_no_longer_there_is_deleted(server: Server)
     [
         ({"phase": "Running", "node": "n1"}, "Unknown"),
         ({"phase": "Running", "node": "n1", "deleting": True}, "True"),
-        ({"phase": "Failed", "reason": "DeadlineExceeded"}, "True"),
         ({"phase": "Pending", "deleting": True}, "True"),
     ],
-    ids=["node not yet given up", "ends on a good node", "failed by itself", "never was on a node"],
+    ids=["node not yet given up", "ends on a good node", "never was on a node"],
 )
 async def test_any_other_leader_is_left_alone(server: Server, pod: dict[str, Any], ready: str) -> None:
     server.led_by("other")

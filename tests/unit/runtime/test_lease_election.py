@@ -161,6 +161,18 @@ def election(server: Server, ends: Ends, timing: Timing = PATIENT, **settings: A
     return LeaseElection(server, LOCK, "me", timing, field_manager="us", end_process=ends, **settings)
 
 
+@asynccontextmanager
+async def stood(server: Server, ends: Ends, timing: Timing = PATIENT, **settings: Any) -> AsyncIterator[LeaseElection]:
+    """An election with somebody who waits for it, as a manager does."""
+    async with election(server, ends, timing, **settings) as standing:
+        waits = asyncio.create_task(standing.elected())
+        await asyncio.sleep(0)  # it stands from the first step of that task on
+        try:
+            yield standing
+        finally:
+            waits.cancel()
+
+
 def refuse(error: Exception) -> Callable[[str], None]:
     def fail(method: str) -> None:
         raise error
@@ -192,7 +204,7 @@ async def test_who_is_elected_may_write_until_it_lets_go(server: Server, ends: E
 
 async def test_who_stands_by_may_not_write_and_leaves_the_lease_alone(server: Server, ends: Ends, log: Log) -> None:
     server.hold("them")
-    async with election(server, ends) as standing:
+    async with stood(server, ends) as standing:
         log.wait_for("standing by: Lease ops/lock is held by them")
         with pytest.raises(WriteRefused):
             standing.may_write()
@@ -200,11 +212,41 @@ async def test_who_stands_by_may_not_write_and_leaves_the_lease_alone(server: Se
 
 
 async def test_renewal_goes_on_while_the_operators_event_loop_hangs(server: Server, ends: Ends) -> None:
-    async with election(server, ends, QUICK) as standing:
+    async with stood(server, ends, QUICK) as standing:
         await elected(standing)
         server.await_writes(server.writes + 30)  # longer than the deadline, and this thread does nothing else
         standing.may_write()
     assert ends.codes == []
+
+
+async def test_an_operator_that_hangs_for_too_long_ends_and_says_where(server: Server, ends: Ends, log: Log) -> None:
+    ahead_s = 0.0
+    async with stood(server, ends, clock=lambda: awake_or_asleep() + ahead_s) as standing:
+        await elected(standing)
+        server.await_writes(server.writes + 3)
+        assert ends.codes == [], "it is given time"
+        ahead_s = 61.0
+        ends.wait()  # and with it the event loop
+    assert set(ends.codes) == {1}
+    log.wait_for("and this process holds Lease ops/lock. Ending at once, so that another can lead. It hangs here:")
+    log.wait_for("in test_an_operator_that_hangs_for_too_long_ends_and_says_where")
+
+
+async def test_an_operator_whose_event_loop_turns_leads_on(server: Server, ends: Ends) -> None:
+    ahead_s = 0.0
+    async with stood(server, ends, clock=lambda: awake_or_asleep() + ahead_s) as standing:
+        await elected(standing)
+        for _ in range(10):
+            ahead_s += 20.0
+            await asyncio.to_thread(server.await_writes, server.writes + 1)
+    assert ends.codes == []
+
+
+async def test_who_does_not_ask_to_lead_leaves_the_lease_to_others(server: Server, ends: Ends) -> None:
+    async with election(server, ends) as standing:
+        assert standing.complaint() is None
+    assert server.stored is None
+    assert server.closed
 
 
 async def test_writes_are_refused_by_the_clock_alone_before_anybody_notices(server: Server, ends: Ends) -> None:
@@ -213,7 +255,7 @@ async def test_writes_are_refused_by_the_clock_alone_before_anybody_notices(serv
     def clock() -> float:
         return awake_or_asleep() + ahead_s
 
-    async with election(server, ends, PATIENT, clock=clock) as standing:
+    async with stood(server, ends, PATIENT, clock=clock) as standing:
         await elected(standing)
         server.hangs = True
         standing.may_write()
@@ -227,7 +269,7 @@ async def test_writes_are_refused_by_the_clock_alone_before_anybody_notices(serv
 async def test_a_lease_that_was_taken_ends_the_process(
     server: Server, ends: Ends, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with election(server, ends) as standing:
+    async with stood(server, ends) as standing:
         await elected(standing)
         server.hold("them")
         ends.wait()
@@ -241,7 +283,7 @@ async def test_a_lease_that_was_taken_ends_the_process(
 async def test_a_lease_that_cannot_be_renewed_ends_the_process(
     server: Server, ends: Ends, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with election(server, ends, QUICK) as standing:
+    async with stood(server, ends, QUICK) as standing:
         await elected(standing)
         server.failure = refuse(Unreachable("the cable is out"))
         ends.wait()
@@ -253,7 +295,7 @@ async def test_a_lease_that_cannot_be_renewed_ends_the_process(
 async def test_requests_that_hang_are_given_up_in_time(
     server: Server, ends: Ends, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with election(server, ends, QUICK) as standing:
+    async with stood(server, ends, QUICK) as standing:
         await elected(standing)
         server.hangs = True
         ends.wait()
@@ -273,7 +315,7 @@ async def test_rights_that_are_missing_are_named_once_and_used_when_they_come(
         raise Forbidden(403, "Forbidden", "no")
 
     server.failure = no
-    async with election(server, ends) as standing:
+    async with stood(server, ends) as standing:
         assert tried_enough.wait(DEADLINE_S)
         server.failure = lambda method: None
         await elected(standing)
@@ -287,20 +329,20 @@ async def test_a_namespace_that_is_missing_is_named(server: Server, ends: Ends, 
             raise NotFound(404, "NotFound", "namespaces ops not found")
 
     server.failure = missing
-    async with election(server, ends):
+    async with stood(server, ends):
         log.wait_for("The namespace ops must exist")
 
 
 async def test_a_lease_that_cannot_be_read_is_said(server: Server, ends: Ends, log: Log) -> None:
     server.stored = {"metadata": {}}
-    async with election(server, ends):
+    async with stood(server, ends):
         log.wait_for("the Lease cannot be read")
 
 
 async def test_letting_go_takes_no_longer_than_it_may(
     server: Server, ends: Ends, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with election(server, ends, release_timeout_s=0.05) as standing:
+    async with stood(server, ends, release_timeout_s=0.05) as standing:
         await elected(standing)
         server.hangs = True
     assert "Lease ops/lock was not released within 0.05 s" in caplog.text
@@ -313,7 +355,7 @@ async def test_a_fault_of_the_thread_ends_the_process(
     server: Server, ends: Ends, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.failure = refuse(RuntimeError("a fault of the test's"))
-    async with election(server, ends):
+    async with stood(server, ends):
         ends.wait()
     assert ends.codes == [1]
     assert "leader election ended by a fault of its own" in caplog.text

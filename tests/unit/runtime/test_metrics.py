@@ -21,6 +21,7 @@ from memcached_operator.runtime.metrics import (
     Metrics,
     counter,
     gauge,
+    histogram,
 )
 from memcached_operator.runtime.queue import WorkQueue
 from tests.unit.runtime.controller_support import DEADLINE_S, Reconciler, Step, running
@@ -50,6 +51,15 @@ def test_a_bound_belongs_to_its_bucket(seconds: float, bucket: int) -> None:
     histogram.observe(seconds)
     assert [number for number, count in enumerate(histogram.counts) if count] == [bucket]
     assert histogram.sum == seconds
+
+
+def test_a_histogram_is_shown_as_it_was_when_it_was_read() -> None:
+    seconds = Histogram((1.0, 2.0))
+    seconds.observe(0.5)
+    shown = histogram("time_seconds", "How long.", (), [((), seconds)]).samples[0].value
+    seconds.observe(1.5)
+    assert isinstance(shown, Histogram)
+    assert (shown.bounds, shown.counts, shown.sum) == ((1.0, 2.0), [1, 0, 0], 0.5)
 
 
 def test_a_controller_shows_all_of_its_families_before_anything_happened() -> None:

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import threading
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from memcached_operator.runtime import scrape
 from memcached_operator.runtime.http_messages import HttpRequest, HttpResponse, text_response
-from memcached_operator.runtime.metrics import Metrics, gauge
+from memcached_operator.runtime.metrics import Family, Kind, Metrics, Sample, gauge
 from memcached_operator.runtime.scrape import Scrapes
+
+DEADLINE_S = 10.0
 
 
 def metrics(series: int = 1) -> Metrics:
@@ -35,6 +40,51 @@ async def test_the_scrapers_format_is_honoured() -> None:
 
 async def test_elsewhere_there_is_nothing() -> None:
     assert (await Scrapes(metrics()).answer(HttpRequest("GET", "/"))).status == 404
+
+
+class Held(list[Sample]):
+    """Samples that are written once the test lets them be."""
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        super().__init__(samples)
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def __iter__(self) -> Iterator[Sample]:
+        self.begun.set()
+        assert self.go_on.wait(DEADLINE_S)
+        return super().__iter__()
+
+
+async def test_whoever_asks_while_a_scrape_is_written_shares_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scrape, "_AT_ONCE", 0)
+    shown = Metrics()
+    held = Held([Sample((), 1)])
+    begun: list[Held] = []
+
+    def source() -> list[Family]:
+        begun.append(held if not begun else Held([Sample((), len(begun) + 1)]))
+        if len(begun) > 1:
+            begun[-1].go_on.set()
+        return [Family("scrapes", Kind.GAUGE, "How often.", (), begun[-1])]
+
+    shown.add(source)
+    scrapes = Scrapes(shown)
+    get = HttpRequest("GET", "/metrics")
+    openmetrics = HttpRequest("GET", "/metrics", headers={"accept": "application/openmetrics-text"})
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(scrapes.answer(get))
+        assert await asyncio.to_thread(held.begun.wait, DEADLINE_S)
+        others = [tasks.create_task(scrapes.answer(get)) for _ in range(10)]
+        other_format = tasks.create_task(scrapes.answer(openmetrics))
+        await asyncio.sleep(0)
+        assert len(begun) == 1, "one at a time"
+        held.go_on.set()
+    assert b"\nscrapes 1.0\n" in first.result().body
+    assert b"\nscrapes 2.0\n" in others[0].result().body, "what they asked for was read after they asked"
+    assert all(each.result().body is others[0].result().body for each in others)
+    assert b"\nscrapes 3.0\n" in other_format.result().body
+    again = await scrapes.answer(get)
+    assert b"\nscrapes 4.0\n" in again.body, "nothing is kept"
 
 
 class Closed:

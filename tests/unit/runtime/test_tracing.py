@@ -1,6 +1,11 @@
-"""Spans of a controller's reconciles and of the API calls below them, kept in memory."""
+"""Spans of a controller's reconciles and of the API calls below them, kept in memory, and the end of it all."""
 
 from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
 
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
@@ -8,11 +13,13 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from memcached_operator.kube.errors import Conflict, Unreachable
+from memcached_operator.runtime import tracing
 from memcached_operator.runtime.controller import Controller, Outcome, ReconcileContext, Result
 from memcached_operator.runtime.tracing import Tracing
 from tests.unit.kube.client_support import PATH, Peer, Request, client_of, serving
 from tests.unit.runtime.controller_support import Outcomes, quick_queue, running
 
+DEADLINE_S = 10.0
 CONTEXT = ReconcileContext("memcached", "shop/sessions", 7)
 
 
@@ -105,3 +112,49 @@ def test_the_service_bears_the_operators_name_unless_the_environment_says_anothe
         (span,) = each.spans()
         assert span.resource.attributes["service.name"] == name
         assert span.resource.attributes["service.version"] == "1.2.3"
+
+
+LAST_SPANS = "last spans"
+
+
+def test_a_collector_that_is_silent_is_not_waited_for_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tracing, "_SEND_TIMEOUT_S", 600.0)
+    monkeypatch.setattr(tracing, "CLOSE_TIMEOUT_S", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        to_silent = Tracing.to_collector(url, "mine", "1.2.3", flag="--flag")
+        with to_silent.reconcile(CONTEXT):
+            pass
+        to_silent.close()
+        (sending,) = [each for each in threading.enumerate() if each.name == LAST_SPANS]
+        assert sending.is_alive()
+        connection, _ = silent.accept()
+        with connection:
+            assert connection.recv(4) == b"POST"
+    sending.join(DEADLINE_S)
+    assert not sending.is_alive()
+    assert caplog.messages == [f"the last traces are lost: {url}/v1/traces did not take them within 0.01 s"]
+
+
+def test_a_collector_that_is_silent_does_not_keep_the_process() -> None:
+    code = """if True:
+    import socket
+    from memcached_operator.runtime import tracing
+    from memcached_operator.runtime.controller import ReconcileContext
+
+    tracing._SEND_TIMEOUT_S, tracing.CLOSE_TIMEOUT_S = 600.0, 0.01
+    silent = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+    to_silent = tracing.Tracing.to_collector(url, "mine", "1.2.3", flag="--flag")
+    with to_silent.reconcile(ReconcileContext("memcached", "shop/sessions", 7)):
+        pass
+    to_silent.close()
+    silent.accept()
+    print("the end")
+    """
+    finished = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=6 * DEADLINE_S
+    )
+    assert (finished.returncode, finished.stdout) == (0, "the end\n"), finished.stderr

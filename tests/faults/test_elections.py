@@ -1,0 +1,46 @@
+"""Which replica writes when the Lease is what a fault takes away."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from memcached_operator.simulator.access.pki import Authority
+from tests.faults.proxy import FaultProxy, Request
+from tests.integration.accounts import account_with_role, operator_rules
+from tests.integration.conftest import Kubectl, Operators
+from tests.integration.load import Load
+from tests.integration.replicas import LEADS, STANDS_BY, Replicas
+from tests.integration.requests import received_at
+from tests.operator_process import logged_at
+
+
+def of_the_lease(request: Request) -> bool:
+    """Whether a request reads or writes the Lease."""
+    return "/leases" in request.target
+
+
+def test_a_leader_that_reaches_everything_but_its_lease_stops_writing_before_another_may_begin(
+    kubectl: Kubectl, operators: Operators, proxy: FaultProxy, authority: Authority, tmp_path: Path
+) -> None:
+    replicas = Replicas(kubectl, operators)
+    folder = tmp_path / "behind the proxy"
+    shutil.copytree(account_with_role(kubectl, operator_rules()), folder)
+    shutil.copy(authority.certificate, folder / "ca.crt")
+    first = replicas.start("first", account_dir=folder, KUBERNETES_SERVICE_PORT=str(proxy.port)).ready()
+    first.wait_for_log(LEADS)
+    second = replicas.start("second").ready()
+    second.wait_for_log(STANDS_BY, "first_")
+    with Load(kubectl):
+        first.wait_for_log("created Deployment")
+        mark = kubectl.cluster.audit_mark()
+        with proxy.holding(of_the_lease):
+            proxy.await_count("held")
+            assert first.wait() == 1
+            second.wait_for_log("created Deployment")
+    lost = first.wait_for_log("could not be renewed within 2 s")
+    assert logged_at(lost) < logged_at(second.wait_for_log(LEADS))
+    before, after = (replicas.writes(name, mark) for name in ("first", "second"))
+    assert before != [], "nothing but the missing renewal kept it from writing"
+    assert max(map(received_at, before)) < min(map(received_at, after))
+    assert max(map(received_at, before)) <= logged_at(lost)

@@ -1,0 +1,67 @@
+"""Operators that elect a leader among them, and who of them wrote when.
+
+The lengths of the lease are shorter here than by default, in the same proportions.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from lab.audit import AuditEvent
+from tests.integration.accounts import LOCK, let_account_elect
+from tests.integration.conftest import Kubectl, Operators
+from tests.integration.requests import received_at, writes_of
+from tests.operator_process import OperatorProcess
+
+LEASE_S, RENEW_DEADLINE_S, RETRY_S = 3, 2.0, 0.5
+LEADS = "leading: Lease"
+STANDS_BY = "standing by: Lease"
+
+
+class Replicas:
+    """Starts operators that elect a leader among them, each with a name of its own in the audit log."""
+
+    def __init__(self, kubectl: Kubectl, operators: Operators) -> None:
+        self.kubectl = kubectl
+        self._operators = operators
+        self._account = operators.account_dir()
+        let_account_elect(kubectl)
+
+    def start(self, name: str, *arguments: str, account_dir: Path | None = None, **variables: str) -> OperatorProcess:
+        """One that takes part."""
+        return self._operators.start(
+            "-n",
+            self.kubectl.namespace,
+            "--leader-elect",
+            f"--leader-elect-id={LOCK}",
+            f"--leader-elect-namespace={self.kubectl.namespace}",
+            f"--leader-elect-lease-duration-s={LEASE_S}",
+            f"--leader-elect-renew-deadline-s={RENEW_DEADLINE_S}",
+            f"--leader-elect-retry-period-s={RETRY_S}",
+            *arguments,
+            account_dir=account_dir or self._account,
+            OPERATOR_NAME=name,
+            POD_NAME=name,
+            **variables,
+        )
+
+    def pair(self) -> tuple[OperatorProcess, OperatorProcess]:
+        """One that leads and one that stands by with warm caches."""
+        first = self.start("first").ready()
+        first.wait_for_log(LEADS)
+        second = self.start("second").ready()
+        second.wait_for_log(STANDS_BY, "first_")
+        return first, second
+
+    def writes(self, name: str, since: int) -> list[AuditEvent]:
+        """What one of them wrote but for the Lease, oldest first."""
+        events = [each for each in writes_of(self.kubectl.cluster, name, since=since) if each.resource != "leases"]
+        in_namespace = [each for each in events if each.namespace == self.kubectl.namespace]
+        return sorted(in_namespace, key=received_at)
+
+    def first_write_after(self, name: str, moment: datetime, since: int) -> datetime:
+        """When the first write of one of them came after that moment."""
+        found = [received_at(each) for each in self.writes(name, since) if received_at(each) > moment]
+        assert found, f"{name} wrote nothing"
+        return found[0]
