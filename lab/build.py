@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -145,19 +145,23 @@ def _fill(folder: Path, version: str) -> None:
         (folder / name).symlink_to("kubernetes")
 
 
-def compile_module(module: Path, output: Path, *, package: str = ".", stamps: Mapping[str, str]) -> None:
+def compile_module(
+    module: Path, output: Path, *, package: str = ".", stamps: Mapping[str, str], tags: Sequence[str] = ()
+) -> None:
     """Compile a package of a Go module, or one that it requires, into one static binary.
 
     Args:
         stamps: strings that the linker puts into variables, by their full names.
+        tags: Go's build tags, which leave parts out or put them in.
 
     Raises:
         BuildError: no Go toolchain could be had, or the compiler failed.
     """
     go = find_go(go_version((module / "go.mod").read_text()))
     ldflags = " ".join(["-s -w", *(f"-X {name}={value}" for name, value in stamps.items())])
+    flags = ["-trimpath", "-buildvcs=false", "-tags", ",".join(tags), "-ldflags", ldflags]
     finished = subprocess.run(
-        [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", str(output), package],
+        [go, "build", *flags, "-o", str(output), package],
         cwd=module,
         env=os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
         stdout=sys.stderr,

@@ -217,14 +217,19 @@ def _say(message: str) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """`python -m lab image` and `python -m lab push`; the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m lab", allow_abbrev=False, epilog="Further options go to the builder, --flag=value in one word."
-    )
+    parser = argparse.ArgumentParser(prog="python -m lab")
     commands = parser.add_subparsers(dest="command", required=True)
-    image = commands.add_parser("image", help="build the operator's image by docker, podman or buildah")
-    image.add_argument("--archive", type=Path, help="write it as a docker-archive too")
-    push = commands.add_parser("push", help="send it to the registry that its name begins with")
-    for command in (image, push):
+    parsers = {
+        name: commands.add_parser(
+            name, description=text, allow_abbrev=False, epilog="Further options go to the builder, each in one word."
+        )
+        for name, text in {
+            "image": "Build the operator's image by docker, podman or buildah.",
+            "push": "Send the operator's image to the registry that its name begins with.",
+        }.items()
+    }
+    parsers["image"].add_argument("--archive", type=Path, metavar="FILE", help="write it as a docker-archive too")
+    for command in parsers.values():
         command.add_argument("name", nargs="?", default=IMAGE, help="its name with its tag (default: %(default)s)")
     options, more = parser.parse_known_args(arguments)
     name = options.name or IMAGE  # the recipes hand over an empty IMG

@@ -319,7 +319,7 @@ def _remedy(error: KubeError | None, resource: Resource) -> str:
                 "name a user with a token or a client certificate."
             )
         case Forbidden():
-            return f"Grant get, list and watch on {resource.qualified_name} to the operator's account."
+            return f"Grant list and watch on {resource.qualified_name} to the operator's account."
         case Unauthorized():
             return "Give the operator a credential that the API server accepts."
         case Unreachable():

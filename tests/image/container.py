@@ -91,6 +91,25 @@ def unpack(archive: Path, folder: Path) -> Image:
     return image
 
 
+def contents(archive: Path) -> dict[str, tuple[object, ...]]:
+    """What lies under each path of an image's layers, and how, but for times."""
+    found: dict[str, tuple[object, ...]] = {}
+    with tarfile.open(archive) as outer:
+        (manifest,) = json.loads(_read(outer, "manifest.json"))
+        for name in manifest["Layers"]:
+            with tarfile.open(fileobj=outer.extractfile(name)) as layer:
+                for entry in layer:
+                    content = entry.linkname or (_read(layer, entry) if entry.isfile() else b"")
+                    found[entry.name] = (entry.type, entry.mode, entry.uid, entry.gid, content)
+    return found
+
+
+def _read(archive: tarfile.TarFile, member: str | tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(member)
+    assert file is not None
+    return file.read()
+
+
 class Container:
     """A running container; a context manager that ends it."""
 

@@ -18,9 +18,10 @@ import pytest
 from packaging.markers import Marker
 from packaging.utils import canonicalize_name
 
+from lab import images
 from memcached_operator import __version__
 from memcached_operator.memcached.crd import memcached_crd_yaml
-from tests.image.container import Image
+from tests.image.container import Image, contents
 from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, Kubectl, memcached
 from tests.operator_process import PROJECT
 from tests.waiting import DEADLINE_S, eventually
@@ -66,7 +67,7 @@ def test_its_labels_say_what_it_is(image: Image) -> None:
 
 
 def test_its_name_is_the_one_of_the_manifests(image: Image) -> None:
-    assert image.names == [f"docker.io/library/memcached-operator:{__version__}"]
+    assert [images.canonical(name) for name in image.names] == [f"docker.io/library/memcached-operator:{__version__}"]
 
 
 def test_it_is_as_small_as_the_documents_say(image: Image) -> None:
@@ -139,6 +140,12 @@ def test_every_module_is_compiled_for_its_python_and_never_looked_at_again(image
             elif compiled.read_bytes()[:8] != magic + (1).to_bytes(4, "little"):
                 stale.append(str(inside))
     assert (missing, stale) == ([], [])
+
+
+def test_built_again_it_is_the_same_but_for_times(image: Image) -> None:
+    first, second = (contents(images.operator_image(name)) for name in (images.IMAGE, "memcached-operator:again"))
+    assert first.keys() == second.keys()
+    assert [path for path in first if first[path] != second[path]] == []
 
 
 @pytest.mark.cluster("simulator")

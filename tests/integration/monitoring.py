@@ -133,9 +133,11 @@ def prometheus(directory: Path, *jobs: dict[str, Any], rules: Sequence[dict[str,
 
 
 @contextmanager
-def configured_prometheus(directory: Path, settings: dict[str, Any]) -> Iterator[Prometheus]:
-    """A real Prometheus with a configuration of the caller's."""
-    path = program("prometheus")
+def configured_prometheus(
+    directory: Path, settings: dict[str, Any], executable: str | None = None
+) -> Iterator[Prometheus]:
+    """A real Prometheus, the machine's unless another is named, with a configuration of the caller's."""
+    path = executable or program("prometheus")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     (directory / "prometheus.yml").write_text(yaml.safe_dump(settings))

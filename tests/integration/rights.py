@@ -161,7 +161,7 @@ def _let_go(trial: Trial) -> None:
 
 def _watching(resource: str, full_name: str, feature: str) -> list[Use]:
     def words(verb: str) -> tuple[str, ...]:
-        return f"cannot watch {full_name} in", f'cannot {verb} resource "{resource}"', "Grant get, list and watch"
+        return f"cannot watch {full_name} in", f'cannot {verb} resource "{resource}"', "Grant list and watch"
 
     return [
         Use(

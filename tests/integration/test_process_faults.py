@@ -80,7 +80,7 @@ class TestRights:
         operator = operators.start("-n", kubectl.namespace, account_dir=account)
         for kind, full_name in kinds.items():
             line = operator.wait_for_log(f"cannot watch {full_name} in namespace {kubectl.namespace}", "403 Forbidden")
-            assert f"Grant get, list and watch on {full_name} to the operator's account." in line
+            assert f"Grant list and watch on {full_name} to the operator's account." in line
             assert f"{kubectl.namespace}:{ACCOUNT}" in line, "whose rights are to be changed"
             assert f'resource "{kind}"' in line
         grant(kubectl, operator_rules())

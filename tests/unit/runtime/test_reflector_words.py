@@ -61,7 +61,7 @@ async def test_a_missing_right_is_said_once_with_the_remedy(caplog: pytest.LogCa
         (
             "ERROR",
             "cannot watch things.example.com in namespace ns: 403 Forbidden: things.example.com is forbidden: no. "
-            "Grant get, list and watch on things.example.com to the operator's account. "
+            "Grant list and watch on things.example.com to the operator's account. "
             "The operator keeps trying and goes on by itself.",
         )
     ]

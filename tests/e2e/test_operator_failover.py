@@ -1,0 +1,86 @@
+"""What becomes of the work when the operator that does it goes away."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from datetime import datetime
+
+from lab.node import Node
+from tests.e2e.node_cluster import LOCK, OPERATOR, Kubectl, leader, new_leader, nodes_of, operator_pods
+from tests.waiting import eventually
+
+# The defaults of the operator's settings: a candidate takes over when the Lease has run out, and looks every 2 s.
+LEASE_S, RETRY_S = 15, 2
+# Not of the protocol: for a busy machine to get round to it.
+MARGIN_S = 10
+
+
+def test_another_pod_goes_on_when_the_leader_s_pod_is_deleted(kubectl: Kubectl, system: Kubectl) -> None:
+    former = leader(system)
+    assert former in operator_pods(system)
+    started = time.time()
+    system("delete", "pod", former, "--wait=false")
+    _make(kubectl, "after-the-leader")
+    successor = new_leader(system, former)
+    # A leader that is told to end lets go of the Lease, and nobody waits until it has run out.
+    assert _acquired(system) - started < RETRY_S + MARGIN_S
+    assert successor in operator_pods(system)
+    kubectl.wait("mc/after-the-leader", "condition=Available")
+    system("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
+
+
+def test_the_work_goes_on_when_the_leader_s_process_is_killed(kubectl: Kubectl, system: Kubectl, node: Node) -> None:
+    _make(kubectl, "before-the-crash")
+    kubectl.wait("mc/before-the-crash", "condition=Available")
+    former = leader(system)
+    holder = _holder(system)
+    killed = time.time()
+    os.kill(node.container_pid(system.namespace, former, OPERATOR), signal.SIGKILL)
+    kubectl("scale", "mc/before-the-crash", "--replicas=2")
+    _make(kubectl, "after-the-crash")
+    # The killed process is nobody's any more: the other one leads, or one that kubelet started in the same pod.
+    eventually(lambda: _holder(system), lambda found: found not in ("", holder))
+    assert _acquired(system) - killed < LEASE_S + RETRY_S + MARGIN_S
+    kubectl.wait("mc/after-the-crash", "condition=Available")
+    kubectl.wait_field("mc/before-the-crash", ".status.readyReplicas", 2)
+    assert len(nodes_of(kubectl, "before-the-crash")) == 2
+    system("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
+
+
+def test_servers_go_on_when_no_operator_is_there(kubectl: Kubectl, system: Kubectl) -> None:
+    _make(kubectl, "left-alone")
+    kubectl.wait("mc/left-alone", "condition=Available")
+    before = kubectl.get("pods")["items"]
+    system("scale", f"deployment/{OPERATOR}", "--replicas=0")
+    eventually(lambda: system.names("pods"), lambda found: found == [])
+    assert leader(system) == ""
+    system("scale", f"deployment/{OPERATOR}", "--replicas=2")
+    system("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
+    eventually(lambda: leader(system), bool)
+    after = kubectl.get("pods")["items"]
+    assert [_incarnation(pod) for pod in after] == [_incarnation(pod) for pod in before]
+
+
+def _make(kubectl: Kubectl, name: str) -> None:
+    document = {"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "metadata": {"name": name}}
+    kubectl("apply", "-f", "-", input=json.dumps(document))
+
+
+def _holder(system: Kubectl) -> str:
+    return system("get", "lease", LOCK, "-o", "jsonpath={.spec.holderIdentity}")
+
+
+def _acquired(system: Kubectl) -> float:
+    """When the present holder took the Lease, in seconds of this machine's clock, which is the node's too."""
+    text = system("get", "lease", LOCK, "-o", "jsonpath={.spec.acquireTime}")
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _incarnation(pod: dict[str, object]) -> tuple[object, object]:
+    status, metadata = pod["status"], pod["metadata"]
+    assert isinstance(status, dict)
+    assert isinstance(metadata, dict)
+    return metadata["uid"], status["containerStatuses"][0]["containerID"]

@@ -1,0 +1,81 @@
+"""Installing, and uninstalling in the order of the documents: what was not there before is not there after."""
+
+from __future__ import annotations
+
+import json
+
+from lab.node import Node
+from tests.e2e.conftest import uninstall
+from tests.e2e.node_cluster import INSTALL, LOCK, OPERATOR, SAMPLE, SYSTEM, Kubectl, fresh_namespace, nodes_of
+from tests.waiting import eventually
+
+# Of kinds that come and go by themselves: the record of what happened, and leases that programs keep renewing.
+_PASSING = {"events", "leases.coordination.k8s.io"}
+
+
+def test_uninstalling_leaves_nothing_behind(node: Node, operator_images: None) -> None:
+    before = _everything(node)
+    with fresh_namespace(node, "e2e-tenant") as tenant:
+        node.kubectl("apply", "-f", str(INSTALL / "cluster.yaml"))
+        Kubectl(node, SYSTEM)("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
+        tenant("apply", "-f", str(SAMPLE))
+        tenant.wait("mc/example-memcached", "condition=Available")
+        uninstall(node)
+        assert tenant.names("deployments,replicasets,pods") == []
+        node.kubectl("delete", "namespace", "e2e-tenant")
+    left = eventually(lambda: _everything(node) - before, lambda found: not found)
+    assert left == set()
+
+
+def test_an_operator_of_one_namespace_leaves_others_alone(node: Node, operator_images: None) -> None:
+    node.kubectl("apply", "-f", str(INSTALL / "crds.yaml"))
+    try:
+        with fresh_namespace(node, "e2e-ours") as ours, fresh_namespace(node, "e2e-theirs") as theirs:
+            ours("apply", "-f", str(INSTALL / "namespaced.yaml"))
+            ours("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
+            for kubectl in (theirs, ours):  # theirs first: what comes of ours comes after
+                kubectl("apply", "-f", str(SAMPLE))
+            ours.wait("mc/example-memcached", "condition=Available")
+            assert len(nodes_of(ours, "example-memcached")) == 3
+            assert theirs.names("deployments,replicasets,pods,leases") == []
+            assert "status" not in theirs.get("mc", "example-memcached")
+            _assert_rights_end_at(ours)
+
+            ours("delete", "memcacheds", "--all", "--cascade=foreground", "--timeout=55s")
+            ours("delete", "-f", str(INSTALL / "namespaced.yaml"))
+            ours("delete", "lease", LOCK, "--ignore-not-found")
+            eventually(lambda: _made_in(ours), lambda found: found == [])
+            assert theirs.names("memcacheds") == ["memcached.cache.example.com/example-memcached"]
+            theirs("delete", "memcacheds", "--all")
+    finally:
+        node.kubectl("delete", "-f", str(INSTALL / "crds.yaml"))
+
+
+def _assert_rights_end_at(ours: Kubectl) -> None:
+    account = f"--as=system:serviceaccount:{ours.namespace}:{OPERATOR}"
+    for what in (("list", "memcacheds.cache.example.com"), ("create", "deployments.apps"), ("list", "pods")):
+        assert ours("auth", "can-i", *what, account).strip() == "yes", what
+        for elsewhere in (("-n", "e2e-theirs"), ("--all-namespaces",)):
+            answer = ours.node.kubectl("auth", "can-i", *what, account, *elsewhere, check=False)
+            assert answer.stdout.strip() == "no", (what, elsewhere)
+
+
+def _made_in(kubectl: Kubectl) -> list[str]:
+    kinds = "deployments,replicasets,pods,leases,serviceaccounts,roles,rolebindings,poddisruptionbudgets,configmaps"
+    # Kubernetes' own, in every namespace.
+    own = {"serviceaccount/default", "configmap/kube-root-ca.crt"}
+    return [name for name in kubectl.names(kinds) if name not in own]
+
+
+def _everything(node: Node) -> set[str]:
+    """The names of all objects of all kinds that can be listed."""
+    listed = node.kubectl("api-resources", "--verbs=list", "-o", "name").stdout.split()
+    kinds = ",".join(kind for kind in listed if kind.removesuffix(".events.k8s.io") not in _PASSING)
+    found = json.loads(node.kubectl("get", kinds, "--all-namespaces", "-o", "json", check=False).stdout)["items"]
+    return {
+        f"{each['kind']} {each['metadata'].get('namespace', '')}/{each['metadata']['name']}"
+        for each in found
+        if each["kind"] not in ("Event", "APIService")
+        and not each["metadata"].get("namespace", "").startswith("test-")
+        and not each["metadata"]["name"].startswith("test-")
+    }
