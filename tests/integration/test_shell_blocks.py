@@ -38,6 +38,7 @@ class Page:
 PAGES = (Page("docs/tutorial.md", node=False),)
 # Those that install a PodDisruptionBudget along, which the simulator does not serve.
 PAGES_FOR_KUBERNETES = (
+    Page("README.md"),
     Page("docs/first-install.md"),
     Page("docs/install.md"),
     Page("docs/upgrade.md", (*_INSTALLED, *_EXAMPLE)),
