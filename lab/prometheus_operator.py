@@ -27,11 +27,6 @@ _CRDS = "example/prometheus-operator-crd"
 _KINDS = ("podmonitors", "probes", "prometheuses", "prometheusrules", "scrapeconfigs", "servicemonitors")
 
 
-def is_built() -> bool:
-    """Whether it is in the cache."""
-    return _folder().is_dir()
-
-
 def build() -> Path:
     """The folder with the program and its definitions; built first where that was not done yet.
 
