@@ -7,11 +7,16 @@ in. The exit code is 1 when a tier failed, and under ``CI`` also when one was le
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from subprocess import STDOUT
+from typing import IO
 
 from lab import builders, images, node
 from lab.build import BuildError, build
@@ -23,6 +28,7 @@ from tests.image import container
 ROOT = Path(__file__).resolve().parent.parent
 _COVERAGE_DIR = ROOT / ".cache" / "coverage"
 _NO_TESTS_COLLECTED = 5  # pytest's exit code
+_NONE_SELECTED = "the arguments select none of its tests"
 
 
 class Result(Enum):
@@ -88,7 +94,9 @@ class Tier:
     """A tier is either a recipe of the justfile or a folder of tests.
 
     ``lacking`` says what keeps the tier from running on this machine, or None. ``prepare`` does the tier's own set-up
-    and returns what is wrong, or None. ``cluster`` is which of the servers that its tests know they run on.
+    and returns what is wrong, or None. ``cluster`` is which of the servers that its tests know they run on. ``measured``
+    tiers are traced for the report on coverage, which makes them slower. One that runs ``beside`` the tier before it
+    shares the machine with it: tests mostly wait, for processes to start and for servers to answer.
     """
 
     name: str
@@ -97,21 +105,29 @@ class Tier:
     cluster: str | None = None
     prepare: Callable[[], str | None] | None = None
     lacking: Callable[[], str | None] | None = None
+    measured: bool = False
+    beside: bool = False
 
 
 TIERS = (
     Tier("lint", recipe=("lint",)),
     Tier("docs", recipe=("docs",)),
-    Tier("unit", folder="tests/unit"),
+    Tier("unit", folder="tests/unit", measured=True),
     Tier("demo", recipe=("demo", "--plain")),
-    Tier("helm on both", folder="tests/helm", prepare=_helm),
     Tier("conformance on the simulator", folder="tests/conformance", cluster="simulator", prepare=_kubernetes),
-    Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", prepare=_kubernetes),
+    Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", beside=True),
     Tier("kubectl on both", folder="tests/kubectl", prepare=_kubernetes),
-    Tier("integration on the simulator", folder="tests/integration", cluster="simulator", prepare=_kubernetes),
-    Tier("integration on kubernetes", folder="tests/integration", cluster="kubernetes", prepare=_helm),
+    Tier("helm on both", folder="tests/helm", prepare=_helm, beside=True),
+    Tier(
+        "integration on the simulator",
+        folder="tests/integration",
+        cluster="simulator",
+        prepare=_kubernetes,
+        measured=True,
+    ),
+    Tier("integration on kubernetes", folder="tests/integration", cluster="kubernetes", prepare=_helm, beside=True),
     Tier("faults on the simulator", folder="tests/faults", cluster="simulator", prepare=_kubernetes),
-    Tier("faults on kubernetes", folder="tests/faults", cluster="kubernetes", prepare=_kubernetes),
+    Tier("faults on kubernetes", folder="tests/faults", cluster="kubernetes", beside=True),
     Tier("image", folder="tests/image", prepare=_image, lacking=_no_image),
     Tier("e2e on a real node", folder="tests/e2e", prepare=_kubernetes, lacking=_no_node),
 )
@@ -142,36 +158,76 @@ def exit_code(outcomes: Sequence[Outcome], *, complete: bool) -> int:
     return int(any(outcome.result in bad for outcome in outcomes))
 
 
-def _run(tier: Tier, arguments: Sequence[str]) -> Outcome:
-    command: list[str]
+def turns(tiers: Sequence[Tier]) -> list[list[Tier]]:
+    """The tiers in order, those together that run at the same time."""
+    found: list[list[Tier]] = []
+    for tier in tiers:
+        if tier.beside and found:
+            found[-1].append(tier)
+        else:
+            found.append([tier])
+    return found
+
+
+def command_of(tier: Tier, arguments: Sequence[str]) -> list[str] | str:
+    """What runs a tier, or why it is left out."""
     if tier.folder is None:
-        if arguments:
-            return Outcome(tier.name, Result.LEFT_OUT, "the arguments select tests")
-        command = ["just", *tier.recipe]
-    else:
-        selected = split_arguments(arguments, tier.folder)
-        if selected is None:
-            return Outcome(tier.name, Result.LEFT_OUT, "the arguments select none of its tests")
-        if not any((ROOT / tier.folder).rglob("test_*.py")):
-            return Outcome(tier.name, Result.LEFT_OUT, "it has no tests")
-        servers = [f"--cluster={tier.cluster}"] if tier.cluster else []
-        command = [sys.executable, "-m", "pytest", "--cov", "--cov-report=", *servers, *selected]
-    if tier.lacking is not None and (lacks := tier.lacking()) is not None:
-        return Outcome(tier.name, Result.LEFT_OUT, lacks)
-    print(f"\n=== {tier.name} ===", flush=True)
-    if tier.prepare is not None and (wrong := tier.prepare()) is not None:
-        return Outcome(tier.name, Result.FAILED, wrong)
+        return "the arguments select tests" if arguments else ["just", *tier.recipe]
+    selected = split_arguments(arguments, tier.folder)
+    if selected is None:
+        return _NONE_SELECTED
+    if not any((ROOT / tier.folder).rglob("test_*.py")):
+        return "it has no tests"
+    servers = [f"--cluster={tier.cluster}"] if tier.cluster else []
+    coverage = ["--cov", "--cov-report="] if tier.measured else ["--no-cov"]
+    return [sys.executable, "-m", "pytest", *coverage, *servers, *selected]
+
+
+def _run_beside(tiers: Sequence[Tier], arguments: Sequence[str]) -> list[Outcome]:
+    """Run tiers at the same time. The first one writes where this writes, the output of the others follows it."""
+    commands: list[tuple[Tier, list[str]]] = []
+    outcomes: dict[str, Outcome] = {}
+    for tier in tiers:
+        command = command_of(tier, arguments)
+        if isinstance(command, str):
+            outcomes[tier.name] = Outcome(tier.name, Result.LEFT_OUT, command)
+        elif tier.lacking is not None and (lacks := tier.lacking()) is not None:
+            outcomes[tier.name] = Outcome(tier.name, Result.LEFT_OUT, lacks)
+        elif tier.prepare is not None and (wrong := tier.prepare()) is not None:
+            outcomes[tier.name] = Outcome(tier.name, Result.FAILED, wrong)
+        else:
+            commands.append((tier, command))
+    with ThreadPoolExecutor(max(len(commands), 1)) as pool, ExitStack() as files:
+        held = [files.enter_context(tempfile.TemporaryFile("w+")) for _ in commands[1:]]
+        if commands:
+            print(f"\n=== {' and, beside it, '.join(tier.name for tier, _ in commands)} ===", flush=True)
+        running = [
+            pool.submit(_run, tier, command, output)
+            for (tier, command), output in zip(commands, [None, *held], strict=True)
+        ]
+        for (tier, _), output, future in zip(commands, [None, *held], running, strict=True):
+            outcomes[tier.name] = future.result()
+            if output is not None:
+                output.seek(0)
+                print(f"\n=== {tier.name} ===\n{output.read()}", flush=True)
+    return [outcomes[tier.name] for tier in tiers]
+
+
+def _run(tier: Tier, command: Sequence[str], output: IO[str] | None) -> Outcome:
+    """Run one tier, into a file if one is given."""
     started = time.monotonic()
     environment = os.environ | {
         REQUIRED_VARIABLE: "1",
         "COVERAGE_FILE": str(_COVERAGE_DIR / f"tier-{tier.name.replace(' ', '-')}"),
     }
-    code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    code = subprocess.run(
+        command, cwd=ROOT, env=environment, check=False, stdout=output, stderr=None if output is None else STDOUT
+    ).returncode
     took_s = time.monotonic() - started
     if code == 0:
         return Outcome(tier.name, Result.PASSED, took_s=took_s)
     if tier.folder is not None and code == _NO_TESTS_COLLECTED:
-        return Outcome(tier.name, Result.LEFT_OUT, "the arguments select none of its tests")
+        return Outcome(tier.name, Result.LEFT_OUT, _NONE_SELECTED)
     return Outcome(tier.name, Result.FAILED, f"exit code {code}")
 
 
@@ -190,7 +246,7 @@ def main(arguments: Sequence[str]) -> int:
     _COVERAGE_DIR.mkdir(parents=True, exist_ok=True)
     for stale in _COVERAGE_DIR.iterdir():
         stale.unlink()
-    outcomes = [_run(tier, arguments) for tier in TIERS]
+    outcomes = [outcome for turn in turns(TIERS) for outcome in _run_beside(turn, arguments)]
     if not arguments:  # of a few tests it would say nothing
         _report_coverage()
     print(f"\n{summary(outcomes)}", flush=True)

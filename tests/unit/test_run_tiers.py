@@ -1,6 +1,6 @@
 import pytest
 
-from tests.run_tiers import Outcome, Result, exit_code, split_arguments, summary
+from tests.run_tiers import TIERS, Outcome, Result, Tier, command_of, exit_code, split_arguments, summary, turns
 
 PASSED = Outcome("unit", Result.PASSED, took_s=2.6)
 FAILED = Outcome("lint", Result.FAILED, "exit code 1")
@@ -41,3 +41,28 @@ def test_paths_among_the_arguments_select_within_their_own_tier(
     arguments: list[str], selected: list[str] | None
 ) -> None:
     assert split_arguments(arguments, "tests/unit") == selected
+
+
+def test_tiers_that_run_beside_the_one_before_share_its_turn() -> None:
+    first, second, third = (Tier(name, beside=name == "second") for name in ("first", "second", "third"))
+    assert turns([first, second, third]) == [[first, second], [third]]
+
+
+def test_every_tier_has_one_turn() -> None:
+    assert [tier for turn in turns(TIERS) for tier in turn] == list(TIERS)
+
+
+def test_a_tier_without_tests_says_so() -> None:
+    assert command_of(Tier("new", folder="docs"), []) == "it has no tests"
+
+
+def test_a_recipe_is_left_out_where_the_arguments_select_tests() -> None:
+    assert command_of(Tier("lint", recipe=("lint",)), ["-k", "queue"]) == "the arguments select tests"
+    assert command_of(Tier("lint", recipe=("lint",)), []) == ["just", "lint"]
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_only_a_measured_tier_is_traced(measured: bool) -> None:
+    command = command_of(Tier("unit", folder="tests/unit", cluster="simulator", measured=measured), ["-x"])
+    assert ("--cov" in command, "--no-cov" in command) == (measured, not measured)
+    assert command[-3:] == ["--cluster=simulator", "tests/unit", "-x"]
