@@ -94,9 +94,9 @@ class Tier:
     """A tier is either a recipe of the justfile or a folder of tests.
 
     ``lacking`` says what keeps the tier from running on this machine, or None. ``prepare`` does the tier's own set-up
-    and returns what is wrong, or None. ``cluster`` is which of the servers that its tests know they run on. ``measured``
-    tiers are traced for the report on coverage, which makes them slower. One that runs ``beside`` the tier before it
-    shares the machine with it: tests mostly wait, for processes to start and for servers to answer.
+    and returns what is wrong, or None. ``cluster`` is which of the servers that its tests know they run on. Those that
+    are ``measured`` are traced for the report on coverage, which makes them slower. One that runs ``beside`` the tier
+    before it shares the machine with it: tests mostly wait, for processes to start and for servers to answer.
     """
 
     name: str
