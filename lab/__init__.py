@@ -1,1 +1,1 @@
-"""The lab: a real Kubernetes, built once from Go modules and started in seconds: a control plane, or one node more."""
+"""The lab: a real Kubernetes, built once from Go modules and started in seconds, alone or with a node of its own."""
