@@ -6,6 +6,7 @@ import contextlib
 import os
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +18,20 @@ from lab.node import Node, check_machine
 from tests.cluster import REQUIRED_VARIABLE
 from tests.e2e.node_cluster import BUSYBOX, INSTALL, MEMCACHED, OPERATOR, SYSTEM, Kubectl, fresh_namespace
 
+_HERE = Path(__file__).parent
 _NODE_FIXTURES = {"node", "real_machine"}
 # Those that need the operator's image on the node.
 _OPERATOR_FIXTURES = {"operator_images"}
+
+# The first test of a run starts the node, the first of a file installs the operator, each within its own timeout.
+_TIMEOUT_S = 300
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the tests here more time, but for those that have chosen for themselves."""
+    for item in items:
+        if item.path.is_relative_to(_HERE) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
