@@ -34,6 +34,8 @@ def stay(make: Callable[[], AbstractContextManager[C]], kubeconfig: Path, starte
     with make() as cluster:
         kubeconfig.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(cluster.kubeconfig_path, kubeconfig)
+        if who := os.environ.get("SUDO_UID"):  # whose kubectl is to read it
+            os.chown(kubeconfig, int(who), -1)
         try:
             print(started(cluster), flush=True)
             # `just` stands between a person and this process: killed, it takes nothing along.
