@@ -94,6 +94,8 @@ TENANTS: Final = (
         "memcacheds",
         ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"),
     ),
+    # For who is to install an operator in a namespace: nobody can grant a right that they lack.
+    Right("cache.example.com", "memcacheds/finalizers", ("update",)),
     Right("cache.example.com", "memcacheds/scale", ("get", "update", "patch")),
     Right("cache.example.com", "memcacheds/status", ("get", "update", "patch")),
 )
