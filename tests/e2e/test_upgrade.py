@@ -1,0 +1,181 @@
+"""From an earlier operator to today's, each by the install file and the image of its own checkout."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lab import images, manifests
+from lab.node import Node
+from tests.e2e.conftest import uninstall
+from tests.e2e.node_cluster import (
+    INSTALL,
+    OPERATOR,
+    PROJECT,
+    SYSTEM,
+    Kubectl,
+    fresh_namespace,
+    leader,
+    nodes_of,
+    operator_pods,
+    pod_address,
+    stores,
+)
+from tests.integration.monitoring import Scrape
+from tests.integration.requests import written
+from tests.waiting import eventually
+
+# The first commit with an image and an install file. Nothing was released before the first release; later ones go here.
+EARLIER = "be300e6724d88d7bac128ea6210053d1ac197429"
+EARLIER_IMAGE = f"{OPERATOR}:earlier"
+
+NAME = "cache"
+SIZE = 3
+_ACCOUNT = f"system:serviceaccount:{SYSTEM}:{OPERATOR}"
+_READS = ("get", "list", "watch")
+# What operators write about themselves: who leads, and what happened.
+_OF_THEIR_OWN = ("leases", "events")
+
+# The first test starts the node, and builds the earlier image too.
+pytestmark = pytest.mark.timeout(600)
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """One that is done, and what was there before and after."""
+
+    servers: Kubectl
+    mark: int
+    """Of the audit log, before it began."""
+    before: dict[str, object]
+    after: dict[str, object]
+    written: list[str]
+    """What operators, old and new, wrote meanwhile: see `_writes`."""
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkout of the earlier commit."""
+    found = _git("cat-file", "-e", f"{EARLIER}^{{commit}}")
+    if found.returncode != 0:
+        shallow = _git("rev-parse", "--is-shallow-repository").stdout.decode().strip()
+        if shallow == "false":
+            pytest.fail(f"the history has no commit {EARLIER}: {found.stderr.decode().strip()}")
+        pytest.skip(f"this checkout has no history with commit {EARLIER}")
+    archive = _git("archive", "--format=tar", EARLIER)
+    assert archive.returncode == 0, archive.stderr.decode()
+    folder = tmp_path_factory.mktemp("earlier")
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        files.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def upgrade(node: Node, operator_images: None, earlier: Path) -> Iterator[Upgrade]:
+    """A Memcached whose servers were ready before; today's operator leads now, and has looked at it."""
+    node.load_image(images.operator_image(EARLIER_IMAGE, source=earlier))
+    install = (earlier / "manifests" / "install" / "cluster.yaml").read_text()
+    # Both releases may bear the same version.
+    install = manifests.with_image(install, EARLIER_IMAGE)
+    system = Kubectl(node, SYSTEM)
+    try:
+        with fresh_namespace(node, "e2e-upgrade") as servers:
+            node.kubectl("apply", "-f", "-", input=install)
+            _await_rollout(system, OPERATOR)
+            _make_servers(servers)
+            assert _images(system) == {EARLIER_IMAGE}
+            before, mark = _snapshot(servers), node.plane.audit_mark()
+
+            node.kubectl("apply", "-f", str(INSTALL / "cluster.yaml"))
+            _await_rollout(system, OPERATOR)
+            assert _images(system) == {images.IMAGE}
+            leads = eventually(lambda: leader(system), lambda name: name in operator_pods(system))
+            eventually(lambda: _looks(system, leads), lambda count: count > 0)
+            yield Upgrade(servers, mark, before, _snapshot(servers), _writes(node, mark))
+    finally:
+        uninstall(node)
+        node.kubectl("delete", "--ignore-not-found", "-f", "-", input=install)
+
+
+def test_an_upgrade_restarts_no_server_and_writes_nothing_unchanged(upgrade: Upgrade) -> None:
+    assert upgrade.after == upgrade.before
+    assert upgrade.written == []
+
+
+def test_the_upgraded_operator_acts(upgrade: Upgrade) -> None:
+    upgrade.servers("scale", f"mc/{NAME}", f"--replicas={SIZE + 1}")
+    upgrade.servers.wait_field(f"mc/{NAME}", ".status.readyReplicas", SIZE + 1)
+    nodes = eventually(lambda: nodes_of(upgrade.servers, NAME), lambda found: len(found) == SIZE + 1)
+    for pod in nodes:
+        assert stores(pod_address(upgrade.servers, pod), "after the upgrade"), pod
+    assert {f"pods/{pod}" for pod in nodes} > {name for name in upgrade.before if name.startswith("pods/")}
+    # The same look at the log that found nothing before.
+    wrote = _writes(upgrade.servers.node, upgrade.mark)
+    assert {f"patch deployments {NAME}", f"patch memcacheds/status {NAME}"} <= set(wrote)
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    # A node is root's, and git trusts no checkout of somebody else's unless told so.
+    command = ["git", "-c", f"safe.directory={PROJECT}", "-C", str(PROJECT), *arguments]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+
+def _make_servers(kubectl: Kubectl) -> None:
+    """A Memcached, settled: nothing about it is going to change any more."""
+    document = {
+        "apiVersion": "cache.example.com/v1alpha1",
+        "kind": "Memcached",
+        "metadata": {"name": NAME},
+        "spec": {"size": SIZE},
+    }
+    kubectl("apply", "-f", "-", input=json.dumps(document))
+    kubectl.wait_field(f"mc/{NAME}", ".status.readyReplicas", SIZE)
+    kubectl.wait(
+        f"deployment/{NAME}", 'jsonpath={.status.conditions[?(@.reason=="NewReplicaSetAvailable")].status}=True'
+    )
+    kubectl.wait(f"mc/{NAME}", "condition=Progressing=False")
+
+
+def _await_rollout(system: Kubectl, name: str) -> None:
+    system("rollout", "status", f"deployment/{name}", "--timeout=55s")
+
+
+def _images(system: Kubectl) -> set[str]:
+    """Of the operator's pods that are not going."""
+    return {
+        container["image"]
+        for pod in operator_pods(system)
+        for container in system.get("pod", pod)["spec"]["containers"]
+    }
+
+
+def _looks(system: Kubectl, pod: str) -> float:
+    """How many times an operator has looked at a Memcached, and was done."""
+    scrape = Scrape(f"http://{pod_address(system, pod)}:8080/metrics")
+    return sum(scrape.values("controller_runtime_reconcile_total", controller="memcached", result="success"))
+
+
+def _writes(node: Node, mark: int) -> list[str]:
+    """All that operators have written since then, but for what concerns themselves."""
+    asked = node.plane.audit_events(since=mark, user=_ACCOUNT)
+    return written([each for each in asked if each.verb not in _READS and each.resource not in _OF_THEIR_OWN])
+
+
+def _snapshot(kubectl: Kubectl) -> dict[str, object]:
+    """By name: the version of each object that an operator could write, and which container each server is."""
+    found: dict[str, object] = {}
+    for kind in ("memcacheds", "deployments", "replicasets"):
+        for each in kubectl.get(kind)["items"]:
+            found[f"{kind}/{each['metadata']['name']}"] = each["metadata"]["resourceVersion"]
+    for pod in kubectl.get("pods")["items"]:
+        (status,) = pod["status"]["containerStatuses"]
+        identity = pod["metadata"]["uid"], status["containerID"], status["restartCount"]
+        found[f"pods/{pod['metadata']['name']}"] = identity
+    return found
