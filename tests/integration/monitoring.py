@@ -113,6 +113,16 @@ class Prometheus:
         found = [each for each in self._get("alerts").get("alerts", ()) if each["state"] == "firing"]
         return {each["labels"]["alertname"]: each["labels"] for each in found}
 
+    def targets(self) -> list[dict[str, Any]]:
+        """All that it scrapes: labels, scrapePool, scrapeUrl, health and lastError of each."""
+        found: list[dict[str, Any]] = self._get("targets?state=active").get("activeTargets", [])
+        return found
+
+    def passed_over(self) -> dict[str, int]:
+        """How many targets each job has found and does not scrape."""
+        found: dict[str, int] = self._get("targets?state=dropped").get("droppedTargetCounts", {})
+        return found
+
     def _get(self, what: str) -> dict[str, Any]:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/api/v1/{what}", timeout=DEADLINE_S) as answer:

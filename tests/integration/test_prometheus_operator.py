@@ -6,11 +6,7 @@ Deployment's pods is given.
 
 from __future__ import annotations
 
-import base64
-import gzip
-import os
 import random
-import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,70 +15,41 @@ from typing import Any
 import pytest
 import yaml
 
-from lab import build, manifests, prometheus, prometheus_operator
 from lab.control_plane import ControlPlane
 from tests.cluster import Cluster
 from tests.integration.conftest import MANIFESTS, Kubectl, Operators, memcached
 from tests.integration.monitoring import Prometheus, configured_prometheus
+from tests.integration.prometheus_operator import (
+    PLAIN,
+    PROMETHEUS,
+    SECURE,
+    configuration,
+    executable,
+    local_configuration,
+    overlay,
+    rule_files,
+    running,
+    scraper_token,
+)
 from tests.integration.witness import wait
 from tests.waiting import eventually, until
 
 # On first use prometheus-operator and Prometheus are compiled.
 pytestmark = [pytest.mark.cluster("kubernetes"), pytest.mark.timeout(1800)]
 
-PLAIN = ("prometheus",)
-SECURE = ("secure-metrics", "prometheus", "prometheus/secure")
-PROMETHEUS = {
-    "apiVersion": "monitoring.coreos.com/v1",
-    "kind": "Prometheus",
-    "metadata": {"name": "ours"},
-    "spec": {
-        "podMonitorSelector": {},
-        "ruleSelector": {},
-        "scrapeInterval": "1s",
-        "evaluationInterval": "1s",
-    },
-}
 METRICS_PORT = 8080
-# What the sidecar beside Prometheus fills in.
-RELOADER = {"POD_NAME": "prometheus-ours-0", "SHARD": "0"}
 
 
 @pytest.fixture(scope="module")
 def prometheus_path(installed: Cluster) -> str:
     """A Prometheus that knows Kubernetes; prometheus-operator's kinds are in the cluster."""
-    try:
-        files, path = prometheus_operator.definitions(), prometheus.build()
-    except build.BuildError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"cannot be had here: {error}")
-    for file in files:
-        installed.kubectl("apply", "--server-side", "-f", str(file))
-    for file in files:
-        name = f"crd/{yaml.safe_load(file.read_text())['metadata']['name']}"
-        installed.kubectl("wait", "--for=condition=Established", name, "--timeout=60s")
-    return str(path)
+    return executable(installed.kubectl)
 
 
 @contextmanager
 def install(kubectl: Kubectl, directory: Path, components: tuple[str, ...]) -> Iterator[list[dict[str, Any]]]:
     """The install for one namespace with components, until the end of the block; its objects."""
-    overlay = directory / "overlay"
-    overlay.mkdir()
-
-    def relative(name: str) -> str:  # kustomize takes no absolute paths
-        return os.path.relpath(MANIFESTS / name, overlay.resolve())
-
-    kustomization = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "namespace": kubectl.namespace,
-        "resources": [relative("namespaced")],
-        "components": [relative(f"components/{name}") for name in components],
-    }
-    (overlay / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
-    text = manifests.kustomize(overlay)
+    text = overlay(directory, "namespaced", kubectl.namespace, components)
     kubectl("apply", "--server-side", "-f", "-", input=text)
     try:
         yield list(yaml.safe_load_all(text))
@@ -91,57 +58,9 @@ def install(kubectl: Kubectl, directory: Path, components: tuple[str, ...]) -> I
         kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", input=text)
 
 
-@contextmanager
-def running_prometheus_operator(kubectl: Kubectl) -> Iterator[None]:
-    """prometheus-operator for kubectl's namespace."""
-    assert isinstance(kubectl.cluster, ControlPlane)
-    program = prometheus_operator.program(kubectl.cluster, [kubectl.namespace])
-    program.start()
-    try:
-        yield
-    except AssertionError as error:
-        error.add_note(f"prometheus-operator's log ends:\n{program.log_tail()}")
-        raise
-    finally:
-        program.signal(signal.SIGTERM)
-        program.wait(60)
-
-
-def configuration(kubectl: Kubectl) -> dict[str, Any] | None:
-    """What prometheus-operator tells the Prometheus to do; None while it names no pods."""
-    found = kubectl.run("get", "secret", "prometheus-ours", "-o", "jsonpath={.data}", check=False).stdout
-    if not found:
-        return None
-    packed = base64.b64decode(yaml.safe_load(found)["prometheus.yaml.gz"])
-    text = gzip.decompress(packed).decode()
-    for variable, value in RELOADER.items():
-        text = text.replace(f"$({variable})", value)
-    settings: dict[str, Any] = yaml.safe_load(text)
-    return settings if settings.get("scrape_configs") else None
-
-
-def rule_files(kubectl: Kubectl) -> dict[str, str]:
-    """The files of rules that prometheus-operator makes for the Prometheus."""
-    found = kubectl.run("get", "configmap", "prometheus-ours-rulefiles-0", "-o", "jsonpath={.data}", check=False).stdout
-    files: dict[str, str] = yaml.safe_load(found) or {}
-    return files
-
-
 def sources(job: dict[str, Any]) -> set[tuple[str, ...]]:
     """By which labels of a target it is kept."""
     return {tuple(each["source_labels"]) for each in job["relabel_configs"] if each.get("action") == "keep"}
-
-
-def local_configuration(
-    settings: dict[str, Any], kubectl: Kubectl, directory: Path, rules: dict[str, str]
-) -> dict[str, Any]:
-    """The same for a Prometheus that runs beside the cluster and not in a pod."""
-    for name, text in rules.items():
-        (directory / name).write_text(text)
-    for job in settings["scrape_configs"]:
-        for discovery in job["kubernetes_sd_configs"]:
-            discovery["kubeconfig_file"] = str(kubectl.cluster.kubeconfig_path)
-    return {**settings, "rule_files": [str(directory / "*.yaml")]}
 
 
 def loopback_address() -> str:
@@ -177,14 +96,15 @@ def watched(
     """Everything at work: what prometheus-operator made, the addresses of pods, and a Prometheus that does as told."""
     with ExitStack() as ends:
         ends.enter_context(install(kubectl, directory, components))
-        ends.enter_context(running_prometheus_operator(kubectl))
+        assert isinstance(kubectl.cluster, ControlPlane)
+        ends.enter_context(running(kubectl.cluster, kubectl.namespace))
         kubectl.apply(PROMETHEUS, memcached("cache", 2))
         addresses = run_pods(kubectl, operators)
         wait(kubectl, "mc/cache", ".status.replicas", 2)
         settings = eventually(lambda: configuration(kubectl), lambda made: made is not None)
         rules = eventually(lambda: rule_files(kubectl), bool)
         assert settings is not None
-        local = local_configuration(settings, kubectl, directory, rules)
+        local = local_configuration(settings, kubectl.cluster.kubeconfig_path, directory, rules)
         yield settings, addresses, ends.enter_context(configured_prometheus(directory, local, path))
 
 
@@ -225,8 +145,7 @@ def test_secure_metrics_are_scraped_with_the_token_that_the_component_makes(
         (job,) = settings["scrape_configs"]
         assert job["scheme"] == "https"
         assert job["tls_config"] == {"insecure_skip_verify": True}
-        token = base64.b64decode(kubectl.get("secret", "memcached-operator-scraper")["data"]["token"]).decode()
-        assert job["authorization"] == {"type": "Bearer", "credentials": token}
+        assert job["authorization"] == {"type": "Bearer", "credentials": scraper_token(kubectl)}
         until(
             f"Prometheus sees {asked.series('up')}",
             lambda: {of["pod"] for of, up in asked.series("up") if up} == addresses.keys(),
