@@ -115,8 +115,10 @@ def test_prometheus_finds_and_scrapes_both_operator_pods_and_nothing_else(
         with configured_prometheus(tmp_path, settings, prometheus_path) as asked:
             where = urls(system, "http")
             assert_scraped(asked, system, {(POOL, pod, url, "up", "") for pod, url in where.items()})
-            found = asked.series("up")
-            assert {labels["pod"]: value for labels, value in found} == dict.fromkeys(where, 1.0)
+            up = {(pod, 1.0) for pod in where}
+            found = eventually(
+                lambda: asked.series("up"), lambda seen: {(labels["pod"], value) for labels, value in seen} == up
+            )
             for labels, _ in found:
                 assert labels["job"] == labels["container"] == OPERATOR
                 assert (labels["namespace"], labels["endpoint"]) == (SYSTEM, "metrics")
