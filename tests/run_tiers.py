@@ -9,20 +9,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from subprocess import STDOUT
 from typing import IO
 
-from lab import builders, images, node
-from lab.build import BuildError, build
-from lab.helm import build as build_helm
+from lab import build, builders, helm, images, node, node_config, node_dns, prometheus, prometheus_operator
 from lab.kubectl import LabError
 from tests.cluster import REQUIRED_VARIABLE
+from tests.e2e.node_cluster import BUSYBOX, MEMCACHED
 from tests.image import container
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,22 +48,6 @@ class Outcome:
     took_s: float = 0.0
 
 
-def _kubernetes() -> str | None:
-    try:
-        build()
-    except BuildError as error:
-        return str(error)
-    return None
-
-
-def _helm() -> str | None:
-    try:
-        build_helm()
-    except BuildError as error:
-        return str(error)
-    return _kubernetes()
-
-
 def _no_node() -> str | None:
     try:
         node.check_machine()
@@ -81,20 +64,30 @@ def _no_image() -> str | None:
     return container.why_not()
 
 
-def _image() -> str | None:
-    try:
-        images.operator_image()
-    except (BuildError, builders.ImageError) as error:
-        return str(error)
-    return _kubernetes()
+# What tiers build before they start, each once on a machine, by how it is called.
+_KUBERNETES: Mapping[str, Callable[[], object]] = {"Kubernetes": build.build}
+_HELM: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "Helm": helm.build}
+_MONITORING: Mapping[str, Callable[[], object]] = {
+    "Prometheus": prometheus.build,
+    "prometheus-operator": prometheus_operator.build,
+}
+_IMAGE: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "the operator's image": images.operator_image}
+_NODE: Mapping[str, Callable[[], object]] = {
+    **_IMAGE,
+    "CoreDNS": node_dns.image,
+    "memcached's image": lambda: images.memcached_image(MEMCACHED),
+    "busybox's image": lambda: images.busybox_image(BUSYBOX),
+    "the pause image": lambda: images.pause_image(node_config.PAUSE_IMAGE),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
     """A tier is either a recipe of the justfile or a folder of tests.
 
-    ``lacking`` says what keeps the tier from running on this machine, or None. ``prepare`` does the tier's own set-up
-    and returns what is wrong, or None. ``cluster`` is which of the servers that its tests know they run on. Those that
+    ``lacking`` says what keeps the tier from running on this machine, or None. ``needs`` is what must be built before
+    it starts, as it may take both cores for minutes: inside, deadlines would pass meanwhile, its own and those of the
+    tiers beside. ``cluster`` is which of the servers that its tests know they run on. Those that
     are ``measured`` are traced for the report on coverage, which makes them slower. One that runs ``beside`` the tier
     before it shares the machine with it: tests mostly wait, for processes to start and for servers to answer.
     """
@@ -103,7 +96,7 @@ class Tier:
     recipe: tuple[str, ...] = ()
     folder: str | None = None
     cluster: str | None = None
-    prepare: Callable[[], str | None] | None = None
+    needs: Mapping[str, Callable[[], object]] = field(default_factory=dict)
     lacking: Callable[[], str | None] | None = None
     measured: bool = False
     beside: bool = False
@@ -114,22 +107,28 @@ TIERS = (
     Tier("docs", recipe=("docs",)),
     Tier("unit", folder="tests/unit", measured=True),
     Tier("demo", recipe=("demo", "--plain")),
-    Tier("conformance on the simulator", folder="tests/conformance", cluster="simulator", prepare=_kubernetes),
+    Tier("conformance on the simulator", folder="tests/conformance", cluster="simulator", needs=_KUBERNETES),
     Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", beside=True),
-    Tier("kubectl on both", folder="tests/kubectl", prepare=_kubernetes),
-    Tier("helm on both", folder="tests/helm", prepare=_helm, beside=True),
+    Tier("kubectl on both", folder="tests/kubectl", needs=_KUBERNETES),
+    Tier("helm on both", folder="tests/helm", needs=_HELM, beside=True),
     Tier(
         "integration on the simulator",
         folder="tests/integration",
         cluster="simulator",
-        prepare=_kubernetes,
+        needs=_KUBERNETES,
         measured=True,
     ),
-    Tier("integration on kubernetes", folder="tests/integration", cluster="kubernetes", prepare=_helm, beside=True),
-    Tier("faults on the simulator", folder="tests/faults", cluster="simulator", prepare=_kubernetes),
+    Tier(
+        "integration on kubernetes",
+        folder="tests/integration",
+        cluster="kubernetes",
+        needs={**_HELM, **_MONITORING},
+        beside=True,
+    ),
+    Tier("faults on the simulator", folder="tests/faults", cluster="simulator", needs=_KUBERNETES),
     Tier("faults on kubernetes", folder="tests/faults", cluster="kubernetes", beside=True),
-    Tier("image", folder="tests/image", prepare=_image, lacking=_no_image),
-    Tier("e2e on a real node", folder="tests/e2e", prepare=_kubernetes, lacking=_no_node),
+    Tier("image", folder="tests/image", needs=_IMAGE, lacking=_no_image),
+    Tier("e2e on a real node", folder="tests/e2e", needs={**_NODE, **_HELM, **_MONITORING}, lacking=_no_node),
 )
 
 
@@ -183,6 +182,17 @@ def command_of(tier: Tier, arguments: Sequence[str]) -> list[str] | str:
     return [sys.executable, "-m", "pytest", *coverage, *servers, *selected]
 
 
+def prepare(tier: Tier) -> str | None:
+    """Build what a tier needs and is not built yet, and say so; what is wrong, or None."""
+    for what, made in tier.needs.items():
+        print(f"{tier.name}: {what}, which is built now if it never was", flush=True)
+        try:
+            made()
+        except (build.BuildError, builders.ImageError) as error:
+            return f"{what}: {error}"
+    return None
+
+
 def _run_beside(tiers: Sequence[Tier], arguments: Sequence[str]) -> list[Outcome]:
     """Run tiers at the same time. The first one writes where this writes, the output of the others follows it."""
     commands: list[tuple[Tier, list[str]]] = []
@@ -193,7 +203,7 @@ def _run_beside(tiers: Sequence[Tier], arguments: Sequence[str]) -> list[Outcome
             outcomes[tier.name] = Outcome(tier.name, Result.LEFT_OUT, command)
         elif tier.lacking is not None and (lacks := tier.lacking()) is not None:
             outcomes[tier.name] = Outcome(tier.name, Result.LEFT_OUT, lacks)
-        elif tier.prepare is not None and (wrong := tier.prepare()) is not None:
+        elif (wrong := prepare(tier)) is not None:
             outcomes[tier.name] = Outcome(tier.name, Result.FAILED, wrong)
         else:
             commands.append((tier, command))

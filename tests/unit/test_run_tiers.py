@@ -1,6 +1,18 @@
 import pytest
 
-from tests.run_tiers import TIERS, Outcome, Result, Tier, command_of, exit_code, split_arguments, summary, turns
+from lab.build import BuildError
+from tests.run_tiers import (
+    TIERS,
+    Outcome,
+    Result,
+    Tier,
+    command_of,
+    exit_code,
+    prepare,
+    split_arguments,
+    summary,
+    turns,
+)
 
 PASSED = Outcome("unit", Result.PASSED, took_s=2.6)
 FAILED = Outcome("lint", Result.FAILED, "exit code 1")
@@ -50,6 +62,30 @@ def test_tiers_that_run_beside_the_one_before_share_its_turn() -> None:
 
 def test_every_tier_has_one_turn() -> None:
     assert [tier for turn in turns(TIERS) for tier in turn] == list(TIERS)
+
+
+def test_what_a_tier_needs_is_built_in_order_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    built: list[str] = []
+    tier = Tier("new", needs={"one": lambda: built.append("one"), "two": lambda: built.append("two")})
+    assert prepare(tier) is None
+    assert built == ["one", "two"]
+    assert [line.partition(",")[0] for line in capsys.readouterr().out.splitlines()] == ["new: one", "new: two"]
+
+
+def test_what_cannot_be_built_is_named_and_nothing_is_built_after_it() -> None:
+    def fail() -> None:
+        raise BuildError("no compiler")
+
+    built: list[str] = []
+    assert prepare(Tier("new", needs={"one": fail, "two": lambda: built.append("two")})) == "one: no compiler"
+    assert built == []
+
+
+def test_what_takes_long_to_build_is_built_before_the_tiers_whose_tests_use_it() -> None:
+    needs = {tier.name: set(tier.needs) for tier in TIERS}
+    compiled = {"Kubernetes", "Helm", "Prometheus", "prometheus-operator"}
+    assert needs["integration on kubernetes"] >= compiled
+    assert needs["e2e on a real node"] >= compiled | {"CoreDNS", "the operator's image"}
 
 
 def test_a_tier_without_tests_says_so() -> None:
