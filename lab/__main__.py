@@ -31,12 +31,14 @@ def main(arguments: Sequence[str]) -> int:
     load.add_argument(
         "archives", nargs="*", type=Path, metavar="FILE", help="default: the operator's, of this checkout"
     )
-    for command in (up, node, load):
+    for command, default in ((up, DEFAULT_KUBECONFIG), (node, DEFAULT_KUBECONFIG), (load, None)):
+        first = "KUBECONFIG where a node of `node` has it, else " if default is None else ""
         command.add_argument(
             "--kubeconfig",
             type=Path,
-            default=DEFAULT_KUBECONFIG,
-            help="where the administrator's kubeconfig is while the cluster is up (default: %(default)s)",
+            default=default,
+            help="where the administrator's kubeconfig is while the cluster is up"
+            f" (default: {first}{DEFAULT_KUBECONFIG})",
         )
     commands.add_parser("build", help="build the programs if they are not built, and print their folder")
     commands.add_parser("kubectl", help="run kubectl against KUBECONFIG, or else the cluster of `up` or `node`")
@@ -47,14 +49,14 @@ def main(arguments: Sequence[str]) -> int:
         if options.command == "build":
             print(build.build())
             return 0
-        kubeconfig = options.kubeconfig.absolute()
         if options.command == "up":
-            return _up(kubeconfig)
+            return _up(options.kubeconfig.absolute())
         from lab import node_command  # images and all: not in each start of a control plane
 
         if options.command == "node":
-            return node_command.up(kubeconfig, bare=options.bare)
-        return node_command.load(kubeconfig, options.archives)
+            return node_command.up(options.kubeconfig.absolute(), bare=options.bare)
+        kubeconfig = options.kubeconfig or node_command.kubeconfig_of_node(DEFAULT_KUBECONFIG)
+        return node_command.load(kubeconfig.absolute(), options.archives)
     except (build.BuildError, LabError, OSError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1

@@ -23,14 +23,6 @@ def test_a_first_install_goes_as_the_tutorial_says(node: Node, operator_images: 
 
 
 @pytest.mark.timeout(600)
-def test_it_is_installed_tried_upgraded_and_uninstalled_as_the_readme_says(
-    node: Node, operator_images: None, tmp_path: Path
-) -> None:
-    with terminal(tmp_path, node.kubeconfig_path, {}) as shell:
-        read(shell, "README.md", on_a_node=True)
-
-
-@pytest.mark.timeout(600)
 def test_what_there_is_to_look_at_in_trouble_is_there(node: Node, system: Kubectl, tmp_path: Path) -> None:
     with terminal(tmp_path, node.kubeconfig_path, {}) as shell:
         read(shell, "docs/troubleshooting.md", before=_EXAMPLE, on_a_node=True)
