@@ -16,7 +16,7 @@ from tests.shell import Shell, read, terminal
 from tests.shell_blocks import How, fits, steps
 
 _INSTALLED = (
-    "kubectl apply -f manifests/install/cluster.yaml",
+    "kubectl apply --server-side -f manifests/install/cluster.yaml",
     "kubectl rollout status deployment/memcached-operator -n memcached-operator-system --timeout=60s",
 )
 _EXAMPLE = (
