@@ -1,5 +1,6 @@
 """``python -m lab node`` keeps a node up for a person, ``python -m lab load`` puts images on it."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -63,6 +64,15 @@ def load(kubeconfig: Path, archives: Sequence[Path]) -> int:
         node_images.load(running, archive)
     print("\n".join(sorted(set(node_images.names(running)) - before) or ["the node has had all of them by name"]))
     return 0
+
+
+def kubeconfig_of_node(default: Path) -> Path:
+    """What KUBECONFIG names, if that is one that `up` keeps, as in a terminal that did what it says; else the default.
+
+    Other clusters' may stand in KUBECONFIG, and a node is up all the same.
+    """
+    named = os.environ.get("KUBECONFIG")
+    return Path(named) if named and _mark(Path(named)).exists() else default
 
 
 def _running(kubeconfig: Path) -> Namespaces:
