@@ -124,12 +124,12 @@ bundle:
     python -m lab.bundle write --image "$IMG"
 
 # Build the bundle's image by docker, podman or buildah (BUNDLE_IMG=IMAGE)
-bundle-build:
-    python -m lab.bundle build --image "$BUNDLE_IMG"
+bundle-build *args:
+    python -m lab.bundle build --image "$BUNDLE_IMG" "$@"
 
 # Send the bundle's image to the registry that its name begins with (BUNDLE_IMG=IMAGE)
-bundle-push:
-    python -m lab.bundle push --image "$BUNDLE_IMG"
+bundle-push *args:
+    python -m lab.bundle push --image "$BUNDLE_IMG" "$@"
 
 # Copy into the Helm chart what it has of manifests/
 chart:

@@ -264,8 +264,11 @@ def write(files: Mapping[str, str], root: Path) -> None:
         path.write_text(text)
 
 
-def build(builder: Builder, image: str, root: Path = MANIFESTS.parent) -> None:
+def build(builder: Builder, image: str, root: Path = MANIFESTS.parent, *, more: Sequence[str] = ()) -> None:
     """Build the bundle's image of what lies in bundle/ now.
+
+    Args:
+        more: options of the builder's own.
 
     Raises:
         ImageError: there is no bundle, or the builder failed.
@@ -276,7 +279,7 @@ def build(builder: Builder, image: str, root: Path = MANIFESTS.parent) -> None:
     with tempfile.TemporaryDirectory(prefix="memcached-operator-bundle-") as context:
         shutil.copy(root / DOCKERFILE, Path(context) / "Dockerfile")
         shutil.copytree(root / "bundle", Path(context) / "bundle")
-        builder.build(Path(context), image, arguments={}, secrets={})
+        builder.build(Path(context), image, arguments={}, secrets={}, more=more)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -286,19 +289,23 @@ def main(arguments: Sequence[str]) -> int:
     written = commands.add_parser("write", help="make bundle/ anew")
     written.add_argument("--image", help=f"the operator's image (default, also where it is empty: {IMAGE})")
     for name, what in (("build", "build the bundle's image"), ("push", "send it to its registry")):
-        command = commands.add_parser(name, help=what)
+        command = commands.add_parser(
+            name, help=what, allow_abbrev=False, epilog="Further options go to the builder, each in one word."
+        )
         command.add_argument("--image", help=f"its name (default, also where it is empty: {BUNDLE_IMAGE})")
-    options = parser.parse_args(arguments)
+    options, more = parser.parse_known_args(arguments)
+    if more and options.command == "write":
+        parser.error(f"unknown: {' '.join(more)}")
     try:
         match options.command:
             case "write":
                 write(bundle(read_sources(), image=options.image or IMAGE), MANIFESTS.parent)
             case "build":
                 builder = builders.find()
-                build(builder, options.image or BUNDLE_IMAGE)
+                build(builder, options.image or BUNDLE_IMAGE, more=more)
                 print(f"{options.image or BUNDLE_IMAGE} is in the store of {builder.name}")
             case _:
-                builders.find().push(options.image or BUNDLE_IMAGE)
+                builders.find().push(options.image or BUNDLE_IMAGE, more)
     except (BundleError, ImageError) as error:
         print(f"bundle: {error}", file=sys.stderr)
         return 1
