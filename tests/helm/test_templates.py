@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +50,17 @@ def template(values: Mapping[str, Any], *, release: str = RELEASE, namespace: st
     return documents(helm(*command).stdout)
 
 
+class OnceOnly(yaml.SafeLoader):
+    """Refuses a key that stands in a map twice, as a strict API server does."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        assert len(keys) == len(set(keys)), f"line {node.start_mark.line + 1}: a key stands there twice: {keys}"
+        return super().construct_mapping(node, deep)
+
+
 def documents(text: str) -> list[Object]:
-    return [document for document in yaml.safe_load_all(text) if document]
+    return [document for document in yaml.load_all(text, OnceOnly) if document]
 
 
 def named(objects: Sequence[Object], kind: str, name: str = RELEASE) -> Object:
@@ -231,6 +242,82 @@ def test_the_names_of_a_release_of_any_length_fit_what_they_name(release: str) -
     assert len(service["metadata"]["name"]) <= 63
 
 
+def texts(part: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Whatever must be text: names and namespaces, wherever they stand, labels, annotations and variables."""
+    if isinstance(part, list):
+        for number, each in enumerate(part):
+            yield from texts(each, f"{path}[{number}]")
+    elif isinstance(part, dict):
+        maps = path.rpartition(".")[2] in {"labels", "matchLabels", "annotations", "selector"}
+        for key, value in part.items():
+            here = f"{path}.{key}"
+            if not isinstance(value, dict) and (maps or key.lower().endswith(("name", "namespace", "value"))):
+                yield here, value
+            elif key in {"resourceNames", "args"}:
+                yield from ((f"{here}[{number}]", each) for number, each in enumerate(value))
+            else:
+                yield from texts(value, here)
+
+
+@pytest.mark.parametrize("mode", ["lease", "life"])
+@pytest.mark.parametrize("word", ["123", "true", "2024-01-01"])
+def test_a_name_stays_text_where_yaml_would_read_something_else(word: str, mode: str) -> None:
+    values = {
+        **EVERYTHING,
+        "leaderElection.mode": mode,
+        "watchNamespaces": [word, "shop"],
+        "fullnameOverride": word,
+        "serviceAccount.name": word,
+        "imagePullSecrets": [word],
+        "priorityClassName": word,
+        "metrics.secure.certificateSecret": word,
+        "metrics.podMonitor.labels": {"release": word},
+        "podLabels": {"team": word},
+        "podAnnotations": {"note": word},
+    }
+    objects = template(values, release=word, namespace=word)
+    found = [(f"{thing['kind']}{path}", value) for thing in objects for path, value in texts(thing)]
+    assert [(path, value) for path, value in found if not isinstance(value, str)] == []
+
+    pod = named(objects, "Deployment", word)["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] == pod["priorityClassName"] == word
+    assert pod["imagePullSecrets"] == [{"name": word}]
+    assert pod["volumes"][0]["secret"] == {"secretName": word}
+    assert {"name": "OPERATOR_NAME", "value": word} in container(objects, word)["env"]
+    assert {"name": "WATCH_NAMESPACE", "value": f"{word},shop"} in container(objects, word)["env"]
+    assert {thing["metadata"].get("namespace") for thing in objects} == {word, "shop", None}
+    assert {"kind": "ServiceAccount", "name": word, "namespace": word} in named(
+        objects, "ClusterRoleBinding", f"{word}-metrics-auth"
+    )["subjects"]
+
+
+def test_the_notes_show_a_memcached_whose_namespace_is_text(tmp_path: Path) -> None:
+    chart = tmp_path / "chart"
+    shutil.copytree(CHART, chart)
+    # Helm shows notes with a cluster alone, so that here they are made a text of a manifest.
+    notes = (chart / "templates" / "NOTES.txt").rename(chart / "templates" / "notes.yaml")
+    notes.write_text(
+        f'{{{{ define "notes" }}}}{notes.read_text()}{{{{ end }}}}said: {{{{ include "notes" . | quote }}}}'
+    )
+    made = helm("template", str(chart), "--set-string", "watchNamespaces={123}", "--show-only", "templates/notes.yaml")
+    [memcached] = re.findall(r"<<EOF\n(.+?)\n *EOF", documents(made.stdout)[0]["said"], re.DOTALL)
+    assert yaml.safe_load(memcached)["metadata"]["namespace"] == "123"
+
+
+def test_a_label_or_annotation_that_the_chart_has_too_stands_once_and_the_user_s_wins() -> None:
+    labels = {"app.kubernetes.io/name": "stack", "release": "monitoring"}
+    parts = {"podMonitor": "PodMonitor", "prometheusRule": "PrometheusRule", "dashboard": "ConfigMap"}
+    default_container = {"kubectl.kubernetes.io/default-container": "proxy"}
+    values = {f"metrics.{part}": {"enabled": True, "labels": labels} for part in parts}
+    objects = template({**values, "podAnnotations": default_container})
+    for thing in objects:
+        if thing["kind"] in parts.values():
+            assert thing["metadata"]["labels"].items() >= {**HELM_LABELS, **labels}.items(), thing["kind"]
+    assert sum(thing["kind"] in parts.values() for thing in objects) == len(parts)
+    assert named(objects, "PodMonitor")["spec"]["selector"]["matchLabels"]["app.kubernetes.io/name"] == RELEASE
+    assert named(objects, "Deployment")["spec"]["template"]["metadata"]["annotations"] == default_container
+
+
 @pytest.mark.parametrize(
     ("values", "flag"),
     [
@@ -348,7 +435,21 @@ def test_a_policy_names_who_may_scrape_and_nobody_where_there_are_no_metrics() -
         ({"extraArgs": ["workers=3"]}, "at '/extraArgs/0'"),
         ({"metrics.enabled": False, "metrics.service.enabled": True}, "metrics.service.enabled: set metrics.enabled"),
         ({"metrics.enabled": False, "metrics.secure.enabled": True}, "metrics.secure.enabled: set metrics.enabled"),
+        *(
+            (
+                {"metrics.enabled": False, f"metrics.{part}.enabled": True},
+                f"metrics.{part}.enabled: set metrics.enabled",
+            )
+            for part in ("podMonitor", "prometheusRule", "dashboard")
+        ),
+        ({"metrics.prometheusRule.runbookURL": "https://a b"}, "at '/metrics/prometheusRule/runbookURL'"),
         ({"metrics.secure.certificateSecret": "tls"}, "set metrics.secure.enabled too"),
+        ({"podLabels": {"name": "x"}}, "podLabels.name: the Deployment selects its pods by this label"),
+        ({"podLabels": {"name": "x"}}, "set fullnameOverride instead"),
+        ({"podLabels": {"app.kubernetes.io/name": "x"}}, "podLabels.app.kubernetes.io/name: the Deployment selects"),
+        ({"extraEnv": [{"name": "POD_NAME", "value": "x"}]}, "extraEnv: POD_NAME is the chart's: leave it out"),
+        ({"extraEnv": [{"name": "POD_NAMESPACE"}]}, "extraEnv: POD_NAMESPACE is the chart's: leave it out"),
+        ({"extraEnv": [{"name": "A"}, {"name": "A"}]}, "extraEnv: A stands there twice"),
         ({"serviceAccount.create": False}, "serviceAccount.name: name the account"),
         ({"fullnameOverride": "a" * 59}, "fullnameOverride: at most 58 characters"),
     ],
@@ -357,6 +458,32 @@ def test_wrong_values_are_refused_with_their_name(values: Mapping[str, Any], com
     with pytest.raises(HelmError) as refused:
         template(values)
     assert complaint in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "flag", "value"),
+    [
+        ("WATCH_NAMESPACE", "--watch-namespace", "watchNamespaces"),
+        ("OPERATOR_NAME", "--operator-name", "fullnameOverride"),
+        ("RELATED_IMAGE_MEMCACHED", "--memcached-image", "memcachedImage"),
+        ("MEMCACHED_OPERATOR_LEADER_ELECT_MODE", "--leader-elect-mode", "leaderElection.mode"),
+        ("MEMCACHED_OPERATOR_METRICS_BIND_ADDRESS", "--metrics-bind-address", "metrics.enabled"),
+        ("MEMCACHED_OPERATOR_METRICS_SECURE", "--metrics-secure", "metrics.secure.enabled"),
+        ("MEMCACHED_OPERATOR_METRICS_CERT_DIR", "--metrics-cert-dir", "metrics.secure.certificateSecret"),
+    ],
+)
+def test_what_a_value_stands_for_cannot_be_set_past_it(variable: str, flag: str, value: str) -> None:
+    with pytest.raises(HelmError, match=f"extraEnv: {variable} is the chart's: set the value {value} instead"):
+        template({"extraEnv": [{"name": variable, "value": "x"}]})
+    for argument in (flag, f"{flag}=x"):
+        with pytest.raises(HelmError, match=f"extraArgs: {flag} is the chart's: set the value {value} instead"):
+            template({"extraArgs": [argument]})
+
+
+def test_each_variable_of_the_operator_s_container_is_guarded() -> None:
+    for variable in container(template({}))["env"]:
+        with pytest.raises(HelmError, match=f"extraEnv: {variable['name']} is the chart's"):
+            template({"extraEnv": [{"name": variable["name"], "value": "x"}]})
 
 
 def test_a_chart_may_have_this_one_as_a_part(tmp_path: Path) -> None:
