@@ -59,6 +59,8 @@ class SimulatedCluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
+            # Whoever is still connected would keep its connection open for longer than the loop lives.
+            self.run(self.simulator.kill_apiserver())
             self.run(self.simulator.__aexit__(kind, error, trace))
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)

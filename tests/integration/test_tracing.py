@@ -6,15 +6,16 @@ import gzip
 import socket
 import threading
 from collections.abc import Iterator
-from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from memcached_operator.runtime.tracing import CLOSE_TIMEOUT_S
+from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import Kubectl, Operators, memcached
 from tests.integration.witness import wait
+from tests.operator_process import logged_at
 
 
 class Collector(ThreadingHTTPServer):
@@ -103,6 +104,7 @@ def test_a_collector_that_is_away_holds_nothing_up(kubectl: Kubectl, operators: 
 def test_a_collector_that_is_silent_keeps_neither_the_lease_nor_the_process(
     kubectl: Kubectl, operators: Operators
 ) -> None:
+    let_account_elect(kubectl)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         operator = operators.start(
@@ -110,6 +112,7 @@ def test_a_collector_that_is_silent_keeps_neither_the_lease_nor_the_process(
             kubectl.namespace,
             f"--tracing-endpoint={url}",
             "--leader-elect",
+            f"--leader-elect-id={LOCK}",
             f"--leader-elect-namespace={kubectl.namespace}",
             # The first spans go out at the end.
             OTEL_BSP_SCHEDULE_DELAY="600000",
@@ -126,8 +129,4 @@ def test_a_collector_that_is_silent_keeps_neither_the_lease_nor_the_process(
     )
     assert released < lost < ended
     # As long again for a machine that is busy.
-    assert (_written(operator.lines[ended]) - _written(operator.lines[released])).total_seconds() < 2 * CLOSE_TIMEOUT_S
-
-
-def _written(line: str) -> datetime:
-    return datetime.fromisoformat(line.split(maxsplit=1)[0])
+    assert (logged_at(operator.lines[ended]) - logged_at(operator.lines[released])).total_seconds() < 2 * CLOSE_TIMEOUT_S
