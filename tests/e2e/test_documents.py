@@ -8,12 +8,8 @@ import pytest
 
 from lab.node import Node
 from tests.e2e.node_cluster import Kubectl
+from tests.pages import EXAMPLE
 from tests.shell import read, terminal
-
-_EXAMPLE = (
-    "kubectl apply -f manifests/samples/cache_v1alpha1_memcached_cr.yaml",
-    "kubectl wait mc/example-memcached --for=condition=Available --timeout=60s",
-)
 
 
 @pytest.mark.timeout(600)
@@ -25,7 +21,7 @@ def test_a_first_install_goes_as_the_tutorial_says(node: Node, operator_images: 
 @pytest.mark.timeout(600)
 def test_what_there_is_to_look_at_in_trouble_is_there(node: Node, system: Kubectl, tmp_path: Path) -> None:
     with terminal(tmp_path, node.kubeconfig_path, {}) as shell:
-        read(shell, "docs/troubleshooting.md", before=_EXAMPLE, on_a_node=True)
+        read(shell, "docs/troubleshooting.md", before=EXAMPLE, on_a_node=True)
 
 
 @pytest.mark.timeout(600)

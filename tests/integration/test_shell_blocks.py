@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,46 +11,9 @@ import pytest
 from lab.helm import build as build_helm
 from tests.cluster import Cluster
 from tests.integration.paper_node import PaperNode
+from tests.pages import PAGES, PAGES_FOR_KUBERNETES, Page
 from tests.shell import Shell, read, terminal
 from tests.shell_blocks import How, fits, steps
-
-_INSTALLED = (
-    "kubectl apply --server-side -f manifests/install/cluster.yaml",
-    "kubectl rollout status deployment/memcached-operator -n memcached-operator-system --timeout=60s",
-)
-_EXAMPLE = (
-    "kubectl apply -f manifests/samples/cache_v1alpha1_memcached_cr.yaml",
-    "kubectl wait mc/example-memcached --for=condition=Available --timeout=60s",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A document, and what its reader has done before and has; without a node, pods stay Pending."""
-
-    path: str
-    before: tuple[str, ...] = ()
-    node: bool = True
-    helm: bool = False
-
-
-PAGES = (Page("docs/tutorial.md", node=False),)
-# Those that install a PodDisruptionBudget along, which the simulator does not serve.
-PAGES_FOR_KUBERNETES = (
-    Page("README.md"),
-    Page("docs/first-install.md"),
-    Page("docs/install.md"),
-    Page("docs/upgrade.md", (*_INSTALLED, *_EXAMPLE)),
-    Page("docs/helm.md", helm=True),
-    Page("docs/uninstall.md", (*_INSTALLED, *_EXAMPLE)),
-    Page("docs/namespaces.md"),
-    Page("docs/from-the-guides.md"),
-    Page("docs/monitoring.md", _INSTALLED),
-    Page("docs/leader-election.md", _INSTALLED),
-    Page("docs/drain.md", (*_INSTALLED, *_EXAMPLE)),
-    Page("docs/clients.md", (*_INSTALLED, *_EXAMPLE)),
-    Page("docs/troubleshooting.md", (*_INSTALLED, *_EXAMPLE)),
-)
 
 
 @pytest.fixture
@@ -141,14 +103,18 @@ def test_what_must_be_the_same_does_not_fit_otherwise(shown: str, came: str) -> 
     assert not fits(shown, came)
 
 
+def _name(page: Page) -> str:
+    return " ".join(filter(None, [page.path, page.when]))
+
+
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_the_shell_blocks_of_a_page_do_what_it_says(shell: Shell, page: Page) -> None:
     read(shell, page.path, before=page.before)
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.cluster("kubernetes")
-@pytest.mark.parametrize("page", PAGES_FOR_KUBERNETES, ids=lambda page: page.path)
+@pytest.mark.parametrize("page", PAGES_FOR_KUBERNETES, ids=_name)
 def test_the_shell_blocks_of_a_page_about_installing_do_what_it_says(shell: Shell, page: Page) -> None:
     read(shell, page.path, before=page.before)

@@ -15,6 +15,8 @@ from docs.site.repository import links
 from memcached_operator.memcached.status import Reason
 from memcached_operator.simulator import faults
 from memcached_operator.simulator.schema import kubernetes
+from tests.pages import PAGES, PAGES_FOR_KUBERNETES
+from tests.shell_blocks import How, steps
 
 PROJECT = Path(__file__).parents[2]
 PACKAGE = PROJECT / "memcached_operator"
@@ -24,6 +26,9 @@ DOCUMENTS = (*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), *PROJECT.glob("b
 _NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
 # Some say that nothing is known, which is no difference.
 _DIFFERENCE = re.compile(r"Differs from Kubernetes: (?!nothing known\.$)", re.MULTILINE)
+_INDENTED_COMMAND = re.compile(
+    r"^(?: {4}|\t)(?:\$ |[A-Z_]+=\S+ )?(?:sudo |\./dev |kubectl |helm |docker |operator-sdk ).*", re.MULTILINE
+)
 _CODE = re.compile(r"^```python\n(.+?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -40,6 +45,27 @@ def test_each_link_inside_the_project_leads_somewhere(document: Path) -> None:
         aim = (document.parent / path) if path else document
         assert aim.exists(), f"{document.name} links to {target}"
         assert not anchor or anchor in anchors(aim.read_text()), f"{document.name} links to {target}"
+
+
+@pytest.mark.parametrize(
+    "document", [*DOCUMENTS, *PROJECT.glob("charts/*/README.md")], ids=lambda path: str(path.relative_to(PROJECT))
+)
+def test_the_shell_blocks_of_a_page_are_run_or_say_why_not(document: Path) -> None:
+    if document.relative_to(PROJECT).as_posix() in {page.path for page in (*PAGES, *PAGES_FOR_KUBERNETES)}:
+        return
+    unsaid = [step.command for step in steps(document.read_text()) if step.how is not How.NOT_RUN]
+    assert unsaid == [], "list the page in tests/pages.py, or mark the block: <!-- not run: why -->"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [*PROJECT.glob("docs/*.md"), *PROJECT.glob("charts/*/README.md")],
+    ids=lambda path: str(path.relative_to(PROJECT)),
+)
+def test_the_users_pages_have_no_shell_blocks_that_the_reader_of_blocks_overlooks(document: Path) -> None:
+    text = re.sub(r"^( *)```.*?^\1```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert _INDENTED_COMMAND.findall(text) == [], "make it a fenced block of sh or console"
+    assert re.findall(r"^ *```(?:bash|shell|zsh)$", document.read_text(), re.MULTILINE) == []
 
 
 @pytest.mark.parametrize("reason", Reason)

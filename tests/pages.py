@@ -1,0 +1,51 @@
+"""The documents whose shell blocks are run, and what their reader has done before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+INSTALLED = (
+    "kubectl apply --server-side -f manifests/install/cluster.yaml",
+    "kubectl rollout status deployment/memcached-operator -n memcached-operator-system --timeout=60s",
+)
+EXAMPLE = (
+    "kubectl apply -f manifests/samples/cache_v1alpha1_memcached_cr.yaml",
+    "kubectl wait mc/example-memcached --for=condition=Available --timeout=60s",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A document, and what its reader has done before and has; without a node, pods stay Pending.
+
+    Attributes:
+        when: told apart by it where one page is read twice.
+    """
+
+    path: str
+    before: tuple[str, ...] = ()
+    when: str = ""
+    node: bool = True
+    helm: bool = False
+
+
+PAGES = (Page("docs/tutorial.md", node=False),)
+# Those that install a PodDisruptionBudget along, which the simulator does not serve.
+PAGES_FOR_KUBERNETES = (
+    Page("README.md"),
+    Page("docs/first-install.md"),
+    Page("docs/install.md"),
+    Page("docs/upgrade.md", (*INSTALLED, *EXAMPLE)),
+    Page("docs/helm.md", helm=True),
+    Page("docs/uninstall.md", (*INSTALLED, *EXAMPLE)),
+    Page("docs/namespaces.md"),
+    Page("docs/namespaces.md", INSTALLED, when="over an install for the whole cluster"),
+    Page("docs/from-the-guides.md"),
+    Page("docs/monitoring.md", INSTALLED),
+    Page("docs/operations.md", INSTALLED),
+    Page("docs/leader-election.md", INSTALLED),
+    Page("docs/drain.md", (*INSTALLED, *EXAMPLE)),
+    Page("docs/clients.md", (*INSTALLED, *EXAMPLE)),
+    Page("docs/conditions.md", (*INSTALLED, *EXAMPLE)),
+    Page("docs/troubleshooting.md", (*INSTALLED, *EXAMPLE)),
+)
