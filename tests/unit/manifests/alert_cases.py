@@ -41,9 +41,23 @@ CONTROLLER = 'controller="memcached"'
 NEVER = "0x60"
 HELD = {"namespace": "ops", "name": "memcached-operator-lock"}
 
+OPS_DOWN = Firing(
+    {"namespace": "ops"},
+    "Prometheus has had no answer from the memcached-operator in ops for 5 minutes, while one in another namespace "
+    "answers. Servers that run go on; no change of a Memcached of this one is acted on.",
+)
+
 
 def _up(a: str, b: str) -> dict[str, str]:
     return {f"up{{{A}}}": a, f"up{{{B}}}": b}
+
+
+def _installs(ops: str, shop: str, shop_standby: str = NEVER) -> dict[str, str]:
+    """Whether the pods of two installs answer: one in ops, two in shop."""
+    return {
+        f'up{{{JOB},namespace="{namespace}",pod="{pod}"}}': values
+        for namespace, pod, values in (("ops", "a", ops), ("shop", "c", shop), ("shop", "d", shop_standby))
+    }
 
 
 def _leads(a: str, b: str) -> dict[str, str]:
@@ -108,6 +122,23 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         ),
         Case("one of two answers", "30m", _up("0x60", "1x60")),
         Case("all are away for three minutes", "8m", _up("1x4 0x2 1x60", "1x4 0x2 1x60")),
+        Case("one of two installs answers", "30m", _installs("0x60", "1x60")),
+    ),
+    "MemcachedOperatorInstallDown": (
+        Case("the pods of one of two installs are there, and do not answer", "6m", _installs("0x60", "1x60"), OPS_DOWN),
+        Case("one of two installs is gone with its targets", "16m", _installs("1x9 stale", "1x60"), OPS_DOWN),
+        Case("one that was there for ten minutes is remembered", "68m", _installs("1x9 stale", "1x200"), OPS_DOWN),
+        Case("an hour later it is forgotten", "71m", _installs("1x9 stale", "1x200")),
+        Case("one whose pods are there is not forgotten", "180m", _installs("1x9 0x200", "1x200"), OPS_DOWN),
+        Case("each answers, one with a replica that does not", "30m", _installs("1x60", "1x60", "0x60")),
+        Case("one is away for three minutes", "12m", _installs("1x4 0x2 1x60", "1x60")),
+        Case("none answers, which is the alert above", "30m", _installs("0x60", "0x60")),
+        Case("the only install does not answer, which is the alert above", "30m", _up("0x60", "0x60")),
+        Case(
+            "another operator's is gone",
+            "30m",
+            {**_up("1x60", "1x60"), 'up{job="another",namespace="shop",pod="a"}': "1x4 stale"},
+        ),
     ),
     "MemcachedOperatorReplicaDown": (
         Case(

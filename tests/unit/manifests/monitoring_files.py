@@ -41,7 +41,7 @@ def panels() -> Iterator[dict[str, Any]]:
 def queries() -> dict[str, str]:
     """The PromQL of each panel and variable, by what it is for."""
     found = {
-        f"{panel['title']} {target['refId']}": target["expr"]
+        f"{panel['type']} {panel['title']} {target['refId']}": target["expr"]
         for panel in panels()
         for target in panel.get("targets", ())
     }

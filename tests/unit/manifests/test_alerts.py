@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.integration.monitoring import program
 from tests.unit.manifests.alert_cases import CASES, Case
-from tests.unit.manifests.monitoring_files import RULE_FILE, alerts, rule_groups
+from tests.unit.manifests.monitoring_files import RULE_FILE, alerts
+from tests.unit.manifests.promtool import promtool
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks.md"
 SEVERITIES = {"critical", "warning", "info"}
 PARTS = ["Meaning", "Impact", "Diagnosis", "Mitigation"]
-
-
-def promtool(directory: Path, *arguments: str) -> tuple[int, str]:
-    """Run it where the rules stand as Prometheus reads them; exit code and all that it said."""
-    (directory / "rules.yaml").write_text(yaml.safe_dump({"groups": rule_groups()}))
-    finished = subprocess.run(
-        [program("promtool"), *arguments], cwd=directory, capture_output=True, text=True, check=False
-    )
-    return finished.returncode, finished.stdout + finished.stderr
 
 
 def promtool_test(rule: dict[str, Any], case: Case) -> dict[str, Any]:

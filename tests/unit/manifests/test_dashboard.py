@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_type_hints
 
+import pytest
+import yaml
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
@@ -13,6 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tests.unit.manifests.expressions import metrics_of
 from tests.unit.manifests.monitoring_files import alerts, dashboard, panels, queries
+from tests.unit.manifests.promtool import promtool
 
 WIDTH = 24
 LOOSE = ConfigDict(arbitrary_types_allowed=True)
@@ -92,3 +96,50 @@ def test_every_metric_that_an_alert_looks_at_is_drawn() -> None:
     drawn = {name for expression in queries().values() for name in metrics_of(expression)}
     watched = {name for rule in alerts().values() for name in metrics_of(rule["expr"])}
     assert watched - drawn == set()
+
+
+# Two installs: one in ops with two replicas that see the same of two namespaces, and one in shop.
+CACHED = "watch_stream_cached_objects"
+CONTESTED = "memcached_operator_contested_memcacheds"
+KIND = 'resource="memcacheds.cache.example.com"'
+TWO_INSTALLS = {
+    f'{CACHED}{{namespace="ops",pod="a",{KIND},scope="bank"}}': "3",
+    f'{CACHED}{{namespace="ops",pod="a",{KIND},scope="post"}}': "4",
+    f'{CACHED}{{namespace="ops",pod="b",{KIND},scope="bank"}}': "3",
+    f'{CACHED}{{namespace="ops",pod="b",{KIND},scope="post"}}': "4",
+    f'{CACHED}{{namespace="ops",pod="a",resource="pods",scope="bank"}}': "50",
+    f'{CACHED}{{namespace="shop",pod="c",{KIND},scope=""}}': "5",
+    f'{CONTESTED}{{namespace="ops",pod="a"}}': "2",
+    f'{CONTESTED}{{namespace="ops",pod="b"}}': "0",
+    f'{CONTESTED}{{namespace="shop",pod="c"}}': "1",
+}
+
+
+@pytest.mark.parametrize(
+    ("panel", "chosen", "shown"),
+    [
+        ("Memcacheds", ".*", 12),
+        ("Memcacheds", "ops", 7),
+        ("Contested Memcacheds", ".*", 3),
+        ("Contested Memcacheds", "shop", 1),
+    ],
+)
+def test_a_figure_is_of_all_chosen_installs_and_counts_no_replica_twice(
+    panel: str, chosen: str, shown: int, tmp_path: Path
+) -> None:
+    expression = queries()[f"stat {panel} A"].replace("$namespace", chosen).replace("$pod", ".*")
+    series = [
+        {"series": name.replace("{", '{job="memcached-operator",'), "values": value}
+        for name, value in TWO_INSTALLS.items()
+    ]
+    wanted = {"expr": expression, "eval_time": "0m", "exp_samples": [{"labels": "{}", "value": shown}]}
+    test = {"input_series": series, "promql_expr_test": [wanted]}
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [test]}))
+    code, said = promtool(tmp_path, "test", "rules", "test.yaml")
+    assert code == 0, said
+
+
+def test_each_query_is_looked_at_by_the_tests() -> None:
+    targets = [target for panel in panels() for target in panel.get("targets", ())]
+    assert {target["expr"] for target in targets} <= set(queries().values())
+    assert len(queries()) == len(targets) + 2, "two variables, and no query hides another"

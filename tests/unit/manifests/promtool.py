@@ -1,0 +1,20 @@
+"""Prometheus' own tool on the rules of the component, and on expressions."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import yaml
+
+from tests.integration.monitoring import program
+from tests.unit.manifests.monitoring_files import rule_groups
+
+
+def promtool(directory: Path, *arguments: str) -> tuple[int, str]:
+    """Run it where the rules stand as Prometheus reads them; exit code and all that it said."""
+    (directory / "rules.yaml").write_text(yaml.safe_dump({"groups": rule_groups()}))
+    finished = subprocess.run(
+        [program("promtool"), *arguments], cwd=directory, capture_output=True, text=True, check=False
+    )
+    return finished.returncode, finished.stdout + finished.stderr
