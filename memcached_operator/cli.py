@@ -26,8 +26,8 @@ DONE, WRONG_USAGE, INTERRUPTED = 0, 2, 130
 
 logger = logging.getLogger(__name__)
 
-Flags = Mapping[str, str]
-"""The flags that were given, as text, by their setting's name."""
+Flags = Mapping[str, tuple[str, ...]]
+"""What each flag that was given says, as text, by its setting's name: several where it may be repeated and was."""
 
 
 class UsageError(Exception):
@@ -85,7 +85,7 @@ def _settings(flags: Flags) -> "Settings":
     from memcached_operator.settings import SettingsError, load_settings
 
     try:
-        return load_settings(flags)
+        return load_settings({name: ",".join(values) for name, values in flags.items()})
     except SettingsError as error:
         raise UsageError("\n".join(error.problems)) from None
 
@@ -103,7 +103,7 @@ def _demo(flags: Flags) -> int:
 
     from memcached_operator.demo.command import DemoOptions, run
 
-    picture = flags.get("picture")
+    (picture,) = flags.get("picture", ("",))
     return run(
         DemoOptions(
             once="once" in flags,
@@ -151,9 +151,9 @@ _CHECKED = frozenset(
 
 
 def _check(flags: Flags) -> int:
-    own = {name: flags[name] for name in ("as_service_account", "output") if name in flags}
-    account, output = own.get("as_service_account"), own.get("output", "text")
-    settings = _settings({name: value for name, value in flags.items() if name not in own})
+    own = ("as_service_account", "output")
+    (output,) = flags.get("output", ("text",))
+    settings = _settings({name: values for name, values in flags.items() if name not in own})
     if output not in ("text", "json"):
         raise UsageError(f"--output: {output!r} is not allowed, it must be text or json")
 
@@ -161,16 +161,23 @@ def _check(flags: Flags) -> int:
     from memcached_operator.operator import decode_config
     from memcached_operator.runtime.store import ObjectKey
 
-    key = None
-    if account is not None:
-        parts = account.split("/")
-        if len(parts) != 2 or not all(parts):
-            raise UsageError(
-                f"--as-service-account: {account!r} is not allowed, it must be NAMESPACE/NAME such as"
-                " memcached-operator-system/memcached-operator"
-            )
-        key = ObjectKey(*parts)
+    key = ObjectKey(*_account(*flags["as_service_account"])) if "as_service_account" in flags else None
     return run(CheckOptions(decode_config(settings.model_dump_json()), key, "json" if output == "json" else "text"))
+
+
+def _account(value: str) -> tuple[str, str]:
+    """Namespace and name. They become parts of paths, where other characters would make another request of them."""
+    from memcached_operator.dns_names import LABEL_IN_WORDS, SUBDOMAIN_IN_WORDS, is_label, is_subdomain
+
+    refused = f"--as-service-account: {value!r} is not allowed, it must be NAMESPACE/NAME"
+    namespace, slash, name = value.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise UsageError(f"{refused} such as memcached-operator-system/memcached-operator")
+    if not is_label(namespace):
+        raise UsageError(f"{refused}, and the namespace {LABEL_IN_WORDS}")
+    if not is_subdomain(name):
+        raise UsageError(f"{refused}, and the name {SUBDOMAIN_IN_WORDS}")
+    return namespace, name
 
 
 def _check_parser() -> "_Parser":
@@ -199,13 +206,18 @@ def _check_parser() -> "_Parser":
 
 
 def _render(flags: Flags) -> int:
-    if not flags.get("filename"):
+    files = flags.get("filename", ())
+    if not all(files) or not files:
         raise UsageError("render needs a file: -f FILE, or -f - for standard input")
-    settings = _settings({name: value for name, value in flags.items() if name == "memcached_image"})
+    settings = _settings({name: values for name, values in flags.items() if name == "memcached_image"})
 
+    from memcached_operator.dns_names import LABEL_IN_WORDS, is_label
     from memcached_operator.render.command import RenderOptions, run
 
-    return run(RenderOptions(flags["filename"].split(","), flags.get("namespace", "default"), settings.memcached_image))
+    (namespace,) = flags.get("namespace", ("default",))
+    if not is_label(namespace):
+        raise UsageError(f"--namespace: {namespace!r} is not allowed, it must be {LABEL_IN_WORDS}")
+    return run(RenderOptions(files, namespace, settings.memcached_image))
 
 
 def _render_parser() -> "_Parser":
@@ -348,7 +360,7 @@ def _parse(parser: _Parser, arguments: Sequence[str]) -> Flags:
         word = next((word for word in unknown if word.startswith("-")), unknown[0]).partition("=")[0]
         kind = "flag" if word.startswith("-") else "argument"
         raise UsageError(f"unknown {kind} {word!r}{_did_you_mean(word, parser.known_flags())}")
-    return {name: ",".join(value) if isinstance(value, list) else value for name, value in vars(given).items()}
+    return {name: tuple(value) if isinstance(value, list) else (value,) for name, value in vars(given).items()}
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:

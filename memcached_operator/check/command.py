@@ -20,7 +20,7 @@ from memcached_operator.api.names import GROUP, VERSION
 from memcached_operator.check import definition, installing
 from memcached_operator.check.demands import Demand, Scope, Subject, demands, judge_right
 from memcached_operator.check.findings import Finding, Verdict, all_ok, as_json, as_text
-from memcached_operator.check.reviews import Reviews, account_name, all_granted, own_name
+from memcached_operator.check.reviews import Reviews, account_name, lacking_of, own_name
 from memcached_operator.check.version import judge_version
 from memcached_operator.elections import ElectionError, lock_of
 from memcached_operator.kube.auth import ClusterAccess, NoClusterAccess
@@ -112,8 +112,8 @@ class _Checks:
         as_whom = f" as {who}" if who else ""
         server = Finding("server", Verdict.OK, f"{self._access.server}{as_whom}, by {self._access.description}")
         version = await self._or_unknown("version", self._version())
-        crd = await self._or_unknown("crd", self._definition())
         watched = watched_namespaces(self._config.watch_namespaces, self._home)
+        crd = await self._or_unknown("crd", self._definition(watched))
         scope, election = self._scope(watched)
         found = [server, version, crd, *await self._missing_namespaces(watched), *election]
         if self._account is None:
@@ -122,11 +122,11 @@ class _Checks:
         # Where there is no account, an install brings all its rights.
         rules = account.verdict is not Verdict.MISSING
         rights = await self._rights(scope, Subject(account_name(self._account)), rule_remedy=rules)
-        installer = _Installer(self._client, scope, self._account.namespace)
-        wanted = [installing.DEFINITION] if crd.verdict is not Verdict.OK else []
+        installer = _Installer(self._client, scope, self._account.namespace, rights_alone=rules)
+        wanted = [*installing.definition_demands(scope)] if crd.verdict is not Verdict.OK else []
         if not all_ok([account, *rights]):
             wanted += installing.install_demands(scope, self._account.namespace, rights_alone=rules)
-        install = await self._each("install", wanted, installer.judged)
+        install = await self._each("install", dict.fromkeys(wanted), installer.judged)
         if not all_ok([account, *rights]):
             install.append(await self._or_unknown("install", installer.handing_on()))
         return [*found, account, *rights, *install]
@@ -149,22 +149,22 @@ class _Checks:
     async def _version(self) -> Finding:
         return judge_version(await self._client.request("GET", "/version"))
 
-    async def _definition(self) -> Finding:
+    async def _definition(self, watched: tuple[str, ...]) -> Finding:
         try:
             live = _decoded(await self._client.get(DEFINITIONS, None, definition.NAME))
         except NotFound:
-            return definition.absent()
+            return definition.absent(watched)
         except Forbidden:
-            return await self._published_definition()
-        return definition.judge_definition(live, memcached_crd())
+            return await self._published_definition(watched)
+        return definition.judge_definition(live, memcached_crd(), watched)
 
-    async def _published_definition(self) -> Finding:
+    async def _published_definition(self, watched: tuple[str, ...]) -> Finding:
         """By what everybody who is known to the API server may read."""
         path = f"/apis/{GROUP}/{VERSION}"
         try:
             await self._client.request("GET", path)
         except NotFound:
-            return definition.absent()
+            return definition.absent(watched)
         document = _decoded(await self._client.request("GET", f"/openapi/v3{path}"))
         found = definition.published_differences(document, memcached_crd())
         if found is None:
@@ -175,7 +175,7 @@ class _Checks:
                 "try again in some seconds",
             )
         if differing := tuple(found):
-            return definition.differing(differing)
+            return definition.differing(differing, watched)
         return Finding(
             "crd",
             Verdict.OK,
@@ -191,8 +191,8 @@ class _Checks:
             try:
                 await self._client.get(NAMESPACES, None, name)
             except NotFound:
-                # The install for the whole cluster brings its own.
-                brought = not watched and name == installing.HOME
+                # The install for the whole cluster brings its own, and so does what is built on it.
+                brought = name in home and name == installing.HOME and watched != home
                 remedy = installing.command(watched, name) if brought else f"kubectl create namespace {name}"
                 found.append(Finding("namespace", Verdict.MISSING, f"{name} is not there", remedy))
             except Forbidden:
@@ -247,20 +247,23 @@ class _Checks:
 class _Installer:
     """Whether who asks may install what is missing."""
 
-    def __init__(self, client: ApiClient, scope: Scope, home: str) -> None:
+    def __init__(self, client: ApiClient, scope: Scope, home: str, *, rights_alone: bool) -> None:
         self._reviews = Reviews(client)
         self._scope = scope
         self._home = home
+        self._rights_alone = rights_alone
 
     async def judged(self, demand: Demand) -> Finding:
         return installing.judge_install(demand, await self._reviews.granted(demand))
 
     async def handing_on(self) -> Finding:
         """Whether they may give the operator its rights."""
-        may = await all_granted(self._reviews, installing.passes(self._scope, self._home)) or await all_granted(
-            self._reviews, installing.handed_on(self._scope)
-        )
-        return installing.judge_handing_on(may)
+        passes = installing.passes(self._scope, self._home, rights_alone=self._rights_alone)
+        lacking: list[Demand] = []
+        if await lacking_of(self._reviews, passes):
+            handed_on = installing.handed_on(self._scope, self._home, rights_alone=self._rights_alone)
+            lacking = await lacking_of(self._reviews, handed_on)
+        return installing.judge_handing_on(lacking, self._scope, self._home)
 
 
 def _unknown(check: str, error: KubeError, what: str = "") -> Finding:

@@ -8,12 +8,11 @@ from typing import Any, Final
 
 from memcached_operator.api.names import API_VERSION, VERSION
 from memcached_operator.check.findings import Finding, Verdict
+from memcached_operator.check.installing import definition_command
 
 Json = Mapping[str, Any]
 
 NAME: Final = "memcacheds.cache.example.com"
-# Also takes over what another tool has applied: whoever runs this wants this release's definition.
-APPLY: Final = "memcached-operator crd | kubectl apply --server-side --force-conflicts -f -"
 
 # Longer values are cut in messages.
 _SHOWN_LENGTH = 80
@@ -23,24 +22,25 @@ _DEFAULTS: Final[Json] = {"conversion": {"strategy": "None"}, "preserveUnknownFi
 _WALKED: Final = frozenset({"properties", "items", "description"})
 
 
-def absent() -> Finding:
-    """The cluster has no such definition."""
-    return Finding("crd", Verdict.MISSING, f"{NAME} is not installed", APPLY)
+def absent(watched: tuple[str, ...]) -> Finding:
+    """The cluster has no such definition; `watched` are the operator's namespaces, () for all."""
+    return Finding("crd", Verdict.MISSING, f"{NAME} is not installed", definition_command(watched, force=False))
 
 
-def judge_definition(live: Json, ours: Json) -> Finding:
+def judge_definition(live: Json, ours: Json, watched: tuple[str, ...]) -> Finding:
     """Compare the definition that the cluster has with this release's.
 
     Args:
         live: the object as the API server gives it.
         ours: the body that this release would apply.
+        watched: the namespaces that the operator is to watch, () for all of them.
     """
     if (live.get("metadata") or {}).get("deletionTimestamp"):
         return Finding(
             "crd",
             Verdict.WRONG,
             f"{NAME} is being deleted, and every Memcached with it",
-            f"wait until it is gone; then {APPLY}",
+            f"wait until it is gone; then {definition_command(watched, force=False)}",
         )
     conditions = {each["type"]: each for each in (live.get("status") or {}).get("conditions") or ()}
     for needed in ("NamesAccepted", "Established"):
@@ -51,17 +51,17 @@ def judge_definition(live: Json, ours: Json) -> Finding:
             return Finding("crd", Verdict.WRONG, f"{NAME} is not served ({needed}): {why}", remedy)
     found = tuple(differences(live.get("spec") or {}, ours["spec"]))
     if found:
-        return differing(found)
+        return differing(found, watched)
     return Finding("crd", Verdict.OK, f"{NAME} is established and equal to this release's")
 
 
-def differing(found: tuple[str, ...]) -> Finding:
+def differing(found: tuple[str, ...], watched: tuple[str, ...]) -> Finding:
     """The definition is served, and differs in these points."""
     return Finding(
         "crd",
         Verdict.WRONG,
         f"{NAME} is established, and differs from this release's",
-        f"{APPLY} (unless a newer release of the operator put it there)",
+        f"{definition_command(watched, force=True)} (unless a newer release of the operator put it there)",
         details=found,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -122,16 +123,18 @@ class Reviews:
         return _decoded(answer, _AccessReview).status.allowed
 
 
-async def all_granted(reviews: Reviews, wanted: Iterable[Demand]) -> bool:
-    """Whether all of these rights are granted in full.
+async def lacking_of(reviews: Reviews, wanted: Iterable[Demand]) -> list[Demand]:
+    """What of these rights is not granted, each with the verbs that are missing.
 
     Raises:
         KubeError: the API server did not say.
     """
-    for demand in wanted:
-        if len(await reviews.granted(demand)) < len(demand.right.verbs):
-            return False
-    return True
+    demands = list(wanted)
+    lacking = []
+    for demand, granted in zip(demands, await asyncio.gather(*map(reviews.granted, demands)), strict=True):
+        if missing := tuple(verb for verb in demand.right.verbs if verb not in granted):
+            lacking.append(replace(demand, right=replace(demand.right, verbs=missing)))
+    return lacking
 
 
 def _decoded(answer: bytes, kind: type[T]) -> T:

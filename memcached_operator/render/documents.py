@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
+
+from memcached_operator.render.numbers import number_of
 
 
 class DocumentError(ValueError):
@@ -33,22 +37,80 @@ class Document:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as Kubernetes reads it: a date is a text, and a key stands once."""
+    """YAML as kubectl reads it: its numbers and truth values, a date is a text, and a key stands once."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+    bool_values: ClassVar[dict[str, bool]] = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
+        if kind is yaml.ScalarNode and implicit[0]:
+            match number_of(value):
+                case int():
+                    return _INT
+                case float():
+                    return _FLOAT
+        found: str = super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
+        return found
+
+    def construct_number(self, node: yaml.ScalarNode) -> int | float:
+        text = self.construct_text(node)
+        value = number_of(text)
+        if value is None and node.tag == _FLOAT and _NO_NUMBER.fullmatch(text):
+            return math.nan  # what JSON cannot say, which is told below
+        if value is None or (node.tag == _INT and isinstance(value, float)):
+            kind = node.tag.rpartition(":")[2]
+            raise yaml.constructor.ConstructorError(None, None, f"{text!r} is no !!{kind}", node.start_mark)
+        # JSON tells them not apart, and kubectl writes 3.0 as 3.
+        return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
+
+    def construct_text(self, node: yaml.ScalarNode) -> str:
+        return str(self.construct_scalar(node))
+
+    def construct_truth(self, node: yaml.ScalarNode) -> bool:
+        text = self.construct_text(node)
+        if text.lower() not in self.bool_values:
+            raise yaml.constructor.ConstructorError(None, None, f"{text!r} is no !!bool", node.start_mark)
+        return self.bool_values[text.lower()]
+
+    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Any, Any]:
+        if not isinstance(node, yaml.MappingNode):  # `!!map x`
+            raise yaml.constructor.ConstructorError(None, None, "no mapping", node.start_mark)
+        keys = [_key(self.construct_object(key, deep=True), node) for key, _ in node.value if key.tag != f"{_TAG}merge"]
         for index, key in enumerate(keys):
-            if not isinstance(key, str):
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is no text", node.start_mark)
             if key in keys[:index]:
                 raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} stands twice", node.start_mark)
-        return super().construct_mapping(node, deep=deep)
+        self.flatten_mapping(node)
+        # Not by the base class: 1 and true are the same key to Python.
+        return {
+            _key(self.construct_object(key, deep=True), node): self.construct_object(value, deep=deep)
+            for key, value in node.value
+        }
 
 
+def _key(key: object, node: yaml.Node) -> str:
+    """As kubectl writes it in JSON, whose keys are texts: a number and a truth value in their words."""
+    if isinstance(key, int):
+        return str(key).lower()
+    if not isinstance(key, str):
+        raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is no text", node.start_mark)
+    return key
+
+
+_TAG = "tag:yaml.org,2002:"
+_INT, _FLOAT = f"{_TAG}int", f"{_TAG}float"
+# Numbers are told by `number_of`, and to kubectl a date and "=" are texts.
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [
+        (tag, pattern) for tag, pattern in resolvers if tag not in (_INT, _FLOAT, f"{_TAG}timestamp", f"{_TAG}value")
+    ]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+_NO_NUMBER = re.compile(r"([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z")
+_Loader.add_implicit_resolver(_FLOAT, _NO_NUMBER, list("-+."))
+_Loader.add_implicit_resolver(f"{_TAG}bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
+_Loader.add_constructor(_INT, _Loader.construct_number)
+_Loader.add_constructor(_FLOAT, _Loader.construct_number)
+_Loader.add_constructor(f"{_TAG}bool", _Loader.construct_truth)
+_Loader.add_constructor(f"{_TAG}timestamp", _Loader.construct_text)
 
 
 def documents(text: str, source: str) -> Iterator[Document]:

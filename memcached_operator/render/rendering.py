@@ -13,6 +13,7 @@ import msgspec
 
 from memcached_operator.api.names import API_VERSION, KIND, InvalidSpec
 from memcached_operator.api.v1alpha1 import NAME_MAX_LENGTH, NAME_PATTERN
+from memcached_operator.dns_names import LABEL_IN_WORDS, is_label
 from memcached_operator.memcached import desired
 from memcached_operator.memcached.crd import memcached_crd
 from memcached_operator.memcached.spec import read_spec
@@ -68,7 +69,7 @@ def render(content: Mapping[str, Any], *, namespace: str, image: str) -> Rendere
     name = _name(metadata)
     spec = read_spec(_json(content["spec"]) if "spec" in content else b"")
     uid = _text(metadata, "uid")
-    place = _text(metadata, "namespace") or namespace
+    place = _namespace(metadata) or namespace
     wanted = desired.deployment(name, place, uid or UNKNOWN_UID, spec.size, spec.image or image)
     return Rendered(f"{place}/{name}", msgspec.to_builtins(wanted), bool(uid), tuple(unknown_fields(content)))
 
@@ -81,6 +82,13 @@ def _name(metadata: Mapping[str, Any]) -> str:
         f"metadata.name: must be 1 to {NAME_MAX_LENGTH} lower-case letters, digits and '-', a letter first and"
         f" no '-' last, got {_json(name).decode()}"
     )
+
+
+def _namespace(metadata: Mapping[str, Any]) -> str:
+    name = _text(metadata, "namespace")
+    if not name or is_label(name):
+        return name
+    raise InvalidSpec(f"metadata.namespace: must be {LABEL_IN_WORDS}, got {_json(name).decode()}")
 
 
 def _text(metadata: Mapping[str, Any], field: str) -> str:

@@ -197,7 +197,7 @@ class TestRights:
         arguments = (f"--as-service-account={kubectl.namespace}/not-there",)
         admin = check_as(kubectl.cluster.kubeconfig_path, *arguments)
         assert admin.one("account")["verdict"] == "missing"
-        assert f"kubectl apply -n {kubectl.namespace}" in admin.one("account")["remedy"]
+        assert f"kubectl apply --server-side -n {kubectl.namespace} -f" in admin.one("account")["remedy"]
         assert admin.of("install")
         assert all(each["verdict"] == "ok" for each in admin.of("install"))
         user = f"editor-of-{kubectl.namespace}"
@@ -209,6 +209,32 @@ class TestRights:
         )
         assert all(each["verdict"] == "missing" for each in editor.of("install"))
         assert "you may not give the operator its rights" in editor.of("install")[-1]["text"]
+
+    def test_who_administers_a_namespace_is_led_to_an_install_that_they_can_make(self, kubectl: Kubectl) -> None:
+        user = f"administrator-of-{kubectl.namespace}"
+        kubectl("create", "rolebinding", "administrator", "--clusterrole=admin", f"--user={user}")
+        kubeconfig = kubectl.cluster.user_kubeconfig(user)
+        account = f"--as-service-account={kubectl.namespace}/memcached-operator"
+
+        def ask() -> Checked:
+            return check_as(kubeconfig, "--leader-elect", account)
+
+        # The kind is there, and the ClusterRoles for users are not.
+        before = soon(ask, lambda found: [each["verdict"] for each in found.of("install")].count("missing") == 1)
+        lacking = before.of("install")[-1]
+        assert "you may not give the operator its rights" in lacking["text"]
+        assert lacking["remedy"].endswith("kubectl apply --server-side -f manifests/install/crds.yaml")
+        assert all("memcacheds" in each for each in lacking["details"])
+        kubectl.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(INSTALL / "crds.yaml"))
+        try:
+            after = soon(ask, lambda found: all(each["verdict"] == "ok" for each in found.of("install")))
+            assert "manifests/install/namespaced.yaml" in after.one("account")["remedy"]
+            for document in yaml.safe_load_all((INSTALL / "namespaced.yaml").read_text()):
+                kubectl("apply", "--server-side", f"--as={user}", "-f", "-", input=json.dumps(document))
+            soon(ask, lambda found: found.code == 0)
+        finally:
+            for role in ("admin", "edit", "view"):
+                kubectl.cluster.kubectl("delete", "clusterrole", f"memcached-{role}")
 
     def test_nothing_is_written(self, kubectl: Kubectl, account: str) -> None:
         mark = kubectl.cluster.audit_mark()
@@ -308,6 +334,24 @@ class TestCrd:
         fresh.kubectl("apply", "--server-side", "-f", "-", input=yaml.safe_dump_all(documents))
         after = soon(ask, lambda found: found.code == 0)
         assert "is established and equal to this release's" in after.one("crd")["text"]
+
+    def test_for_some_namespaces_an_administrator_of_the_cluster_is_led_to_all_that_those_of_namespaces_need(
+        self, fresh: Cluster
+    ) -> None:
+        fresh.kubectl("delete", "crd", "memcacheds.cache.example.com", "--ignore-not-found", "--timeout=60s")
+        arguments = ("-n", "default", "-n", "kube-public", "--as-service-account=default/memcached-operator")
+        found = eventually(
+            lambda: check_as(fresh.kubeconfig_path, *arguments), lambda found: found.one("crd")["verdict"] == "missing"
+        )
+        assert found.one("crd")["remedy"] == "kubectl apply --server-side -f manifests/install/crds.yaml"
+        assert "several-namespaces that has default, kube-public in the place of" in found.one("account")["remedy"]
+        asked = " ".join(each["text"] for each in found.of("install"))
+        assert "create, patch customresourcedefinitions.apiextensions.k8s.io" in asked
+        assert asked.count("clusterroles.rbac.authorization.k8s.io") == 1
+        fresh.kubectl("apply", "--server-side", "-f", str(INSTALL / "crds.yaml"))
+        eventually(
+            lambda: check_as(fresh.kubeconfig_path, *arguments), lambda found: found.one("crd")["verdict"] == "ok"
+        )
 
     def test_who_may_not_look_at_crds_still_learns_whether_it_is_there_and_what_differs(self, fresh: Cluster) -> None:
         kubeconfig = fresh.user_kubeconfig("plain")

@@ -123,6 +123,35 @@ def test_what_the_api_server_refuses_is_refused_and_the_field_named(kubectl: Kub
     assert f"standard input: {field}" in printed.stderr
 
 
+SIZES = ["3", "3.0", "1e1", "1E+1", "3.", "-0.0", "08", "010", "0x1F", "1_0", "!!float 3", "!!int '3'", "y", "~"]
+SIZES += ["'3'", "2.5", "1e-1", "1:30", "1e400", "99999999999999999999", "2147483648.0", "-1.0", "!!int 3.0", "!!str 3"]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_size_is_the_number_that_kubectl_sends(kubectl: Kubectl, size: str) -> None:
+    text = (
+        "apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: sized}\n"
+        f"spec:\n  image: memcached:1\n  size: {size}\n"
+    )
+    created = kubectl.run("create", "--dry-run=server", "-o", "json", "-f", "-", input=text, check=False)
+    printed = render(text)
+    assert printed.returncode == created.returncode, (created.stderr, printed.stderr)
+    if created.returncode == 0:
+        sent = json.loads(created.stdout)["spec"].get("size", 1)
+        assert yaml.safe_load(printed.stdout)["spec"]["replicas"] == sent
+
+
+@pytest.mark.parametrize("namespace", ["Bad NS!", "a.b", "x" * 64])
+def test_a_namespace_that_none_can_be_called_is_refused_as_by_the_api_server(kubectl: Kubectl, namespace: str) -> None:
+    refused = kubectl.cluster.kubectl("create", "namespace", namespace, "--dry-run=server", check=False)
+    assert "metadata.name: Invalid value" in refused.stderr
+    written = memcached("placed", 1)
+    written["metadata"]["namespace"] = namespace
+    printed = render(json.dumps(written))
+    assert (printed.returncode, printed.stdout) == (1, "")
+    assert "standard input: metadata.namespace: must be at most 63" in printed.stderr
+
+
 def test_an_unknown_field_is_a_warning_where_kubectl_refuses_it(kubectl: Kubectl) -> None:
     text = json.dumps(memcached("typo", None, sise=3))
     refused = kubectl.run("create", "-f", "-", input=text, check=False)

@@ -253,12 +253,26 @@ class TestCheck:
         assert cli.main(["check", "--as-service-account", "ops/memcached-operator", "-o", "json"]) == 0
         assert (checked[0].account, checked[0].output) == (("ops", "memcached-operator"), "json")
 
+    def test_an_account_may_have_dots_in_its_name(self, checked: list[CheckOptions]) -> None:
+        assert cli.main(["check", "--as-service-account", "ops/memcached.operator"]) == 0
+        assert checked[0].account == ("ops", "memcached.operator")
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
             (["--as-service-account", "ops"], "--as-service-account: 'ops' is not allowed, it must be NAMESPACE/NAME"),
             (["--as-service-account", "a/b/c"], "--as-service-account: 'a/b/c' is not allowed"),
             (["--as-service-account=/b"], "--as-service-account: '/b' is not allowed"),
+            (
+                ["--as-service-account", "a b/c"],
+                "--as-service-account: 'a b/c' is not allowed, it must be NAMESPACE/NAME, and the namespace at most 63",
+            ),
+            (["--as-service-account", "a.b/c"], "--as-service-account: 'a.b/c' is not allowed"),
+            (
+                ["--as-service-account", "a/c?watch=1"],
+                "--as-service-account: 'a/c?watch=1' is not allowed, it must be NAMESPACE/NAME, and the name at most",
+            ),
+            (["--as-service-account", "a/.."], "--as-service-account: 'a/..' is not allowed"),
             (["--output", "yaml"], "--output: 'yaml' is not allowed, it must be text or json"),
             (["--workers", "0"], "--workers: '0' is not allowed"),
             (["-A", "-n", "a"], "argument"),
@@ -296,9 +310,21 @@ class TestRender:
         assert "namespace: default" in out
         assert "image: memcached:of-the-flag" in out
 
+    def test_a_comma_belongs_to_the_name_of_a_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        for name in ("a,b", "c"):
+            document = f"apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {{name: of-{name[0]}}}\n"
+            (tmp_path / f"{name}.yaml").write_text(document)
+        assert cli.main(["render", "-f", str(tmp_path / "a,b.yaml"), "--filename", str(tmp_path / "c.yaml")]) == 0
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        assert re.findall("Made of Memcached default/(of-.)", captured.out) == ["of-a", "of-c"]
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
+            (["-f", ""], "render needs a file: -f FILE, or -f - for standard input"),
+            (["-f", "a", "-n", "Bad NS"], "--namespace: 'Bad NS' is not allowed, it must be at most 63 lower-case"),
+            (["-f", "a", "-n", ""], "--namespace: '' is not allowed, it must be at most 63 lower-case"),
             ([], "render needs a file: -f FILE, or -f - for standard input"),
             (["mc.yaml"], "unknown argument 'mc.yaml'"),
             (["-f", "a", "--memcached-image=a b"], "--memcached-image: 'a b' is not allowed"),

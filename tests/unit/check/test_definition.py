@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.check.definition import (
+    absent,
     differences,
     judge_definition,
     published_differences,
@@ -47,19 +48,19 @@ def schema(document: Json, *path: str) -> Json:
 
 
 def test_one_that_is_established_and_equal_is_ok() -> None:
-    finding = judge_definition(live(), ours())
+    finding = judge_definition(live(), ours(), ())
     assert (finding.verdict, finding.remedy, finding.details) == (Verdict.OK, "", ())
 
 
 @pytest.mark.parametrize("condition", ["NamesAccepted", "Established"])
 def test_one_that_is_not_served_is_wrong_in_the_servers_words(condition: str) -> None:
-    finding = judge_definition(live(**{condition: "False"}), ours())
+    finding = judge_definition(live(**{condition: "False"}), ours(), ())
     assert finding.verdict is Verdict.WRONG
     assert finding.text.endswith(f"is not served ({condition}): {condition} says so")
 
 
 def test_one_without_a_word_from_its_controller_is_wrong() -> None:
-    finding = judge_definition({**live(), "status": {}}, ours())
+    finding = judge_definition({**live(), "status": {}}, ours(), ())
     assert finding.verdict is Verdict.WRONG
     assert "its controller has not said so yet" in finding.text
 
@@ -67,7 +68,7 @@ def test_one_without_a_word_from_its_controller_is_wrong() -> None:
 def test_one_that_is_being_deleted_is_wrong() -> None:
     document = live()
     document["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-    finding = judge_definition(document, ours())
+    finding = judge_definition(document, ours(), ())
     assert finding.verdict is Verdict.WRONG
     assert "is being deleted" in finding.text
 
@@ -170,12 +171,35 @@ def test_each_difference_is_a_sentence_that_names_the_field(
 ) -> None:
     document = live()
     change(document)
-    finding = judge_definition(document, ours())
+    finding = judge_definition(document, ours(), ())
     assert finding.verdict is Verdict.WRONG
     assert "memcached-operator crd | kubectl apply" in finding.remedy
     assert len(finding.details) == len(sentences)
     for found, expected in zip(finding.details, sentences, strict=True):
         assert found.startswith(expected)
+
+
+def test_for_all_namespaces_the_definition_alone_is_applied() -> None:
+    # That install brings the users' ClusterRoles itself.
+    by_itself = "memcached-operator crd | kubectl apply --server-side --force-conflicts -f -"
+    document = live()
+    no_pattern(document)
+    assert absent(()).remedy == by_itself
+    assert judge_definition(document, ours(), ()).remedy.startswith(f"{by_itself} (unless ")
+
+
+def test_for_some_namespaces_the_users_cluster_roles_are_applied_with_it() -> None:
+    document = live()
+    no_pattern(document)
+    file = "-f manifests/install/crds.yaml"
+    assert absent(("shop",)).remedy == f"kubectl apply --server-side {file}"
+    differing = judge_definition(document, ours(), ("shop",)).remedy
+    # What differs has an owner already.
+    assert differing.startswith(f"kubectl apply --server-side --force-conflicts {file} (unless ")
+    document["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
+    assert judge_definition(document, ours(), ("shop",)).remedy == (
+        f"wait until it is gone; then kubectl apply --server-side {file}"
+    )
 
 
 def test_a_number_and_a_truth_value_are_not_the_same() -> None:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from memcached_operator.check.demands import Demand
-from memcached_operator.check.reviews import Reviews, all_granted, own_name
+from memcached_operator.check.reviews import Reviews, lacking_of, own_name
 from memcached_operator.kube.errors import Forbidden, KubeError, MalformedAnswer, NotFound, Unauthorized
 from memcached_operator.rights import Right
 from memcached_operator.runtime.store import ObjectKey
@@ -96,9 +97,10 @@ async def test_of_all_namespaces_it_cannot_be_asked_there() -> None:
         await Reviews(Api(subjectaccessreviews=Forbidden(403)), ACCOUNT).granted(EVERYWHERE)
 
 
-async def test_all_are_granted_only_if_each_verb_of_each_is() -> None:
-    assert await all_granted(Reviews(Api("list", "watch", "patch")), [EVERYWHERE, STATUS])
-    assert not await all_granted(Reviews(Api("list", "patch")), [STATUS, EVERYWHERE])
+async def test_what_is_lacking_is_each_verb_of_each_that_is_not_granted() -> None:
+    assert await lacking_of(Reviews(Api("list", "watch", "patch")), [EVERYWHERE, STATUS]) == []
+    lacking = await lacking_of(Reviews(Api("list", "patch")), [STATUS, EVERYWHERE])
+    assert lacking == [replace(EVERYWHERE, right=replace(EVERYWHERE.right, verbs=("watch",)))]
 
 
 async def test_an_answer_that_is_no_review_is_an_error() -> None:

@@ -42,6 +42,41 @@ def test_a_date_is_a_text_as_it_is_for_kubernetes() -> None:
     assert read("made: 2026-11-21T12:00:00Z") == [("mc.yaml", {"made": "2026-11-21T12:00:00Z"})]
 
 
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("3.0", 3),
+        ("1e1", 10),
+        ("1E+1", 10),
+        ("-0.0", 0),
+        ("2147483647.0", 2147483647),
+        ("!!float 3", 3),
+        ("!!int '3'", 3),
+        ("08", 8),
+        ("2.5", 2.5),
+        ("1e21", 1e21),
+        ("1:30", "1:30"),
+        ("'3.0'", "3.0"),
+        ("!!str 3.0", "3.0"),
+        ("=", "="),
+        ("y", True),
+        ("N", False),
+        ("yes", True),
+        ("yesterday", "yesterday"),
+        ("no-cache", "no-cache"),
+        ("!!timestamp 2026-11-21", "2026-11-21"),
+    ],
+)
+def test_a_value_is_what_it_is_to_kubectl(written: str, value: object) -> None:
+    ((_, content),) = read(f"size: {written}")
+    assert content == {"size": value}
+    assert type(content["size"]) is type(value)
+
+
+def test_a_key_is_a_text_in_the_words_of_json() -> None:
+    assert read("{1: a, true: b, y-z: c}") == [("mc.yaml", {"1": "a", "true": "b", "y-z": "c"})]
+
+
 def test_an_anchor_is_what_it_stands_for() -> None:
     assert read("a: &x {b: 1}\nc: *x\nd: {<<: *x, e: 2}") == [
         ("mc.yaml", {"a": {"b": 1}, "c": {"b": 1}, "d": {"b": 1, "e": 2}})
@@ -54,7 +89,13 @@ def test_an_anchor_is_what_it_stands_for() -> None:
         ("kind: A\n  spec: 3\n", "mc.yaml, line 2, column 7: not valid YAML"),
         ("spec: {size: 3\n", "mc.yaml, line 2, column 1: not valid YAML"),
         ("spec:\n  size: 1\n  size: 2\n", "mc.yaml, line 2, column 3: not valid YAML: the key 'size' stands twice"),
-        ("1: a\n", "the key 1 is no text"),
+        ("1.5: a\n", "the key 1.5 is no text"),
+        ("~: a\n", "the key None is no text"),
+        ("1: a\n'1': b\n", "the key '1' stands twice"),
+        ("a: !!int 3.0\n", "mc.yaml, line 1, column 4: not valid YAML: '3.0' is no !!int"),
+        ("a: !!map 3\n", "mc.yaml, line 1, column 4: not valid YAML: no mapping"),
+        ("a: !!bool 3\n", "not valid YAML: '3' is no !!bool"),
+        ("a: -.inf\n", "mc.yaml: holds what JSON has nothing for"),
         ("- a\n", "mc.yaml: is no object"),
         ("kind: A\n---\ntext\n", "mc.yaml, document 2: is no object"),
         ("kind: List\nitems: [a]\n", "mc.yaml, item 1: is no object"),

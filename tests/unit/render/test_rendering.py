@@ -79,6 +79,20 @@ def test_metadata_that_is_no_text_is_told(field: str) -> None:
         rendered(memcached(**{field: 5}))
 
 
+@pytest.mark.parametrize("namespace", ["Bad NS!", "a.b", "-a", "x" * 64, "a/b"])
+def test_a_namespace_that_none_can_be_called_is_told(namespace: str) -> None:
+    with pytest.raises(InvalidSpec) as raised:
+        rendered(memcached(namespace=namespace))
+    assert str(raised.value) == (
+        "metadata.namespace: must be at most 63 lower-case letters, digits and '-', not at the ends,"
+        f" got {json.dumps(namespace)}"
+    )
+
+
+def test_an_empty_namespace_is_the_default_one() -> None:
+    assert rendered(memcached(namespace="")).name == "default/example"
+
+
 def test_an_object_without_metadata_lacks_a_name() -> None:
     with pytest.raises(InvalidSpec, match=r"metadata\.name"):
         rendered({"kind": "Memcached"})

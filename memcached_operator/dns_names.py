@@ -1,0 +1,28 @@
+"""Names as Kubernetes has them of RFC 1123: a label for a namespace, a subdomain for most other objects.
+
+Checked before they become part of a request's path: what comes back otherwise speaks of anything but the name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# k8s.io/apimachinery, util/validation: IsDNS1123Label and IsDNS1123Subdomain.
+_LABEL_MAX_LENGTH: Final = 63
+_SUBDOMAIN_MAX_LENGTH: Final = 253
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+
+LABEL_IN_WORDS: Final = f"at most {_LABEL_MAX_LENGTH} lower-case letters, digits and '-', not at the ends"
+SUBDOMAIN_IN_WORDS: Final = f"at most {_SUBDOMAIN_MAX_LENGTH} lower-case letters, digits, '-' and '.', not at the ends"
+
+
+def is_label(name: str) -> bool:
+    """Whether a namespace can be called so."""
+    return len(name) <= _LABEL_MAX_LENGTH and re.fullmatch(_LABEL, name) is not None
+
+
+def is_subdomain(name: str) -> bool:
+    """Whether a ServiceAccount can be called so."""
+    return len(name) <= _SUBDOMAIN_MAX_LENGTH and re.fullmatch(_SUBDOMAIN, name) is not None
