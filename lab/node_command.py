@@ -36,11 +36,11 @@ def up(kubeconfig: Path, *, bare: bool) -> int:
             "\n"
             "In another terminal:\n"
             f"  export KUBECONFIG={kubeconfig}\n"
-            "  ./dev kubectl apply -f manifests/install/cluster.yaml     # or your own kubectl\n"
+            "  ./dev kubectl apply --server-side -f manifests/install/cluster.yaml   # or your own kubectl\n"
             "  ./dev kubectl apply -f manifests/samples/cache_v1alpha1_memcached_cr.yaml\n"
             "  ./dev kubectl get mc,pods\n"
-            "  ./dev load                    # the operator's image as this checkout makes it\n"
-            "  ./dev load FILE               # any image, as `docker save` or buildah's docker-archive: write it\n"
+            "  sudo ./dev load               # the operator's image as this checkout makes it\n"
+            "  sudo ./dev load FILE          # any image, as `docker save` or buildah's docker-archive: write it\n"
             "\n"
             f"This machine reaches pods ({running.addresses.pods}) and Services ({running.addresses.services}).\n"
             "Ctrl-C ends it and removes everything."
@@ -83,7 +83,7 @@ def _running(kubeconfig: Path) -> Namespaces:
             return Namespaces(pid)
     except FileNotFoundError:
         pass
-    raise LabError("no node of this checkout is up: start one with ./dev node")
+    raise LabError("no node of this checkout is up: start one with sudo ./dev node")
 
 
 def _operator_image() -> Path:
