@@ -67,7 +67,7 @@ def render(content: Mapping[str, Any], *, namespace: str, image: str) -> Rendere
     metadata = content.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     name = _name(metadata)
-    spec = read_spec(_json(content["spec"]) if "spec" in content else b"")
+    spec = read_spec(_json(_without_nulls(content["spec"])) if "spec" in content else b"")
     uid = _text(metadata, "uid")
     place = _namespace(metadata) or namespace
     wanted = desired.deployment(name, place, uid or UNKNOWN_UID, spec.size, spec.image or image)
@@ -82,6 +82,11 @@ def _name(metadata: Mapping[str, Any]) -> str:
         f"metadata.name: must be 1 to {NAME_MAX_LENGTH} lower-case letters, digits and '-', a letter first and"
         f" no '-' last, got {_json(name).decode()}"
     )
+
+
+def _without_nulls(spec: object) -> object:
+    """As the API server stores it: no field of the CRD is nullable, so that null is as good as no field."""
+    return {name: value for name, value in spec.items() if value is not None} if isinstance(spec, dict) else spec
 
 
 def _namespace(metadata: Mapping[str, Any]) -> str:

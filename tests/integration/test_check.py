@@ -210,6 +210,7 @@ class TestRights:
         assert all(each["verdict"] == "missing" for each in editor.of("install"))
         assert "you may not give the operator its rights" in editor.of("install")[-1]["text"]
 
+    @pytest.mark.cluster("kubernetes")  # the simulator serves no PodDisruptionBudgets
     def test_who_administers_a_namespace_is_led_to_an_install_that_they_can_make(self, kubectl: Kubectl) -> None:
         user = f"administrator-of-{kubectl.namespace}"
         kubectl("create", "rolebinding", "administrator", "--clusterrole=admin", f"--user={user}")

@@ -141,12 +141,20 @@ def test_a_size_is_the_number_that_kubectl_sends(kubectl: Kubectl, size: str) ->
         assert yaml.safe_load(printed.stdout)["spec"]["replicas"] == sent
 
 
-@pytest.mark.parametrize("namespace", ["Bad NS!", "a.b", "x" * 64])
-def test_a_namespace_that_none_can_be_called_is_refused_as_by_the_api_server(kubectl: Kubectl, namespace: str) -> None:
-    refused = kubectl.cluster.kubectl("create", "namespace", namespace, "--dry-run=server", check=False)
+def test_a_field_of_nothing_is_as_good_as_none(kubectl: Kubectl) -> None:
+    text = json.dumps({**memcached("nothing"), "spec": {"size": None, "image": None}})
+    created = json.loads(kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", input=text))
+    assert created["spec"] == {"size": 1}
+    printed = render(text)
+    assert yaml.safe_load(printed.stdout)["spec"]["replicas"] == 1
+
+
+@pytest.mark.parametrize("called", ["Bad NS!", "a.b", "x" * 64])
+def test_a_namespace_that_none_can_be_called_is_refused_as_by_the_api_server(kubectl: Kubectl, called: str) -> None:
+    refused = kubectl.cluster.kubectl("create", "namespace", called, "--dry-run=server", check=False)
     assert "metadata.name: Invalid value" in refused.stderr
     written = memcached("placed", 1)
-    written["metadata"]["namespace"] = namespace
+    written["metadata"]["namespace"] = called
     printed = render(json.dumps(written))
     assert (printed.returncode, printed.stdout) == (1, "")
     assert "standard input: metadata.namespace: must be at most 63" in printed.stderr
