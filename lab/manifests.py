@@ -24,7 +24,7 @@ NAMESPACE = "memcached-operator-system"
 _MADE = "# Made by `./dev manifests` from manifests/{folder}; do not edit."
 FILES: Mapping[str, tuple[str, ...]] = {
     "namespaced": (
-        "# The operator for one namespace: kubectl apply -n NAMESPACE -f manifests/install/namespaced.yaml",
+        "# For one namespace: kubectl apply --server-side -n NAMESPACE -f manifests/install/namespaced.yaml",
         "# It needs what is in crds.yaml, which an administrator of the cluster applies.",
     ),
     "crds": (
@@ -32,7 +32,7 @@ FILES: Mapping[str, tuple[str, ...]] = {
         "# rights to it for users with the built-in ClusterRoles admin, edit and view. cluster.yaml has both.",
     ),
     "cluster": (
-        "# The operator for all namespaces: kubectl apply -f manifests/install/cluster.yaml",
+        "# The operator for all namespaces: kubectl apply --server-side -f manifests/install/cluster.yaml",
         f"# It lives in the namespace {NAMESPACE}, which is made.",
     ),
 }
