@@ -9,18 +9,18 @@ import re
 from typing import Final
 
 # k8s.io/apimachinery, util/validation: IsDNS1123Label and IsDNS1123Subdomain.
-_LABEL_MAX_LENGTH: Final = 63
+LABEL_MAX_LENGTH: Final = 63
 _SUBDOMAIN_MAX_LENGTH: Final = 253
-_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{LABEL}(\.{LABEL})*"
 
-LABEL_IN_WORDS: Final = f"at most {_LABEL_MAX_LENGTH} lower-case letters, digits and '-', not at the ends"
+LABEL_IN_WORDS: Final = f"at most {LABEL_MAX_LENGTH} lower-case letters, digits and '-', not at the ends"
 SUBDOMAIN_IN_WORDS: Final = f"at most {_SUBDOMAIN_MAX_LENGTH} lower-case letters, digits, '-' and '.', not at the ends"
 
 
 def is_label(name: str) -> bool:
     """Whether a namespace can be called so."""
-    return len(name) <= _LABEL_MAX_LENGTH and re.fullmatch(_LABEL, name) is not None
+    return len(name) <= LABEL_MAX_LENGTH and re.fullmatch(LABEL, name) is not None
 
 
 def is_subdomain(name: str) -> bool:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from memcached_operator.dns_names import LABEL, LABEL_MAX_LENGTH
+
 
 def not_empty(value: object) -> object:
     """Refuses "", where it is more likely a template that lost a value than meant."""
@@ -49,6 +51,4 @@ def address(value: str) -> str:
 
 ADDRESS_IN_WORDS = "HOST:PORT or :PORT with a port of at most 65535 (0: one that is free), or 0 for off"
 
-# RFC 1123 label, as Kubernetes asks of a namespace's name.
-DnsLabel = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
-DNS_LABEL_IN_WORDS = "at most 63 lower-case letters, digits and '-', not at the ends"
+DnsLabel = Annotated[str, Field(pattern=f"^{LABEL}$", max_length=LABEL_MAX_LENGTH)]

@@ -12,11 +12,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from memcached_operator.dns_names import LABEL_IN_WORDS
 from memcached_operator.knobs import Knob, KnobVariables, Option, Switch, options_of, reference
 from memcached_operator.runtime.leader import Timing
 from memcached_operator.setting_values import (
     ADDRESS_IN_WORDS,
-    DNS_LABEL_IN_WORDS,
     DnsLabel,
     address,
     lower,
@@ -109,7 +109,7 @@ class Settings(BaseSettings):
             empty_counts=True,
             repeatable=True,
             switches=(Switch(("--all-namespaces", "-A"), "", "Watch all namespaces; needs a ClusterRole."),),
-            allowed=f"a namespace's name ({DNS_LABEL_IN_WORDS}); several are joined by commas, empty means all",
+            allowed=f"a namespace's name ({LABEL_IN_WORDS}); several are joined by commas, empty means all",
             unset="the operator's own namespace in a pod, the context's elsewhere",
         ),
     ] = None
@@ -136,7 +136,7 @@ class Settings(BaseSettings):
             why="One name for both, so that the audit log and the events can be laid side by side.",
             metavar="NAME",
             variable="OPERATOR_NAME",
-            allowed=f"a name of {DNS_LABEL_IN_WORDS}",
+            allowed=f"a name of {LABEL_IN_WORDS}",
         ),
     ] = "memcached-operator"
 
@@ -227,7 +227,7 @@ class Settings(BaseSettings):
             "Leader election",
             why="There the operator's account has rights of its own, whatever it watches.",
             metavar="NAMESPACE",
-            allowed=f"a namespace's name ({DNS_LABEL_IN_WORDS})",
+            allowed=f"a namespace's name ({LABEL_IN_WORDS})",
             unset="the operator's own namespace in a pod",
         ),
     ] = None
