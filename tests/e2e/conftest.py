@@ -90,7 +90,7 @@ def kubectl(node: Node) -> Iterator[Kubectl]:
 def installed(node: Node) -> Iterator[Kubectl]:
     """kubectl in the namespace of the operator for all namespaces, whose two pods are ready; uninstalled at the end."""
     found = Kubectl(node, SYSTEM)
-    node.kubectl("apply", "-f", str(INSTALL / "cluster.yaml"))
+    node.kubectl("apply", "--server-side", "-f", str(INSTALL / "cluster.yaml"))
     found("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
     try:
         yield found
