@@ -54,7 +54,7 @@ WRITES = (
 )
 _CRD_REMEDY = (
     "The kind Memcached is not known to the cluster: install it with "
-    "`kubectl apply -f manifests/crd/cache.example.com_memcacheds.yaml`."
+    "`kubectl apply --server-side -f manifests/crd/cache.example.com_memcacheds.yaml`."
 )
 
 

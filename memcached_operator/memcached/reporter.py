@@ -42,7 +42,7 @@ SLOW_RETRY_S = 30.0
 CONFLICT_PAUSE_S = 0.25
 _NO_STATUS = (
     "the kind Memcached in the cluster has no status; install the operator's own CustomResourceDefinition with "
-    "`kubectl apply -f manifests/crd/cache.example.com_memcacheds.yaml`"
+    "`kubectl apply --server-side -f manifests/crd/cache.example.com_memcacheds.yaml`"
 )
 _DONE = Result()
 

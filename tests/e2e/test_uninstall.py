@@ -16,7 +16,7 @@ _PASSING = {"events", "leases.coordination.k8s.io"}
 def test_uninstalling_leaves_nothing_behind(node: Node, operator_images: None) -> None:
     before = _everything(node)
     with fresh_namespace(node, "e2e-tenant") as tenant:
-        node.kubectl("apply", "-f", str(INSTALL / "cluster.yaml"))
+        node.kubectl("apply", "--server-side", "-f", str(INSTALL / "cluster.yaml"))
         Kubectl(node, SYSTEM)("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
         tenant("apply", "-f", str(SAMPLE))
         tenant.wait("mc/example-memcached", "condition=Available")

@@ -87,13 +87,13 @@ def upgrade(node: Node, operator_images: None, earlier: Path) -> Iterator[Upgrad
     system = Kubectl(node, SYSTEM)
     try:
         with fresh_namespace(node, "e2e-upgrade") as servers:
-            node.kubectl("apply", "-f", "-", input=install)
+            node.kubectl("apply", "--server-side", "-f", "-", input=install)
             _await_rollout(system, OPERATOR)
             _make_servers(servers)
             assert _images(system) == {EARLIER_IMAGE}
             before, mark = _snapshot(servers), node.plane.audit_mark()
 
-            node.kubectl("apply", "-f", str(INSTALL / "cluster.yaml"))
+            node.kubectl("apply", "--server-side", "-f", str(INSTALL / "cluster.yaml"))
             _await_rollout(system, OPERATOR)
             assert _images(system) == {images.IMAGE}
             leads = eventually(lambda: leader(system), lambda name: name in operator_pods(system))

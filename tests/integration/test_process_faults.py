@@ -22,7 +22,7 @@ from tests.relays import TlsFront
 from tests.waiting import DEADLINE_S, eventually
 
 _POLL_S = 0.1
-REMEDY_CRD = "install it with `kubectl apply -f manifests/crd/cache.example.com_memcacheds.yaml`"
+REMEDY_CRD = "install it with `kubectl apply --server-side -f manifests/crd/cache.example.com_memcacheds.yaml`"
 
 
 def said(operator: OperatorProcess, *texts: str, after: int = 0) -> list[str]:
