@@ -193,7 +193,7 @@ def prepare(tier: Tier) -> str | None:
     return None
 
 
-def _run_beside(tiers: Sequence[Tier], arguments: Sequence[str]) -> list[Outcome]:
+def run_beside(tiers: Sequence[Tier], arguments: Sequence[str]) -> list[Outcome]:
     """Run tiers at the same time. The first one writes where this writes, the output of the others follows it."""
     commands: list[tuple[Tier, list[str]]] = []
     outcomes: dict[str, Outcome] = {}
@@ -207,15 +207,16 @@ def _run_beside(tiers: Sequence[Tier], arguments: Sequence[str]) -> list[Outcome
             outcomes[tier.name] = Outcome(tier.name, Result.FAILED, wrong)
         else:
             commands.append((tier, command))
+    if commands:
+        print(f"\n=== {' and, beside it, '.join(tier.name for tier, _ in commands)} ===", flush=True)
     with ThreadPoolExecutor(max(len(commands), 1)) as pool, ExitStack() as files:
-        held = [files.enter_context(tempfile.TemporaryFile("w+")) for _ in commands[1:]]
-        if commands:
-            print(f"\n=== {' and, beside it, '.join(tier.name for tier, _ in commands)} ===", flush=True)
-        running = [
-            pool.submit(_run, tier, command, output)
-            for (tier, command), output in zip(commands, [None, *held], strict=True)
+        outputs = [
+            files.enter_context(tempfile.TemporaryFile("w+")) if place else None for place in range(len(commands))
         ]
-        for (tier, _), output, future in zip(commands, [None, *held], running, strict=True):
+        running = [
+            pool.submit(_run, tier, command, output) for (tier, command), output in zip(commands, outputs, strict=True)
+        ]
+        for (tier, _), output, future in zip(commands, outputs, running, strict=True):
             outcomes[tier.name] = future.result()
             if output is not None:
                 output.seek(0)
@@ -256,7 +257,7 @@ def main(arguments: Sequence[str]) -> int:
     _COVERAGE_DIR.mkdir(parents=True, exist_ok=True)
     for stale in _COVERAGE_DIR.iterdir():
         stale.unlink()
-    outcomes = [outcome for turn in turns(TIERS) for outcome in _run_beside(turn, arguments)]
+    outcomes = [outcome for turn in turns(TIERS) for outcome in run_beside(turn, arguments)]
     if not arguments:  # of a few tests it would say nothing
         _report_coverage()
     print(f"\n{summary(outcomes)}", flush=True)

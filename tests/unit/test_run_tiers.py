@@ -9,6 +9,7 @@ from tests.run_tiers import (
     command_of,
     exit_code,
     prepare,
+    run_beside,
     split_arguments,
     summary,
     turns,
@@ -102,3 +103,24 @@ def test_only_a_measured_tier_is_traced(measured: bool) -> None:
     command = command_of(Tier("unit", folder="tests/unit", cluster="simulator", measured=measured), ["-x"])
     assert ("--cov" in command, "--no-cov" in command) == (measured, not measured)
     assert command[-3:] == ["--cluster=simulator", "tests/unit", "-x"]
+
+
+def test_a_turn_of_which_nothing_is_selected_is_left_out_as_a_whole() -> None:
+    tiers = [Tier("lint", recipe=("lint",)), Tier("e2e", folder="tests/e2e", beside=True)]
+    outcomes = run_beside(tiers, ["tests/unit"])
+    assert [(outcome.tier, outcome.result) for outcome in outcomes] == [
+        ("lint", Result.LEFT_OUT),
+        ("e2e", Result.LEFT_OUT),
+    ]
+
+
+def test_tiers_of_a_turn_run_each_to_its_own_end(capfd: pytest.CaptureFixture[str]) -> None:
+    tiers = [
+        Tier("first", folder="tests/unit/lab", cluster="simulator"),
+        Tier("second", folder="tests/unit/docs", beside=True),
+    ]
+    outcomes = run_beside(tiers, ["--collect-only", "-q", "-k", "no_test_is_called_so"])
+    assert [outcome.result for outcome in outcomes] == [Result.LEFT_OUT, Result.LEFT_OUT]
+    shown = capfd.readouterr().out
+    assert "=== first and, beside it, second ===" in shown
+    assert "=== second ===" in shown
