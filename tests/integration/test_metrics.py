@@ -179,7 +179,7 @@ def test_a_restart_of_the_api_server_shows_in_each_stream(kubectl: Kubectl, oper
         )
         assert len(Scrape(metrics).values("watch_stream_restarts_total", cause="unreachable")) == 3
     finally:
-        # From here on: a stream may be heard before the API server says that it is ready, and then be quiet for a minute.
+        # A stream may be heard before the API server says that it is ready, and then be quiet for a minute.
         down_at = time.monotonic()
         kubectl.cluster.start_apiserver()
     until(
