@@ -87,6 +87,15 @@ class Scene:
             if (each.resource, each.subresource, each.code) == ("deployments", "", 201)
         )
 
+    def history(self, names: Collection[str]) -> str:
+        """What anybody asked of Deployments and Memcacheds of these names since `begin`, for a message."""
+        events = self._kubectl.cluster.audit_events(since=self.mark)
+        return "\n".join(
+            f"{each.received_at} {each.user_agent} {each.verb} {each.resource}/{each.name} {each.code}"
+            for each in events
+            if each.name in names and each.resource in ("deployments", "memcacheds")
+        )
+
     def await_sizes(self, alive: Mapping[str, int], gone: Collection[str] = ()) -> None:
         """Wait until each Memcached has its Deployment and as many servers, and nothing is left of those gone."""
 

@@ -27,6 +27,9 @@ def test_ten_crashes_of_the_api_server_under_load_lose_nothing_and_create_nothin
 ) -> None:
     watched = start()
     scene.begin()
+    # An API server that boots answers 404 for kinds whose CRD it has not read yet. The garbage collector may take that
+    # for the end of an owner, and delete Deployments that the operator then makes again, and rightly so.
+    kubectl.cluster.stop_controller_manager()
     with Load(kubectl) as load:
         for number in range(CRASHES):
             load.await_steps(5)
@@ -36,12 +39,12 @@ def test_ten_crashes_of_the_api_server_under_load_lose_nothing_and_create_nothin
                 watched.process.wait_for_log("cannot watch", after=watched.since)
             kubectl.cluster.start_apiserver()
         load.await_steps(5)
-    refresh_controllers(kubectl)
+    kubectl.cluster.start_controller_manager()
     scene.await_sizes(load.alive, load.gone)
     scene.change()
     scene.await_healed()
     twice = {name: number for name, number in scene.creations().items() if number > 1}
-    assert twice == {}
+    assert twice == {}, scene.history(twice)
     figures = watched.figures.read()
     assert all(figures.restarts("unreachable", kind) >= 2 for kind in KINDS)
     assert figures.requests("<error>") > 0
