@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pytest
 
-from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
-from tests.integration.conftest import CRD, Kubectl, Operators, memcached
+from tests.integration.any_schema import CRD_NAME, any_schema
+from tests.integration.conftest import Kubectl, Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
-from tests.integration.test_bad_input import NAME, SCALE, SCHEMA
 from tests.integration.witness import (
     catch_up,
     complete,
@@ -31,7 +29,7 @@ from tests.integration.witness import (
 )
 from tests.operator_process import OperatorProcess
 from tests.simulated_cluster import SimulatedCluster
-from tests.waiting import await_none, until
+from tests.waiting import await_none
 
 MEMCACHEDS = "/apis/cache.example.com/v1alpha1/namespaces/{}/memcacheds"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/{}/deployments"
@@ -62,25 +60,6 @@ def deep(name: str, spec: Json) -> bytes:
     """A Memcached in whose specification a deep object takes the place of None. No encoder here goes that far."""
     value = '{"a":' * LEVELS_STORED + "1" + "}" * LEVELS_STORED
     return json.dumps(memcached(name) | {"spec": spec}).replace("null", value).encode()
-
-
-@contextmanager
-def any_schema(cluster: Cluster) -> Iterator[None]:
-    """Until the end of the block the CRD lets everything in."""
-    loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    patch = [{"op": "replace", "path": SCHEMA, "value": loose}, {"op": "remove", "path": SCALE}]
-    probe = json.dumps(memcached("probe", "three"))
-
-    def lets_in() -> bool:
-        return cluster.kubectl("create", "--dry-run=server", "-f", "-", input=probe, check=False).returncode == 0
-
-    cluster.kubectl("patch", "crd", NAME, "--type=json", "-p", json.dumps(patch))
-    try:
-        until("the loosened schema never came into force", lets_in)
-        yield
-    finally:
-        cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
-        until("the schema never came into force again", lambda: not lets_in())
 
 
 def at_rest(metrics: str) -> Callable[[], bool]:
@@ -167,7 +146,7 @@ def test_specifications_that_are_nested_deeper_than_a_stack(kubectl: Kubectl, op
         wait(kubectl, "mc/bad", ".status.replicas", 1)
         kubectl("delete", "mc", "--all", "--timeout=45s")
     figures = Scrape(metrics)
-    assert sum(figures.values("watch_stream_relists_total", resource=NAME)) >= 1
+    assert sum(figures.values("watch_stream_relists_total", resource=CRD_NAME)) >= 1
     assert sum(figures.values("watch_stream_unreadable_objects_total")) == 0
     assert sum(figures.values("watch_stream_restarts_total", cause="malformed")) == 0
     assert figures.value("controller_runtime_reconcile_panics_total") == 0

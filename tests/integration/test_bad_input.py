@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tests.cluster import Cluster
-from tests.integration.conftest import CRD, Kubectl, memcached
+from tests.integration.any_schema import any_schema
+from tests.integration.conftest import Kubectl, memcached
 from tests.integration.witness import (
     catch_up,
     complete,
@@ -27,10 +28,6 @@ from tests.integration.witness import (
 )
 from tests.operator_process import OperatorProcess
 from tests.waiting import until
-
-NAME = "memcacheds.cache.example.com"
-SCHEMA = "/spec/versions/0/schema/openAPIV3Schema"
-SCALE = "/spec/versions/0/subresources/scale"
 
 OUR_REGISTRY = "object.spec.template.spec.containers.all(c, !c.image.startsWith('forbidden.example.com'))"
 POLICY = {
@@ -109,22 +106,9 @@ def test_servers_go_on_while_the_api_server_refuses_a_new_image(picky: Kubectl) 
 @pytest.fixture(scope="module")
 def loosened(installed: Cluster) -> Iterator[Cluster]:
     """The CRD lets everything in; put back when the module's tests are done and their objects gone."""
-    patch = [
-        {"op": "replace", "path": SCHEMA, "value": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-        {"op": "remove", "path": SCALE},  # it wants a number for the size, whatever the schema says
-    ]
-    probe = json.dumps(memcached("probe", "three"))
-
-    def lets_in() -> bool:
-        created = installed.kubectl("create", "--dry-run=server", "-f", "-", input=probe, check=False)
-        return created.returncode == 0
-
-    installed.kubectl("patch", "crd", NAME, "--type=json", "-p", json.dumps(patch))
-    until("the loosened schema never came into force", lets_in)
-    yield installed
-    installed.kubectl("delete", "mc", "--all", "--all-namespaces", "--timeout=45s")
-    installed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
-    until("the schema never came into force again", lambda: not lets_in())
+    with any_schema(installed):
+        yield installed
+        installed.kubectl("delete", "mc", "--all", "--all-namespaces", "--timeout=45s")
 
 
 @pytest.fixture
