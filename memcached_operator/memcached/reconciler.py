@@ -25,7 +25,7 @@ from memcached_operator.memcached.records import (
     MemcachedRecord,
     deployment_record,
 )
-from memcached_operator.memcached.reporter import SLOW_RETRY_S, Caches, Found, Reporter
+from memcached_operator.memcached.reporter import SLOW_RETRY_S, VANISHED_RETRY_S, Caches, Found, Reporter
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.status import (
     Reason,
@@ -42,9 +42,6 @@ from memcached_operator.runtime.store import ObjectKey
 logger = logging.getLogger(__name__)
 
 
-# After a write that came to nothing because its object is being replaced or goes: an event should be here well before.
-# It is not after a create under a ResourceQuota that many creates change at once, which is answered 409 as well.
-VANISHED_RETRY_S = 5.0
 _OWNERS = "metadata.ownerReferences"
 _REPLICAS = "spec.replicas"
 _DONE = Result()
@@ -119,11 +116,16 @@ class MemcachedReconciler:
         Raises:
             KubeError: the API server could not be reached or refused in a way that may pass; to be tried again.
         """
-        memcached = self._caches.memcacheds.get(key)
+        cached = memcached = self._caches.memcacheds.get(key)
         deployment = self._caches.deployments.get(key)
-        if memcached is not None and self._own_writes.overdue(key):
-            logger.warning("the watch has not shown our last write; looking at the live objects")
-            memcached, deployment = await self._reporter.live_memcached(key), await self._live_deployment(key)
+        if cached is not None:
+            overdue = self._own_writes.overdue(key)
+            if overdue:
+                logger.warning("the watch has not shown our last write; looking at the live objects")
+            if overdue or self._reporter.gone_for_s(cached) is not None:
+                memcached, deployment = await self._reporter.live_memcached(key), await self._live_deployment(key)
+        if memcached is None and cached is not None:
+            return Result(requeue_after_s=VANISHED_RETRY_S)
         if memcached is None:
             self._reporter.forget(key)
             self._contests.forget(key)
@@ -140,14 +142,14 @@ class MemcachedReconciler:
         return self._contests.ended(memcached, result)
 
     def wait_s(self, key: ObjectKey) -> float:
-        """Seconds for which `key` is not to be looked at: until its own writes have arrived, and when it is contested.
+        """Seconds for which `key` is not looked at: its own writes have yet to arrive, it is gone, or contested.
 
         What the user asks for is not kept waiting by a contest.
         """
         wait_s = self._own_writes.wait_s(key)
         if wait_s > 0.0 or (memcached := self._caches.memcacheds.get(key)) is None or memcached.deleting:
             return wait_s
-        return self._contests.wait_s(memcached)
+        return self._reporter.gone_for_s(memcached) or self._contests.wait_s(memcached)
 
     def families(self) -> Iterator[Family]:
         """What was put right, and how many are contested."""

@@ -38,6 +38,9 @@ MEMCACHEDS = Resource(GROUP, VERSION, PLURAL, KIND)
 
 # How often to look again at what no watch may tell us of: a right that was granted, a quota that was raised.
 SLOW_RETRY_S = 30.0
+# After something turned out to be other than the cache says: an event should be here well before. There is none after a
+# create under a ResourceQuota that many creates change at once, which is answered 409 as well.
+VANISHED_RETRY_S = 5.0
 # After a conflict: long enough not to race with whoever writes in a loop, short enough for nobody to wait for.
 CONFLICT_PAUSE_S = 0.25
 _NO_STATUS = (
@@ -74,7 +77,9 @@ class Reporter:
     """Writes the status of one Memcached at a time, and speaks of it; see `report`.
 
     `_unreported` holds since when a Memcached's status has been other than what was written, while that is held back.
-    `_not_before` holds until when no status is written, after a write that met somebody else's.
+    `_not_before` holds until when no status is written, after a write that met somebody else's. `_gone` holds which
+    version of a Memcached the cache still had when the API server had none any more, and until when that is believed:
+    an API server that boots knows no kinds of CRDs for a moment.
 
     Attributes:
         contests: the fights over fields, of the Deployment and of the status.
@@ -103,13 +108,27 @@ class Reporter:
         self.contests = Contests(client, self._tell_of_contest, field_manager=field_manager, clock=clock)
         self._unreported: dict[ObjectKey, float] = {}
         self._not_before: dict[ObjectKey, float] = {}
+        self._gone: dict[ObjectKey, tuple[str, float]] = {}
 
     async def live_memcached(self, key: ObjectKey) -> MemcachedRecord | None:
         """The Memcached as the API server has it now, None when there is none."""
+        self._gone.pop(key, None)
         try:
             return memcached_record(await self._client.get(MEMCACHEDS, key.namespace, key.name))
         except NotFound:
+            if (cached := self._caches.memcacheds.get(key)) is not None:
+                self._gone[key] = (cached.resource_version, self._clock() + VANISHED_RETRY_S)
             return None
+
+    def gone_for_s(self, memcached: MemcachedRecord) -> float | None:
+        """Seconds for which a Memcached that the cache still has counts as gone; None when it does not.
+
+        At 0.0 it is time to ask the API server again. Without this a watch that is down would have us make again what
+        the garbage collector deletes.
+        """
+        key = ObjectKey(memcached.namespace, memcached.name)
+        version, until_s = self._gone.get(key, ("", 0.0))
+        return max(0.0, until_s - self._clock()) if version == memcached.resource_version else None
 
     async def still_wanted(self, key: ObjectKey, uid: str) -> bool:
         """Whether the Memcached of that uid is there now and is not being deleted, whatever the cache says."""
@@ -162,7 +181,7 @@ class Reporter:
             if await self.still_wanted(key, memcached.uid):
                 # It is there, its status is not: the CRD in the cluster is not the operator's.
                 raise NotFound(404, "NotFound", _NO_STATUS) from None
-            return _DONE
+            return Result(requeue_after_s=VANISHED_RETRY_S)
         self.forget(key)
         self._status_written(memcached, wanted, undone, rivals)
         self._warn(memcached, wanted.condition("Degraded"), last.condition("Degraded"))
@@ -204,9 +223,10 @@ class Reporter:
         self.tell(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
 
     def forget(self, key: ObjectKey) -> None:
-        """Nothing of the status waits to be written."""
+        """Nothing of the status waits to be written, and the Memcached is not missed."""
         self._unreported.pop(key, None)
         self._not_before.pop(key, None)
+        self._gone.pop(key, None)
 
     def tell(
         self, memcached: MemcachedRecord, type_: Literal["Normal", "Warning"], reason: str, action: str, note: str

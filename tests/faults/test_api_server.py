@@ -27,9 +27,6 @@ def test_ten_crashes_of_the_api_server_under_load_lose_nothing_and_create_nothin
 ) -> None:
     watched = start()
     scene.begin()
-    # An API server that boots answers 404 for kinds whose CRD it has not read yet. The garbage collector may take that
-    # for the end of an owner, and delete Deployments that the operator then makes again, and rightly so.
-    kubectl.cluster.stop_controller_manager()
     with Load(kubectl) as load:
         for number in range(CRASHES):
             load.await_steps(5)
@@ -39,7 +36,6 @@ def test_ten_crashes_of_the_api_server_under_load_lose_nothing_and_create_nothin
                 watched.process.wait_for_log("cannot watch", after=watched.since)
             kubectl.cluster.start_apiserver()
         load.await_steps(5)
-    kubectl.cluster.start_controller_manager()
     scene.await_sizes(load.alive, load.gone)
     scene.change()
     scene.await_healed()

@@ -154,7 +154,7 @@ async def test_no_deployment_is_made_again_for_a_memcached_that_is_gone(running:
     assert await running.reconcile() == SOON
     held["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
     running.api.put(held)
-    assert await running.reconcile() == SOON
+    assert await running.reconcile() == DONE
     held["metadata"] |= {"deletionTimestamp": None, "uid": OTHER_UID}
     running.api.put(held)
     assert await running.reconcile() == SOON

@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from memcached_operator.kube.errors import Cause, Conflict, Forbidden, Invalid, NotFound, Unreachable
+from memcached_operator.memcached.reporter import VANISHED_RETRY_S
 from memcached_operator.runtime.controller import Result
 from memcached_operator.runtime.own_writes import PATIENCE_S
 from tests.unit.memcached.support import NAME, NAMESPACE, container_of, live_deployment
@@ -251,7 +252,7 @@ async def test_the_status_of_a_memcached_that_has_just_gone_is_nobodys(running: 
     del running.api.objects["Memcached", NAMESPACE, NAME]
     await running.reconcile()
     running.now += DELAY_S
-    assert await running.reconcile() == DONE
+    assert await running.reconcile() == SOON
     assert running.api.verbs() == [WRITE_STATUS, GET_MEMCACHED]
 
 
@@ -323,5 +324,57 @@ async def test_what_is_looked_for_on_the_server_and_gone_there_is_left(world: Wo
     await world.reconcile()
     world.now += PATIENCE_S
     world.api.objects.clear()
-    assert await world.reconcile() == DONE
+    assert await world.reconcile() == SOON
     assert world.api.verbs() == [GET_MEMCACHED, GET_DEPLOYMENT]
+
+
+# Gone on the server, and a watch that is down
+
+
+@pytest.fixture
+async def behind(world: World) -> World:
+    """Its Deployment was made; it was then deleted with it, and the watch of Memcacheds does not show that."""
+    await world.reconcile()
+    world.show()
+    world.now += PATIENCE_S
+    world.api.objects.clear()
+    world.caches.deployments.replace([], set())
+    await world.reconcile()
+    return world
+
+
+async def test_nothing_is_made_for_what_is_gone_however_long_the_watch_is_down(behind: World) -> None:
+    for _ in range(10):
+        behind.now += behind.reconciler.wait_s(KEY)
+        assert await behind.reconcile() == SOON
+        assert set(behind.api.verbs()) == {GET_MEMCACHED, GET_DEPLOYMENT}
+
+
+async def test_what_is_gone_is_asked_for_no_oftener_than_every_five_seconds(behind: World) -> None:
+    assert behind.reconciler.wait_s(KEY) == VANISHED_RETRY_S
+    behind.now += VANISHED_RETRY_S
+    assert behind.reconciler.wait_s(KEY) == 0.0
+
+
+async def test_what_only_seemed_gone_is_looked_after_again(behind: World) -> None:
+    """An API server that boots answers 404 for kinds of CRDs that it has not read yet."""
+    behind.memcached(size=2)
+    behind.now += VANISHED_RETRY_S
+    await behind.reconcile()
+    assert APPLY in behind.api.verbs()
+    assert behind.reconciler.wait_s(KEY) <= PATIENCE_S
+
+
+async def test_a_change_of_what_seemed_gone_is_proof_of_its_life(behind: World) -> None:
+    behind.memcached(size=3)
+    behind.show()
+    assert behind.reconciler.wait_s(KEY) == 0.0
+    await behind.reconcile()
+    assert behind.deployment["spec"]["replicas"] == 3
+
+
+async def test_when_the_watch_shows_the_end_nothing_is_remembered(behind: World) -> None:
+    behind.show()
+    assert behind.reconciler.wait_s(KEY) == 0.0
+    assert await behind.reconcile() == DONE
+    assert behind.api.verbs() == []

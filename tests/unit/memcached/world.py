@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, cast
 
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import KubeError
-from memcached_operator.memcached.reconciler import VANISHED_RETRY_S, MemcachedReconciler, ReconcilerConfig
+from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.records import deployment_record, memcached_record, pod_record
-from memcached_operator.memcached.reporter import SLOW_RETRY_S, Caches
+from memcached_operator.memcached.reporter import SLOW_RETRY_S, VANISHED_RETRY_S, Caches
 from memcached_operator.runtime.controller import Result
 from memcached_operator.runtime.event_objects import ObjectReference
 from memcached_operator.runtime.events import EventRecorder
