@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from memcached_operator import __version__
 
 if TYPE_CHECKING:
-    from memcached_operator.knobs import Option
+    from memcached_operator.runtime.program.knobs import Option
     from memcached_operator.settings import Settings
 
 PROGRAM = "memcached-operator"
@@ -73,7 +73,8 @@ def _command_of(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def _run(flags: Flags) -> int:
-    from memcached_operator import logs, process
+    from memcached_operator import process
+    from memcached_operator.runtime.program import logs
 
     settings = _settings(flags)
     logs.configure(log_format=settings.log_format, level=settings.log_level, current_reconcile=lambda: None)
@@ -91,7 +92,7 @@ def _settings(flags: Flags) -> "Settings":
 
 
 def _warn_of_unknown_variables() -> None:
-    from memcached_operator.knobs import unknown_variables
+    from memcached_operator.runtime.program.knobs import unknown_variables
     from memcached_operator.settings import VARIABLE_PREFIX, options
 
     for sentence in unknown_variables(options(), VARIABLE_PREFIX, os.environ):
@@ -159,7 +160,7 @@ def _check(flags: Flags) -> int:
 
     from memcached_operator.check.command import CheckOptions, run
     from memcached_operator.operator import decode_config
-    from memcached_operator.runtime.store import ObjectKey
+    from memcached_operator.runtime.cache.store import ObjectKey
 
     key = ObjectKey(*_account(*flags["as_service_account"])) if "as_service_account" in flags else None
     return run(CheckOptions(decode_config(settings.model_dump_json()), key, "json" if output == "json" else "text"))
@@ -167,7 +168,7 @@ def _check(flags: Flags) -> int:
 
 def _account(value: str) -> tuple[str, str]:
     """Namespace and name. They become parts of paths, where other characters would make another request of them."""
-    from memcached_operator.dns_names import LABEL_IN_WORDS, SUBDOMAIN_IN_WORDS, is_label, is_subdomain
+    from memcached_operator.kube.dns_names import LABEL_IN_WORDS, SUBDOMAIN_IN_WORDS, is_label, is_subdomain
 
     refused = f"--as-service-account: {value!r} is not allowed, it must be NAMESPACE/NAME"
     namespace, slash, name = value.partition("/")
@@ -211,7 +212,7 @@ def _render(flags: Flags) -> int:
         raise UsageError("render needs a file: -f FILE, or -f - for standard input")
     settings = _settings({name: values for name, values in flags.items() if name == "memcached_image"})
 
-    from memcached_operator.dns_names import LABEL_IN_WORDS, is_label
+    from memcached_operator.kube.dns_names import LABEL_IN_WORDS, is_label
     from memcached_operator.render.command import RenderOptions, run
 
     (namespace,) = flags.get("namespace", ("default",))

@@ -15,7 +15,6 @@ from typing import Literal, TypeVar
 import msgspec
 
 from memcached_operator import __version__
-from memcached_operator.elections import ElectionConfig, election_families, election_of
 from memcached_operator.kube.auth import ClusterAccess, load_access
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import NotFound
@@ -26,17 +25,18 @@ from memcached_operator.memcached.metrics import memcached_families
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.records import PodRecord, deployment_record, memcached_record, pod_record
 from memcached_operator.memcached.reporter import MEMCACHEDS, Caches
-from memcached_operator.monitoring import MonitoringConfig, add_sources, served, traced
-from memcached_operator.runtime.async_queue import AsyncWorkQueue
+from memcached_operator.runtime.cache.own_writes import OwnWrites
+from memcached_operator.runtime.cache.reflector import Reflector
+from memcached_operator.runtime.cache.store import Handler, ObjectKey, Store, key_of
 from memcached_operator.runtime.controller import Controller, ControllerConfig, ReconcileTracer
-from memcached_operator.runtime.events import EventRecorder
+from memcached_operator.runtime.election.elections import ElectionConfig, election_families, election_of
+from memcached_operator.runtime.events.recorder import EventRecorder
 from memcached_operator.runtime.manager import Leadership, Manager
-from memcached_operator.runtime.metrics import ControllerMetrics, Metrics
-from memcached_operator.runtime.own_writes import OwnWrites
-from memcached_operator.runtime.probes import Check
-from memcached_operator.runtime.queue import LOW_PRIORITY, WorkQueue
-from memcached_operator.runtime.reflector import Reflector
-from memcached_operator.runtime.store import Handler, ObjectKey, Store, key_of
+from memcached_operator.runtime.serving.monitoring import MonitoringConfig, add_sources, served, traced
+from memcached_operator.runtime.serving.probes import Check
+from memcached_operator.runtime.telemetry.metrics import ControllerMetrics, Metrics
+from memcached_operator.runtime.workqueue.async_queue import AsyncWorkQueue
+from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY, WorkQueue
 
 logger = logging.getLogger(__name__)
 

@@ -37,8 +37,9 @@ def become_operator(settings_json: str) -> NoReturn:
 
 def operate(settings_json: str) -> int:
     """Set up logging and run the operator; the exit code."""
-    from memcached_operator import logs, operator
+    from memcached_operator import operator
     from memcached_operator.runtime.controller import current_reconcile
+    from memcached_operator.runtime.program import logs
 
     config = operator.decode_config(settings_json)
     logs.configure(
@@ -53,8 +54,8 @@ def run_to_the_end(run: Callable[[OperatorConfig], Awaitable[int]], config: Oper
     import logging
 
     from memcached_operator.kube.errors import KubeError
-    from memcached_operator.logs import escape
-    from memcached_operator.runtime.http_server import ServingError
+    from memcached_operator.runtime.program.logs import escape
+    from memcached_operator.runtime.serving.http_server import ServingError
 
     logger = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from memcached_operator.dns_names import LABEL_IN_WORDS
-from memcached_operator.knobs import Knob, KnobVariables, Option, Switch, options_of, reference
-from memcached_operator.runtime.leader import Timing
-from memcached_operator.setting_values import (
+from memcached_operator.kube.dns_names import LABEL_IN_WORDS
+from memcached_operator.runtime.election.leader import Timing
+from memcached_operator.runtime.program.knobs import Knob, KnobVariables, Option, Switch, options_of, reference
+from memcached_operator.runtime.program.setting_values import (
     ADDRESS_IN_WORDS,
     DnsLabel,
     address,

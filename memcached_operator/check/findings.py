@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from memcached_operator.logs import escape
+from memcached_operator.runtime.program.logs import escape
 
 
 class Verdict(StrEnum):

@@ -11,7 +11,7 @@ import msgspec
 
 from memcached_operator.check.demands import Demand
 from memcached_operator.kube.errors import UNDECODABLE, Forbidden, MalformedAnswer, NotFound
-from memcached_operator.runtime.store import ObjectKey
+from memcached_operator.runtime.cache.store import ObjectKey
 
 T = TypeVar("T")
 

@@ -13,10 +13,10 @@ from memcached_operator.kube.resources import Resource
 from memcached_operator.memcached.fights import QUIET_S, REPAIRS, WINDOW_S, Fights
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.status import Status
+from memcached_operator.runtime.cache.store import ObjectKey, key_of
 from memcached_operator.runtime.controller import Result
 from memcached_operator.runtime.managed_fields import Writers
-from memcached_operator.runtime.metrics import Family, gauge
-from memcached_operator.runtime.store import ObjectKey, key_of
+from memcached_operator.runtime.telemetry.metrics import Family, gauge
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memcached_operator.api import names
 from memcached_operator.api import v1alpha1 as api
-from memcached_operator.runtime.crd import (
+from memcached_operator.runtime.crd.definition import (
     CustomResource,
     PrinterColumn,
     Scale,

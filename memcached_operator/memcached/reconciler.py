@@ -33,11 +33,11 @@ from memcached_operator.memcached.status import (
     decode_status,
     refusal_reason,
 )
+from memcached_operator.runtime.cache.own_writes import OwnWrites
+from memcached_operator.runtime.cache.store import ObjectKey
 from memcached_operator.runtime.controller import Result
-from memcached_operator.runtime.events import EventRecorder
-from memcached_operator.runtime.metrics import Family
-from memcached_operator.runtime.own_writes import OwnWrites
-from memcached_operator.runtime.store import ObjectKey
+from memcached_operator.runtime.events.recorder import EventRecorder
+from memcached_operator.runtime.telemetry.metrics import Family
 
 logger = logging.getLogger(__name__)
 

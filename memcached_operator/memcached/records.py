@@ -24,7 +24,7 @@ from memcached_operator.memcached.objects import (
     controller_of,
     encode_deployment,
 )
-from memcached_operator.runtime.store import ObjectKey
+from memcached_operator.runtime.cache.store import ObjectKey
 
 
 class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):

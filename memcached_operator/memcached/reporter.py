@@ -26,11 +26,11 @@ from memcached_operator.memcached.status import (
     status_of,
     status_patch,
 )
+from memcached_operator.runtime.cache.own_writes import OwnWrites
+from memcached_operator.runtime.cache.store import ObjectKey, Store
 from memcached_operator.runtime.controller import Result
-from memcached_operator.runtime.event_objects import ObjectReference
-from memcached_operator.runtime.events import EventRecorder
-from memcached_operator.runtime.own_writes import OwnWrites
-from memcached_operator.runtime.store import ObjectKey, Store
+from memcached_operator.runtime.events.objects import ObjectReference
+from memcached_operator.runtime.events.recorder import EventRecorder
 
 logger = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ from memcached_operator.kube.errors import (
     TooManyRequests,
     Unreachable,
 )
-from memcached_operator.runtime.async_queue import AsyncWorkQueue
-from memcached_operator.runtime.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
+from memcached_operator.runtime.workqueue.async_queue import AsyncWorkQueue
+from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
 
 log = logging.getLogger(__name__)
 

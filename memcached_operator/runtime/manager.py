@@ -14,7 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from memcached_operator.runtime.reflector import Reflector
+from memcached_operator.runtime.cache.reflector import Reflector
 
 logger = logging.getLogger(__name__)
 

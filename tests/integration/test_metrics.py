@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from memcached_operator.runtime.self_signed import self_signed
+from memcached_operator.runtime.serving.self_signed import self_signed
 from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, Kubectl, Operators, memcached
 from tests.integration.monitoring import (
     METRICS,

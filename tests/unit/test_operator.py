@@ -12,13 +12,13 @@ from memcached_operator import operator
 from memcached_operator.kube.resources import DEPLOYMENTS
 from memcached_operator.memcached.reconciler import MemcachedReconciler
 from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord
-from memcached_operator.runtime.async_queue import AsyncWorkQueue
+from memcached_operator.runtime.cache.own_writes import OwnWrites
+from memcached_operator.runtime.cache.reflector import Reflector
+from memcached_operator.runtime.cache.store import ObjectKey
 from memcached_operator.runtime.controller import Controller
-from memcached_operator.runtime.events import EventRecorder
-from memcached_operator.runtime.own_writes import OwnWrites
-from memcached_operator.runtime.queue import LOW_PRIORITY
-from memcached_operator.runtime.reflector import Reflector
-from memcached_operator.runtime.store import ObjectKey
+from memcached_operator.runtime.events.recorder import EventRecorder
+from memcached_operator.runtime.workqueue.async_queue import AsyncWorkQueue
+from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY
 from memcached_operator.settings import Settings
 from tests.unit.kube.client_support import client_of
 

@@ -9,10 +9,11 @@ from textwrap import dedent
 
 import pytest
 
-from memcached_operator import logs, process
+from memcached_operator import process
 from memcached_operator.kube.errors import AuthenticationUnavailable
 from memcached_operator.operator import OperatorConfig, decode_config
-from memcached_operator.runtime.http_server import ListenError
+from memcached_operator.runtime.program import logs
+from memcached_operator.runtime.serving.http_server import ListenError
 from memcached_operator.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from memcached_operator.knobs import SERVICE_LINK
-from memcached_operator.runtime.http_server import parse_address
+from memcached_operator.runtime.program.knobs import SERVICE_LINK
+from memcached_operator.runtime.serving.http_server import parse_address
 from memcached_operator.settings import (
     VARIABLE_PREFIX,
     Settings,

@@ -6,7 +6,7 @@ import yaml
 from memcached_operator.check.demands import Demand, Scope, Subject, demands, judge_right, rule_text
 from memcached_operator.check.findings import Verdict
 from memcached_operator.rights import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, WATCHED, Right
-from memcached_operator.runtime.store import ObjectKey
+from memcached_operator.runtime.cache.store import ObjectKey
 
 LOCK = ObjectKey("ops", "memcached-operator-lock")
 DEPLOYMENTS = Right("apps", "deployments", ("get", "create", "patch"), "nothing is made")

@@ -23,7 +23,7 @@ from memcached_operator.check.installing import (
     passes,
 )
 from memcached_operator.rights import TENANTS, Right
-from memcached_operator.runtime.store import ObjectKey
+from memcached_operator.runtime.cache.store import ObjectKey
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 

@@ -10,7 +10,7 @@ from memcached_operator.check.demands import Demand
 from memcached_operator.check.reviews import Reviews, lacking_of, own_name
 from memcached_operator.kube.errors import Forbidden, KubeError, MalformedAnswer, NotFound, Unauthorized
 from memcached_operator.rights import Right
-from memcached_operator.runtime.store import ObjectKey
+from memcached_operator.runtime.cache.store import ObjectKey
 
 ACCOUNT = ObjectKey("ops", "memcached-operator")
 STATUS = Demand(Right("cache.example.com", "memcacheds/status", ("patch",)), "shop")

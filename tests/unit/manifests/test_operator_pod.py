@@ -6,9 +6,9 @@ import inspect
 
 import pytest
 
-from memcached_operator.runtime.events import EventRecorder
-from memcached_operator.runtime.lease_election import RELEASE_TIMEOUT_S
-from memcached_operator.runtime.tracing import _SEND_TIMEOUT_S as TRACES_TIMEOUT_S
+from memcached_operator.runtime.election.lease_election import RELEASE_TIMEOUT_S
+from memcached_operator.runtime.events.recorder import EventRecorder
+from memcached_operator.runtime.telemetry.tracing import _SEND_TIMEOUT_S as TRACES_TIMEOUT_S
 from memcached_operator.settings import Settings, options
 from tests.unit.manifests.install_files import container, deployment, pod
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcached_operator.memcached.fights import LOOK_S, QUIET_S, REPAIRS, WINDOW_S, Fights
-from memcached_operator.runtime.store import ObjectKey
+from memcached_operator.runtime.cache.store import ObjectKey
 
 KEY, OTHER = ObjectKey("shop", "sessions"), ObjectKey("shop", "baskets")
 IMAGE, SIZE = "spec.template.spec.containers[memcached].image", "spec.replicas"

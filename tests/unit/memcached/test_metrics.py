@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from memcached_operator.memcached.metrics import OTHER_FIELDS, Repairs, memcached_families
-from memcached_operator.runtime.metrics import Family, Histogram
-from memcached_operator.runtime.store import ObjectKey
+from memcached_operator.runtime.cache.store import ObjectKey
+from memcached_operator.runtime.telemetry.metrics import Family, Histogram
 from tests.unit.memcached.support import NAME, NAMESPACE
 from tests.unit.memcached.world import World
 

@@ -11,7 +11,7 @@ import pytest
 from memcached_operator.kube.errors import Conflict, Unreachable
 from memcached_operator.kube.resources import Resource
 from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
-from memcached_operator.runtime.store import Store
+from memcached_operator.runtime.cache.store import Store
 from tests.unit.memcached.fake_api import Json
 from tests.unit.memcached.support import (
     DEPLOYMENT_UID,

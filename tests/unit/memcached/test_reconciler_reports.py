@@ -8,8 +8,8 @@ import pytest
 
 from memcached_operator.kube.errors import Cause, Conflict, Forbidden, Invalid, NotFound, Unreachable
 from memcached_operator.memcached.reporter import VANISHED_RETRY_S
+from memcached_operator.runtime.cache.own_writes import PATIENCE_S
 from memcached_operator.runtime.controller import Result
-from memcached_operator.runtime.own_writes import PATIENCE_S
 from tests.unit.memcached.support import NAME, NAMESPACE, container_of, live_deployment
 from tests.unit.memcached.world import (
     APPLY,

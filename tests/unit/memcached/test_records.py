@@ -14,7 +14,7 @@ from memcached_operator.memcached.records import (
     memcached_record,
     pod_record,
 )
-from memcached_operator.runtime.store import ObjectKey
+from memcached_operator.runtime.cache.store import ObjectKey
 from tests.unit.memcached.support import (
     DEPLOYMENT_UID,
     NAME,

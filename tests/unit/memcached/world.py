@@ -14,11 +14,11 @@ from memcached_operator.kube.errors import KubeError
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.records import deployment_record, memcached_record, pod_record
 from memcached_operator.memcached.reporter import SLOW_RETRY_S, VANISHED_RETRY_S, Caches
+from memcached_operator.runtime.cache.own_writes import OwnWrites
+from memcached_operator.runtime.cache.store import ObjectKey, Store
 from memcached_operator.runtime.controller import Result
-from memcached_operator.runtime.event_objects import ObjectReference
-from memcached_operator.runtime.events import EventRecorder
-from memcached_operator.runtime.own_writes import OwnWrites
-from memcached_operator.runtime.store import ObjectKey, Store
+from memcached_operator.runtime.events.objects import ObjectReference
+from memcached_operator.runtime.events.recorder import EventRecorder
 from tests.unit.memcached.fake_api import FakeApi, Json
 from tests.unit.memcached.support import IMAGE, NAME, NAMESPACE, UID, live_pod
 

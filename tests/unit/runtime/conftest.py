@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memcached_operator.runtime.queue import WorkQueue
-from tests.unit.runtime.events_support import FakeTime
-from tests.unit.runtime.queue_support import FakeClock, steady_backoff
+from memcached_operator.runtime.workqueue.queue import WorkQueue
+from tests.unit.runtime.events.recorder_support import FakeTime
+from tests.unit.runtime.workqueue.queue_support import FakeClock, steady_backoff
 
 
 @pytest.fixture

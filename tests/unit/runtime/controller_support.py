@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from memcached_operator.kube.retry import Backoff
-from memcached_operator.runtime.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.controller import Controller, Outcome, Result
-from memcached_operator.runtime.queue import WorkQueue
+from memcached_operator.runtime.workqueue.async_queue import AsyncWorkQueue
+from memcached_operator.runtime.workqueue.queue import WorkQueue
 
 DEADLINE_S = 5.0
 

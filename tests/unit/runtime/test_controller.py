@@ -10,7 +10,6 @@ import pytest
 
 from memcached_operator.kube.errors import Forbidden, ServerError, TooManyRequests, Unreachable
 from memcached_operator.kube.retry import Backoff
-from memcached_operator.runtime.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.controller import (
     Controller,
     ControllerConfig,
@@ -20,9 +19,10 @@ from memcached_operator.runtime.controller import (
     TerminalError,
     current_reconcile,
 )
-from memcached_operator.runtime.queue import LOW_PRIORITY, OUTAGE_LONGEST_S, WorkQueue
+from memcached_operator.runtime.workqueue.async_queue import AsyncWorkQueue
+from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S, WorkQueue
 from tests.unit.runtime.controller_support import Outcomes, Reconciler, Step, never, quick_queue, running
-from tests.unit.runtime.queue_support import FakeClock
+from tests.unit.runtime.workqueue.queue_support import FakeClock
 
 # What an end means
 

@@ -10,9 +10,9 @@ import pytest
 
 from memcached_operator.kube.resources import DEPLOYMENTS, PODS, Resource
 from memcached_operator.runtime import manager as manager_module
+from memcached_operator.runtime.cache.reflector import Reflector
+from memcached_operator.runtime.cache.store import Store
 from memcached_operator.runtime.manager import Manager, UnexpectedEndError
-from memcached_operator.runtime.reflector import Reflector
-from memcached_operator.runtime.store import Store
 
 DEADLINE_S = 10.0
 

@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions from models, and their reference."""

@@ -1,0 +1,1 @@
+"""Leader election: its rules, and what it is held by."""

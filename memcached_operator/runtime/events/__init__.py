@@ -1,0 +1,1 @@
+"""Kubernetes Events: the recorder, and what one looks like."""

@@ -1,0 +1,1 @@
+"""The process around an operator: command-line settings and log lines."""

@@ -1,0 +1,1 @@
+"""What the process answers: probes, scrapes, and who may see them."""

@@ -1,0 +1,179 @@
+"""Who may scrape: asks the API server whose a token is (TokenReview) and what they may (SubjectAccessReview).
+
+As kube-rbac-proxy and controller-runtime do it, with their times: an account is remembered for a minute, that it may
+for five minutes, that it may not for half a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from memcached_operator.kube.errors import Forbidden, KubeError
+from memcached_operator.runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
+
+logger = logging.getLogger(__name__)
+
+V = TypeVar("V")
+
+ACCOUNT_S = 60.0
+ALLOWED_S = 300.0
+DENIED_S = 30.0
+# Scrapers are few; whoever tries tokens must not fill the memory with them.
+MAX_REMEMBERED = 256
+_TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_BEARER = "bearer "
+
+
+class ReviewClient(Protocol):
+    """What is needed of `kube.client.ApiClient`."""
+
+    async def request(self, method: str, path: str, *, body: bytes) -> bytes: ...
+
+
+class Account(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who a token belongs to, as TokenReview says it and SubjectAccessReview takes it."""
+
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = {}
+
+
+class _TokenStatus(msgspec.Struct, frozen=True):
+    authenticated: bool = False
+    user: Account = Account()
+
+
+class _TokenReview(msgspec.Struct, frozen=True):
+    status: _TokenStatus = _TokenStatus()
+
+
+class _AccessStatus(msgspec.Struct, frozen=True):
+    allowed: bool = False
+
+
+class _AccessReview(msgspec.Struct, frozen=True):
+    status: _AccessStatus = _AccessStatus()
+
+
+class Remembered(Generic[V]):
+    """Answers, each for a time of its own, and no more than `MAX_REMEMBERED` of them."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._answers: OrderedDict[bytes, tuple[float, V]] = OrderedDict()
+
+    def get(self, key: bytes) -> V | None:
+        """The answer, None when there is none or it is too old."""
+        found = self._answers.get(key)
+        if found is None or found[0] <= self._clock():
+            return None
+        return found[1]
+
+    def put(self, key: bytes, answer: V, seconds: float) -> V:
+        """Remember an answer for so long, and give it back."""
+        self._answers[key] = (self._clock() + seconds, answer)
+        self._answers.move_to_end(key)
+        if len(self._answers) > MAX_REMEMBERED:
+            self._answers.popitem(last=False)
+        return answer
+
+
+class ReviewedAccess:
+    """Lets those scrape who may `get` the non-resource URL of the metrics; see `refusal`.
+
+    `_asking` lets one question out at a time: whoever tries tokens does not make us flood the API server.
+    """
+
+    def __init__(self, client: ReviewClient, path: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """
+        Args:
+            client: asks the API server; it needs the right to create both reviews.
+            path: the non-resource URL.
+            clock: monotonic seconds.
+        """
+        self._client = client
+        self._path = path
+        self._accounts = Remembered[Account | str](clock)
+        self._rights = Remembered[bool](clock)
+        self._asking = asyncio.Lock()
+        self._said = False
+
+    async def refusal(self, request: HttpRequest) -> HttpResponse | None:
+        """401 to whom the API server does not know, 403 to who may not, 503 while it cannot be asked; else None."""
+        token = _token(request.headers)
+        if not token:
+            return _UNAUTHORIZED
+        try:
+            account = await self._account(token)
+            if not isinstance(account, Account):
+                return _UNAUTHORIZED
+            allowed = await self._may(account)
+        except (KubeError, msgspec.DecodeError) as error:
+            self._complain(error)
+            return text_response(503, "Service Unavailable\n")
+        self._said = False
+        return None if allowed else text_response(403, "Forbidden\n")
+
+    async def _account(self, token: str) -> Account | str:
+        """Whose token it is; "" for nobody's."""
+        # Tokens are secrets: they are not kept.
+        key = hashlib.sha256(token.encode("latin-1")).digest()
+        if (known := self._accounts.get(key)) is not None:
+            return known
+        async with self._asking:
+            if (known := self._accounts.get(key)) is not None:
+                return known
+            body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+            answer = await self._client.request("POST", _TOKEN_REVIEWS, body=msgspec.json.encode(body))
+            status = msgspec.json.decode(answer, type=_TokenReview).status
+            return self._accounts.put(key, status.user if status.authenticated else "", ACCOUNT_S)
+
+    async def _may(self, account: Account) -> bool:
+        key = msgspec.json.encode(account, order="deterministic")
+        if (known := self._rights.get(key)) is not None:
+            return known
+        async with self._asking:
+            if (known := self._rights.get(key)) is not None:
+                return known
+            spec = {
+                "user": account.username,
+                "uid": account.uid,
+                "groups": account.groups,
+                "extra": account.extra,
+                "nonResourceAttributes": {"path": self._path, "verb": "get"},
+            }
+            body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+            answer = await self._client.request("POST", _ACCESS_REVIEWS, body=msgspec.json.encode(body))
+            allowed = msgspec.json.decode(answer, type=_AccessReview).status.allowed
+            return self._rights.put(key, allowed, ALLOWED_S if allowed else DENIED_S)
+
+    def _complain(self, error: Exception) -> None:
+        """Once, until it works again."""
+        if self._said:
+            return
+        self._said = True
+        remedy = (
+            " Grant the operator's account create on tokenreviews.authentication.k8s.io and "
+            "subjectaccessreviews.authorization.k8s.io, as the ClusterRole system:auth-delegator does."
+            if isinstance(error, Forbidden)
+            else ""
+        )
+        logger.warning("cannot ask the API server who may scrape, so nobody may: %s.%s", str(error).rstrip("."), remedy)
+
+
+_UNAUTHORIZED = HttpResponse(401, b"Unauthorized\n", headers={"WWW-Authenticate": "Bearer"})
+
+
+def _token(headers: Mapping[str, str]) -> str:
+    value = headers.get("authorization", "")
+    return value[len(_BEARER) :].strip() if value.lower().startswith(_BEARER) else ""

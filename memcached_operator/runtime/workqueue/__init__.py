@@ -1,0 +1,1 @@
+"""The work queue: which key is reconciled when, and waiting for it."""

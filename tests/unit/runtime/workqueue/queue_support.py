@@ -1,0 +1,31 @@
+"""What the tests of the queue share: a clock that moves when told to, and looks at all that a queue holds."""
+
+from __future__ import annotations
+
+from memcached_operator.kube.retry import Backoff
+from memcached_operator.runtime.workqueue.queue import WorkQueue
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def steady_backoff() -> Backoff:
+    return Backoff(first_s=1.0, longest_s=16.0, uniform=max)
+
+
+def take_all(queue: WorkQueue[str]) -> list[str]:
+    """Every key that is handed out now, each finished before the next."""
+    taken = []
+    while (key := queue.get_nowait()) is not None:
+        taken.append(key)
+        queue.done(key)
+    return taken
+
+
+def held(queue: WorkQueue[str]) -> list[object]:
+    return [part for name, part in vars(queue).items() if isinstance(part, dict | list) and part and name != "_backoff"]
