@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -32,6 +32,7 @@ from memcached_operator.runtime.controller import Controller, ControllerConfig, 
 from memcached_operator.runtime.election.elections import ElectionConfig, election_families, election_of
 from memcached_operator.runtime.events.recorder import EventRecorder
 from memcached_operator.runtime.manager import Leadership, Manager
+from memcached_operator.runtime.program.config import RuntimeConfig
 from memcached_operator.runtime.serving.monitoring import MonitoringConfig, add_sources, served, traced
 from memcached_operator.runtime.serving.probes import Check
 from memcached_operator.runtime.telemetry.metrics import ControllerMetrics, Metrics
@@ -58,40 +59,16 @@ _CRD_REMEDY = (
 )
 
 
-class OperatorConfig(msgspec.Struct, frozen=True):
-    """The settings as the operator takes them; `settings.Settings` says what each means, where it comes from, and why.
+class OperatorConfig(RuntimeConfig, frozen=True):
+    """The settings as this operator takes them; `settings.Settings` says what each means, where it comes from, and why.
 
     A plain struct, so that the operator's process need not load what validates them.
     """
 
-    kubeconfig: str | None
-    context: str | None
-    service_account_dir: str
-    request_timeout_s: float
-    page_size: int
-    watch_namespaces: tuple[str, ...] | None
     memcached_image: str
-    operator_name: str
-    workers: int
-    reconcile_timeout_s: float
+    finalizer: bool
     status_interval_ms: int
-    shutdown_timeout_s: float
-    leader_elect: bool
-    leader_elect_mode: Literal["lease", "life"]
-    leader_elect_id: str | None
-    leader_elect_namespace: str | None
-    leader_elect_lease_duration_s: int
-    leader_elect_renew_deadline_s: float
-    leader_elect_retry_period_s: float
-    watch_silence_limit_s: float
-    health_probe_bind_address: str
-    metrics_bind_address: str
     metrics_per_object: bool
-    metrics_secure: bool
-    metrics_cert_dir: str | None
-    tracing_endpoint: str | None
-    log_format: Literal["text", "json"]
-    log_level: str
 
 
 def decode_config(settings_json: str) -> OperatorConfig:
