@@ -128,6 +128,18 @@ class Settings(BaseSettings):
             allowed="an image's reference without spaces, for example memcached:1.6.45-alpine",
         ),
     ] = "memcached:1.6.45-alpine"
+    finalizer: Annotated[
+        bool,
+        Field(
+            description="Put the finalizer finalizer.cache.example.com on each Memcached: a deleted one stays, and says "
+            "what it waits for, until its pods are gone. One that carries it is released with the setting off, too."
+        ),
+        Knob(
+            "What is made",
+            why="The garbage collector cleans up without it, and an operator that is away blocks no deletion.",
+            metavar="true|false",
+        ),
+    ] = False
     operator_name: Annotated[
         DnsLabel,
         Field(description="Name of this operator: its User-Agent, and the reporter of its events."),
