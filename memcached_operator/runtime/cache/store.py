@@ -15,13 +15,13 @@ R = TypeVar("R", bound=Record)
 
 
 class ObjectKey(NamedTuple):
-    """Names one object of a namespaced kind."""
+    """Names one object of a kind; the namespace of a cluster-scoped one is ""."""
 
     namespace: str
     name: str
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 def key_of(record: Record) -> ObjectKey:
@@ -72,6 +72,20 @@ class Store(Generic[R]):
     def __len__(self) -> int:
         return len(self._records)
 
+    def add_index(self, name: str, function: IndexFunction[R]) -> None:
+        """File the records, those held already too, under what `function` gives of each; None files it nowhere.
+
+        Raises:
+            ValueError: there is an index of that name.
+        """
+        if name in self._functions:
+            raise ValueError(f"there is an index {name!r} already: share it, or give yours another name")
+        self._functions[name] = function
+        index = self._indexes[name] = {}
+        for key, record in self._records.items():
+            if (value := function(record)) is not None:
+                index.setdefault(value, set()).add(key)
+
     def add_handler(self, handler: Handler[R]) -> None:
         """Call `handler` on each change from now on."""
         self._handlers.append(handler)
@@ -83,6 +97,10 @@ class Store(Generic[R]):
     def by_index(self, index: str, value: ObjectKey) -> list[R]:
         """The records that the index files under `value`, in no particular order."""
         return [self._records[key] for key in self._indexes[index].get(value, ())]
+
+    def values(self, namespace: str | None = None) -> list[R]:
+        """The records held, of one namespace or of all, in no particular order."""
+        return [record for key, record in self._records.items() if namespace is None or key.namespace == namespace]
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
         """The keys held, of one namespace or of all."""
