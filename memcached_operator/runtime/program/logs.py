@@ -15,11 +15,12 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal, Protocol, TextIO
 
-_OWN_LOGGER = "memcached_operator"
+# The runtime's distribution. An operator that is built on it names its own packages besides.
+RUNTIME_PACKAGE = "memcached_operator"
 
 
 class Reconcile(Protocol):
@@ -41,6 +42,7 @@ def configure(
     log_format: Literal["text", "json"],
     level: str,
     current_reconcile: CurrentReconcile,
+    own_packages: Iterable[str] = (),
     stream: TextIO | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> None:
@@ -49,22 +51,25 @@ def configure(
     Args:
         level: least level of our own lines, a name of the logging module in any case. Libraries log from warning on.
         current_reconcile: the reconcile that the caller's task works for, None outside of any.
+        own_packages: whose lines are our own besides the runtime's.
         stream: None means standard error.
         environ: NO_COLOR and TERM decide about colour, which only a terminal gets (https://no-color.org).
     """
     stream = sys.stderr if stream is None else stream
+    own = (RUNTIME_PACKAGE, *own_packages)
     if log_format == "json":
         handler = LineHandler(stream, lambda record: json_line(record, current_reconcile()))
     else:
         coloured = stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
-        handler = LineHandler(stream, lambda record: text_line(record, current_reconcile(), coloured=coloured))
+        handler = LineHandler(stream, lambda record: text_line(record, current_reconcile(), own, coloured=coloured))
     root = logging.getLogger()
     for old in [handler for handler in root.handlers if isinstance(handler, LineHandler)]:
         root.removeHandler(old)
     root.addHandler(handler)
     own_level = logging.getLevelNamesMapping()[level.upper()]
     root.setLevel(max(own_level, logging.WARNING))
-    logging.getLogger(_OWN_LOGGER).setLevel(own_level)
+    for package in own:
+        logging.getLogger(package).setLevel(own_level)
     logging.captureWarnings(True)
 
 
@@ -97,16 +102,23 @@ _COLOURS = {
 _COLOUR_OFF = "\x1b[0m"
 
 
-def text_line(record: logging.LogRecord, reconcile: Reconcile | None, *, coloured: bool = False) -> str:
+def text_line(
+    record: logging.LogRecord,
+    reconcile: Reconcile | None,
+    own: Sequence[str] = (RUNTIME_PACKAGE,),
+    *,
+    coloured: bool = False,
+) -> str:
     """A line for people: time, level, what it is about, message, the reconcile's id.
 
-    Outside a reconcile the module takes the controller's place, a library's with its full name.
+    Outside a reconcile the module takes the controller's place: one of our own packages' by its name inside of that
+    package, a library's with its full name.
     """
     level = f"{_LEVELS_IN_TEXT.get(record.levelname, record.levelname):<5}"
     if coloured and record.levelname in _COLOURS:
         level = f"{_COLOURS[record.levelname]}{level}{_COLOUR_OFF}"
     fields = _fields(record, reconcile)
-    about = [reconcile.controller if reconcile else record.name.removeprefix(f"{_OWN_LOGGER}.")]
+    about = [reconcile.controller if reconcile else _short_name(record.name, own)]
     subject = "/".join(str(part) for part in (fields.pop("namespace", ""), fields.pop("name", "")) if part)
     if subject:
         about.append(subject)
@@ -116,6 +128,11 @@ def text_line(record: logging.LogRecord, reconcile: Reconcile | None, *, coloure
     lines = [f"{_timestamp(record)} {level} {escape('  '.join(parts))}"]
     lines += [escape(line) for line in _exception(record).splitlines()]
     return "\n    ".join(lines)
+
+
+def _short_name(logger_name: str, own: Sequence[str]) -> str:
+    # The innermost package's, where one is inside another.
+    return min((logger_name.removeprefix(f"{package}.") for package in own), key=len)
 
 
 def json_line(record: logging.LogRecord, reconcile: Reconcile | None) -> str:

@@ -64,6 +64,18 @@ class TestText:
         line = logs.text_line(record("watching again", name="memcached_operator.runtime.cache.reflector"), None)
         assert line == "2026-11-21T10:10:12.345Z INFO  runtime.cache.reflector: watching again"
 
+    def test_a_module_of_an_own_package_goes_by_its_name_inside_of_the_innermost(self) -> None:
+        own = ("memcached_operator", "shells", "shells.inner")
+        names = ["shells.reconciler", "shells.inner.pods", "memcached_operator.runtime.manager", "shellsx.y", "shells"]
+        lines = [logs.text_line(record("x", name=name), None, own) for name in names]
+        assert [line.split()[2] for line in lines] == [
+            "reconciler:",
+            "pods:",
+            "runtime.manager:",
+            "shellsx.y:",
+            "shells:",
+        ]
+
     def test_a_library_goes_by_its_full_name(self) -> None:
         line = logs.text_line(record("slow", name="asyncio", level=logging.WARNING), None)
         assert line == "2026-11-21T10:10:12.345Z WARN  asyncio: slow"
@@ -207,6 +219,20 @@ class TestConfigure:
             for severity in ("debug", "info", "warning", "error"):
                 getattr(logging.getLogger(name), severity)("x")
             assert [json.loads(line)["level"] for line in stream.getvalue().splitlines()] == expected
+
+    def test_the_packages_of_the_operator_are_not_libraries(self) -> None:
+        stream = io.StringIO()
+        logs.configure(
+            log_format="text",
+            level="info",
+            current_reconcile=lambda: None,
+            own_packages=("kettle_operator", "kettle_operator.tea"),
+            stream=stream,
+        )
+        for name in ("kettle_operator.tea.pots", "kettle_operator.kettles", OWN, "kettle_operators"):
+            logging.getLogger(name).info("x")
+        written = [line.split()[2] for line in stream.getvalue().splitlines()]
+        assert written == ["pots:", "kettles:", "memcached.reconciler:"]
 
     def test_the_reconcile_is_looked_up_for_each_line(self) -> None:
         stream = io.StringIO()
