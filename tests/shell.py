@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab import build
+from memcached_operator.testing.waiting import DEADLINE_S, eventually
 from tests.operator_process import IN_SYNC, NO_PORTS, PROJECT
 from tests.shell_blocks import How, Step, alike, fits, steps
-from tests.waiting import DEADLINE_S, eventually
 
 # What a document may name of the repository; a copy, as the guides' `sed -i` changes them.
 _FOLDERS = ("manifests", "charts")

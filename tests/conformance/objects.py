@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from memcached_operator.testing.waiting import eventually
 from tests.conformance.api import Api, Json
-from tests.waiting import eventually
 
 GROUP = "conformance.example.com"
 _PREFIXES = {

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from memcached_operator.testing.waiting import eventually
 from tests.conformance.api import Api, Json
 from tests.conformance.objects import config_map, deployment, path
-from tests.waiting import eventually
 
 _POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 _BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"

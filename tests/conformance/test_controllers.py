@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from memcached_operator.testing.waiting import eventually
 from tests.conformance.api import Api, Json, causes
 from tests.conformance.objects import deployment, path
-from tests.waiting import eventually
 
 
 def create(api: Api, namespace: str, *, replicas: int = 2) -> Json:

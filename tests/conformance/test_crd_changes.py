@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from memcached_operator.testing.waiting import eventually
 from tests.conformance.api import Api, Json, version
 from tests.conformance.objects import GROUP, custom_resource_definition, install, path
-from tests.waiting import eventually
 
 CRD = path("customresourcedefinitions", name=f"gadgets.{GROUP}")
 

@@ -2,10 +2,10 @@
 
 import re
 
+from memcached_operator.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.conformance.api import OTHER_UID, Answer, Api, Json, statuses_at_once, version
 from tests.conformance.objects import config_map, deployment, path
-from tests.waiting import eventually
 
 
 def test_create_answers_201_with_the_object_as_stored(api: Api, namespace: str) -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from memcached_operator.testing.waiting import eventually
 from tests.conformance.api import OTHER_UID, Api, Json, version
 from tests.conformance.objects import config_map, owner_reference, path, widget
-from tests.waiting import eventually
 
 FINALIZER = "conformance.example.com/keep"
 

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from memcached_operator.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
 from tests.conformance.objects import GROUP
-from tests.waiting import eventually
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 

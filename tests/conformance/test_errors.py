@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from memcached_operator.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.conformance.api import Answer, Api, Json, causes
 from tests.conformance.objects import GROUP, config_map, deployment, path, widget
-from tests.waiting import eventually
 
 USER = "conformance-user"
 

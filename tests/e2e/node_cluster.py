@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.node import Node
-from tests.waiting import DEADLINE_S, eventually
+from memcached_operator.testing.waiting import DEADLINE_S, eventually
 
 PROJECT = Path(__file__).parents[2]
 INSTALL = PROJECT / "manifests" / "install"

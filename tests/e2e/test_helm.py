@@ -9,8 +9,8 @@ import pytest
 from lab.chart import CHART
 from lab.helm import helm
 from lab.node import Node
+from memcached_operator.testing.waiting import eventually
 from tests.e2e.node_cluster import OPERATOR, SAMPLE, Kubectl, leader, nodes_of, operator_pods, pod_address, stores
-from tests.waiting import eventually
 
 _WAIT = ("--wait", "--timeout=90s")
 

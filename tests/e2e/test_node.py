@@ -10,8 +10,8 @@ import pytest
 
 from lab.kubectl import LabError
 from lab.node import Node
+from memcached_operator.testing.waiting import eventually
 from tests.e2e.node_cluster import BUSYBOX, Kubectl, pod_address
-from tests.waiting import eventually
 
 # Answers whatever it is asked by HTTP.
 SERVER = ("sh", "-c", "while :; do printf 'HTTP/1.0 200 OK\\r\\n\\r\\nhello' | nc -l -p 8080; done")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from lab import images
+from memcached_operator.testing.waiting import DEADLINE_S
 from tests.e2e.kept_up import keep_up, leftovers, machine
 from tests.e2e.node_cluster import PROJECT
 from tests.shell import read, terminal
-from tests.waiting import DEADLINE_S
 
 _JUST = (f"{PROJECT}/.venv/bin/just", "--justfile", f"{PROJECT}/justfile")
 _OTHER = "registry.example.com/other:1"

@@ -12,8 +12,8 @@ import pytest
 
 from lab import node_remains
 from lab.state import sweep
+from memcached_operator.testing.waiting import DEADLINE_S, eventually
 from tests.e2e.kept_up import KeptUp, keep_up, leftovers, machine, processes
-from tests.waiting import DEADLINE_S, eventually
 
 
 @pytest.fixture

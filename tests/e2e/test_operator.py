@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab.node import Node
+from memcached_operator.testing.waiting import eventually
 from tests.e2e.node_cluster import (
     OPERATOR,
     SAMPLE,
@@ -17,7 +18,6 @@ from tests.e2e.node_cluster import (
     pod_address,
     stores,
 )
-from tests.waiting import eventually
 
 NAME = "example-memcached"
 

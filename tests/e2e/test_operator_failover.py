@@ -9,8 +9,8 @@ import time
 from datetime import datetime
 
 from lab.node import Node
+from memcached_operator.testing.waiting import eventually
 from tests.e2e.node_cluster import LOCK, OPERATOR, Kubectl, leader, new_leader, nodes_of, operator_pods
-from tests.waiting import eventually
 
 # The defaults of the operator's settings: a candidate takes over when the Lease has run out, and looks every 2 s.
 LEASE_S, RETRY_S = 15, 2

@@ -17,6 +17,7 @@ import pytest
 
 from lab import prometheus_operator
 from lab.node import Node
+from memcached_operator.testing.waiting import eventually
 from tests.e2e.node_cluster import OPERATOR, SYSTEM, Kubectl, leader, operator_pods, pod_address
 from tests.integration.conftest import memcached
 from tests.integration.monitoring import Prometheus, configured_prometheus, fetch
@@ -31,7 +32,6 @@ from tests.integration.prometheus_operator import (
     running,
     scraper_token,
 )
-from tests.waiting import eventually
 
 # On first use prometheus-operator and Prometheus are compiled.
 pytestmark = pytest.mark.timeout(1800)

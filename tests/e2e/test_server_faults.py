@@ -16,9 +16,9 @@ import pytest
 
 from lab.kubectl import LabError
 from lab.node import Node
+from memcached_operator.testing.waiting import eventually
 from tests.e2e.node_cluster import Kubectl, nodes_of, pod_address, stores
 from tests.e2e.watching import Object, Watch
-from tests.waiting import eventually
 
 NAME = "cache"
 SIZE = 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from lab.node import Node
+from memcached_operator.testing.waiting import eventually
 from tests.e2e.conftest import uninstall
 from tests.e2e.node_cluster import INSTALL, LOCK, OPERATOR, SAMPLE, SYSTEM, Kubectl, fresh_namespace, nodes_of
-from tests.waiting import eventually
 
 # Of kinds that come and go by themselves: the record of what happened, and leases that programs keep renewing.
 _PASSING = {"events", "leases.coordination.k8s.io"}

@@ -14,6 +14,7 @@ import pytest
 
 from lab import images, manifests
 from lab.node import Node
+from memcached_operator.testing.waiting import eventually
 from tests.e2e.conftest import uninstall
 from tests.e2e.node_cluster import (
     INSTALL,
@@ -30,7 +31,6 @@ from tests.e2e.node_cluster import (
 )
 from tests.integration.monitoring import Scrape
 from tests.integration.requests import written
-from tests.waiting import eventually
 
 # The first commit with an image and an install file. Nothing was released before the first release; later ones go here.
 EARLIER = "be300e6724d88d7bac128ea6210053d1ac197429"

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from lab import build
 from lab.node import Node
-from tests.waiting import DEADLINE_S
+from memcached_operator.testing.waiting import DEADLINE_S
 
 Object = dict[str, Any]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from memcached_operator.testing.waiting import await_none
 from tests.integration.monitoring import METRICS, PROBES, Scrape, fetch, url_of
 from tests.operator_process import OperatorProcess
-from tests.waiting import await_none
 
 # Flags by which an operator serves metrics and probes at ports that its log names.
 SERVING = (METRICS, PROBES)

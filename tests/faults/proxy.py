@@ -23,7 +23,7 @@ from typing import Any, Self, TypeVar
 import uvloop
 
 from memcached_operator.simulator.access.pki import Pair
-from tests.waiting import DEADLINE_S, await_none
+from memcached_operator.testing.waiting import DEADLINE_S, await_none
 
 T = TypeVar("T")
 

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from memcached_operator.testing.waiting import await_none
 from tests.conformance.api import Answer, Api
 from tests.integration.conftest import Kubectl, memcached
 from tests.integration.requests import requests_of, writes_of, written
-from tests.waiting import await_none
 
 _POLL_S = 0.05
 _BEFORE = ("calm", "resized", "bared", "gone")

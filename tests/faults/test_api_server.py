@@ -7,13 +7,13 @@ import time
 
 import pytest
 
+from memcached_operator.testing.waiting import until
 from tests.cluster import RealCluster
 from tests.faults.conftest import Starter, Watched
 from tests.faults.proxy import FaultProxy, every, writes_on
 from tests.faults.scene import Scene
 from tests.integration.conftest import Kubectl
 from tests.integration.load import Load
-from tests.waiting import until
 
 KINDS = ("memcacheds.cache.example.com", "deployments.apps", "pods")
 CRASHES = 10

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from memcached_operator.testing.waiting import await_none
 from tests.conformance.api import Api, Json
 from tests.integration.any_schema import CRD_NAME, any_schema
 from tests.integration.conftest import Kubectl, Operators, memcached
@@ -29,7 +30,6 @@ from tests.integration.witness import (
 )
 from tests.operator_process import OperatorProcess
 from tests.simulated_cluster import SimulatedCluster
-from tests.waiting import await_none
 
 MEMCACHEDS = "/apis/cache.example.com/v1alpha1/namespaces/{}/memcacheds"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/{}/deployments"

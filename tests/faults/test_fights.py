@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from lab.audit import AuditEvent
+from memcached_operator.testing.waiting import eventually, until
 from tests.faults.rivals import Rival, assert_at_most_one_a_second, writes_on
 from tests.integration.conftest import Kubectl, Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
 from tests.integration.witness import complete, wait, wait_condition
 from tests.operator_process import OperatorProcess, logged_at
-from tests.waiting import eventually, until
 
 FIGHT_S = 60.0
 # Writes that a new size costs at most: of the Deployment, and of a status that follows it in steps.

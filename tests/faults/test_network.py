@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from memcached_operator.simulator.access.pki import Authority
+from memcached_operator.testing.waiting import await_none
 from tests.conformance.api import Api
 from tests.faults.conftest import Starter
 from tests.faults.proxy import FaultProxy, watch_of
 from tests.faults.scene import Scene
 from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import Kubectl, memcached
-from tests.waiting import await_none
 
 # Far below the API server's bookmarks each minute, so that quiet watches are replaced all the time too.
 IMPATIENT = ("--watch-silence-limit-s=4", "--request-timeout-s=4")

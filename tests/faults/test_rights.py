@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from memcached_operator.testing.waiting import await_none
 from tests.faults.conftest import Starter
 from tests.faults.proxy import FaultProxy
 from tests.faults.scene import Scene
 from tests.integration.accounts import account_with_role, grant, operator_rules
 from tests.integration.conftest import Kubectl
 from tests.integration.requests import requests_of
-from tests.waiting import await_none
 
 KINDS = ("memcacheds.cache.example.com", "deployments.apps", "pods")
 

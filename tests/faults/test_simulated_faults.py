@@ -9,11 +9,11 @@ from contextlib import ExitStack
 import pytest
 
 from memcached_operator.simulator.faults import Break, Delay, End, Fault, Refuse, Rule, SendError, Stall
+from memcached_operator.testing.waiting import eventually
 from tests.integration.conftest import CRD, Kubectl, Operators, memcached
 from tests.integration.witness import wait
 from tests.operator_process import OperatorProcess
 from tests.simulated_cluster import SimulatedCluster
-from tests.waiting import eventually
 
 pytestmark = pytest.mark.cluster("simulator")
 

@@ -20,9 +20,9 @@ import yaml
 from lab.chart import CHART
 from lab.helm import HelmError, helm
 from lab.manifests import MANIFESTS
+from memcached_operator.testing.waiting import DEADLINE_S
 from tests.cluster import Cluster
 from tests.operator_process import OperatorProcess
-from tests.waiting import DEADLINE_S
 
 CRD = "memcacheds.cache.example.com"
 RELEASE = "memcached-operator"

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.waiting import DEADLINE_S, until
+from memcached_operator.testing.waiting import DEADLINE_S, until
 
 # The kinds of capabilities that a process has, https://github.com/opencontainers/runtime-spec/blob/main/config.md
 _CAPABILITIES = ("bounding", "effective", "inheritable", "permitted", "ambient")
@@ -158,7 +158,8 @@ class Container:
         """Send its first process a signal, once it is there."""
         kill = [*self._state, "kill", self._name, signal_name]
         until(
-            f"{signal_name} can be sent", lambda: subprocess.run(kill, capture_output=True, check=False).returncode == 0
+            f"{signal_name} cannot be sent",
+            lambda: subprocess.run(kill, capture_output=True, check=False).returncode == 0,
         )
 
     def wait(self) -> str:

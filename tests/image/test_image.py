@@ -21,10 +21,10 @@ from packaging.utils import canonicalize_name
 from lab import images
 from memcached_operator import __version__
 from memcached_operator.memcached.crd import memcached_crd_yaml
+from memcached_operator.testing.waiting import DEADLINE_S, eventually
 from tests.image.container import Image, contents
 from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, Kubectl, memcached
 from tests.operator_process import PROJECT
-from tests.waiting import DEADLINE_S, eventually
 
 # The first test may find no image yet, and building one takes minutes on a busy machine.
 pytestmark = pytest.mark.timeout(900)

@@ -8,8 +8,8 @@ from contextlib import suppress
 import pytest
 
 from lab import images
+from memcached_operator.testing.waiting import until
 from tests.image.conftest import Unpack
-from tests.waiting import until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -30,7 +30,7 @@ def test_memcached_keeps_what_it_is_given(unpacked: Unpack) -> None:
 
     words = ["memcached", "-m", "64", "-o", "modern", "-v", "-l", "127.0.0.1", "-p", str(_PORT)]
     with image.start(*words) as container:
-        until("memcached answers", answers)
+        until("memcached does not answer", answers)
         assert said == ["STORED\nVALUE colour 0 3\nred\nEND\n"], container.log
 
 

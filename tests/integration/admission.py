@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Self
 
 from memcached_operator.simulator.access.pki import Authority
+from memcached_operator.testing.waiting import DEADLINE_S
 from tests.integration.conftest import Kubectl
-from tests.waiting import DEADLINE_S
 
 _HOST = "127.0.0.1"
 # Kubernetes' upper bound; the API server gives up then, and lets the write pass.

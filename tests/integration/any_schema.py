@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from memcached_operator.testing.waiting import until
 from tests.cluster import Cluster
 from tests.integration.conftest import CRD, memcached
-from tests.waiting import until
 
 CRD_NAME = "memcacheds.cache.example.com"
 _LOOSE = [

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from memcached_operator.testing.waiting import DEADLINE_S
 from tests.cluster import Cluster
 from tests.integration.demo_process import Demo
 from tests.operator_process import PROJECT, OperatorProcess
-from tests.waiting import DEADLINE_S
 
 MANIFESTS = PROJECT / "manifests"
 CRD = MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml"

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Self
 
+from memcached_operator.testing.waiting import DEADLINE_S, await_none
 from tests.conformance.api import Answer, Api
 from tests.integration.conftest import Kubectl, memcached
-from tests.waiting import DEADLINE_S, await_none
 
 # Some ten changes a second: something is always under way, and two cores bear it beside a control plane.
 _PERIOD_S = 0.1

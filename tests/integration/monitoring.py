@@ -21,9 +21,9 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from memcached_operator.testing.waiting import DEADLINE_S
 from tests.cluster import REQUIRED_VARIABLE
 from tests.operator_process import OperatorProcess
-from tests.waiting import DEADLINE_S
 
 FREE_PORT = "127.0.0.1:0"
 PROBES = f"--health-probe-bind-address={FREE_PORT}"

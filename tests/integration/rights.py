@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memcached_operator.testing.waiting import until
 from tests.integration.accounts import LOCK
 from tests.integration.conftest import Kubectl, memcached
 from tests.operator_process import IN_SYNC, OperatorProcess
-from tests.waiting import until
 
 SOON = ("--leader-elect-lease-duration-s=3", "--leader-elect-renew-deadline-s=2", "--leader-elect-retry-period-s=0.5")
 

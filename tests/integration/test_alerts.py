@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from memcached_operator.testing.waiting import until
 from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import MANIFESTS, Kubectl, Operators
 from tests.integration.monitoring import METRICS, prometheus, url_of
 from tests.operator_process import OperatorProcess
-from tests.waiting import until
 
 RULES = MANIFESTS / "components" / "prometheus" / "prometheusrule.yaml"
 # Two looks of a Prometheus that looks each second.

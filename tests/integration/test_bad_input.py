@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from memcached_operator.testing.waiting import until
 from tests.cluster import Cluster
 from tests.integration.any_schema import any_schema
 from tests.integration.conftest import Kubectl, memcached
@@ -27,7 +28,6 @@ from tests.integration.witness import (
     writes,
 )
 from tests.operator_process import OperatorProcess
-from tests.waiting import until
 
 OUR_REGISTRY = "object.spec.template.spec.containers.all(c, !c.image.startsWith('forbidden.example.com'))"
 POLICY = {

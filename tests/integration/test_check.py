@@ -20,13 +20,13 @@ import yaml
 
 from memcached_operator import cli
 from memcached_operator.memcached.crd import memcached_crd_yaml
+from memcached_operator.testing.waiting import DEADLINE_S, eventually
 from tests.cluster import Cluster
 from tests.integration import conftest
 from tests.integration.accounts import ACCOUNT, account_with_role, grant, operator_rules
 from tests.integration.conftest import ACCOUNT_NAMESPACE, CRD, Kubectl
 from tests.integration.requests import requests_of
 from tests.operator_process import PROJECT
-from tests.waiting import DEADLINE_S, eventually
 
 INSTALL = PROJECT / "manifests" / "install"
 SYSTEM = "memcached-operator-system"

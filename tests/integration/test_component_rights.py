@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from memcached_operator.testing.waiting import until
 from tests.integration.accounts import ACCOUNT, LOCK, Rule, account_with_role, operator_rules, rules_of
 from tests.integration.conftest import MANIFESTS, Kubectl, Operators
 from tests.integration.monitoring import METRICS, fetch, url_of
 from tests.operator_process import OperatorProcess
-from tests.waiting import until
 
 LIFE = MANIFESTS / "components" / "leader-for-life"
 SECURE = MANIFESTS / "components" / "secure-metrics"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from memcached_operator.simulator.access.pki import Authority
+from memcached_operator.testing.waiting import eventually
 from tests.integration.accounts import ACCOUNT as LOCAL_ACCOUNT
 from tests.integration.accounts import LOCK, account_with_role, operator_rules
 from tests.integration.admission import SlowAdmission
@@ -23,7 +24,6 @@ from tests.integration.requests import received_at, requests_of
 from tests.integration.witness import wait
 from tests.operator_process import logged_at
 from tests.relays import TlsFront
-from tests.waiting import eventually
 
 # The promise for a leader that ends in good order. Of it, draining idle workers and the Lease's release and renewal
 # take some tens of milliseconds; the rest is for a loaded machine.

@@ -16,10 +16,10 @@ import pytest
 import yaml
 
 from lab.manifests import INSTALL, MANIFESTS, NAMESPACE, kustomize
+from memcached_operator.testing.waiting import eventually, until
 from tests.cluster import Cluster
 from tests.integration.conftest import CRD, Kubectl
 from tests.operator_process import PROJECT
-from tests.waiting import eventually, until
 
 pytestmark = pytest.mark.cluster("kubernetes")  # the simulator serves neither PodDisruptionBudgets nor NetworkPolicies
 

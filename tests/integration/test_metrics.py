@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from memcached_operator.runtime.serving.self_signed import self_signed
+from memcached_operator.testing.waiting import until
 from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, Kubectl, Operators, memcached
 from tests.integration.monitoring import (
     METRICS,
@@ -24,7 +25,6 @@ from tests.integration.monitoring import (
     url_of,
 )
 from tests.integration.witness import wait, wait_condition
-from tests.waiting import until
 
 
 def start(operators: Operators, kubectl: Kubectl, *flags: str) -> str:

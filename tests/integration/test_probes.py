@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import socket
 
+from memcached_operator.testing.waiting import until
 from tests.integration.conftest import Kubectl, Operators
 from tests.integration.monitoring import METRICS, PROBES, fetch, url_of
 from tests.operator_process import OperatorProcess
-from tests.waiting import until
 
 WATCHES = ("memcacheds.cache.example.com", "deployments.apps", "pods")
 

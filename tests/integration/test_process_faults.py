@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from memcached_operator.simulator.access.pki import Authority
+from memcached_operator.testing.waiting import DEADLINE_S, eventually
 from tests.cluster import Cluster
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, grant, operator_rules
 from tests.integration.conftest import CRD, Kubectl, Operators, memcached
@@ -19,7 +20,6 @@ from tests.integration.requests import requests_of, writes_of, written
 from tests.integration.witness import catch_up, condition, wait, wait_condition
 from tests.operator_process import OperatorProcess
 from tests.relays import TlsFront
-from tests.waiting import DEADLINE_S, eventually
 
 _POLL_S = 0.1
 REMEDY_CRD = "install it with `kubectl apply --server-side -f manifests/crd/cache.example.com_memcacheds.yaml`"

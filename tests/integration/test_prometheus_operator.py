@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from lab.control_plane import ControlPlane
+from memcached_operator.testing.waiting import eventually, until
 from tests.cluster import Cluster
 from tests.integration.conftest import MANIFESTS, Kubectl, Operators, memcached
 from tests.integration.monitoring import Prometheus, configured_prometheus
@@ -32,7 +33,6 @@ from tests.integration.prometheus_operator import (
     scraper_token,
 )
 from tests.integration.witness import wait
-from tests.waiting import eventually, until
 
 # On first use prometheus-operator and Prometheus are compiled.
 pytestmark = [pytest.mark.cluster("kubernetes"), pytest.mark.timeout(1800)]

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
+from memcached_operator.testing.waiting import until
 from tests.cluster import Cluster
 from tests.integration import rights
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules
 from tests.integration.conftest import CRD, Kubectl, Operators
 from tests.integration.requests import requests_of
 from tests.integration.rights import Trial, Use
-from tests.waiting import until
 
 
 @pytest.fixture(scope="module")

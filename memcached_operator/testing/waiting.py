@@ -1,0 +1,203 @@
+"""Waiting for a state: looking again and again, with a deadline, and with what was seen last in the message.
+
+A test that waits for a fixed time is slow on a fast machine and fails on a slow one. These look until it is so::
+
+    shop = eventually(lambda: kubectl_get("shop"), lambda shop: shop["status"]["ready"] == 3, what="three are ready")
+    until("no event was written", lambda: len(recorder.events) > 0)
+
+and with an operator on the test's own event loop::
+
+    await async_eventually(lambda: client.get(SHOPS, key), lambda shop: shop.status.ready == 3, ignoring=NotFound)
+    await async_until("the shop is still there", lambda: store.get(key) is None)
+
+`eventually`, `await_none` and `until` block their thread: for what another process or thread does. `async_eventually`
+and `async_until` let the event loop run meanwhile. All fail with AssertionError. It takes no pytest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar, cast, overload
+
+T = TypeVar("T")
+
+DEADLINE_S = 60.0
+"""Generous: a loaded machine starts Python in seconds. A wait ends as soon as what it waits for is there."""
+# Between two looks: short beside what a person notices, long beside what a look at another process costs.
+_POLL_S = 0.05
+# On an event loop of the same process a look costs next to nothing.
+_ASYNC_POLL_S = 0.005
+
+Errors = type[Exception] | tuple[type[Exception], ...]
+
+
+def eventually(
+    ask: Callable[[], T],
+    wanted: Callable[[T], bool],
+    *,
+    what: str = "",
+    deadline_s: float = DEADLINE_S,
+    ignoring: Errors = (),
+) -> T:
+    """Ask until the answer is wanted; that answer. Blocks the thread, and asks at least once.
+
+    Args:
+        ask: looks at the present state.
+        wanted: whether an answer is what the test waits for.
+        what: what is awaited, in words, for the message.
+        deadline_s: how many seconds to try.
+        ignoring: errors of `ask` that mean "not yet", such as NotFound.
+
+    Raises:
+        AssertionError: the deadline has passed; the message has `what` and the last answer, or the last error.
+        RuntimeError: an event loop runs on this thread, and would stand still.
+    """
+    _must_not_run_on_a_loop()
+    ends_s = time.monotonic() + deadline_s
+    while True:
+        seen: object
+        try:
+            answer = ask()
+        except ignoring as error:
+            seen = error
+        else:
+            if wanted(answer):
+                return answer
+            seen = answer
+        if time.monotonic() >= ends_s:
+            raise AssertionError(_too_late(what, deadline_s, seen))
+        time.sleep(_POLL_S)
+
+
+def await_none(look: Callable[[], object | None], *, deadline_s: float = DEADLINE_S) -> None:
+    """Wait until there is nothing wrong. Blocks the thread.
+
+    Args:
+        look: what is wrong at present, in words or as an object that shows it; None for nothing.
+        deadline_s: how many seconds to try.
+
+    Raises:
+        AssertionError: the deadline has passed; the message has what was wrong last.
+        RuntimeError: an event loop runs on this thread, and would stand still.
+    """
+    eventually(look, lambda wrong: wrong is None, what="nothing is wrong", deadline_s=deadline_s)
+
+
+def until(complaint: str, look: Callable[[], bool], *, deadline_s: float = DEADLINE_S) -> None:
+    """Wait until it is so. Blocks the thread.
+
+    Args:
+        complaint: what is wrong for as long as it is not so, such as "the Deployment is not scaled".
+        look: whether it is so.
+        deadline_s: how many seconds to try.
+
+    Raises:
+        AssertionError: the deadline has passed; the message has the complaint.
+        RuntimeError: an event loop runs on this thread, and would stand still.
+    """
+    await_none(lambda: None if look() else complaint, deadline_s=deadline_s)
+
+
+@overload
+async def async_eventually(
+    ask: Callable[[], Awaitable[T]],
+    wanted: Callable[[T], bool],
+    *,
+    what: str = "",
+    deadline_s: float = DEADLINE_S,
+    ignoring: Errors = (),
+) -> T: ...
+
+
+@overload
+async def async_eventually(
+    ask: Callable[[], T],
+    wanted: Callable[[T], bool],
+    *,
+    what: str = "",
+    deadline_s: float = DEADLINE_S,
+    ignoring: Errors = (),
+) -> T: ...
+
+
+async def async_eventually(
+    ask: Callable[[], Awaitable[T]] | Callable[[], T],
+    wanted: Callable[[T], bool],
+    *,
+    what: str = "",
+    deadline_s: float = DEADLINE_S,
+    ignoring: Errors = (),
+) -> T:
+    """As `eventually`, and the event loop runs meanwhile.
+
+    Args:
+        ask: looks at the present state: a function or a coroutine function. A look that hangs ends at the deadline.
+        wanted: whether an answer is what the test waits for.
+        what: what is awaited, in words, for the message.
+        deadline_s: how many seconds to try.
+        ignoring: errors of `ask` that mean "not yet", such as NotFound.
+
+    Raises:
+        AssertionError: the deadline has passed; the message has `what` and the last answer, or the last error.
+    """
+    seen: object = "nothing: the first look did not come to its end"
+    ends_s = time.monotonic() + deadline_s
+    while True:
+        # A first look is given its time also where there is none.
+        limit = asyncio.timeout(max(ends_s - time.monotonic(), _POLL_S))
+        try:
+            async with limit:
+                given = ask()
+                answer = cast("T", await given if inspect.isawaitable(given) else given)
+        except ignoring as error:
+            seen = error
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        else:
+            if wanted(answer):
+                return answer
+            seen = answer
+        if time.monotonic() >= ends_s:
+            raise AssertionError(_too_late(what, deadline_s, seen))
+        await asyncio.sleep(_ASYNC_POLL_S)
+
+
+async def async_until(
+    complaint: str, look: Callable[[], bool] | Callable[[], Awaitable[bool]], *, deadline_s: float = DEADLINE_S
+) -> None:
+    """As `until`, and the event loop runs meanwhile.
+
+    Args:
+        complaint: what is wrong for as long as it is not so, such as "the Deployment is not scaled".
+        look: whether it is so: a function or a coroutine function.
+        deadline_s: how many seconds to try.
+
+    Raises:
+        AssertionError: the deadline has passed; the message has the complaint.
+    """
+
+    async def wrong() -> str | None:
+        given = look()
+        return None if (await given if inspect.isawaitable(given) else given) else complaint
+
+    await async_eventually(wrong, lambda wrong: wrong is None, what="nothing is wrong", deadline_s=deadline_s)
+
+
+def _too_late(what: str, deadline_s: float, seen: object) -> str:
+    # A string is somebody's words already, or a log of many lines; everything else shows what it is.
+    shown = seen if isinstance(seen, str) else repr(seen)
+    return f"not within {deadline_s:g} s{f': {what}' if what else ''}; last seen: {shown}"
+
+
+def _must_not_run_on_a_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(
+        "a blocking wait would stop the event loop that runs on this thread: await async_eventually or async_until"
+    )
