@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
+from typing import Literal
 from urllib.parse import urlencode
 
 import aiohttp
@@ -37,6 +38,9 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 CONNECT_TIMEOUT_S = 10.0
 
+
+Propagation = Literal["Foreground", "Background", "Orphan"]
+"""What becomes of the dependents of an object that is deleted: they go first, they go after it, or they stay."""
 
 CallTracer = Callable[[str, str], AbstractContextManager[object]]
 """Given the method and the path of an API call; entered around it, and told of its KubeError by leaving with it."""
@@ -276,6 +280,35 @@ class ApiClient:
         return await self._patch(
             resource, namespace, name, body, STRATEGIC_MERGE_PATCH, {"fieldManager": field_manager}, None
         )
+
+    async def delete(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        propagation: Propagation | None = None,
+    ) -> bytes:
+        """Ask for an object's deletion; finalizers may hold it up. The object as it is then, or a `Status`.
+
+        Args:
+            uid: of that object and no successor of its name, else a Conflict.
+            resource_version: in that version and no other, else a Conflict.
+            propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
+        """
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        options = {
+            "apiVersion": "meta.k8s.io/v1",
+            "kind": "DeleteOptions",
+            "preconditions": {field: value for field, value in preconditions.items() if value is not None} or None,
+            "propagationPolicy": propagation,
+        }
+        body = orjson.dumps({field: value for field, value in options.items() if value is not None})
+        answer = await self.request("DELETE", resource.path(namespace, name), body=body)
+        self.writes[resource.qualified_name, "delete"] += 1
+        return answer
 
     async def _patch(
         self,

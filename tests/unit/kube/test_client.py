@@ -165,6 +165,29 @@ async def test_each_write_has_its_method_path_and_content_type(
 
 
 @pytest.mark.parametrize(
+    ("asked", "sent"),
+    [
+        ({}, {}),
+        ({"uid": "u"}, {"preconditions": {"uid": "u"}}),
+        (
+            {"uid": "u", "resource_version": "7", "propagation": "Foreground"},
+            {"preconditions": {"uid": "u", "resourceVersion": "7"}, "propagationPolicy": "Foreground"},
+        ),
+    ],
+    ids=["whatever it is", "that one", "in that version, after its dependents"],
+)
+async def test_a_deletion_says_of_which_object_and_what_becomes_of_its_dependents(
+    api: Api, client: ApiClient, asked: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    api.answer("DELETE", ONE_DEPLOYMENT, body=b'{"kind":"Status"}')
+    assert await client.delete(DEPLOYMENTS, "ns", "a", **asked) == b'{"kind":"Status"}'
+    method, url, kwargs = api.only
+    assert (method, url) == ("DELETE", ONE_DEPLOYMENT)
+    assert json.loads(kwargs["data"]) == {"apiVersion": "meta.k8s.io/v1", "kind": "DeleteOptions", **sent}
+    assert client.writes == {("deployments.apps", "delete"): 1}
+
+
+@pytest.mark.parametrize(
     ("status", "reason", "kind"),
     [
         (400, "BadRequest", Invalid),
