@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import msgspec
+
 TEXT = "text/plain; charset=utf-8"
+JSON = "application/json"
 
 # Room for a scraper's Accept header and a long bearer token; servers commonly take 8 to 64 KiB.
 MAX_HEAD_BYTES = 16_384
@@ -62,6 +65,19 @@ class HttpResponse:
 def text_response(status: int, text: str) -> HttpResponse:
     """An answer of one line or more of text."""
     return HttpResponse(status, text.encode())
+
+
+def json_response(status: int, value: object) -> HttpResponse:
+    """An answer in JSON.
+
+    Args:
+        status: HTTP status code.
+        value: what msgspec can encode: dicts, lists, structs, dataclasses, times, ….
+
+    Raises:
+        TypeError: it can not.
+    """
+    return HttpResponse(status, msgspec.json.encode(value), JSON)
 
 
 def parse_head(head: bytes) -> HttpRequest:

@@ -20,6 +20,7 @@ from memcached_operator.runtime.events.recorder import DROP_REASONS, EventRecord
 from memcached_operator.runtime.manager import Manager
 from memcached_operator.runtime.serving.http_server import HttpServer, ServingError, parse_address
 from memcached_operator.runtime.serving.probes import Check, LiveStream, Probe, Probes, ping, stream_check
+from memcached_operator.runtime.serving.routes import Routes
 from memcached_operator.runtime.serving.scrape import PATH, Gate, Scrapes
 from memcached_operator.runtime.telemetry.metrics import Family, LoopLag, Metrics, counter, gauge
 from memcached_operator.runtime.telemetry.stream_metrics import client_families, stream_families
@@ -90,8 +91,11 @@ async def served(
     metrics: Metrics | None,
     access: ClusterAccess,
     health_checks: Sequence[Check] = (),
+    *,
+    ready_checks: Sequence[Check] = (),
+    routes: Routes | None = None,
 ) -> AsyncIterator[None]:
-    """Answer probes and scrapes until the end of the block.
+    """Answer probes, scrapes and the routes of the operator's own until the end of the block.
 
     Args:
         config: where, and to whom.
@@ -99,18 +103,27 @@ async def served(
         metrics: what there is to see; None where nothing is served.
         access: the way to the API server, for who may see metrics.
         health_checks: what besides the event loop /healthz asks.
+        ready_checks: what besides the event loop and the watches /readyz asks.
+        routes: what else the two servers answer; may be added to later.
 
     Raises:
+        ValueError: two checks have one name.
         ServingError: an address is taken, or there is no certificate; the message names the flag.
     """
+    routes = Routes() if routes is None else routes
     async with AsyncExitStack() as stack:
         said: list[str] = []
-        if (address := parse_address(config.probes)) is not None:
-            probes = HttpServer("probes", PROBES_FLAG, address, probes_of(manager.reflectors, health_checks).answer)
+        if (address := parse_address(config.probes)) is None:
+            _say_unserved(PROBES_FLAG, routes.paths("probes"))
+        else:
+            answers = probes_of(manager.reflectors, health_checks, ready_checks, routes)
+            probes = HttpServer("probes", PROBES_FLAG, address, answers.answer)
             await stack.enter_async_context(probes)
             manager.add_service("probe server", probes)
             said.append(f"probes at {probes.url}")
-        if metrics is not None and (address := parse_address(config.metrics)) is not None:
+        if metrics is None or (address := parse_address(config.metrics)) is None:
+            _say_unserved(METRICS_FLAG, routes.paths("metrics"))
+        else:
             gate: Gate | None = None
             context: ssl.SSLContext | None = None
             if config.secure:
@@ -119,8 +132,8 @@ async def served(
                 context = await _tls(config, metrics)
                 # Of its own: a scrape must not wait for a worker's requests, nor be held back with a standby's writes.
                 asks = ApiClient(access, user_agent=config.user_agent, timeout_s=REVIEW_TIMEOUT_S)
-                gate = ReviewedAccess(await stack.enter_async_context(asks), PATH)
-            server = HttpServer("metrics", METRICS_FLAG, address, Scrapes(metrics, gate).answer, context)
+                gate = ReviewedAccess(await stack.enter_async_context(asks))
+            server = HttpServer("metrics", METRICS_FLAG, address, Scrapes(metrics, gate, routes).answer, context)
             await stack.enter_async_context(server)
             manager.add_service("metrics server", server)
             said.append(f"metrics at {server.url}{PATH}")
@@ -160,10 +173,21 @@ async def traced(endpoint: str, service: str) -> AsyncIterator[Tracing]:
         await asyncio.to_thread(tracing.close)
 
 
-def probes_of(reflectors: Sequence[Reflector[Any]], health_checks: Sequence[Check] = ()) -> Probes:
+def _say_unserved(flag: str, paths: Sequence[str]) -> None:
+    if paths:
+        logger.warning("not serving %s: the server is turned off with %s=0", ", ".join(paths), flag)
+
+
+def probes_of(
+    reflectors: Sequence[Reflector[Any]],
+    health_checks: Sequence[Check] = (),
+    ready_checks: Sequence[Check] = (),
+    routes: Routes | None = None,
+) -> Probes:
     """/healthz and /readyz of an operator with these watches."""
     watches = [stream_check(_check_name(each), _view(each)) for each in reflectors]
-    return Probes(Probe("healthz", [ping(), *health_checks]), Probe("readyz", [ping(), *watches]))
+    healthz, readyz = Probe("healthz", [ping(), *health_checks]), Probe("readyz", [ping(), *watches, *ready_checks])
+    return Probes(healthz, readyz, routes=routes)
 
 
 def _check_name(reflector: Reflector[Any]) -> str:

@@ -7,11 +7,13 @@ kube-apiserver and of controller-runtime: `?verbose` lists the checks, `?exclude
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from memcached_operator.runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
+from memcached_operator.runtime.serving.routes import Routes
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +31,45 @@ class Check(NamedTuple):
 
     name: str
     ask: Callable[[], str | None]
+
+
+class Checks:
+    """The checks of an author's own. Add before the operator runs.
+
+    Attributes:
+        health: of /healthz: what fails there is restarted by kubelet.
+        ready: of /readyz: what fails there gets no traffic, and is not restarted.
+    """
+
+    def __init__(self) -> None:
+        self.health: list[Check] = []
+        self.ready: list[Check] = []
+
+    def add_health(self, name: str, ask: Callable[[], str | None]) -> None:
+        """Have /healthz fail while `ask` gives a reason; for what only a restart mends.
+
+        Args:
+            name: the path /healthz/NAME asks this check alone.
+            ask: what is wrong, None when all is well. Quick, and never waits: what must be waited for is done by a
+                task, whose last finding this tells.
+
+        Raises:
+            ValueError: the name is empty, or a check has it already.
+            TypeError: `ask` is a coroutine function, or cannot be called.
+        """
+        _add(self.health, "healthz", name, ask)
+
+    def add_ready(self, name: str, ask: Callable[[], str | None]) -> None:
+        """Have /readyz fail while `ask` gives a reason; otherwise as `add_health`."""
+        _add(self.ready, "readyz", name, ask)
+
+
+def _add(checks: list[Check], probe: str, name: str, ask: Callable[[], str | None]) -> None:
+    if not name or any(name == each.name for each in checks):
+        raise ValueError(f"a check of {probe} is named {name!r}: give each a name of its own")
+    if inspect.iscoroutinefunction(ask) or not callable(ask):
+        raise TypeError(f"the check {name} of {probe} must be a plain function that never waits, not {ask!r}")
+    checks.append(Check(name, ask))
 
 
 class LiveStream(NamedTuple):
@@ -84,6 +125,7 @@ class Probe:
         self.name = name
         self._checks = tuple(checks)
         self._failing: frozenset[str] = frozenset()
+        self._broken: set[str] = set()
         self._passed = False
 
     def answer_all(self, *, verbose: bool, exclude: Iterable[str] = ()) -> HttpResponse:
@@ -95,7 +137,7 @@ class Probe:
         for check in self._checks:
             if check.name in excluded:
                 lines.append(f"[+]{check.name} excluded: ok")
-            elif (reason := check.ask()) is None:
+            elif (reason := self._asked(check)) is None:
                 lines.append(f"[+]{check.name} ok")
             else:
                 failures[check.name] = reason
@@ -117,8 +159,20 @@ class Probe:
         check = next((each for each in self._checks if each.name == name), None)
         if check is None:
             return text_response(404, f"no check is named {name!r}: see /{self.name}?verbose\n")
-        reason = check.ask()
+        reason = self._asked(check)
         return text_response(200, "ok") if reason is None else text_response(500, f"internal server error: {reason}\n")
+
+    def _asked(self, check: Check) -> str | None:
+        """What is wrong; a check that raises has found something wrong, too."""
+        try:
+            reason = check.ask()
+        except Exception as error:
+            if check.name not in self._broken:
+                self._broken.add(check.name)
+                logger.exception("the check %s of %s raised", check.name, self.name)
+            return f"the check raised {type(error).__name__}: {error}"
+        self._broken.discard(check.name)
+        return reason
 
     def _tell(self, failures: dict[str, str]) -> None:
         failing = frozenset(failures)
@@ -136,15 +190,23 @@ class Probe:
 class Probes:
     """Answers the requests of a probe server."""
 
-    def __init__(self, *probes: Probe) -> None:
+    def __init__(self, *probes: Probe, routes: Routes | None = None) -> None:
+        """
+        Args:
+            probes: each at the path of its name.
+            routes: what else is answered here.
+        """
         self._probes = {each.name: each for each in probes}
+        self._routes = Routes() if routes is None else routes
 
     async def answer(self, request: HttpRequest) -> HttpResponse:
-        """The answer to `/PROBE`, with `?verbose` and `?exclude=`, and to `/PROBE/CHECK`."""
+        """The answer to `/PROBE`, with `?verbose` and `?exclude=`, to `/PROBE/CHECK`, and to what was added."""
+        if (found := await self._routes.answer("probes", request)) is not None:
+            return found
         name, slash, check = request.path.removeprefix("/").partition("/")
         probe = self._probes.get(name)
         if probe is None:
-            paths = " and ".join(f"/{each}" for each in self._probes)
+            paths = " and ".join((*(f"/{each}" for each in self._probes), *self._routes.paths("probes")))
             return text_response(404, f"there are {paths} here\n")
         if slash and check:
             return probe.answer_one(check)

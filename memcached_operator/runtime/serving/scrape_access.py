@@ -89,26 +89,24 @@ class Remembered(Generic[V]):
 
 
 class ReviewedAccess:
-    """Lets those scrape who may `get` the non-resource URL of the metrics; see `refusal`.
+    """Lets those see a path who may `get` the non-resource URL of that name; see `refusal`.
 
     `_asking` lets one question out at a time: whoever tries tokens does not make us flood the API server.
     """
 
-    def __init__(self, client: ReviewClient, path: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, client: ReviewClient, *, clock: Callable[[], float] = time.monotonic) -> None:
         """
         Args:
             client: asks the API server; it needs the right to create both reviews.
-            path: the non-resource URL.
             clock: monotonic seconds.
         """
         self._client = client
-        self._path = path
         self._accounts = Remembered[Account | str](clock)
         self._rights = Remembered[bool](clock)
         self._asking = asyncio.Lock()
         self._said = False
 
-    async def refusal(self, request: HttpRequest) -> HttpResponse | None:
+    async def refusal(self, request: HttpRequest, path: str) -> HttpResponse | None:
         """401 to whom the API server does not know, 403 to who may not, 503 while it cannot be asked; else None."""
         token = _token(request.headers)
         if not token:
@@ -117,7 +115,7 @@ class ReviewedAccess:
             account = await self._account(token)
             if not isinstance(account, Account):
                 return _UNAUTHORIZED
-            allowed = await self._may(account)
+            allowed = await self._may(account, path)
         except (KubeError, msgspec.DecodeError) as error:
             self._complain(error)
             return text_response(503, "Service Unavailable\n")
@@ -138,8 +136,8 @@ class ReviewedAccess:
             status = msgspec.json.decode(answer, type=_TokenReview).status
             return self._accounts.put(key, status.user if status.authenticated else "", ACCOUNT_S)
 
-    async def _may(self, account: Account) -> bool:
-        key = msgspec.json.encode(account, order="deterministic")
+    async def _may(self, account: Account, path: str) -> bool:
+        key = msgspec.json.encode((path, account), order="deterministic")
         if (known := self._rights.get(key)) is not None:
             return known
         async with self._asking:
@@ -150,7 +148,7 @@ class ReviewedAccess:
                 "uid": account.uid,
                 "groups": account.groups,
                 "extra": account.extra,
-                "nonResourceAttributes": {"path": self._path, "verb": "get"},
+                "nonResourceAttributes": {"path": path, "verb": "get"},
             }
             body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
             answer = await self._client.request("POST", _ACCESS_REVIEWS, body=msgspec.json.encode(body))

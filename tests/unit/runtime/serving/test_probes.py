@@ -7,16 +7,18 @@ import logging
 
 import pytest
 
-from memcached_operator.runtime.serving.http_messages import HttpRequest, HttpResponse
+from memcached_operator.runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from memcached_operator.runtime.serving.probes import (
     RECONNECT_GRACE_S,
     Check,
+    Checks,
     LiveStream,
     Probe,
     Probes,
     ping,
     stream_check,
 )
+from memcached_operator.runtime.serving.routes import Routes
 
 
 class Switchable:
@@ -50,6 +52,45 @@ def test_one_that_fails_fails_all_and_keeps_its_reason_to_itself() -> None:
     listed = "[+]ping ok\n[-]watch/pods failed: reason withheld\nreadyz check failed\n"
     assert text(ask(probe, "/readyz")) == (500, listed)
     assert text(ask(probe, "/readyz", verbose=("",))) == (500, listed)
+
+
+def test_a_check_that_raises_fails_and_the_log_has_its_traceback_once(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> str | None:
+        raise KeyError("depth")
+
+    probe = Probe("readyz", [ping(), Check("queue", broken)])
+    assert text(ask(probe, "/readyz")) == (500, "[+]ping ok\n[-]queue failed: reason withheld\nreadyz check failed\n")
+    reason = "internal server error: the check raised KeyError: 'depth'\n"
+    assert text(ask(probe, "/readyz/queue")) == (500, reason)
+    (record,) = [each for each in caplog.records if each.exc_info]
+    assert record.getMessage() == "the check queue of readyz raised"
+
+
+def test_checks_of_an_authors_own_have_names_of_their_own() -> None:
+    checks = Checks()
+    checks.add_health("disk", lambda: None)
+    checks.add_ready("disk", lambda: "full")
+    assert [(each.name, each.ask()) for each in (*checks.health, *checks.ready)] == [("disk", None), ("disk", "full")]
+    for name in ("", "disk"):
+        with pytest.raises(ValueError, match=f"a check of readyz is named '{name}': give each a name of its own"):
+            checks.add_ready(name, lambda: None)
+
+
+def test_a_check_that_waits_is_refused_by_its_name() -> None:
+    async def wrong() -> str | None:
+        return None
+
+    with pytest.raises(TypeError, match="the check disk of healthz must be a plain function that never waits"):
+        Checks().add_health("disk", wrong)  # type: ignore[arg-type]
+
+
+def test_a_route_of_the_probe_server_is_answered_beside_the_probes() -> None:
+    routes = Routes()
+    routes.add("/version", lambda request: text_response(200, "7\n"), server="probes")
+    probes = Probes(Probe("healthz", [ping()]), routes=routes)
+    assert text(asyncio.run(probes.answer(HttpRequest("GET", "/version")))) == (200, "7\n")
+    assert text(asyncio.run(probes.answer(HttpRequest("GET", "/healthz")))) == (200, "ok")
+    assert text(asyncio.run(probes.answer(HttpRequest("GET", "/x")))) == (404, "there are /healthz and /version here\n")
 
 
 def test_an_excluded_check_is_not_asked() -> None:

@@ -62,13 +62,13 @@ def reviews() -> Reviews:
 
 @pytest.fixture
 def access(reviews: Reviews, clock: FakeClock) -> ReviewedAccess:
-    return ReviewedAccess(reviews, "/metrics", clock=clock)
+    return ReviewedAccess(reviews, clock=clock)
 
 
-async def status_of(access: ReviewedAccess, authorization: str | None) -> int:
-    """What is answered in place of metrics, 200 for the metrics."""
+async def status_of(access: ReviewedAccess, authorization: str | None, path: str = "/metrics") -> int:
+    """What is answered in place of what is there, 200 for that itself."""
     headers = {} if authorization is None else {"authorization": authorization}
-    refusal = await access.refusal(HttpRequest("GET", "/metrics", headers=headers))
+    refusal = await access.refusal(HttpRequest("GET", path, headers=headers), path)
     return 200 if refusal is None else refusal.status
 
 
@@ -91,6 +91,14 @@ async def test_who_may_get_the_metrics_sees_them(access: ReviewedAccess, reviews
             {"user": user, "nonResourceAttributes": resource, **{key: USER[key] for key in ("uid", "groups", "extra")}},
         ),
     ]
+
+
+async def test_each_path_takes_a_right_of_its_own(access: ReviewedAccess, reviews: Reviews) -> None:
+    assert await status_of(access, "Bearer good") == 200
+    reviews.allowed = False
+    assert await status_of(access, "Bearer good", "/debug/queue") == 403
+    assert reviews.asked[-1][1]["nonResourceAttributes"] == {"path": "/debug/queue", "verb": "get"}
+    assert await status_of(access, "Bearer good") == 200, "remembered"
 
 
 async def test_who_may_not_is_told_so(access: ReviewedAccess, reviews: Reviews) -> None:
