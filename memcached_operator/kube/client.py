@@ -300,8 +300,6 @@ class ApiClient:
         """
         preconditions = {"uid": uid, "resourceVersion": resource_version}
         options = {
-            "apiVersion": "meta.k8s.io/v1",
-            "kind": "DeleteOptions",
             "preconditions": {field: value for field, value in preconditions.items() if value is not None} or None,
             "propagationPolicy": propagation,
         }

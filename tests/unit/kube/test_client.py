@@ -183,7 +183,7 @@ async def test_a_deletion_says_of_which_object_and_what_becomes_of_its_dependent
     assert await client.delete(DEPLOYMENTS, "ns", "a", **asked) == b'{"kind":"Status"}'
     method, url, kwargs = api.only
     assert (method, url) == ("DELETE", ONE_DEPLOYMENT)
-    assert json.loads(kwargs["data"]) == {"apiVersion": "meta.k8s.io/v1", "kind": "DeleteOptions", **sent}
+    assert json.loads(kwargs["data"]) == sent
     assert client.writes == {("deployments.apps", "delete"): 1}
 
 
