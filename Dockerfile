@@ -2,12 +2,12 @@
 #
 # Both bases have Debian 13's Python 3.13 ABI, and must keep agreeing on the minor version. The digests are of the
 # indexes for all platforms, as public builds recorded them for these tags in September 2026; docs/image.md says how to
-# move them. Where no registry can be reached, lab/bases.py makes stand-ins for both.
+# move them. Where no registry can be reached, lab/image/bases.py makes stand-ins for both.
 ARG BUILD_IMAGE=docker.io/library/python:3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285
 ARG BASE_IMAGE=gcr.io/distroless/python3-debian13:nonroot@sha256:8ee214843129f43e2ebf5e0ca9f2e4e6d8292143d1b8a6787f169b5898578884
 
 FROM ${BUILD_IMAGE} AS build
-COPY requirements-image.lock lab/slimming.py /build/
+COPY requirements-image.lock lab/image/slimming.py /build/
 # pip's settings of the building machine, if it has any, are lent to this one step and are in no layer.
 RUN --mount=type=secret,id=pip-conf,target=/etc/pip.conf --mount=type=secret,id=pip-cert \
     python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --no-cache-dir --no-compile --no-deps \

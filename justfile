@@ -97,7 +97,7 @@ push *args:
 deploy *args:
     #!/usr/bin/env bash
     set -euo pipefail
-    python -m lab.manifests print cluster --image "$IMG" | python -m lab kubectl apply --server-side -f - "$@"
+    python -m lab.packaging.manifests print cluster --image "$IMG" | python -m lab kubectl apply --server-side -f - "$@"
 
 # Remove it, the CRD, and with it every Memcached, from the cluster that ./dev kubectl is pointed at
 undeploy *args:
@@ -117,29 +117,29 @@ crd:
 
 # Write manifests/install/ from the other folders of manifests/, and what the bundle and the chart have of them
 manifests: && bundle chart
-    python -m lab.manifests write
+    python -m lab.packaging.manifests write
 
 # Write the OLM bundle from the other folders of manifests/ (IMG=IMAGE); what is committed names no registry
 bundle:
-    python -m lab.bundle write --image "$IMG"
+    python -m lab.packaging.bundle write --image "$IMG"
 
 # Build the bundle's image by docker, podman or buildah (BUNDLE_IMG=IMAGE)
 bundle-build *args:
-    python -m lab.bundle build --image "$BUNDLE_IMG" "$@"
+    python -m lab.packaging.bundle build --image "$BUNDLE_IMG" "$@"
 
 # Send the bundle's image to the registry that its name begins with (BUNDLE_IMG=IMAGE)
 bundle-push *args:
-    python -m lab.bundle push --image "$BUNDLE_IMG" "$@"
+    python -m lab.packaging.bundle push --image "$BUNDLE_IMG" "$@"
 
 # Copy into the Helm chart what it has of manifests/
 chart:
-    python -m lab.chart
+    python -m lab.packaging.chart
 
 # Run the lab's Helm, on the cluster that ./dev kubectl is pointed at
 [no-cd]
 [no-exit-message]
 helm *args:
-    @exec env KUBECONFIG={{ quote(kubeconfig) }} python -m lab.helm "$@"
+    @exec env KUBECONFIG={{ quote(kubeconfig) }} python -m lab.programs.helm "$@"
 
 # Write docs/settings.md from the settings
 settings-docs:
@@ -161,8 +161,8 @@ docs-serve *args:
 
 # Write down the schemas and the discovery that the simulator serves, as a real control plane and Kubernetes' types say
 simulator-schemas:
-    python -m lab.schemas memcached_operator/simulator/schema/kubernetes.json.gz
-    python -m lab.protobuf memcached_operator/simulator/schema/kubernetes.json.gz \
+    python -m lab.simulator_data.schemas memcached_operator/simulator/schema/kubernetes.json.gz
+    python -m lab.simulator_data.protobuf memcached_operator/simulator/schema/kubernetes.json.gz \
         memcached_operator/simulator/schema/protobuf.json.gz
 
 # Draw the demo's live view for the README
@@ -178,4 +178,4 @@ bench *args:
 lock *args:
     {{ compile }} --extra demo --extra secure --extra tracing --group dev --group docs --output-file requirements.lock pyproject.toml "$@"
     {{ compile }} --extra secure --extra tracing --constraint requirements.lock --output-file requirements-image.lock pyproject.toml "$@"
-    {{ compile }} --group go --output-file lab/requirements-go.lock "$@"
+    {{ compile }} --group go --output-file lab/programs/requirements-go.lock "$@"

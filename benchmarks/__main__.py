@@ -14,7 +14,7 @@ from benchmarks.figures import Run
 from benchmarks.operators import OPERATORS, PreparationError
 from benchmarks.report import Report, table, write_json
 from benchmarks.scenario import Plan, measure
-from lab.build import BuildError
+from lab.cache import BuildError
 from lab.kubectl import LabError
 
 

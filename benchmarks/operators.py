@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import build as lab_build
+from lab.cache import cache_dir
+from lab.programs.go import find_go, go_version
 
 _PEERS = Path(__file__).resolve().parent / "peers"
 _GO_MODULE = _PEERS / "controller_runtime"
@@ -59,7 +60,7 @@ def _go() -> Callable[[Path], Command]:
     binary = _cache_dir() / f"controller-runtime-{_digest(sources)}"
     if not binary.exists():
         _say("building the controller-runtime peer")
-        go = lab_build.find_go(lab_build.go_version((_GO_MODULE / "go.mod").read_text()))
+        go = find_go(go_version((_GO_MODULE / "go.mod").read_text()))
         environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
         flags = ["-trimpath", "-buildvcs=false", "-ldflags", "-s -w"]
         new = binary.with_name(f"{binary.name}.{os.getpid()}")  # two benchmarks at once do not see half a binary
@@ -91,7 +92,7 @@ OPERATORS = {name: Operator(name, prepare) for name, prepare in (("ours", _ours)
 
 
 def _cache_dir() -> Path:
-    directory = lab_build.cache_dir().parent / "benchmarks"
+    directory = cache_dir().parent / "benchmarks"
     directory.mkdir(parents=True, exist_ok=True)
     return directory
 

@@ -6,12 +6,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab import build
+from lab import ROOT
+from lab.cache import BuildError
 from lab.control_plane import ControlPlane
 from lab.kubectl import LabError
+from lab.programs import kubernetes
 from lab.staying import stay
 
-DEFAULT_KUBECONFIG = Path(__file__).resolve().parent.parent / ".cache" / "lab" / "kubeconfig"
+DEFAULT_KUBECONFIG = ROOT / ".cache" / "lab" / "kubeconfig"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -19,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["kubectl"]:  # every argument is kubectl's own, --help too
         return _kubectl(arguments[1:])
     if arguments[:1] in (["image"], ["push"]):
-        from lab import images  # not in each start of a cluster
+        from lab.image import images  # not in each start of a cluster
 
         return images.main(arguments)
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
@@ -47,23 +49,23 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.command == "build":
-            print(build.build())
+            print(kubernetes.build())
             return 0
         if options.command == "up":
             return _up(options.kubeconfig.absolute())
-        from lab import node_command  # images and all: not in each start of a control plane
+        from lab.node import command as on_node  # images and all: not in each start of a control plane
 
         if options.command == "node":
-            return node_command.up(options.kubeconfig.absolute(), bare=options.bare)
-        kubeconfig = options.kubeconfig or node_command.kubeconfig_of_node(DEFAULT_KUBECONFIG)
-        return node_command.load(kubeconfig.absolute(), options.archives)
-    except (build.BuildError, LabError, OSError) as error:
+            return on_node.up(options.kubeconfig.absolute(), bare=options.bare)
+        kubeconfig = options.kubeconfig or on_node.kubeconfig_of_node(DEFAULT_KUBECONFIG)
+        return on_node.load(kubeconfig.absolute(), options.archives)
+    except (BuildError, LabError, OSError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1
 
 
 def _up(kubeconfig: Path) -> int:
-    build.build()  # long, and to be interrupted as usual
+    kubernetes.build()  # long, and to be interrupted as usual
     return stay(
         ControlPlane,
         kubeconfig,
@@ -85,8 +87,8 @@ def _up(kubeconfig: Path) -> int:
 def _kubectl(arguments: Sequence[str]) -> int:
     """Become kubectl; returns only where there is none."""
     try:
-        program = build.kubectl_path()
-    except build.BuildError as error:
+        program = kubernetes.kubectl_path()
+    except BuildError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1
     environment = dict(os.environ)

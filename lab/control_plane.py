@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from lab import audit, build, kubectl
+from lab import audit, kubectl
 from lab.kubectl import LabError
 from lab.process import Program
+from lab.programs import kubernetes
 from lab.state import StateDir
 from memcached_operator.simulator.access import kubeconfig, pki
 
@@ -65,7 +66,7 @@ class ControlPlane:
         Args:
             state: where everything of it lies, and ends with it; without one it makes its own.
         """
-        self._bin = build.build()
+        self._bin = kubernetes.build()
         self._state = state or StateDir()
         self.directory = self._state.path
         self.address = options.address

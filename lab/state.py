@@ -3,7 +3,7 @@
 A lab's programs name its folder in their command lines, so "every process whose command line names the folder" is
 the lab. A watchdog process waits for the end of a pipe that the owner alone holds open: however the owner dies, the
 watchdog kills the lab and removes the folder. Should the watchdog be killed too, the next lab that starts sweeps.
-What a node leaves besides is called like its folder and goes with it (``lab.node_remains``).
+What a node leaves besides is called like its folder and goes with it (``lab.node.remains``).
 """
 
 import fcntl
@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from lab import node_remains
+from lab import ROOT
+from lab.node import remains
 
-_ROOT = Path(__file__).resolve().parent.parent
 # Killed processes are gone within milliseconds; the rest is margin for a machine under load.
 _KILL_DEADLINE_S = 10.0
 _KILL_POLL_S = 0.01
@@ -43,7 +43,7 @@ class StateDir:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._watchdog = subprocess.Popen(
             [sys.executable, "-m", "lab.state", str(self.path)],
-            cwd=_ROOT,
+            cwd=ROOT,
             env={},
             stdin=subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C at the terminal is the owner's
@@ -93,7 +93,7 @@ def remove(state_dir: Path) -> None:
     # A dying process has no command line any more. The first one of a node dies last, after all its containers.
     while any(map(_is_alive, ended)) and time.monotonic() < deadline:
         time.sleep(_KILL_POLL_S)
-    node_remains.remove(state_dir, deadline)
+    remains.remove(state_dir, deadline)
     shutil.rmtree(state_dir, ignore_errors=True)
 
 

@@ -18,8 +18,9 @@ from typing import Protocol
 import pytest
 
 from lab.audit import AuditEvent
-from lab.build import BuildError, build
+from lab.cache import BuildError
 from lab.control_plane import ControlPlane, Options
+from lab.programs.kubernetes import build
 
 # Set by the test runner: what cannot be had is a failure then, and not a skip.
 REQUIRED_VARIABLE = "MEMCACHED_OPERATOR_TEST_CLUSTER_REQUIRED"

@@ -18,8 +18,11 @@ from pathlib import Path
 from subprocess import STDOUT
 from typing import IO
 
-from lab import build, builders, helm, images, node, node_config, node_dns, prometheus, prometheus_operator
+from lab.cache import BuildError
+from lab.image import builders, images
 from lab.kubectl import LabError
+from lab.node import config, dns, node
+from lab.programs import helm, kubernetes, prometheus, prometheus_operator
 from tests.cluster import REQUIRED_VARIABLE
 from tests.e2e.node_cluster import BUSYBOX, MEMCACHED
 from tests.image import container
@@ -65,7 +68,7 @@ def _no_image() -> str | None:
 
 
 # What tiers build before they start, each once on a machine, by how it is called.
-_KUBERNETES: Mapping[str, Callable[[], object]] = {"Kubernetes": build.build}
+_KUBERNETES: Mapping[str, Callable[[], object]] = {"Kubernetes": kubernetes.build}
 _HELM: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "Helm": helm.build}
 _MONITORING: Mapping[str, Callable[[], object]] = {
     "Prometheus": prometheus.build,
@@ -74,10 +77,10 @@ _MONITORING: Mapping[str, Callable[[], object]] = {
 _IMAGE: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "the operator's image": images.operator_image}
 _NODE: Mapping[str, Callable[[], object]] = {
     **_IMAGE,
-    "CoreDNS": node_dns.image,
+    "CoreDNS": dns.image,
     "memcached's image": lambda: images.memcached_image(MEMCACHED),
     "busybox's image": lambda: images.busybox_image(BUSYBOX),
-    "the pause image": lambda: images.pause_image(node_config.PAUSE_IMAGE),
+    "the pause image": lambda: images.pause_image(config.PAUSE_IMAGE),
 }
 
 
@@ -188,7 +191,7 @@ def prepare(tier: Tier) -> str | None:
         print(f"{tier.name}: {what}, which is built now if it never was", flush=True)
         try:
             made()
-        except (build.BuildError, builders.ImageError) as error:
+        except (BuildError, builders.ImageError) as error:
             return f"{what}: {error}"
     return None
 

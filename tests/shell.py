@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import build
+from lab.programs import kubernetes
 from memcached_operator.testing.waiting import DEADLINE_S, eventually
 from tests.operator_process import IN_SYNC, NO_PORTS, PROJECT
 from tests.shell_blocks import How, Step, alike, fits, steps
@@ -111,7 +111,7 @@ def terminal(folder: Path, kubeconfig: Path, programs: Mapping[str, Path]) -> Sh
     (folder / "dev").chmod(0o755)
     path = folder / "bin"
     path.mkdir()
-    every: dict[str, str | Path] = {"kubectl": build.kubectl_path(), **programs}
+    every: dict[str, str | Path] = {"kubectl": kubernetes.kubectl_path(), **programs}
     for name, program in every.items():
         (path / name).symlink_to(program)
     own = folder / "kubeconfig"  # `kubectl config` may change it

@@ -13,7 +13,8 @@ from typing import Any, Self, TypeVar
 
 import uvloop
 
-from lab import audit, build, kubectl
+from lab import audit, kubectl
+from lab.programs import kubernetes
 from memcached_operator.simulator import Options, Simulator
 from tests.cluster import Cluster
 
@@ -33,7 +34,7 @@ class SimulatedCluster:
     """
 
     def __init__(self, *, streaming_lists: bool = True) -> None:
-        self._kubectl = build.kubectl_path()
+        self._kubectl = kubernetes.kubectl_path()
         self._options = Options(
             pods_ready_after_s=None,
             memcached=False,

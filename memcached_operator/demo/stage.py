@@ -97,7 +97,7 @@ async def real() -> AsyncIterator[Stage]:
         NoStageError: this is no checkout, or the control plane cannot be built or started.
     """
     try:
-        from lab.build import BuildError
+        from lab.cache import BuildError
         from lab.control_plane import ControlPlane
         from lab.kubectl import LabError
     except ImportError as error:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from lab import build, images, node_config, node_dns
-from lab.build import BuildError
-from lab.builders import ImageError
+from lab.cache import BuildError
+from lab.image import images
+from lab.image.builders import ImageError
 from lab.kubectl import LabError
-from lab.node import Node, check_machine
+from lab.node import config, dns
+from lab.node.node import Node, check_machine
+from lab.programs import kubernetes
 from tests.cluster import REQUIRED_VARIABLE
 from tests.e2e.node_cluster import BUSYBOX, INSTALL, MEMCACHED, OPERATOR, SYSTEM, Kubectl, fresh_namespace
 
@@ -42,10 +44,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     with contextlib.suppress(BuildError, ImageError, LabError):  # the fixtures meet it again, and decide
         if asked & _NODE_FIXTURES:
             check_machine()
-            build.build()
-            images.pause_image(node_config.PAUSE_IMAGE)
+            kubernetes.build()
+            images.pause_image(config.PAUSE_IMAGE)
             images.busybox_image(BUSYBOX)
-            node_dns.image()
+            dns.image()
         if asked & _OPERATOR_FIXTURES:
             images.operator_image()
             images.memcached_image(MEMCACHED)
@@ -56,8 +58,8 @@ def real_machine() -> None:
     """A machine that can have a node; where a run must be complete, one that cannot is a failure."""
     try:
         check_machine()
-        build.build()
-        node_dns.image()
+        kubernetes.build()
+        dns.image()
     except (BuildError, LabError) as error:
         if os.environ.get(REQUIRED_VARIABLE) or os.environ.get("CI"):
             raise

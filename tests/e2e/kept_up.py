@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import node_remains
+from lab.node import remains
 from tests.e2e.node_cluster import PROJECT
 
 _FOLDERS = ("/etc/cni", "/opt", "/run", "/usr/libexec", "/var/lib", "/var/log")
@@ -78,7 +78,7 @@ def keep_up(command: Sequence[str], folder: Path) -> Iterator[KeptUp]:
 def leftovers(state_dir: Path) -> list[str]:
     """The folder, processes of the node, and what it has outside of both."""
     folder = [str(state_dir)] if state_dir.exists() else []
-    return [*folder, *(_command_line(pid) for pid in processes(state_dir)), *node_remains.find(state_dir)]
+    return [*folder, *(_command_line(pid) for pid in processes(state_dir)), *remains.find(state_dir)]
 
 
 def processes(state_dir: Path, program: str = "") -> list[int]:
@@ -89,7 +89,7 @@ def processes(state_dir: Path, program: str = "") -> list[int]:
             continue
         pid = int(entry.name)
         line = _command_line(pid)
-        if program in line and (str(state_dir) in line or node_remains.cgroup_name(state_dir) in _cgroups(pid)):
+        if program in line and (str(state_dir) in line or remains.cgroup_name(state_dir) in _cgroups(pid)):
             found.append(pid)
     return found
 

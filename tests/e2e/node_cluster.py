@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.node import Node
+from lab.node.node import Node
 from memcached_operator.testing.waiting import DEADLINE_S, eventually
 
 PROJECT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.node import Node
+from lab.node.node import Node
 from tests.e2e.node_cluster import Kubectl
 from tests.pages import EXAMPLE
 from tests.shell import read, terminal

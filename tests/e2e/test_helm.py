@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.chart import CHART
-from lab.helm import helm
-from lab.node import Node
+from lab.node.node import Node
+from lab.packaging.chart import CHART
+from lab.programs.helm import helm
 from memcached_operator.testing.waiting import eventually
 from tests.e2e.node_cluster import OPERATOR, SAMPLE, Kubectl, leader, nodes_of, operator_pods, pod_address, stores
 

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from lab.kubectl import LabError
-from lab.node import Node
+from lab.node.node import Node
 from memcached_operator.testing.waiting import eventually
 from tests.e2e.node_cluster import BUSYBOX, Kubectl, pod_address
 

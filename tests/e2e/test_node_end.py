@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import node_remains
+from lab.node import remains
 from lab.state import sweep
 from memcached_operator.testing.waiting import DEADLINE_S, eventually
 from tests.e2e.kept_up import KeptUp, keep_up, leftovers, machine, processes
@@ -31,7 +31,7 @@ def kept_up(real_machine: None, before: object, tmp_path: Path) -> Iterator[Kept
 def test_a_node_that_is_asked_to_end_leaves_nothing(kept_up: KeptUp, before: dict[str, object]) -> None:
     state_dir = kept_up.state_dir
     assert any("containerd" in line for line in leftovers(state_dir))
-    assert node_remains.find(state_dir) != []
+    assert remains.find(state_dir) != []
     kept_up.process.send_signal(signal.SIGTERM)
     assert kept_up.process.wait(DEADLINE_S) == 0
     assert leftovers(state_dir) == []

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.node import Node
+from lab.node.node import Node
 from memcached_operator.testing.waiting import eventually
 from tests.e2e.node_cluster import (
     OPERATOR,

@@ -8,7 +8,7 @@ import signal
 import time
 from datetime import datetime
 
-from lab.node import Node
+from lab.node.node import Node
 from memcached_operator.testing.waiting import eventually
 from tests.e2e.node_cluster import LOCK, OPERATOR, Kubectl, leader, new_leader, nodes_of, operator_pods
 

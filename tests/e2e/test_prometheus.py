@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from lab import prometheus_operator
-from lab.node import Node
+from lab.node.node import Node
+from lab.programs import prometheus_operator
 from memcached_operator.testing.waiting import eventually
 from tests.e2e.node_cluster import OPERATOR, SYSTEM, Kubectl, leader, operator_pods, pod_address
 from tests.integration.conftest import memcached

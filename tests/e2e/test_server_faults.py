@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab.kubectl import LabError
-from lab.node import Node
+from lab.node.node import Node
 from memcached_operator.testing.waiting import eventually
 from tests.e2e.node_cluster import Kubectl, nodes_of, pod_address, stores
 from tests.e2e.watching import Object, Watch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from lab.node import Node
+from lab.node.node import Node
 from memcached_operator.testing.waiting import eventually
 from tests.e2e.conftest import uninstall
 from tests.e2e.node_cluster import INSTALL, LOCK, OPERATOR, SAMPLE, SYSTEM, Kubectl, fresh_namespace, nodes_of

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from lab import images, manifests
-from lab.node import Node
+from lab.image import images
+from lab.node.node import Node
+from lab.packaging import manifests
 from memcached_operator.testing.waiting import eventually
 from tests.e2e.conftest import uninstall
 from tests.e2e.node_cluster import (

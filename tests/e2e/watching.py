@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from lab import build
-from lab.node import Node
+from lab.node.node import Node
+from lab.programs import kubernetes
 from memcached_operator.testing.waiting import DEADLINE_S
 
 Object = dict[str, Any]
@@ -35,7 +35,7 @@ class Watch:
         Args:
             path: of the collection, such as ``/api/v1/namespaces/default/pods``.
         """
-        self._command = [build.kubectl_path(), "--kubeconfig", str(node.kubeconfig_path)]
+        self._command = [kubernetes.kubectl_path(), "--kubeconfig", str(node.kubeconfig_path)]
         self._command += ["get", "--raw", f"{path}?watch=1&timeoutSeconds=3600"]
         self._seen: list[Seen] = []
         self._changed = threading.Condition()

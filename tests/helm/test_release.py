@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.chart import CHART
-from lab.helm import HelmError, helm
-from lab.manifests import MANIFESTS
+from lab.packaging.chart import CHART
+from lab.packaging.manifests import MANIFESTS
+from lab.programs.helm import HelmError, helm
 from memcached_operator.testing.waiting import DEADLINE_S
 from tests.cluster import Cluster
 from tests.operator_process import OperatorProcess

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.chart import CHART
-from lab.helm import HelmError, helm
-from lab.manifests import MANIFESTS, NAMESPACE, kustomize
+from lab.packaging.chart import CHART
+from lab.packaging.manifests import MANIFESTS, NAMESPACE, kustomize
+from lab.programs.helm import HelmError, helm
 from memcached_operator import __version__, rights
 from memcached_operator.rights import Right
 

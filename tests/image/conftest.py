@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lab import images
-from lab.build import BuildError
-from lab.builders import ImageError
+from lab.cache import BuildError
+from lab.image import images
+from lab.image.builders import ImageError
 from tests.cluster import REQUIRED_VARIABLE
 from tests.image.container import Image, unpack, why_not
 from tests.integration.conftest import installed, kubectl

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab import builders
-from lab.builders import ImageError
-from lab.bundle import BUNDLE_IMAGE, build
-from lab.images import canonical
+from lab.image import builders
+from lab.image.builders import ImageError
+from lab.image.images import canonical
+from lab.packaging.bundle import BUNDLE_IMAGE, build
 from tests.image.conftest import Unpack
 from tests.operator_process import PROJECT
 

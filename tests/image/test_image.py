@@ -18,7 +18,7 @@ import pytest
 from packaging.markers import Marker
 from packaging.utils import canonicalize_name
 
-from lab import images
+from lab.image import images
 from memcached_operator import __version__
 from memcached_operator.memcached.crd import memcached_crd_yaml
 from memcached_operator.testing.waiting import DEADLINE_S, eventually

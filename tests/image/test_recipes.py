@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lab import builders, images
-from lab.builders import ImageError
+from lab.image import builders, images
+from lab.image.builders import ImageError
 from memcached_operator import __version__
 from tests.cluster import REQUIRED_VARIABLE
 from tests.image.registry import Registry, serving

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from lab import images
+from lab.image import images
 from memcached_operator.testing.waiting import until
 from tests.image.conftest import Unpack
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pytest
 
-from lab import build
-from lab.build import kubectl_path
+from lab.cache import cache_dir
+from lab.programs.kubernetes import kubectl_path
 from memcached_operator.demo.script import STEPS
 from tests.operator_process import PROJECT
 
@@ -199,7 +199,7 @@ def surroundings(home: Path) -> dict[str, str]:
         "PYTHONPATH": f"{home}:{PROJECT}",
         "HOME": str(home),
         "TMPDIR": str(home),
-        "XDG_CACHE_HOME": str(build.cache_dir().parents[1]),
+        "XDG_CACHE_HOME": str(cache_dir().parents[1]),
         "TERM": "xterm-256color",
         "WATCH_NAMESPACE": "elsewhere",
         "OPERATOR_NAME": "other",

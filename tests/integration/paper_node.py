@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from lab import build
+from lab.programs import kubernetes
 from tests.cluster import Cluster
 from tests.operator_process import IN_SYNC, OperatorProcess
 
@@ -36,7 +36,7 @@ class PaperNode:
 
     def __enter__(self) -> Self:
         self._watch = subprocess.Popen(
-            [build.kubectl_path(), "--kubeconfig", str(self._cluster.kubeconfig_path), "get", "--raw", _WATCH],
+            [kubernetes.kubectl_path(), "--kubeconfig", str(self._cluster.kubeconfig_path), "get", "--raw", _WATCH],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -14,8 +14,10 @@ from typing import Any, Protocol
 import pytest
 import yaml
 
-from lab import build, manifests, prometheus, prometheus_operator
+from lab.cache import BuildError
 from lab.control_plane import ControlPlane
+from lab.packaging import manifests
+from lab.programs import prometheus, prometheus_operator
 from tests.integration.conftest import MANIFESTS
 
 PLAIN = ("prometheus",)
@@ -49,7 +51,7 @@ def executable(kubectl: Callable[..., object]) -> str:
     """
     try:
         files, path = prometheus_operator.definitions(), prometheus.build()
-    except build.BuildError as error:
+    except BuildError as error:
         if os.environ.get("CI"):
             raise
         pytest.skip(f"cannot be had here: {error}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import build
+from lab.programs import kubernetes
 from memcached_operator.demo.script import STEPS, TAKEN
 from memcached_operator.simulator.state import state_directory
 from tests.cluster import REQUIRED_VARIABLE
@@ -228,7 +228,7 @@ class TestTerminal:
 class TestOnTheLabsControlPlane:
     @pytest.fixture(autouse=True)
     def built(self) -> None:
-        if not build.is_built() and not (os.environ.get(REQUIRED_VARIABLE) or os.environ.get("CI")):
+        if not kubernetes.is_built() and not (os.environ.get(REQUIRED_VARIABLE) or os.environ.get("CI")):
             pytest.skip("the lab is not built: ./dev cluster")
 
     def test_each_step_comes_true_on_a_real_control_plane(self, demos: Demos) -> None:

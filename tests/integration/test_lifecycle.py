@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from lab.build import build
+from lab.programs.kubernetes import build
 from tests.integration.conftest import Kubectl, memcached
 from tests.integration.guides import EXAMPLE, SAMPLE
 from tests.integration.witness import (

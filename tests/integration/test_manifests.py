@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.manifests import INSTALL, MANIFESTS, NAMESPACE, kustomize
+from lab.packaging.manifests import INSTALL, MANIFESTS, NAMESPACE, kustomize
 from memcached_operator.testing.waiting import eventually, until
 from tests.cluster import Cluster
 from tests.integration.conftest import CRD, Kubectl

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.helm import build as build_helm
+from lab.programs.helm import build as build_helm
 from tests.cluster import Cluster
 from tests.integration.paper_node import PaperNode
 from tests.pages import PAGES, PAGES_FOR_KUBERNETES, Page

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lab import audit
-from lab.build import kubectl_path
+from lab.programs.kubernetes import kubectl_path
 from memcached_operator.kube.auth import load_access
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.memcached.reporter import MEMCACHEDS

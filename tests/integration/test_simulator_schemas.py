@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lab import schemas
+from lab.simulator_data import schemas
 from memcached_operator.simulator.schema import kubernetes
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from lab.build import bin_dir
+from lab.programs.kubernetes import bin_dir
 from tests.cluster import Cluster
 
 NAMESPACE = "tour"

@@ -1,6 +1,6 @@
 import pytest
 
-from lab.build import BuildError
+from lab.cache import BuildError
 from tests.run_tiers import (
     TIERS,
     Outcome,

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from lab.manifests import INSTALL, MANIFESTS
+from lab.packaging.manifests import INSTALL, MANIFESTS
 
 Document = dict[str, Any]
 

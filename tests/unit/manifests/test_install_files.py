@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lab import build
-from lab.manifests import FILES, IMAGE, INSTALL, MANIFESTS, NAMESPACE, install_file, kustomize
+from lab.packaging.manifests import FILES, IMAGE, INSTALL, MANIFESTS, NAMESPACE, install_file, kustomize
+from lab.programs import kubernetes
 from tests.cluster import REQUIRED_VARIABLE
 from tests.unit.manifests.install_files import deployment, installed, one, read
 
@@ -24,7 +24,7 @@ LABELS = {"app.kubernetes.io/name": "memcached-operator", "name": "memcached-ope
 @pytest.fixture(scope="module")
 def kubectl() -> None:
     """Building one would take longer than a unit test may."""
-    there = build.is_built() or shutil.which("kubectl")
+    there = kubernetes.is_built() or shutil.which("kubectl")
     if not there and not os.environ.get(REQUIRED_VARIABLE):
         pytest.skip("there is no kubectl to ask for kustomize")
 

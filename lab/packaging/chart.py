@@ -1,0 +1,41 @@
+"""What the Helm chart has of manifests/: copies, as a chart is packed from its own folder alone.
+
+``python -m lab.packaging.chart`` makes them anew. The templates are the chart's own; a test compares what they make
+with what kustomize makes.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from lab.packaging.manifests import MANIFESTS
+
+CHART = MANIFESTS.parent / "charts" / "memcached-operator"
+
+_CRD = "cache.example.com_memcacheds.yaml"
+COPIES = {
+    f"crds/{_CRD}": f"crd/{_CRD}",
+    # The templates take the rules from these.
+    "files/role.yaml": "rbac/role.yaml",
+    "files/leader_for_life.yaml": "components/leader-for-life/role.yaml",
+    "files/memcached_admin.yaml": "tenants/memcached_admin.yaml",
+    "files/memcached_edit.yaml": "tenants/memcached_edit.yaml",
+    "files/memcached_view.yaml": "tenants/memcached_view.yaml",
+    # Files and no templates: what stands in braces there is Prometheus' and Grafana's.
+    "files/prometheusrule.yaml": "components/prometheus/prometheusrule.yaml",
+    "files/dashboard.json": "components/prometheus/dashboard.json",
+}
+"""Where a copy lies in the chart, and where it comes from in manifests/."""
+
+
+def write(chart: Path = CHART, manifests: Path = MANIFESTS) -> None:
+    """Copy every file anew."""
+    for copy, source in COPIES.items():
+        (chart / copy).parent.mkdir(exist_ok=True)
+        (chart / copy).write_bytes((manifests / source).read_bytes())
+
+
+if __name__ == "__main__":
+    write()
+    sys.exit(0)

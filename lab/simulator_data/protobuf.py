@@ -1,0 +1,91 @@
+"""How the kinds that the simulator serves stand in protobuf: `python -m lab.simulator_data.protobuf SCHEMAS FILE`.
+
+The kinds are those of the schemas that `schemas.py` wrote down; what they are made of, `messages/main.go` of the module
+`kubernetes` finds in the Go types of the Kubernetes that the lab runs. The same version gives the same bytes. What the
+simulator makes of the new file is tried at once on the objects that Kubernetes keeps, in both forms, to test its own
+codecs.
+"""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from lab.programs.go import find_go, go_version
+from lab.programs.kubernetes import MODULE_DIR
+from lab.simulator_data.schemas import pack
+from memcached_operator.simulator.schema import protobuf
+
+Json = dict[str, Any]
+
+# Where Kubernetes keeps an object of every kind, as JSON and as protobuf.
+_EXAMPLES = {"k8s.io/api": "testdata/HEAD", "k8s.io/apiextensions-apiserver": "pkg/apis/testdata/HEAD"}
+
+# The body of a deletion: every group and version has this one.
+_DELETE_OPTIONS = "v1/DeleteOptions"
+
+
+def kinds(schemas: Json) -> list[str]:
+    """`apiVersion/kind` of all that may be sent to a server that serves what these schemas are of."""
+    served = set()
+    for each in schemas["resources"]:
+        group, version = each["group"], each["version"]
+        if "version" in each["entry"]:  # a subresource that takes a kind of another group
+            group, version = each["entry"]["group"], each["entry"]["version"]
+        served.add(f"{group}/{version}/{each['entry']['kind']}".removeprefix("/"))
+    return sorted({*served, _DELETE_OPTIONS})
+
+
+def collect(kinds: Iterable[str]) -> Json:
+    """The kinds' messages and all that these are made of.
+
+    Raises:
+        CalledProcessError: the program failed; it has said why.
+        BuildError: there is no Go.
+    """
+    collected: Json = json.loads(_go("run", "-trimpath", "-buildvcs=false", "./messages", *kinds))
+    return collected
+
+
+def misread(kinds: Iterable[str]) -> list[str]:
+    """Those of the kinds of which the simulator reads Kubernetes' example wrongly, or there is none."""
+    modules = {module: Path(_go("list", "-m", "-f", "{{.Dir}}", module).strip()) for module in _EXAMPLES}
+    folders = [modules[module] / folder for module, folder in _EXAMPLES.items()]
+    return [kind for kind in kinds if not any(_is_read(kind, folder) for folder in folders)]
+
+
+def _is_read(kind: str, folder: Path) -> bool:
+    name = kind.replace("/", ".") if kind.count("/") == 2 else f"core.{kind.replace('/', '.')}"
+    sent, meant = folder / f"{name}.pb", folder / f"{name}.json"
+    return sent.is_file() and protobuf.decode(sent.read_bytes()) == json.loads(meant.read_bytes())
+
+
+def _go(*arguments: str) -> str:
+    finished = subprocess.run(
+        [find_go(go_version((MODULE_DIR / "go.mod").read_text())), *arguments],
+        cwd=MODULE_DIR,
+        env=os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return finished.stdout
+
+
+def main(schemas: Path, path: Path) -> int:
+    """Read the schemas, write the file and try it; the exit code."""
+    served = kinds(json.loads(gzip.decompress(schemas.read_bytes())))
+    new = path.with_name(f"{path.name}.new")
+    new.write_bytes(pack(collect(served)))
+    new.replace(path)
+    if wrong := misread(served):
+        print(f"lab: the simulator reads these wrongly from protobuf: {', '.join(wrong)}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))

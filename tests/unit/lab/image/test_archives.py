@@ -1,0 +1,74 @@
+import hashlib
+import json
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from lab.image.archives import Config, write
+
+CONFIG = Config(architecture="amd64", command=["memcached"], user="11211", environment={"PATH": "/bin"})
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Files as packages unpack them."""
+    root = tmp_path / "root"
+    (root / "usr" / "bin").mkdir(parents=True)
+    (root / "bin").symlink_to("usr/bin")
+    program = root / "usr" / "bin" / "su"
+    program.write_text("#!\n")
+    program.chmod(0o4755)
+    (root / "tmp").mkdir()
+    (root / "tmp").chmod(0o1777)
+    return root
+
+
+def _layer(archive: Path) -> dict[str, tarfile.TarInfo]:
+    with tarfile.open(archive) as outer:
+        (manifest,) = json.load(_file(outer, "manifest.json"))
+        (layer,) = manifest["Layers"]
+        with tarfile.open(fileobj=_file(outer, layer)) as inner:
+            return {entry.name: entry for entry in inner}
+
+
+def _file(archive: tarfile.TarFile, name: str):  # type: ignore[no-untyped-def]
+    found = archive.extractfile(name)
+    assert found is not None
+    return found
+
+
+def test_the_archive_has_the_layer_the_configuration_and_their_digests(root: Path, tmp_path: Path) -> None:
+    target = tmp_path / "image.tar"
+    write(root, target, "memcached:1", CONFIG)
+    with tarfile.open(target) as archive:
+        (manifest,) = json.load(_file(archive, "manifest.json"))
+        assert manifest["RepoTags"] == ["memcached:1"]
+        document = _file(archive, manifest["Config"]).read()
+        assert manifest["Config"] == f"{hashlib.sha256(document).hexdigest()}.json"
+        layer = hashlib.sha256(_file(archive, manifest["Layers"][0]).read()).hexdigest()
+    described = json.loads(document)
+    assert described["rootfs"]["diff_ids"] == [f"sha256:{layer}"]
+    assert (described["architecture"], described["os"]) == ("amd64", "linux")
+    assert described["config"]["Cmd"] == ["memcached"]
+    assert described["config"]["Entrypoint"] is None
+    assert (described["config"]["User"], described["config"]["Env"]) == ("11211", ["PATH=/bin"])
+
+
+def test_links_and_modes_stay_but_not_the_right_to_run_as_another(root: Path, tmp_path: Path) -> None:
+    write(root, tmp_path / "image.tar", "memcached:1", CONFIG)
+    layer = _layer(tmp_path / "image.tar")
+    assert layer["bin"].issym()
+    assert layer["bin"].linkname == "usr/bin"
+    assert layer["tmp"].mode == 0o1777
+    assert layer["usr/bin/su"].mode == 0o755
+    assert {(entry.uid, entry.gid) for entry in layer.values()} == {(0, 0)}
+
+
+def test_the_same_files_of_another_time_are_the_same_bytes(root: Path, tmp_path: Path) -> None:
+    write(root, tmp_path / "one.tar", "memcached:1", CONFIG)
+    os.utime(root / "usr" / "bin" / "su", (1, 1))
+    write(root, tmp_path / "two.tar", "memcached:1", CONFIG)
+    assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.tar", "root", "two.tar"]

@@ -1,0 +1,138 @@
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lab import ROOT
+from lab.image import images
+from lab.image.builders import Builder, ImageError
+from lab.image.images import base_images, canonical, public_address
+from memcached_operator import __version__
+
+
+@pytest.mark.parametrize(
+    ("name", "full"),
+    [
+        ("memcached:1", "docker.io/library/memcached:1"),
+        ("example/memcached:1", "docker.io/example/memcached:1"),
+        ("registry.example.com/memcached:1", "registry.example.com/memcached:1"),
+        ("localhost/memcached:1", "localhost/memcached:1"),
+        ("localhost:5000/memcached:1", "localhost:5000/memcached:1"),
+    ],
+)
+def test_a_short_name_gets_the_registry_that_everybody_takes_for_granted(name: str, full: str) -> None:
+    assert canonical(name) == full
+
+
+@pytest.mark.parametrize(
+    ("remote", "address"),
+    [
+        ("https://user:secret@git.example.com/team/operator.git\n", "https://git.example.com/team/operator"),
+        ("http://git.example.com:8080/operator", "https://git.example.com:8080/operator"),
+        ("git@git.example.com:team/operator.git", ""),
+        ("/home/me/operator", ""),
+        ("", ""),
+    ],
+)
+def test_only_an_address_on_the_web_becomes_a_label_and_never_a_password(remote: str, address: str) -> None:
+    assert public_address(remote) == address
+
+
+def test_the_dockerfile_names_its_bases_by_digest() -> None:
+    bases = base_images((ROOT / "Dockerfile").read_text())
+    assert set(bases) == {"BUILD_IMAGE", "BASE_IMAGE"}
+    assert all(re.search(r"^[\w.-]+\.[a-z]+/[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$", name) for name in bases.values())
+
+
+def test_a_dockerfile_with_other_bases_is_refused_by_name() -> None:
+    with pytest.raises(ImageError, match=r"\['OTHER_IMAGE'\]; needed: \['BASE_IMAGE', 'BUILD_IMAGE'\]"):
+        base_images("ARG OTHER_IMAGE=scratch\n")
+
+
+def test_the_dockerfile_s_version_is_the_project_s() -> None:
+    assert f"ARG VERSION={__version__}\n" in (ROOT / "Dockerfile").read_text()
+
+
+def test_the_dockerfile_needs_nothing_that_buildah_1_28_does_not_know() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    assert not re.search(r"<<-?\s*['\"]?\w", text)  # here-documents
+    assert not re.search(r"^(COPY|ADD) .*--(link|parents|checksum|exclude)", text, re.MULTILINE)
+    assert "# syntax=" not in text  # fetched from a registry
+
+
+def _pins(lock: str) -> dict[str, str]:
+    return dict(re.findall(r"^([\w.-]+)==([^\s;\\]+)", (ROOT / lock).read_text(), re.MULTILINE))
+
+
+def test_the_image_has_the_versions_that_are_tested() -> None:
+    tested, shipped = _pins("requirements.lock"), _pins("requirements-image.lock")
+    assert shipped.items() <= tested.items()
+
+
+def test_the_image_has_what_the_operator_needs_in_a_cluster_and_no_tool() -> None:
+    shipped = _pins("requirements-image.lock").keys()
+    assert {"aiohttp", "cryptography", "opentelemetry-sdk"} <= shipped
+    assert not {"pytest", "rich", "kubernetes-asyncio", "hatchling"} & shipped
+
+
+def test_what_makes_another_image_makes_another_key(tmp_path: Path) -> None:
+    for name in images._CONTEXT:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    package = tmp_path / "memcached_operator"
+    (package / "__pycache__").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    before = images._context(tmp_path)
+    (package / "__pycache__" / "x.pyc").write_text("")
+    assert images._context(tmp_path) == before
+    (package / "operator.py").write_text("")
+    assert images._context(tmp_path) != before
+
+
+def test_a_checkout_from_before_there_was_an_image_is_refused_by_what_it_lacks(tmp_path: Path) -> None:
+    with pytest.raises(ImageError, match=r"it has no .*Dockerfile"):
+        images._context(tmp_path)
+
+
+def test_only_what_the_image_is_made_of_gets_through_dockerignore() -> None:
+    lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
+    assert lines[0] == "*"
+    let_through = {line.removeprefix("!") for line in lines if line.startswith("!")}
+    assert let_through == {*images._CONTEXT, "memcached_operator"} - {"Dockerfile", ".dockerignore"}
+
+
+@pytest.mark.parametrize("wanted", ["registry", "auto"])
+def test_bases_that_are_there_already_are_taken(monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
+    monkeypatch.setenv(images.BASES_VARIABLE, wanted)
+    monkeypatch.setattr(Builder, "has", lambda self, image: True)
+    assert images._choose_bases(Builder("buildah"), {"BASE_IMAGE": "a", "BUILD_IMAGE": "b"}) == {}
+
+
+def test_who_wants_a_registry_s_bases_gets_them_or_is_told_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Builder, "has", lambda self, image: False)
+    monkeypatch.setattr(Builder, "pull", lambda self, image: f"no {image}")
+    monkeypatch.setenv(images.BASES_VARIABLE, "registry")
+    with pytest.raises(ImageError, match="no a; IMAGE_BASES=auto builds on stand-ins"):
+        images._choose_bases(Builder("buildah"), {"BASE_IMAGE": "a", "BUILD_IMAGE": "b"})
+    monkeypatch.setenv(images.BASES_VARIABLE, "mine")
+    with pytest.raises(ImageError, match="IMAGE_BASES='mine' is none of registry, stand-in, auto"):
+        images._choose_bases(Builder("buildah"), {"BASE_IMAGE": "a", "BUILD_IMAGE": "b"})
+
+
+def test_the_revision_says_when_a_checkout_was_changed(tmp_path: Path) -> None:
+    def git(*arguments: str) -> str:
+        author = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+        command = ["git", "-C", str(tmp_path), *author, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    assert images._labels(tmp_path / "none") == {"REVISION": "", "SOURCE": ""}
+    git("init", "--quiet")
+    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
+    git("add", "Dockerfile")
+    git("commit", "--quiet", "-m", "one")
+    git("remote", "add", "origin", "https://git.example.com/operator.git")
+    head = git("rev-parse", "HEAD")
+    assert images._labels(tmp_path) == {"REVISION": head, "SOURCE": "https://git.example.com/operator"}
+    (tmp_path / "Dockerfile").write_text("FROM other\n")
+    assert images._labels(tmp_path)["REVISION"] == f"{head}-dirty"

@@ -1,0 +1,70 @@
+import configparser
+import os
+from pathlib import Path
+
+from lab.image.pip_settings import effective, secrets
+
+
+def _conf(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_on_a_machine_without_settings_nothing_is_lent(tmp_path: Path) -> None:
+    assert secrets(tmp_path, {"PIP_CONFIG_FILE": os.devnull}) == {}
+    assert secrets(tmp_path, {}, [tmp_path / "missing.conf"]) == {}
+
+
+def test_a_mirror_is_lent_as_a_file_that_no_one_else_reads(tmp_path: Path) -> None:
+    conf = "[global]\nindex-url = https://user:secret@mirror.example.com/simple\ncache-dir = /home/me\n"
+    lent = secrets(tmp_path, {}, [_conf(tmp_path / "mine.conf", conf)])
+    assert list(lent) == ["pip-conf"]
+    assert lent["pip-conf"].stat().st_mode & 0o777 == 0o600
+    parser = configparser.RawConfigParser()
+    parser.read(lent["pip-conf"])
+    assert parser.items("global")[:1] == [("index-url", "https://user:secret@mirror.example.com/simple")]
+    assert "cache-dir" not in parser["global"]
+
+
+def test_a_certificate_is_lent_itself_and_found_where_it_is_mounted(tmp_path: Path) -> None:
+    certificate = _conf(tmp_path / "ca.crt", "-----BEGIN CERTIFICATE-----\n")
+    lent = secrets(tmp_path, {"PIP_CERT": str(certificate)}, [])
+    assert lent["pip-cert"] == certificate
+    assert "cert = /run/secrets/pip-cert\n" in lent["pip-conf"].read_text()
+
+
+def test_several_indexes_stay_several(tmp_path: Path) -> None:
+    conf = "[global]\nextra-index-url =\n    https://a.example.com\n    https://b.example.com\n"
+    lent = secrets(tmp_path, {}, [_conf(tmp_path / "mine.conf", conf)])
+    parser = configparser.RawConfigParser()
+    parser.read(lent["pip-conf"])
+    assert parser["global"]["extra-index-url"].split() == ["https://a.example.com", "https://b.example.com"]
+
+
+def test_later_files_and_narrower_sections_win_and_variables_win_over_all(tmp_path: Path) -> None:
+    files = [
+        _conf(tmp_path / "a.conf", "[global]\nindex-url = a\ntimeout = 1\nretries = 1\n[install]\nretries = 2\n"),
+        _conf(tmp_path / "b.conf", "[global]\nindex-url = b\n"),
+        tmp_path / "missing.conf",
+    ]
+    found = effective(files, {"PIP_TIMEOUT": "9"})
+    assert found == {"index-url": "b", "timeout": "9", "retries": "2"}
+
+
+def test_the_certificate_that_pip_would_find_for_itself_counts_where_none_is_set(tmp_path: Path) -> None:
+    assert effective([], {"REQUESTS_CA_BUNDLE": "/bundle"}) == {"cert": "/bundle"}
+    assert effective([], {"REQUESTS_CA_BUNDLE": "/bundle", "PIP_CERT": "/own"}) == {"cert": "/own"}
+
+
+def test_pip_s_own_files_are_looked_for_where_pip_looks(tmp_path: Path) -> None:
+    _conf(tmp_path / ".config" / "pip" / "pip.conf", "[global]\nindex-url = mine\n")
+    named = _conf(tmp_path / "named.conf", "[global]\nretries = 7\n")
+    environment = {"HOME": str(tmp_path), "PIP_CONFIG_FILE": str(named)}
+    settings = secrets(tmp_path, environment)["pip-conf"].read_text()
+    assert "index-url = mine\n" in settings
+    assert "retries = 7\n" in settings
+
+
+def test_what_is_a_path_here_and_nothing_there_is_not_lent() -> None:
+    assert effective([], {"PIP_FIND_LINKS": "/wheels", "PIP_CLIENT_CERT": "/me.pem"}) == {}

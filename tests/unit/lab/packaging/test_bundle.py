@@ -1,0 +1,361 @@
+"""The OLM bundle: made of the manifests, and after the rules of its format.
+
+The rules are those that operator-framework's validators hold (the suites `default`, `good-practices` and
+`operatorhub` of `operator-sdk bundle validate`) and that docs/design/operator-bundle.md of operator-registry tells.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from lab.packaging.bundle import (
+    DOCKERFILE,
+    PACKAGE,
+    TARGET_NAMESPACES,
+    BundleError,
+    Sources,
+    bundle,
+    read_sources,
+    write,
+)
+from lab.packaging.manifests import IMAGE
+from memcached_operator import __version__
+from memcached_operator.settings import load_settings
+from memcached_operator.simulator.schema import custom, kubernetes
+from memcached_operator.simulator.schema.decoding import decode_problems
+from memcached_operator.simulator.schema.node import Node
+from memcached_operator.simulator.schema.validation import validate
+
+PROJECT = Path(__file__).parents[4]
+COMMITTED = {
+    str(path.relative_to(PROJECT)): path.read_text()
+    for path in [*(PROJECT / "bundle").rglob("*"), PROJECT / DOCKERFILE]
+    if path.is_file()
+}
+MANIFESTS = {
+    name: next(yaml.safe_load_all(text)) for name, text in COMMITTED.items() if name.startswith("bundle/manifests/")
+}
+[CSV] = [thing for thing in MANIFESTS.values() if thing["kind"] == "ClusterServiceVersion"]
+SPEC = CSV["spec"]
+[CRD] = [thing for thing in MANIFESTS.values() if thing["kind"] == "CustomResourceDefinition"]
+SCHEMA = CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+ANNOTATIONS = yaml.safe_load(COMMITTED["bundle/metadata/annotations.yaml"])["annotations"]
+SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+
+# The kinds that OLM applies from a bundle, but for those of single distributions: operator-registry's
+# pkg/lib/bundle/supported_resources.go.
+SUPPORTED = {
+    "ClusterServiceVersion",
+    "CustomResourceDefinition",
+    "Secret",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ConfigMap",
+    "Role",
+    "RoleBinding",
+    "Service",
+    "ServiceAccount",
+    "PriorityClass",
+    "PodDisruptionBudget",
+    "VerticalPodAutoscaler",
+    "PrometheusRule",
+    "ServiceMonitor",
+}
+
+
+def deployment(csv: dict[str, Any] = CSV) -> dict[str, Any]:
+    [found] = csv["spec"]["install"]["spec"]["deployments"]
+    assert isinstance(found, dict)
+    return found
+
+
+def container(csv: dict[str, Any] = CSV) -> dict[str, Any]:
+    [found] = deployment(csv)["spec"]["template"]["spec"]["containers"]
+    assert isinstance(found, dict)
+    return found
+
+
+def variable(name: str) -> dict[str, Any]:
+    [found] = [variable for variable in container()["env"] if variable["name"] == name]
+    assert isinstance(found, dict)
+    return found
+
+
+def builtin(kind: str) -> Node:
+    [resource] = [found for found in kubernetes.builtin_resources() if found.kind == kind]
+    return resource.schema
+
+
+def test_the_committed_bundle_is_what_the_manifests_make() -> None:
+    assert bundle(read_sources()) == COMMITTED, "run ./dev bundle"
+
+
+def test_writing_it_leaves_nothing_of_an_older_one(tmp_path: Path) -> None:
+    (tmp_path / "bundle" / "manifests").mkdir(parents=True)
+    (tmp_path / "bundle" / "manifests" / "old.yaml").touch()
+    write({"bundle/manifests/new.yaml": "new", "bundle.Dockerfile": "FROM scratch"}, tmp_path)
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {"bundle.Dockerfile", "bundle/manifests/new.yaml"}
+
+
+def test_the_name_is_the_package_s_and_the_version_the_operator_s() -> None:
+    assert CSV["metadata"]["name"] == f"{PACKAGE}.v{__version__}"
+    assert SPEC["version"] == __version__
+    assert SEMVER.fullmatch(SPEC["version"])
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", CSV["metadata"]["name"])
+
+
+def test_an_upgrade_may_begin_at_any_older_release() -> None:
+    assert CSV["metadata"]["annotations"]["olm.skipRange"] == f">=0.0.0 <{__version__}"
+    assert "replaces" not in SPEC
+
+
+def test_the_annotations_that_the_format_asks_for_are_there_and_name_folders_of_the_bundle() -> None:
+    prefix = "operators.operatorframework.io.bundle."
+    assert ANNOTATIONS[f"{prefix}mediatype.v1"] == "registry+v1"
+    assert ANNOTATIONS[f"{prefix}package.v1"] == PACKAGE
+    for name in (f"{prefix}manifests.v1", f"{prefix}metadata.v1", "operators.operatorframework.io.test.config.v1"):
+        folder = ANNOTATIONS[name]
+        assert folder.endswith("/")
+        assert any(path.startswith(f"bundle/{folder}") for path in COMMITTED), folder
+
+
+def test_the_default_channel_is_one_of_the_channels_and_all_are_named_by_the_convention() -> None:
+    channels = ANNOTATIONS["operators.operatorframework.io.bundle.channels.v1"].split(",")
+    assert ANNOTATIONS["operators.operatorframework.io.bundle.channel.default.v1"] in channels
+    assert all(re.match("candidate|fast|stable", channel) for channel in channels)
+
+
+def test_the_image_of_the_bundle_has_its_annotations_as_labels_and_its_folders_where_they_say() -> None:
+    lines = COMMITTED[DOCKERFILE].splitlines()
+    assert [line for line in lines if line.startswith("FROM")] == ["FROM scratch"]
+    assert dict(re.findall(r"^LABEL ([^=]+)=(.+)$", COMMITTED[DOCKERFILE], re.MULTILINE)) == ANNOTATIONS
+    copied = dict(re.findall(r"^COPY (\S+) /(\S+)$", COMMITTED[DOCKERFILE], re.MULTILINE))
+    assert copied == {f"bundle/{path.rstrip('/')}": path for path in copied.values()}
+    assert set(copied.values()) == {value for value in ANNOTATIONS.values() if value.endswith("/")}
+    inside = [path for path in COMMITTED if path != DOCKERFILE]
+    assert all(any(path.startswith(f"{folder}/") for folder in copied) for path in inside)
+
+
+def test_a_bundle_holds_nothing_that_olm_does_not_apply_or_makes_itself() -> None:
+    kinds = [thing["kind"] for thing in MANIFESTS.values()]
+    assert set(kinds) <= SUPPORTED
+    assert kinds.count("ClusterServiceVersion") == 1
+    # Of an account that is in both, the CSV's rights and the bundle's object fight.
+    assert "ServiceAccount" not in kinds
+
+
+def test_a_bundle_fits_the_configmap_that_olm_unpacks_it_into() -> None:
+    assert sum(len(text.encode()) for text in COMMITTED.values()) < 1024 * 1024
+
+
+def test_each_owned_crd_is_in_the_bundle_and_each_crd_of_the_bundle_is_owned() -> None:
+    names = CRD["spec"]["names"]
+    served = {(CRD["metadata"]["name"], names["kind"], version["name"]) for version in CRD["spec"]["versions"]}
+    owned = [(kind["name"], kind["kind"], kind["version"]) for kind in SPEC["customresourcedefinitions"]["owned"]]
+    assert set(owned) == served
+    assert len(owned) == len(served)
+    assert yaml.safe_load((PROJECT / "manifests/crd/cache.example.com_memcacheds.yaml").read_text()) == CRD
+
+
+@pytest.mark.parametrize("part", ["spec", "status"])
+def test_each_field_has_a_descriptor_and_no_descriptor_lacks_its_field(part: str) -> None:
+    [owned] = SPEC["customresourcedefinitions"]["owned"]
+    fields = SCHEMA["properties"][part]["properties"]
+    descriptors = {descriptor["path"]: descriptor for descriptor in owned[f"{part}Descriptors"]}
+    assert descriptors.keys() == fields.keys()
+    for path, descriptor in descriptors.items():
+        assert descriptor["displayName"]
+        assert descriptor["description"] == fields[path]["description"]
+        assert all(name.startswith("urn:alm:descriptor:") for name in descriptor["x-descriptors"])
+
+
+def test_an_owned_kind_names_what_is_made_for_it() -> None:
+    [owned] = SPEC["customresourcedefinitions"]["owned"]
+    assert {"kind": "Deployment", "name": "", "version": "v1"} in owned["resources"]
+
+
+def test_each_owned_kind_has_an_example_that_its_crd_accepts() -> None:
+    examples = json.loads(CSV["metadata"]["annotations"]["alm-examples"])
+    group, [version] = CRD["spec"]["group"], CRD["spec"]["versions"]
+    kinds = {(example["apiVersion"], example["kind"]) for example in examples}
+    assert kinds == {(f"{group}/{version['name']}", CRD["spec"]["names"]["kind"])}
+    node = custom.node_of(SCHEMA)
+    for example in examples:
+        assert validate(node, example) == []
+        assert example["spec"].keys() <= SCHEMA["properties"]["spec"]["properties"].keys()
+        # scorecard's basic-check-spec
+        assert example["spec"]
+    assert validate(node, {**examples[0], "spec": {"size": "three"}}), "or the check above finds nothing ever"
+
+
+def test_the_rights_are_those_of_the_role_and_no_right_is_cluster_wide() -> None:
+    [granted] = SPEC["install"]["spec"]["permissions"]
+    role = yaml.safe_load((PROJECT / "manifests/rbac/role.yaml").read_text())
+    assert granted["rules"] == role["rules"]
+    assert granted["serviceAccountName"] == deployment()["spec"]["template"]["spec"]["serviceAccountName"]
+    # OLM turns permissions into a ClusterRole where the OperatorGroup means all namespaces.
+    assert "clusterPermissions" not in SPEC["install"]["spec"]
+
+
+def test_the_role_has_what_the_operator_for_all_namespaces_needs_too() -> None:
+    [granted] = SPEC["install"]["spec"]["permissions"]
+    for thing in yaml.safe_load_all((PROJECT / "manifests/rbac/cluster_role.yaml").read_text()):
+        assert all(rule in granted["rules"] for rule in thing["rules"])
+
+
+def test_the_deployment_is_the_manifests_but_for_what_olm_says_of_the_namespaces() -> None:
+    wanted = next(
+        thing
+        for thing in yaml.safe_load_all((PROJECT / "manifests/install/namespaced.yaml").read_text())
+        if thing["kind"] == "Deployment"
+    )
+    [watch] = [
+        each for each in wanted["spec"]["template"]["spec"]["containers"][0]["env"] if each["name"] == "WATCH_NAMESPACE"
+    ]
+    watch["valueFrom"]["fieldRef"]["fieldPath"] = TARGET_NAMESPACES
+    assert SPEC["install"]["strategy"] == "deployment"
+    assert deployment()["name"] == wanted["metadata"]["name"]
+    assert deployment()["label"] == wanted["metadata"]["labels"]
+    assert deployment()["spec"] == wanted["spec"]
+
+
+def test_kubernetes_can_read_what_olm_makes_of_the_bundle() -> None:
+    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"}, "spec": deployment()["spec"]}
+    roles = [thing for thing in MANIFESTS.values() if thing["kind"] == "ClusterRole"]
+    assert roles
+    for thing in [made, *roles]:
+        assert decode_problems(builtin(thing["kind"]), thing) is None
+
+
+def test_the_budget_for_disruptions_lets_a_node_be_drained() -> None:
+    [budget] = [thing["spec"] for thing in MANIFESTS.values() if thing["kind"] == "PodDisruptionBudget"]
+    assert budget["maxUnavailable"] not in (0, "0%")
+    assert "minAvailable" not in budget
+    assert budget["selector"] == deployment()["spec"]["selector"]
+
+
+def test_the_resources_that_the_container_needs_are_requested() -> None:
+    assert container()["resources"]["requests"].keys() >= {"cpu", "memory"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "annotation", "watched"),
+    [
+        ("OwnNamespace", "operators", ("operators",)),
+        ("SingleNamespace", "shop", ("shop",)),
+        ("MultiNamespace", "shop,depot", ("shop", "depot")),
+        ("AllNamespaces", "", ()),
+    ],
+)
+def test_the_operator_watches_what_olm_writes_into_its_pod_in_each_install_mode(
+    mode: str, annotation: str, watched: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {"type": mode, "supported": True} in SPEC["installModes"]
+    assert variable("WATCH_NAMESPACE") == {
+        "name": "WATCH_NAMESPACE",
+        "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['olm.targetNamespaces']"}},
+    }
+    monkeypatch.setenv("WATCH_NAMESPACE", annotation)
+    assert load_settings({}).watch_namespaces == watched
+
+
+def test_each_install_mode_is_told_once() -> None:
+    modes = [mode["type"] for mode in SPEC["installModes"]]
+    assert sorted(modes) == ["AllNamespaces", "MultiNamespace", "OwnNamespace", "SingleNamespace"]
+
+
+def test_the_related_images_are_all_that_a_mirror_must_hold() -> None:
+    related = {image["name"]: image["image"] for image in SPEC["relatedImages"]}
+    assert related == {
+        "memcached-operator": container()["image"],
+        "memcached": variable("RELATED_IMAGE_MEMCACHED")["value"],
+    }
+    assert CSV["metadata"]["annotations"]["containerImage"] == container()["image"]
+
+
+def test_the_words_are_of_the_lists_that_catalogs_know() -> None:
+    annotations = CSV["metadata"]["annotations"]
+    assert annotations["capabilities"] in ("Basic Install", "Seamless Upgrades")
+    assert annotations["categories"] == "Database"
+    assert SPEC["maturity"] in ("planning", "pre-alpha", "alpha", "beta", "stable", "mature")
+    assert SPEC["provider"]["name"]
+    for field in ("displayName", "description", "keywords"):
+        assert SPEC[field]
+
+
+def test_the_oldest_kubernetes_is_the_chart_s() -> None:
+    assert SEMVER.fullmatch(SPEC["minKubeVersion"])
+    chart = yaml.safe_load((PROJECT / "charts/memcached-operator/Chart.yaml").read_text())
+    assert chart["kubeVersion"] == f">={SPEC['minKubeVersion']}-0"
+
+
+def test_there_is_one_icon_that_can_be_drawn() -> None:
+    [icon] = SPEC["icon"]
+    assert icon["mediatype"] == "image/svg+xml"
+    assert ElementTree.fromstring(base64.b64decode(icon["base64data"])).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_scorecard_knows_each_of_its_tests_and_runs_one_release_of_them() -> None:
+    config = yaml.safe_load(COMMITTED["bundle/tests/scorecard/config.yaml"])
+    assert (config["apiVersion"], config["kind"]) == ("scorecard.operatorframework.io/v1alpha3", "Configuration")
+    tests = [test for stage in config["stages"] for test in stage["tests"]]
+    assert sorted(test["entrypoint"][1] for test in tests) == [
+        "basic-check-spec",
+        "olm-bundle-validation",
+        "olm-crds-have-resources",
+        "olm-crds-have-validation",
+        "olm-spec-descriptors",
+        "olm-status-descriptors",
+    ]
+    assert all(test["labels"]["test"] == f"{test['entrypoint'][1]}-test" for test in tests)
+    assert len({test["image"] for test in tests}) == 1
+
+
+def test_another_image_takes_the_place_of_the_operator_s_everywhere() -> None:
+    other = "registry.example.com/tools/memcached-operator@sha256:" + "0" * 64
+    files = bundle(read_sources(), image=other)
+    assert not any(IMAGE in text for text in files.values())
+    csv = yaml.safe_load(files[f"bundle/manifests/{PACKAGE}.clusterserviceversion.yaml"])
+    assert container(csv)["image"] == csv["metadata"]["annotations"]["containerImage"] == other
+    assert {"name": PACKAGE, "image": other} in csv["spec"]["relatedImages"]
+
+
+def test_making_a_bundle_leaves_what_it_is_made_of_as_it_was() -> None:
+    sources = read_sources()
+    before = copy.deepcopy(sources)
+    bundle(sources, image="other:1")
+    assert sources == before
+
+
+def without(sources: Sources, kind: str) -> Sources:
+    return dataclasses.replace(sources, operator=[thing for thing in sources.operator if thing["kind"] != kind])
+
+
+def test_what_is_missing_in_the_manifests_is_named() -> None:
+    sources = read_sources()
+    with pytest.raises(BundleError, match="0 objects of kind Role"):
+        bundle(without(sources, "Role"))
+    unwatching = copy.deepcopy(sources)
+    [operator] = [thing for thing in unwatching.operator if thing["kind"] == "Deployment"]
+    operator["spec"]["template"]["spec"]["containers"][0]["env"] = []
+    with pytest.raises(BundleError, match="WATCH_NAMESPACE"):
+        bundle(unwatching)
+    strange = copy.deepcopy(sources)
+    strange.words["spec"]["customresourcedefinitions"]["owned"][0]["specDescriptors"][0]["path"] = "count"
+    with pytest.raises(BundleError, match=r"spec\.count"):
+        bundle(strange)
+    foreign = copy.deepcopy(sources)
+    foreign.words["spec"]["customresourcedefinitions"]["owned"][0]["name"] = "things.example.com"
+    with pytest.raises(BundleError, match=r"things\.example\.com"):
+        bundle(foreign)

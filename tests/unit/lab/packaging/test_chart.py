@@ -1,0 +1,109 @@
+"""The chart's files, as far as they can be judged without Helm; tests/helm has the rest."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lab.packaging.chart import CHART, COPIES, write
+from lab.packaging.manifests import MANIFESTS
+from memcached_operator import __version__
+from memcached_operator.settings import Settings
+
+VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
+SCHEMA = json.loads((CHART / "values.schema.json").read_text())
+# Maps that are handed on as they are: Kubernetes or prometheus-operator judges what is in them.
+HANDED_ON = {
+    "affinity",
+    "global",
+    "metrics.dashboard.labels",
+    "metrics.podMonitor.labels",
+    "metrics.podMonitor.tlsConfig",
+    "metrics.prometheusRule.labels",
+    "nodeSelector",
+    "podAnnotations",
+    "podLabels",
+    "resources.limits",
+    "resources.requests",
+    "serviceAccount.annotations",
+}
+
+
+def test_chart_and_operator_are_released_together() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+
+
+@pytest.mark.parametrize("copy", COPIES)
+def test_what_the_chart_has_of_the_manifests_is_the_same_there(copy: str) -> None:
+    assert (CHART / copy).read_bytes() == (MANIFESTS / COPIES[copy]).read_bytes(), "run ./dev chart"
+
+
+def test_copies_are_made_anew(tmp_path: Path) -> None:
+    write(chart=tmp_path)
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()} == set(COPIES)
+
+
+def objects(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each part of the schema that is about a map, with its path in the values."""
+    if "$ref" in schema:
+        schema = SCHEMA["definitions"][schema["$ref"].removeprefix("#/definitions/")]
+    if schema.get("type") == "object":
+        yield path, schema
+    for name, part in schema.get("properties", {}).items():
+        yield from objects(part, f"{path}.{name}".lstrip("."))
+
+
+def test_no_map_takes_keys_that_it_does_not_know() -> None:
+    open_maps = {path for path, schema in objects(SCHEMA) if schema.get("additionalProperties") is not False}
+    assert open_maps == HANDED_ON
+
+
+def keys(values: dict[str, Any], path: str = "") -> Iterator[str]:
+    """The path of each value; what is handed on is one value."""
+    for name, value in values.items():
+        here = f"{path}.{name}".lstrip(".")
+        if isinstance(value, dict) and here not in HANDED_ON:
+            yield from keys(value, here)
+        else:
+            yield here
+
+
+def test_each_value_that_can_be_given_stands_in_the_values_and_is_explained() -> None:
+    known = {
+        f"{path}.{name}".lstrip(".")
+        for path, schema in objects(SCHEMA)
+        for name, part in schema.get("properties", {}).items()
+        if part.get("type") != "object" or f"{path}.{name}".lstrip(".") in HANDED_ON
+    }
+    assert known - set(keys(VALUES)) == {"global", "resources.claims"}
+    assert set(keys(VALUES)) <= known
+
+
+def test_the_defaults_are_the_operator_s_own() -> None:
+    defaults = {name: field.default for name, field in Settings.model_fields.items()}
+    assert VALUES["memcachedImage"] == defaults["memcached_image"]
+    assert VALUES["workers"] == defaults["workers"]
+    assert VALUES["log"]["level"] == defaults["log_level"]
+    assert VALUES["leaderElection"]["mode"] == defaults["leader_elect_mode"]
+    assert VALUES["metrics"]["perObject"] == defaults["metrics_per_object"]
+    assert VALUES["metrics"]["secure"]["enabled"] == defaults["metrics_secure"]
+
+
+def test_the_readme_tells_of_each_value_and_its_default_and_of_no_other() -> None:
+    rows = re.findall(r"^\| `([\w.]+)` \| `(.*?)` \|", (CHART / "README.md").read_text(), re.MULTILINE)
+    told = {name: yaml.safe_load(default) for name, default in rows}
+    assert told == {path: value_at(path) for path in keys(VALUES)}
+
+
+def value_at(path: str) -> Any:
+    value: Any = VALUES
+    for name in path.split("."):
+        value = value[name]
+    return value
