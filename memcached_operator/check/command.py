@@ -35,7 +35,8 @@ from memcached_operator.kube.errors import (
 )
 from memcached_operator.kube.resources import Resource
 from memcached_operator.memcached.crd import memcached_crd
-from memcached_operator.operator import OperatorConfig, cluster_access, election_config, watched_namespaces
+from memcached_operator.operator import PROGRAM, OperatorConfig
+from memcached_operator.runtime.operator import cluster_access, election_config, watched_namespaces
 from memcached_operator.runtime.cache.store import ObjectKey
 from memcached_operator.runtime.election.elections import ElectionError, lock_of
 
@@ -205,7 +206,7 @@ class _Checks:
         """What the operator would do, and what there is to say of its election."""
         config = self._config
         scope = Scope(watched, secure_metrics=config.metrics_secure and config.metrics_bind_address != "0")
-        election = election_config(config)
+        election = election_config(config, PROGRAM)
         if election is None:
             return scope, ()
         try:

@@ -7,7 +7,6 @@ import inspect
 import itertools
 import logging
 import math
-import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable
@@ -19,12 +18,12 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from memcached_operator.kube.errors import (
     ApiError,
-    Conflict,
     KubeError,
     ServerError,
     TooManyRequests,
     Unreachable,
 )
+from memcached_operator.runtime.failure_log import FailureLog, ReconcileTimeout, TerminalError
 from memcached_operator.runtime.workqueue.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
 
@@ -40,20 +39,24 @@ class Result:
     Attributes:
         requeue_after_s: look again after so many seconds at the latest; None when only a change is a reason.
         priority: the priority of that look; None keeps the one that this reconcile had.
+        requeue: look again after the backoff of failures, which grows for as long as this is asked for in a row; for
+            what is not finished and nothing will tell of. `requeue_after_s` goes before it.
     """
 
     requeue_after_s: float | None = None
     priority: int | None = None
+    requeue: bool = False
 
-
-class TerminalError(Exception):
-    """Trying again cannot help until the object changes; the message says what has to change."""
+    def __post_init__(self) -> None:
+        if self.requeue_after_s is not None and not self.requeue_after_s >= 0:
+            raise ValueError(f"requeue_after_s is {self.requeue_after_s}: it must be 0 seconds or more")
 
 
 class Outcome(StrEnum):
     """How a reconcile ended; `BUG` by an exception that no right program meets."""
 
     SUCCESS = "success"
+    REQUEUE = "requeue"
     REQUEUE_AFTER = "requeue_after"
     ERROR = "error"
     TERMINAL = "terminal"
@@ -132,7 +135,8 @@ class Controller(Generic[K]):
     What an end means for the key, in the order of controller-runtime: an error schedules the next attempt after the
     backoff (and after Retry-After, if the server named one), of at most `OUTAGE_LONGEST_S` where the error is about the
     server or a timeout and says nothing about the object; a `TerminalError` schedules nothing; `requeue_after_s`
-    forgets the failures and schedules the next look; success forgets the failures.
+    forgets the failures and schedules the next look; `requeue` schedules it after the backoff; success forgets the
+    failures.
     """
 
     def __init__(
@@ -288,110 +292,11 @@ class Controller(Generic[K]):
             self._failures.failed(key, error, retry_in_s)
             return Outcome.ERROR if isinstance(error, _ABOUT_THE_WORLD) else Outcome.BUG
         self._failures.worked(key)
+        if result.requeue and result.requeue_after_s is None:
+            queue.fail(key)
+            return Outcome.REQUEUE
         queue.forget(key)
         if result.requeue_after_s is None:
             return Outcome.SUCCESS
         queue.requeue(key, after_s=result.requeue_after_s, priority=result.priority)
         return Outcome.REQUEUE_AFTER
-
-
-class ReconcileTimeout(Exception):
-    """A reconcile took longer than `reconcile_timeout_s`."""
-
-
-# A failure that stays the same is said again after a minute, then after twice as long each time, up to an hour: enough
-# to be found in any log that is rotated daily, too little to drown the rest.
-_FIRST_REMINDER_S = 60.0
-_LONGEST_REMINDER_S = 3600.0
-
-# That the server cannot be reached is said once for each watch; a line per key would bury it. A key that still meets
-# it after this long is worth one: by then the watches are back, or someone is looking for what is affected.
-_UNREACHABLE_QUIET_S = 60.0
-# Watches may live on while calls are not answered: an etcd that hangs, a load balancer that sends them elsewhere. So
-# one key speaks for all, when it has met this for longer than an API server takes to restart.
-_UNREACHABLE_WORDS_S = 5.0
-
-# Failures that differ in numbers alone (resourceVersions, ports, counts) are the same failure.
-_DIGITS = re.compile(r"\d+")
-
-
-@dataclass(slots=True)
-class _Streak:
-    """One key that fails: since when, how often, and what was last said about it above DEBUG."""
-
-    began: float
-    attempts: int = 0
-    conflicts: int = 0
-    said: str | None = None
-    reminder_s: float = _FIRST_REMINDER_S
-    quiet_until: float = 0.0
-
-
-class FailureLog(Generic[K]):
-    """Says that a key fails when it begins, when the reason changes and at growing intervals, and once when it is over.
-
-    An error of the API or a `TerminalError` is one line; whatever else is a bug and brings its traceback. A single
-    Conflict is not worth more than DEBUG: someone else wrote first, and the next attempt sees what. Neither is a server
-    that was out of reach for less than a minute, but for one key that speaks for all. The lines are written inside the
-    reconcile, whose controller and key the log adds to them. Only keys that fail are held.
-
-    Invariant: `_speaker` is a key that fails, or None.
-    """
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._streaks: dict[K, _Streak] = {}
-        self._speaker: K | None = None
-
-    def failed(self, key: K, error: BaseException, retry_in_s: float | None) -> None:
-        """An attempt failed; the next one comes after `retry_in_s` seconds, or, if None, when the object changes."""
-        now = self._clock()
-        streak = self._streaks.get(key)
-        if streak is None:
-            streak = self._streaks[key] = _Streak(began=now)
-        streak.attempts += 1
-        when = "when the object changes" if retry_in_s is None else f"in {retry_in_s:.3g} s"
-        if self._is_minor(key, error, streak, now):
-            log.debug("attempt %d failed, next one %s: %s", streak.attempts, when, error)
-            return
-        identity = _DIGITS.sub("#", f"{type(error).__name__} {error}")
-        new = identity != streak.said
-        if not new and now < streak.quiet_until:
-            return
-        streak.reminder_s = _FIRST_REMINDER_S if new else min(2 * streak.reminder_s, _LONGEST_REMINDER_S)
-        streak.said = identity
-        streak.quiet_until = now + streak.reminder_s
-        expected = isinstance(error, KubeError | TerminalError | ReconcileTimeout)
-        log.log(
-            logging.WARNING if expected else logging.ERROR,
-            "attempt %d failed, next one %s: %s",
-            streak.attempts,
-            when,
-            error if expected else f"{type(error).__name__}: {error}",
-            exc_info=None if expected or not new else error,
-        )
-
-    def worked(self, key: K) -> None:
-        """An attempt went well."""
-        if not self._streaks:
-            return
-        streak = self._streaks.pop(key, None)
-        if key == self._speaker:
-            self._speaker = None
-        if streak is not None:
-            log.log(
-                logging.DEBUG if streak.said is None else logging.INFO,
-                "recovered after %d failed attempts in %.3g s",
-                streak.attempts,
-                self._clock() - streak.began,
-            )
-
-    def _is_minor(self, key: K, error: BaseException, streak: _Streak, now: float) -> bool:
-        if isinstance(error, Conflict):
-            streak.conflicts += 1
-            return streak.conflicts == 1
-        if not isinstance(error, Unreachable):
-            return False
-        if self._speaker is None and now >= streak.began + _UNREACHABLE_WORDS_S:
-            self._speaker = key
-        return key != self._speaker and now < streak.began + _UNREACHABLE_QUIET_S

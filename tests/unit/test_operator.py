@@ -16,7 +16,7 @@ from memcached_operator.runtime.cache.own_writes import OwnWrites
 from memcached_operator.runtime.cache.reflector import Reflector
 from memcached_operator.runtime.cache.store import ObjectKey
 from memcached_operator.runtime.controller import Controller
-from memcached_operator.runtime.events.recorder import EventRecorder
+from memcached_operator.runtime.operator import Operator, watched_namespaces
 from memcached_operator.runtime.workqueue.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY
 from memcached_operator.settings import Settings
@@ -81,8 +81,10 @@ class Built:
 
 def build(*namespaces: str, begun: bool = True, **settings: object) -> Built:
     client = client_of("https://nowhere.invalid")
-    recorder = EventRecorder(client, reporting_controller="c", reporting_instance="i", field_manager="m")
-    manager = operator.build(config(**settings), client, recorder, namespaces)
+    settled = config(**settings)
+    parts = Operator(settled, operator.PROGRAM, client, namespaces=namespaces)
+    operator.set_up(parts, settled)
+    manager = parts.finish()
     (controller,) = manager._runnables
     assert isinstance(controller, Controller)
     reflectors = {(each.resource.plural, each.namespace): each for each in manager._reflectors}
@@ -137,7 +139,7 @@ class TestWatchedNamespaces:
     def test_what_was_asked_for_else_ones_own_else_default(
         self, asked: tuple[str, ...] | None, own: str | None, watched: tuple[str, ...]
     ) -> None:
-        assert operator.watched_namespaces(asked, own) == watched
+        assert watched_namespaces(asked, own) == watched
 
     async def test_each_namespace_has_a_watch_for_each_kind(self) -> None:
         kinds = ("memcacheds", "deployments", "pods")

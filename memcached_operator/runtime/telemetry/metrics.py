@@ -145,6 +145,7 @@ def histogram(name: str, help: str, labels: Sequence[str], values: Iterable[tupl
 # What each outcome counts as in `controller_runtime_reconcile_total`; all errors are "error" there.
 _RESULTS = {
     Outcome.SUCCESS: "success",
+    Outcome.REQUEUE: "requeue",
     Outcome.REQUEUE_AFTER: "requeue_after",
     Outcome.ERROR: "error",
     Outcome.TERMINAL: "error",

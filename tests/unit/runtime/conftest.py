@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.runtime.workqueue.queue import WorkQueue
-from tests.unit.runtime.events.recorder_support import FakeTime
-from tests.unit.runtime.workqueue.queue_support import FakeClock, steady_backoff
+from memcached_operator.testing.clock import FakeClock
+from tests.unit.runtime.workqueue.queue_support import steady_backoff
 
 
 @pytest.fixture
 def clock() -> FakeClock:
-    return FakeClock()
+    return FakeClock(100.0)
 
 
 @pytest.fixture
@@ -20,5 +20,5 @@ def queue(clock: FakeClock) -> WorkQueue[str]:
 
 
 @pytest.fixture
-def time() -> FakeTime:
-    return FakeTime()
+def time() -> FakeClock:
+    return FakeClock(autojump=True)

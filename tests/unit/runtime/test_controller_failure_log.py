@@ -9,22 +9,22 @@ import pytest
 from memcached_operator.kube.errors import Conflict, KubeError, ServerError, Unreachable
 from memcached_operator.runtime.controller import (
     Controller,
-    FailureLog,
     ReconcileContext,
-    TerminalError,
     current_reconcile,
 )
+from memcached_operator.runtime.failure_log import FailureLog, TerminalError
+from memcached_operator.testing.clock import FakeClock
 from tests.unit.runtime.controller_support import Outcomes, Reconciler, running
 
-LOGGER = "memcached_operator.runtime.controller"
+LOGGER = "memcached_operator.runtime.failure_log"
 
 
 class Said:
     """A failure log on a fake clock, and the lines that it wrote."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
-        self.now = 0.0
-        self.log: FailureLog[str] = FailureLog(lambda: self.now)
+        self.clock = FakeClock(0.0)
+        self.log: FailureLog[str] = FailureLog(self.clock)
         self.caplog = caplog
         caplog.set_level(logging.DEBUG, LOGGER)
 
@@ -56,7 +56,7 @@ def test_an_expected_failure_is_one_line_without_a_traceback(said: Said, error: 
 def test_a_bug_brings_its_traceback_once(said: Said) -> None:
     for _ in range(2):
         said.failed(KeyError("size"))
-        said.now += 60.0
+        said.clock.advance(60.0)
     assert said.lines[0] == "attempt 1 failed, next one in 1 s: KeyError: 'size'"
     assert [record.levelno for record in said.caplog.records] == [logging.ERROR] * 2
     assert [bool(record.exc_info) for record in said.caplog.records] == [True, False]
@@ -70,7 +70,7 @@ def test_a_failure_for_good_says_what_it_waits_for(said: Said) -> None:
 def test_the_same_failure_is_repeated_at_intervals_that_double_up_to_an_hour(said: Said) -> None:
     times = []
     for second in range(0, 4 * 3600, 10):
-        said.now = float(second)
+        said.clock.advance_to(float(second))
         before = len(said.lines)
         said.failed(ServerError(503, message=f"resourceVersion {second}: overloaded"))
         if len(said.lines) > before:
@@ -89,7 +89,7 @@ def test_recovery_is_said_once_and_only_after_a_failure(said: Said) -> None:
     said.log.worked("default/a")
     said.failed(KubeError("refused"))
     said.failed(KubeError("refused"))
-    said.now = 2.5
+    said.clock.advance_to(2.5)
     said.log.worked("default/b")
     said.log.worked("default/a")
     said.log.worked("default/a")
@@ -117,7 +117,7 @@ def test_one_key_says_of_a_server_out_of_reach_for_all_and_each_of_its_own_after
     keys = ("default/a", "default/b", "default/c")
     warned = []
     for now in (0.0, 4.9, 5.0, 59.0, 60.0, 61.0):
-        said.now = now
+        said.clock.advance_to(now)
         for key in keys:
             before = len(said.lines)
             said.failed(Unreachable("refused"), key=key)
@@ -132,20 +132,20 @@ def test_one_key_says_of_a_server_out_of_reach_for_all_and_each_of_its_own_after
 
 def test_when_the_key_that_spoke_works_again_another_may_speak(said: Said) -> None:
     for key in ("default/a", "default/b"):
-        for now in (0.0, 6.0):
-            said.now = now
-            said.failed(Unreachable("refused"), key=key)
+        said.failed(Unreachable("refused"), key=key)
+        said.clock.advance(6.0)
+        said.failed(Unreachable("refused"), key=key)
         said.log.worked(key)
     assert said.levels == [logging.DEBUG, logging.WARNING, logging.INFO] * 2
 
 
 def test_an_outage_that_is_short_for_each_key_leaves_only_debug_lines(said: Said) -> None:
     said.failed(Unreachable("refused"))
-    said.now = 12.0
+    said.clock.advance_to(12.0)
     said.log.worked("default/a")
     assert said.lines[1] == "recovered after 1 failed attempts in 12 s"
     assert said.levels == [logging.DEBUG] * 2
-    said.now = 70.0
+    said.clock.advance_to(70.0)
     said.failed(Unreachable("refused"))
     assert said.levels[2:] == [logging.DEBUG], "a new streak has a time of its own"
 

@@ -6,6 +6,7 @@ import pytest
 
 from memcached_operator.runtime.cache.own_writes import PATIENCE_S, OwnWrites
 from memcached_operator.runtime.cache.store import ObjectKey, Store
+from memcached_operator.testing.clock import FakeClock
 from tests.unit.things import Thing
 
 KEY = ObjectKey("ns", "a")
@@ -13,10 +14,10 @@ KEY = ObjectKey("ns", "a")
 
 class Fixture:
     def __init__(self) -> None:
-        self.now = 100.0
+        self.clock = FakeClock()
         self.things: Store[Thing] = Store()
         self.others: Store[Thing] = Store()
-        self.writes = OwnWrites(lambda: self.now)
+        self.writes = OwnWrites(self.clock)
         self.writes.observe("Thing", self.things)
         self.writes.observe("Other", self.others)
 
@@ -102,13 +103,13 @@ def test_a_picture_that_shows_the_write_ends_the_wait(at: Fixture) -> None:
 
 def test_patience_ends_and_then_the_live_object_is_looked_at_once(at: Fixture) -> None:
     at.writes.expect(KEY, "Thing", "u1", "20")
-    at.now += PATIENCE_S - 1.0
+    at.clock.advance(PATIENCE_S - 1.0)
     assert at.writes.wait_s(KEY) == 1.0
     assert not at.writes.overdue(KEY)
     at.writes.expect(KEY, "Thing", "u1", "25")
-    at.now += 1.0
+    at.clock.advance(1.0)
     assert at.writes.wait_s(KEY) == PATIENCE_S - 1.0
-    at.now += PATIENCE_S
+    at.clock.advance(PATIENCE_S)
     assert at.writes.wait_s(KEY) == 0.0
     assert at.writes.overdue(KEY)
     assert not at.writes.overdue(KEY)

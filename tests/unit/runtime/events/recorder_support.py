@@ -1,4 +1,4 @@
-"""What the tests of the event recorder share: a clock and an API by the test's word."""
+"""What the tests of the event recorder share: an API by the test's word."""
 
 from __future__ import annotations
 
@@ -11,30 +11,12 @@ from memcached_operator.kube.errors import KubeError
 from memcached_operator.kube.resources import EVENTS, Resource
 from memcached_operator.runtime.events.objects import EventType, ObjectReference
 from memcached_operator.runtime.events.recorder import EventRecorder, EventsApi
+from memcached_operator.testing.clock import START_S, FakeClock
 
 DEADLINE_S = 5.0
 SHOP = ObjectReference("cache.example.com/v1alpha1", "Memcached", "team-a", "shop", "uid-1", "42")
 # 2026-11-21T10:00:00.123456Z
 NOW_NS = 1_795_255_200_123_456_789
-
-
-class FakeTime:
-    """A clock that only moves when told to, or when someone sleeps by it."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.slept_s: list[float] = []
-
-    def clock(self) -> float:
-        return self.now
-
-    def now_ns(self) -> int:
-        return NOW_NS + round((self.now - 1000.0) * 1_000_000_000)
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept_s.append(seconds)
-        self.now += seconds
-        await asyncio.sleep(0)
 
 
 class FakeApi:
@@ -76,14 +58,14 @@ class FakeApi:
             await self.changed.wait_for(lambda: self.tries >= number)
 
 
-def recorder_of(api: EventsApi, time: FakeTime, **options: Any) -> EventRecorder:
+def recorder_of(api: EventsApi, time: FakeClock, **options: Any) -> EventRecorder:
     return EventRecorder(
         api,
         reporting_controller="cache.example.com/memcached-operator",
         reporting_instance="memcached-operator-0",
         field_manager="memcached-operator",
-        clock=time.clock,
-        now_ns=time.now_ns,
+        clock=time,
+        now_ns=lambda: NOW_NS + round((time.now - START_S) * 1_000_000_000),
         sleep=time.sleep,
         **options,
     )

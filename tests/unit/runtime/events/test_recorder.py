@@ -11,12 +11,12 @@ from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import NotFound, Unreachable
 from memcached_operator.runtime.events.objects import ObjectReference
 from memcached_operator.runtime.events.recorder import EventRecorder, EventsApi
+from memcached_operator.testing.clock import FakeClock
 from tests.unit.runtime.events.recorder_support import (
     DEADLINE_S,
     NOW_NS,
     SHOP,
     FakeApi,
-    FakeTime,
     emit,
     objects,
     recorder_of,
@@ -37,7 +37,7 @@ def test_an_api_client_is_what_the_recorder_writes_to() -> None:
 # What is written
 
 
-async def test_an_event_is_written_with_all_that_describe_shows(time: FakeTime) -> None:
+async def test_an_event_is_written_with_all_that_describe_shows(time: FakeClock) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     emit(recorder, type="Warning")
@@ -70,7 +70,7 @@ async def test_an_event_is_written_with_all_that_describe_shows(time: FakeTime) 
     assert recorder.written == 1
 
 
-async def test_an_event_about_a_cluster_scoped_object_goes_to_the_default_namespace(time: FakeTime) -> None:
+async def test_an_event_about_a_cluster_scoped_object_goes_to_the_default_namespace(time: FakeClock) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     emit(recorder, ObjectReference("v1", "Node", "", "worker-1", "uid-2"))
@@ -80,7 +80,7 @@ async def test_an_event_about_a_cluster_scoped_object_goes_to_the_default_namesp
     assert body["regarding"] == {"apiVersion": "v1", "kind": "Node", "name": "worker-1", "uid": "uid-2"}
 
 
-async def test_events_of_one_instant_have_different_names(time: FakeTime) -> None:
+async def test_events_of_one_instant_have_different_names(time: FakeClock) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     for note in "abc":
@@ -92,7 +92,7 @@ async def test_events_of_one_instant_have_different_names(time: FakeTime) -> Non
 # Series
 
 
-async def test_a_repeated_event_becomes_a_count_on_the_first(time: FakeTime) -> None:
+async def test_a_repeated_event_becomes_a_count_on_the_first(time: FakeClock) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     async with running(recorder):
@@ -100,11 +100,11 @@ async def test_a_repeated_event_becomes_a_count_on_the_first(time: FakeTime) -> 
         await api.wait_for_tries(1)
         await settle()
         for _ in range(4):
-            time.now += 10.0
+            time.advance(10.0)
             emit(recorder)
         await settle()
         assert api.patched == []
-        time.now += 20.0
+        time.advance(20.0)
         emit(recorder)
         await api.wait_for_tries(2)
         await settle()
@@ -115,7 +115,7 @@ async def test_a_repeated_event_becomes_a_count_on_the_first(time: FakeTime) -> 
     ]
 
 
-async def test_repeats_before_the_first_write_are_counted_after_it(time: FakeTime) -> None:
+async def test_repeats_before_the_first_write_are_counted_after_it(time: FakeClock) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     for _ in range(3):
@@ -137,7 +137,7 @@ async def test_repeats_before_the_first_write_are_counted_after_it(time: FakeTim
     ],
     ids=lambda change: next(iter(change)),
 )
-async def test_events_that_differ_are_no_series(time: FakeTime, change: dict[str, Any]) -> None:
+async def test_events_that_differ_are_no_series(time: FakeClock, change: dict[str, Any]) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     emit(recorder)
@@ -147,7 +147,7 @@ async def test_events_that_differ_are_no_series(time: FakeTime, change: dict[str
     assert api.patched == []
 
 
-async def test_a_new_version_of_the_object_continues_the_series(time: FakeTime) -> None:
+async def test_a_new_version_of_the_object_continues_the_series(time: FakeClock) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     emit(recorder)
@@ -157,17 +157,19 @@ async def test_a_new_version_of_the_object_continues_the_series(time: FakeTime) 
 
 
 @pytest.mark.parametrize(("silence_s", "events"), [(359.0, 1), (360.0, 2)])
-async def test_a_series_is_finished_after_six_minutes_of_silence(time: FakeTime, silence_s: float, events: int) -> None:
+async def test_a_series_is_finished_after_six_minutes_of_silence(
+    time: FakeClock, silence_s: float, events: int
+) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     emit(recorder)
-    time.now += silence_s
+    time.advance(silence_s)
     emit(recorder)
     await write_all(recorder)
     assert len(api.created) == events
 
 
-async def test_a_series_whose_event_has_expired_begins_anew(time: FakeTime) -> None:
+async def test_a_series_whose_event_has_expired_begins_anew(time: FakeClock) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     async with running(recorder):
@@ -175,7 +177,7 @@ async def test_a_series_whose_event_has_expired_begins_anew(time: FakeTime) -> N
         await api.wait_for_tries(1)
         await settle()
         api.errors = [NotFound(404, "NotFound", "events.events.k8s.io not found")]
-        time.now += 100.0
+        time.advance(100.0)
         emit(recorder)
         await api.wait_for_tries(3)
         await settle()
@@ -189,7 +191,7 @@ async def test_a_series_whose_event_has_expired_begins_anew(time: FakeTime) -> N
 # Rates
 
 
-async def test_one_object_gets_a_burst_and_then_one_event_in_five_minutes(time: FakeTime) -> None:
+async def test_one_object_gets_a_burst_and_then_one_event_in_five_minutes(time: FakeClock) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     for number in range(30):
@@ -197,7 +199,7 @@ async def test_one_object_gets_a_burst_and_then_one_event_in_five_minutes(time: 
     assert recorder.dropped == {"object too busy": 5}
     emit(recorder, ObjectReference("v1", "Pod", "team-a", "other", "uid-9"))
     assert recorder.dropped == {"object too busy": 5}
-    time.now += 300.0
+    time.advance(300.0)
     emit(recorder, note="later")
     emit(recorder, note="too much again")
     assert recorder.dropped == {"object too busy": 6}
@@ -205,7 +207,7 @@ async def test_one_object_gets_a_burst_and_then_one_event_in_five_minutes(time: 
     assert len(api.created) == 27
 
 
-async def test_all_together_get_a_burst_and_then_five_a_second(time: FakeTime) -> None:
+async def test_all_together_get_a_burst_and_then_five_a_second(time: FakeClock) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     async with running(recorder):
@@ -217,7 +219,7 @@ async def test_all_together_get_a_burst_and_then_five_a_second(time: FakeTime) -
     assert len(api.created) == 30
 
 
-async def test_the_oldest_are_dropped_when_the_queue_is_full(time: FakeTime) -> None:
+async def test_the_oldest_are_dropped_when_the_queue_is_full(time: FakeClock) -> None:
     recorder = recorder_of(FakeApi(), time)
     for regarding in objects(1003):
         emit(recorder, regarding)
@@ -225,7 +227,7 @@ async def test_the_oldest_are_dropped_when_the_queue_is_full(time: FakeTime) -> 
     assert [noted.event.regarding.name for noted in recorder._queue][0::999] == ["pod-3", "pod-1002"]
 
 
-async def test_a_dropped_event_that_comes_again_is_a_new_one(time: FakeTime) -> None:
+async def test_a_dropped_event_that_comes_again_is_a_new_one(time: FakeClock) -> None:
     recorder = recorder_of(FakeApi(), time)
     first, *others = objects(1001)
     emit(recorder, first)
@@ -235,13 +237,13 @@ async def test_a_dropped_event_that_comes_again_is_a_new_one(time: FakeTime) -> 
     assert recorder._queue[-1].event.regarding == first
 
 
-def test_what_is_remembered_is_bounded(time: FakeTime) -> None:
+def test_what_is_remembered_is_bounded(time: FakeClock) -> None:
     recorder = recorder_of(FakeApi(), time)
     for regarding in objects(5000):
         emit(recorder, regarding)
     assert len(recorder._known) <= 1024
     assert len(recorder._objects) == 4096
-    time.now += 1000.0
+    time.advance(1000.0)
     emit(recorder)
     assert len(recorder._objects) == 1
 
@@ -249,7 +251,7 @@ def test_what_is_remembered_is_bounded(time: FakeTime) -> None:
 # The end
 
 
-async def test_a_stop_writes_what_is_queued_without_minding_the_rate(time: FakeTime) -> None:
+async def test_a_stop_writes_what_is_queued_without_minding_the_rate(time: FakeClock) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     for regarding in objects(100):
@@ -260,7 +262,9 @@ async def test_a_stop_writes_what_is_queued_without_minding_the_rate(time: FakeT
     assert time.slept_s == []
 
 
-async def test_a_stop_waits_no_longer_than_the_flush_may_take(time: FakeTime, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_stop_waits_no_longer_than_the_flush_may_take(
+    time: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO")
     api = FakeApi()
     api.hold.clear()
@@ -273,7 +277,7 @@ async def test_a_stop_waits_no_longer_than_the_flush_may_take(time: FakeTime, ca
     assert caplog.records[-1].getMessage() == "stopped with 3 events not written"
 
 
-async def test_a_write_that_the_stop_interrupts_is_tried_once_more(time: FakeTime) -> None:
+async def test_a_write_that_the_stop_interrupts_is_tried_once_more(time: FakeClock) -> None:
     api = FakeApi()
     api.hold.clear()
     recorder = recorder_of(api, time)
@@ -286,7 +290,7 @@ async def test_a_write_that_the_stop_interrupts_is_tried_once_more(time: FakeTim
     assert len(api.created) == 1
 
 
-async def test_a_count_that_the_stop_interrupts_is_tried_once_more(time: FakeTime) -> None:
+async def test_a_count_that_the_stop_interrupts_is_tried_once_more(time: FakeClock) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     async with running(recorder):
@@ -294,7 +298,7 @@ async def test_a_count_that_the_stop_interrupts_is_tried_once_more(time: FakeTim
         await api.wait_for_tries(1)
         await settle()
         api.hold.clear()
-        time.now += 61.0
+        time.advance(61.0)
         emit(recorder)
         await api.wait_for_tries(2)
         recorder.stop()
@@ -303,23 +307,16 @@ async def test_a_count_that_the_stop_interrupts_is_tried_once_more(time: FakeTim
     assert [body["series"]["count"] for _, _, body in api.patched] == [2]
 
 
-async def test_an_event_that_waits_for_its_next_try_is_written_at_the_stop(time: FakeTime) -> None:
-    api = FakeApi(Unreachable("refused"))
-    sleeping = asyncio.Event()
-
-    async def sleep_on(seconds: float) -> None:
-        sleeping.set()
-        await asyncio.Event().wait()
-
-    time.sleep = sleep_on  # type: ignore[method-assign]
+async def test_an_event_that_waits_for_its_next_try_is_written_at_the_stop() -> None:
+    api, time = FakeApi(Unreachable("refused")), FakeClock()
     recorder = recorder_of(api, time)
     async with running(recorder):
         emit(recorder)
-        await asyncio.wait_for(sleeping.wait(), DEADLINE_S)
+        await time.asleep()
     assert len(api.created) == 1
 
 
-async def test_an_event_is_noted_also_when_nobody_runs_the_recorder(time: FakeTime) -> None:
+async def test_an_event_is_noted_also_when_nobody_runs_the_recorder(time: FakeClock) -> None:
     recorder = recorder_of(FakeApi(), time)
     emit(recorder)
     assert recorder.written == 0

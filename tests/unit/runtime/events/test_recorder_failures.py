@@ -15,11 +15,12 @@ from memcached_operator.kube.errors import (
     TooManyRequests,
     Unreachable,
 )
-from tests.unit.runtime.events.recorder_support import FakeApi, FakeTime, emit, recorder_of, running, settle, write_all
+from memcached_operator.testing.clock import FakeClock
+from tests.unit.runtime.events.recorder_support import FakeApi, emit, recorder_of, running, settle, write_all
 
 
 @pytest.mark.parametrize("error", [Unreachable("refused"), ServerError(503, message="shutting down")])
-async def test_a_write_that_may_work_later_is_tried_again(time: FakeTime, error: KubeError) -> None:
+async def test_a_write_that_may_work_later_is_tried_again(time: FakeClock, error: KubeError) -> None:
     api = FakeApi(error, error)
     recorder = recorder_of(api, time)
     async with running(recorder):
@@ -32,7 +33,7 @@ async def test_a_write_that_may_work_later_is_tried_again(time: FakeTime, error:
 
 @pytest.mark.parametrize(("asked_s", "slept_s"), [(4.0, 4.0), (300.0, 10.0)])
 async def test_the_wait_that_a_server_asks_for_is_honoured_up_to_a_bound(
-    time: FakeTime, asked_s: float, slept_s: float
+    time: FakeClock, asked_s: float, slept_s: float
 ) -> None:
     api = FakeApi(TooManyRequests(429, retry_after_s=asked_s))
     recorder = recorder_of(api, time)
@@ -44,7 +45,7 @@ async def test_the_wait_that_a_server_asks_for_is_honoured_up_to_a_bound(
 
 
 async def test_a_write_is_given_up_after_three_tries_and_the_next_event_gets_its_own(
-    time: FakeTime, caplog: pytest.LogCaptureFixture
+    time: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     api = FakeApi(*[Unreachable("refused")] * 3)
     recorder = recorder_of(api, time)
@@ -58,7 +59,7 @@ async def test_a_write_is_given_up_after_three_tries_and_the_next_event_gets_its
     assert [record.getMessage() for record in caplog.records] == ["events are not written: refused"]
 
 
-async def test_an_event_that_an_earlier_try_wrote_unheard_counts_as_written(time: FakeTime) -> None:
+async def test_an_event_that_an_earlier_try_wrote_unheard_counts_as_written(time: FakeClock) -> None:
     api = FakeApi(Unreachable("reset"), Conflict(409, "AlreadyExists", "already exists"))
     recorder = recorder_of(api, time)
     async with running(recorder):
@@ -69,7 +70,9 @@ async def test_an_event_that_an_earlier_try_wrote_unheard_counts_as_written(time
     assert not recorder.dropped
 
 
-async def test_a_forbidden_write_is_said_once_with_the_remedy(time: FakeTime, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_forbidden_write_is_said_once_with_the_remedy(
+    time: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
     api = FakeApi(*[Forbidden(403, "Forbidden", "events.events.k8s.io is forbidden")] * 3)
     recorder = recorder_of(api, time)
     async with running(recorder):
@@ -101,7 +104,7 @@ async def test_a_forbidden_write_is_said_once_with_the_remedy(time: FakeTime, ca
     ],
 )
 async def test_events_of_a_namespace_that_goes_are_dropped_without_a_word(
-    time: FakeTime, caplog: pytest.LogCaptureFixture, error: KubeError
+    time: FakeClock, caplog: pytest.LogCaptureFixture, error: KubeError
 ) -> None:
     recorder = recorder_of(FakeApi(error), time)
     emit(recorder)
@@ -110,7 +113,7 @@ async def test_events_of_a_namespace_that_goes_are_dropped_without_a_word(
     assert caplog.records == []
 
 
-async def test_a_refused_event_that_comes_again_is_a_new_one(time: FakeTime) -> None:
+async def test_a_refused_event_that_comes_again_is_a_new_one(time: FakeClock) -> None:
     api = FakeApi(Invalid(422, "Invalid", "reason: Required value"))
     recorder = recorder_of(api, time)
     async with running(recorder):
@@ -123,7 +126,7 @@ async def test_a_refused_event_that_comes_again_is_a_new_one(time: FakeTime) -> 
     assert len(api.created) == 1
 
 
-async def test_a_count_that_could_not_be_written_goes_with_the_next_one(time: FakeTime) -> None:
+async def test_a_count_that_could_not_be_written_goes_with_the_next_one(time: FakeClock) -> None:
     api = FakeApi()
     recorder = recorder_of(api, time)
     async with running(recorder):
@@ -132,7 +135,7 @@ async def test_a_count_that_could_not_be_written_goes_with_the_next_one(time: Fa
         await settle()
         api.errors = [Forbidden(403)]
         for _ in range(2):
-            time.now += 61.0
+            time.advance(61.0)
             emit(recorder)
             await settle()
     assert [body["series"]["count"] for _, _, body in api.patched] == [3]

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from memcached_operator import operator
-from memcached_operator.runtime.events.recorder import EventRecorder
 from memcached_operator.runtime.manager import Manager
+from memcached_operator.runtime.operator import Operator
 from memcached_operator.runtime.serving.http_messages import HttpRequest, json_response, text_response
 from memcached_operator.runtime.serving.http_server import ListenError, ServingError
 from memcached_operator.runtime.serving.monitoring import MonitoringConfig, add_sources, probes_of, served, traced
@@ -39,10 +39,11 @@ def monitoring(
 def built(*namespaces: str) -> tuple[Manager, Metrics]:
     """An operator that does not run, with all that it can show."""
     client = client_of("https://api.invalid:6443")
-    recorder = EventRecorder(client, reporting_controller="c", reporting_instance="i", field_manager="m")
     metrics = Metrics()
-    manager = operator.build(config(metrics_per_object=True), client, recorder, namespaces, metrics)
-    add_sources(metrics, manager, client, recorder, operator.WRITES)
+    parts = Operator(config(metrics_per_object=True), operator.PROGRAM, client, namespaces=namespaces, metrics=metrics)
+    operator.set_up(parts, config(metrics_per_object=True))
+    manager = parts.finish()
+    add_sources(metrics, manager, client, parts.events, parts.expected_writes)
     return manager, metrics
 
 
@@ -153,10 +154,9 @@ async def test_there_is_a_check_for_each_watch_and_none_is_passed_before_its_fir
 
 
 def test_an_operator_without_metrics_observes_nothing() -> None:
-    client = client_of("https://api.invalid")
-    recorder = EventRecorder(client, reporting_controller="c", reporting_instance="i", field_manager="m")
-    manager = operator.build(config(), client, recorder, ())
-    (controller,) = manager._runnables
+    parts = Operator(config(), operator.PROGRAM, client_of("https://api.invalid"))
+    operator.set_up(parts, config())
+    (controller,) = parts.finish()._runnables
     assert vars(controller)["_observer"] is None
     assert vars(controller)["queue"].core._observer is None
 

@@ -20,7 +20,7 @@ from memcached_operator.runtime.serving.scrape_access import (
     Remembered,
     ReviewedAccess,
 )
-from tests.unit.runtime.workqueue.queue_support import FakeClock
+from memcached_operator.testing.clock import FakeClock
 
 USER = {"username": "system:serviceaccount:monitoring:prometheus", "uid": "u-1", "groups": ["a", "b"],
         "extra": {"key": ["value"]}}  # fmt: skip
@@ -122,7 +122,7 @@ async def test_answers_are_remembered_each_for_its_time(
         (2 * ACCOUNT_S, ["TokenReview"]),
         (ALLOWED_S, ["TokenReview", "SubjectAccessReview"]),
     ):
-        clock.now = began + after_s
+        clock.advance_to(began + after_s)
         reviews.asked.clear()
         assert await status_of(access, "Bearer good") == 200
         assert reviews.kinds() == asked, f"after {after_s} s"
@@ -134,9 +134,9 @@ async def test_a_right_that_was_granted_counts_after_half_a_minute(
     reviews.allowed = False
     assert await status_of(access, "Bearer good") == 403
     reviews.allowed = True
-    clock.now += DENIED_S - 1
+    clock.advance(DENIED_S - 1)
     assert await status_of(access, "Bearer good") == 403
-    clock.now += 1
+    clock.advance(1)
     assert await status_of(access, "Bearer good") == 200
 
 

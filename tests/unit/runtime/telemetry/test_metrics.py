@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from memcached_operator.kube.errors import Unreachable
-from memcached_operator.runtime.controller import Controller, ControllerConfig, Outcome, Result, TerminalError
+from memcached_operator.runtime.controller import Controller, ControllerConfig, Outcome, Result
+from memcached_operator.runtime.failure_log import TerminalError
 from memcached_operator.runtime.telemetry.metrics import (
     MAX_PRIORITIES,
     QUEUE_BUCKETS_S,
@@ -24,8 +25,9 @@ from memcached_operator.runtime.telemetry.metrics import (
 )
 from memcached_operator.runtime.workqueue.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.workqueue.queue import WorkQueue
+from memcached_operator.testing.clock import FakeClock
 from tests.unit.runtime.controller_support import DEADLINE_S, Reconciler, Step, running
-from tests.unit.runtime.workqueue.queue_support import FakeClock, steady_backoff
+from tests.unit.runtime.workqueue.queue_support import steady_backoff
 
 
 def by_name(families: list[Family]) -> dict[str, Family]:
@@ -149,7 +151,7 @@ def test_work_that_hangs_shows_while_it_hangs(clock: FakeClock) -> None:
     for key in "ab":
         queue.add(key)
         queue.get_nowait()
-        clock.now += 10.0
+        clock.advance(10.0)
     shown = by_name(list(metrics.families(queue)))
     labels = ("memcached", "memcached")
     assert values(shown["workqueue_unfinished_work_seconds"]) == {labels: 30.0}
@@ -183,7 +185,7 @@ async def test_a_loop_that_is_held_up_shows_by_how_much(monkeypatch: pytest.Monk
     looks = [0.001, 3.001]
 
     def look() -> None:
-        clock.now += looks.pop(0)
+        clock.advance(looks.pop(0))
         LoopLag._look(lag)
         if not looks:
             lag.stop()

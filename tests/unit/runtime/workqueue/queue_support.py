@@ -1,17 +1,9 @@
-"""What the tests of the queue share: a clock that moves when told to, and looks at all that a queue holds."""
+"""What the tests of the queue share: a backoff without chance, and looks at all that a queue holds."""
 
 from __future__ import annotations
 
 from memcached_operator.kube.retry import Backoff
 from memcached_operator.runtime.workqueue.queue import WorkQueue
-
-
-class FakeClock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def steady_backoff() -> Backoff:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY, WorkQueue
-from tests.unit.runtime.workqueue.queue_support import FakeClock, held, take_all
+from memcached_operator.testing.clock import FakeClock
+from tests.unit.runtime.workqueue.queue_support import held, take_all
 
 # Deduplication and exclusivity
 
@@ -47,7 +48,7 @@ def test_a_delay_that_ends_while_the_key_is_in_work_waits_for_done(queue: WorkQu
     queue.add("a")
     queue.get_nowait()
     queue.add("a", after_s=1.0)
-    clock.now += 2.0
+    clock.advance(2.0)
     assert queue.get_nowait() is None
     queue.done("a")
     assert queue.get_nowait() == "a"
@@ -73,7 +74,7 @@ def test_a_queue_at_rest_holds_nothing(queue: WorkQueue[str], clock: FakeClock) 
     assert queue.get_nowait() == "c"
     queue.fail("c")
     queue.done("c")
-    clock.now += 1.0
+    clock.advance(1.0)
     take_all(queue)
     queue.forget("c")
     assert queue.next_deadline() is None
@@ -128,10 +129,10 @@ def test_adds_while_in_work_keep_the_highest_priority(queue: WorkQueue[str]) -> 
 def test_a_delayed_key_comes_out_when_its_time_has_come(queue: WorkQueue[str], clock: FakeClock) -> None:
     queue.add("a", after_s=2.0)
     assert queue.next_deadline() == 102.0
-    clock.now = 101.9
+    clock.advance_to(101.9)
     assert queue.get_nowait() is None
     assert len(queue) == 0
-    clock.now = 102.0
+    clock.advance_to(102.0)
     assert len(queue) == 1
     assert queue.get_nowait() == "a"
 
@@ -143,9 +144,9 @@ def test_the_earlier_of_two_delays_wins(
     queue.add("a", after_s=first_s)
     queue.add("a", after_s=second_s)
     assert queue.next_deadline() == 102.0
-    clock.now = 102.0
+    clock.advance_to(102.0)
     assert take_all(queue) == ["a"]
-    clock.now = 110.0
+    clock.advance_to(110.0)
     assert take_all(queue) == []
 
 
@@ -169,7 +170,7 @@ def test_a_waiting_key_takes_its_place_when_it_becomes_ready_not_when_it_was_add
     queue.add("later", after_s=2.0)
     queue.add("sooner", after_s=1.0)
     queue.add("now")
-    clock.now = 103.0
+    clock.advance_to(103.0)
     queue.add("last")
     assert take_all(queue) == ["now", "sooner", "later", "last"]
 
@@ -204,7 +205,7 @@ def test_a_low_priority_key_runs_within_eight_hand_outs_per_key_before_it(queue:
 def test_the_fair_turn_goes_to_the_key_that_is_ready_longest(queue: WorkQueue[str], clock: FakeClock) -> None:
     queue.add("middle-late", priority=-1, after_s=1.0)
     queue.add("low-early", priority=-2)
-    clock.now += 1.0
+    clock.advance(1.0)
     for number in range(20):
         queue.add(f"live-{number}")
     order = take_all(queue)

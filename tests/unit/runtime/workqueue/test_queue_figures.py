@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY, WorkQueue
-from tests.unit.runtime.workqueue.queue_support import FakeClock, take_all
+from memcached_operator.testing.clock import FakeClock
+from tests.unit.runtime.workqueue.queue_support import take_all
 
 
 @dataclass
@@ -24,12 +25,12 @@ def test_an_observer_hears_of_time_ready_and_time_in_work(clock: FakeClock) -> N
     durations = Durations()
     queue: WorkQueue[str] = WorkQueue(clock=clock, observer=durations)
     queue.add("a", after_s=1.0)
-    clock.now += 3.0
+    clock.advance(3.0)
     queue.get_nowait()
     queue.add("a")
-    clock.now += 5.0
+    clock.advance(5.0)
     queue.done("a")
-    clock.now += 0.5
+    clock.advance(0.5)
     queue.get_nowait()
     assert durations.waits_s == [2.0, 0.5]
     assert durations.works_s == [5.0]
@@ -39,7 +40,7 @@ def test_a_raised_key_keeps_the_time_since_when_it_is_ready(clock: FakeClock) ->
     durations = Durations()
     queue: WorkQueue[str] = WorkQueue(clock=clock, observer=durations)
     queue.add("a", priority=LOW_PRIORITY)
-    clock.now += 2.0
+    clock.advance(2.0)
     queue.add("a")
     queue.get_nowait()
     assert durations.waits_s == [2.0]
@@ -50,7 +51,7 @@ def test_work_in_progress_can_be_read_at_any_time(queue: WorkQueue[str], clock: 
     for key in "ab":
         queue.add(key)
         queue.get_nowait()
-        clock.now += 2.0
+        clock.advance(2.0)
     assert queue.processing == 2
     assert queue.longest_running_s() == 4.0
     assert queue.unfinished_s() == 6.0
@@ -63,6 +64,6 @@ def test_adds_counts_keys_that_became_due_and_no_duplicates(queue: WorkQueue[str
     queue.add("a")
     queue.add("b", after_s=1.0)
     assert queue.adds == 1
-    clock.now += 1.0
+    clock.advance(1.0)
     take_all(queue)
     assert queue.adds == 2

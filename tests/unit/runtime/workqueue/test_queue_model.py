@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, precondition, rule
 
 from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY, WorkQueue
-from tests.unit.runtime.workqueue.queue_support import FakeClock, held, steady_backoff, take_all
+from memcached_operator.testing.clock import FakeClock
+from tests.unit.runtime.workqueue.queue_support import held, steady_backoff, take_all
 
 KEYS = st.sampled_from("abcdef")
 PRIORITIES = st.sampled_from([LOW_PRIORITY, -1, 0, 0, 5])
@@ -59,14 +60,14 @@ def test_no_key_starves_and_the_highest_priority_gets_seven_turns_of_eight(
 def test_events_change_neither_the_count_of_failures_nor_the_times_of_the_retries(
     quarters_between_events: list[int],
 ) -> None:
-    clock = FakeClock()
+    clock = FakeClock(100.0)
     queue: WorkQueue[str] = WorkQueue(clock=clock, backoff=steady_backoff())
     event_times = [0.25 * sum(quarters_between_events[: n + 1]) for n in range(len(quarters_between_events))]
     # Without events the key fails at once and then after 1, 2, 4, 8, 16, 16… seconds.
     due_times = [0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 47.0, 63.0, 79.0, 95.0, 111.0, 127.0]
     queue.add("a")
     for time_s in sorted({*due_times, *event_times}):
-        clock.now = 100.0 + time_s
+        clock.advance_to(100.0 + time_s)
         if time_s in event_times:
             queue.add("a")
         assert queue.get_nowait() == "a"
@@ -144,7 +145,7 @@ class QueueAgainstModel(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([0.25, 0.5, 1.0, 4.0, 20.0]))
     def pass_time(self, seconds: float) -> None:
-        self.clock.now += seconds
+        self.clock.advance(seconds)
 
     @rule(target=in_work)
     def get(self) -> object:
@@ -213,7 +214,7 @@ class QueueAgainstModel(RuleBasedStateMachine):
     @rule()
     def drain(self) -> None:
         """No add is lost: with time and workers enough, every key that was asked for is handed out."""
-        self.clock.now += 1000.0
+        self.clock.advance(1000.0)
         wanted = set(self.asks)
         assert set(take_all(self.queue)) == wanted
         self.asks.clear()

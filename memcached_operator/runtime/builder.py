@@ -1,0 +1,177 @@
+"""What wakes a controller: the kind it is for, the kinds it owns and watches, and channels from outside the cluster."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from memcached_operator.kube.watch import Record
+from memcached_operator.runtime.cache.informers import Informers
+from memcached_operator.runtime.cache.own_writes import OwnWrites
+from memcached_operator.runtime.cache.store import ObjectKey, Store, key_of
+from memcached_operator.runtime.channel import Channel
+from memcached_operator.runtime.controller import Controller
+from memcached_operator.runtime.kinds import ApiObject, Kind, same
+from memcached_operator.runtime.predicates import Predicate, always
+from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=Record)
+Owned = TypeVar("Owned", bound=ApiObject)
+E = TypeVar("E")
+
+Concerned = ObjectKey | Iterable[ObjectKey] | None
+"""Whom a change concerns: one key, several, or nobody."""
+
+
+class ControllerBuilder:
+    """Adds reasons to reconcile to one controller; each method gives the builder back.
+
+    A change wakes the keys that the object concerned before it and those that it concerns after it, unless a predicate
+    finds it of no interest, or nothing but the resourceVersion differs. A key that waits for a write of its own is woken
+    whatever a predicate says, as this change may be that write. What a list brings has a low priority.
+    """
+
+    def __init__(
+        self, controller: Controller[ObjectKey], kind: Kind[Any], informers: Informers, own: OwnWrites
+    ) -> None:
+        """
+        Args:
+            controller: is woken.
+            kind: what its keys name.
+            informers: where the caches come from.
+            own: the controller's own writes, for which its keys wait.
+        """
+        self._controller = controller
+        self._kind = kind
+        self._informers = informers
+        self._own_writes = own
+        self._watched: dict[str, Store[Any]] = {}
+        self._pictures: list[Callable[[], Iterator[ObjectKey]]] = []
+
+    def owns(
+        self,
+        kind: Kind[Owned],
+        *,
+        when: Predicate[Owned] = always,
+        labels: str = "",
+        fields: str = "",
+        missing: str = "",
+    ) -> ControllerBuilder:
+        """Wake the owner of an object of `kind`: whom its controller reference names, also when that is gone already.
+
+        Args:
+            kind: what is owned.
+            when: which changes count.
+            labels: label selector of the watch.
+            fields: field selector of the watch.
+            missing: what to do where the cluster does not know the kind, for the log.
+        """
+        return self.watches(kind, self._owner_of, when=when, labels=labels, fields=fields, missing=missing)
+
+    def watches(
+        self,
+        kind: Kind[R],
+        concerned: Callable[[R], Concerned],
+        *,
+        when: Predicate[R] = always,
+        labels: str = "",
+        fields: str = "",
+        missing: str = "",
+    ) -> ControllerBuilder:
+        """Wake whom `concerned` finds for an object of `kind`.
+
+        Args:
+            kind: what is watched.
+            concerned: the keys for an object; quick, and without I/O.
+            when: which changes count.
+            labels: label selector of the watch.
+            fields: field selector of the watch.
+            missing: what to do where the cluster does not know the kind, for the log.
+        """
+        store = self._informers.store(kind, labels=labels, fields=fields, missing=missing)
+        keys, pending, wake = self._keys(concerned, kind.resource.kind), self._own_writes.pending, self._controller.wake
+
+        def changed(before: R | None, after: R | None) -> None:
+            priority = LOW_PRIORITY if store.relisting else 0
+            counts = not same(before, after) and when(before, after)
+            # A set: most changes concern the same key before and after.
+            for key in {key for each in (before, after) if each is not None for key in keys(each)}:
+                if counts or pending(key):
+                    wake(key, priority=priority)
+
+        store.add_handler(changed)
+        self._watched[kind.resource.kind] = store
+        self._pictures.append(lambda: (key for each in store.values() for key in keys(each)))
+        return self
+
+    def listens(self, channel: Channel[E], concerned: Callable[[E], Concerned]) -> ControllerBuilder:
+        """Wake whom `concerned` finds for an event of `channel`."""
+        keys = self._keys(concerned, "an event of a channel")
+
+        def heard(event: E) -> None:
+            for key in keys(event):
+                self._controller.wake(key)
+
+        channel.listen(heard)
+        return self
+
+    def everything(self) -> Iterator[ObjectKey]:
+        """Whom all that the caches hold concerns: the keys to look at when the controller begins."""
+        yielded: set[ObjectKey] = set()
+        for picture in self._pictures:
+            for key in picture():
+                if key not in yielded:
+                    yielded.add(key)
+                    yield key
+
+    def finish(self) -> None:
+        """Nothing more is added: let the caches tell which own writes have arrived.
+
+        After the handlers: they must still find pending what a change is about to fulfil.
+        """
+        for kind, store in self._watched.items():
+            self._own_writes.observe(kind, store)
+
+    def _owner_of(self, owned: ApiObject) -> ObjectKey | None:
+        group, kind = self._kind.resource.group, self._kind.resource.kind
+        for owner in owned.owners:
+            if owner.controller and owner.kind == kind and owner.api_version.rpartition("/")[0] == group:
+                return ObjectKey(owned.namespace if self._kind.resource.namespaced else "", owner.name)
+        return None
+
+    def _keys(self, concerned: Callable[[E], Concerned], what: str) -> Callable[[E], Iterable[ObjectKey]]:
+        """`concerned` as a function that always gives several keys, and tells the author where it does not."""
+
+        def keys(of: E) -> Iterable[ObjectKey]:
+            found = concerned(of)
+            if found is None:
+                return ()
+            several = (found,) if isinstance(found, ObjectKey) or not isinstance(found, Iterable) else tuple(found)
+            for key in several:
+                if not isinstance(key, ObjectKey):
+                    raise TypeError(
+                        f"controller {self._controller.name!r} was given {key!r} as a key for {what}: "
+                        "give ObjectKey(namespace, name), several of them, or None"
+                    )
+            return several
+
+        return keys
+
+
+def ready(own_writes: OwnWrites) -> Callable[[ObjectKey], float]:
+    """Seconds for which a key must wait until the caches have shown its own writes; in the end it no longer does."""
+
+    def wait_s(key: ObjectKey) -> float:
+        if own_writes.overdue(key):
+            logger.warning("%s: the watch has not shown our last write; going on with what it shows", key)
+        return own_writes.wait_s(key)
+
+    return wait_s
+
+
+def itself(record: Record) -> ObjectKey:
+    """The key of an object of the controller's own kind."""
+    return key_of(record)

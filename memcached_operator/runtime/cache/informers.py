@@ -1,0 +1,89 @@
+"""Shared informers: one cache and one set of watches for each kind and selection, whoever asks for it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar, cast
+
+from memcached_operator.kube.client import ApiClient
+from memcached_operator.kube.errors import NotFound
+from memcached_operator.kube.watch import Record
+from memcached_operator.runtime.cache.reflector import Reflector
+from memcached_operator.runtime.cache.store import Store
+from memcached_operator.runtime.kinds import Kind
+from memcached_operator.runtime.manager import Manager
+
+R = TypeVar("R", bound=Record)
+
+
+class _Selection(NamedTuple):
+    kind: int  # the identity of a `Kind`: two of the same resource may decode other fields
+    labels: str
+    fields: str
+
+
+class Informers:
+    """Makes a store for a kind when it is first asked for, with a reflector for each namespace that fills it."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        manager: Manager,
+        *,
+        namespaces: tuple[str, ...],
+        page_size: int,
+        silence_limit_s: float,
+    ) -> None:
+        """
+        Args:
+            client: watches with it.
+            manager: runs the reflectors.
+            namespaces: the scope of kinds that live in namespaces, () for all.
+            page_size: see `Reflector`.
+            silence_limit_s: see `Reflector`.
+        """
+        self._client = client
+        self._manager = manager
+        self._namespaces = namespaces
+        self._page_size = page_size
+        self._silence_limit_s = silence_limit_s
+        self._stores: dict[_Selection, tuple[Kind[Any], Store[Any]]] = {}
+
+    def store(self, kind: Kind[R], *, labels: str = "", fields: str = "", missing: str = "") -> Store[R]:
+        """The cache of the objects of `kind` that the selectors choose; the same one for the same question.
+
+        Args:
+            kind: one instance stands for one way to decode: share it to share the cache.
+            labels: label selector, as in the API's query.
+            fields: field selector, likewise.
+            missing: what to do where the cluster does not know the kind, for the log; a sentence of its own if "".
+        """
+        selection = _Selection(id(kind), labels, fields)
+        if selection not in self._stores:
+            # The kind is held so that its identity stays its own.
+            self._stores[selection] = (kind, self._watched(kind, labels, fields, missing))
+        return cast("Store[R]", self._stores[selection][1])
+
+    def _watched(self, kind: Kind[R], labels: str, fields: str, missing: str) -> Store[R]:
+        resource = kind.resource
+        store: Store[R] = Store()
+        remedy = missing or (
+            f"The kind {resource.kind} is not known to the cluster: install the CustomResourceDefinition "
+            f"{resource.qualified_name}."
+        )
+        for namespace in (self._namespaces if resource.namespaced else ()) or (None,):
+            self._manager.add_reflector(
+                Reflector(
+                    self._client,
+                    resource,
+                    kind.decode,
+                    store,
+                    namespace=namespace,
+                    label_selector=labels,
+                    field_selector=fields,
+                    page_size=self._page_size,
+                    silence_limit_s=self._silence_limit_s,
+                    # Kinds of Kubernetes' own are never missing for want of a definition.
+                    remedies={NotFound: remedy} if missing or "." in resource.group else {},
+                )
+            )
+        return store
