@@ -1,4 +1,4 @@
-"""What the tests of authentication share: clocks that stand still, and certificates made on the spot."""
+"""What the tests of authentication share: certificates made on the spot."""
 
 from __future__ import annotations
 
@@ -20,14 +20,6 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import NameOID
 
 from memcached_operator.kube.tls import ClientCertificate
-
-
-class FakeClock:
-    def __init__(self, now: float = 1000.0) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def _name(common_name: str) -> x509.Name:

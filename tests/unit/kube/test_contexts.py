@@ -18,7 +18,8 @@ from kubernetes_asyncio.config import load_kube_config
 from memcached_operator.kube.contexts import context_access
 from memcached_operator.kube.credentials import ClusterAccess, NoClusterAccess
 from memcached_operator.kube.kubeconfig import read_kubeconfigs
-from tests.unit.kube.auth_support import FakeClock, handshake, make_authority, server_context
+from memcached_operator.testing.clock import FakeClock
+from tests.unit.kube.auth_support import handshake, make_authority, server_context
 
 AUTHORITY = make_authority()
 SECRET = "hunter2hunter2"
@@ -87,7 +88,7 @@ async def test_a_token_file_lies_beside_the_kubeconfig_goes_before_a_token_and_i
     credentials = load(tmp_path, user={"tokenFile": "secret/token", "token": "t"}, clock=clock).credentials
     assert await credentials.headers() == {"Authorization": "Bearer one"}
     (tmp_path / "secret/token").write_text("two\n")
-    clock.now += 1
+    clock.advance(1)
     assert await credentials.refresh(clock.now - 0.5)
     assert await credentials.headers() == {"Authorization": "Bearer two"}
 
@@ -250,9 +251,9 @@ async def test_an_exec_plugin_beside_the_kubeconfig_runs_once_and_again_after_a_
     clock = FakeClock()
     credentials = load(tmp_path, user=exec_user(tmp_path), environ=dict(os.environ), clock=clock).credentials
     assert told(await credentials.headers()) == [1, {"interactive": False}, ["get", "token"]]
-    clock.now += 3600
+    clock.advance(3600)
     assert told(await credentials.headers())[0] == 1
-    clock.now += 1
+    clock.advance(1)
     assert await credentials.refresh(clock.now - 0.5)
     assert told(await credentials.headers())[0] == 2
 

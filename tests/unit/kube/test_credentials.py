@@ -21,7 +21,8 @@ from memcached_operator.kube.credentials import (
 )
 from memcached_operator.kube.errors import AuthenticationUnavailable
 from memcached_operator.kube.tls import ClientCertificate, Pem, Tls
-from tests.unit.kube.auth_support import FakeClock, make_authority
+from memcached_operator.testing.clock import FakeClock
+from tests.unit.kube.auth_support import make_authority
 
 DEADLINE_S = 5.0
 SECRET = "hunter2hunter2"
@@ -62,8 +63,8 @@ class Bench:
         return (await self.identity.current()).headers["Authorization"].removeprefix("Bearer ")
 
     def wait(self, seconds: float) -> None:
-        self.clock.now += seconds
-        self.wall.now += seconds
+        self.clock.advance(seconds)
+        self.wall.advance(seconds)
 
 
 async def test_without_an_expiry_one_fetch_serves_for_ever() -> None:
@@ -255,13 +256,13 @@ async def test_a_401_reads_a_rotated_client_certificate_before_its_time(tmp_path
     )
     credentials = ClusterCredentials(StaticIdentity({}), tls)
     await credentials.headers()
-    clock.now += 1
+    clock.advance(1)
     assert not await credentials.refresh(clock.now)
-    clock.now += 1
+    clock.advance(1)
     for name, content in zip(("crt", "key"), _pair(authority.issue("jane")), strict=True):
         (tmp_path / name).write_bytes(content)
     generation = credentials.ssl_generation
-    clock.now += 1
+    clock.advance(1)
     assert await credentials.refresh(clock.now - 0.5)
     assert credentials.ssl_generation == generation + 1
 

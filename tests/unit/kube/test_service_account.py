@@ -9,7 +9,8 @@ import pytest
 from memcached_operator.kube.credentials import ClusterAccess
 from memcached_operator.kube.errors import AuthenticationUnavailable
 from memcached_operator.kube.service_account import ServiceAccount
-from tests.unit.kube.auth_support import FakeClock, handshake, make_authority, server_context
+from memcached_operator.testing.clock import FakeClock
+from tests.unit.kube.auth_support import handshake, make_authority, server_context
 
 
 def environ(host: str = "10.96.0.1", **more: str) -> dict[str, str]:
@@ -61,9 +62,9 @@ async def test_a_rotated_token_is_used_within_a_minute(directory: Path) -> None:
     credentials = load(directory, clock=clock).credentials
     assert await credentials.headers() == {"Authorization": "Bearer first"}
     (directory / "token").write_text("second")
-    clock.now += 59
+    clock.advance(59)
     assert await credentials.headers() == {"Authorization": "Bearer first"}
-    clock.now += 1
+    clock.advance(1)
     assert await credentials.headers() == {"Authorization": "Bearer second"}
 
 
@@ -76,7 +77,7 @@ async def test_a_rotated_authority_gives_new_connections_a_new_context(directory
     generation, before = credentials.ssl_generation, credentials.ssl_context()
 
     (directory / "ca.crt").write_bytes(new.pem)
-    clock.now += 60
+    clock.advance(60)
     await credentials.headers()
     assert credentials.ssl_generation > generation
     after = credentials.ssl_context()
@@ -95,7 +96,7 @@ async def test_the_authority_is_read_again_at_once_when_the_server_was_not_trust
     assert credentials.ssl_generation == generation, "the file is the same"
 
     (directory / "ca.crt").write_bytes(make_authority("new").pem)
-    clock.now += 1
+    clock.advance(1)
     await credentials.distrusted(clock.now)
     assert credentials.ssl_generation == generation + 1
 

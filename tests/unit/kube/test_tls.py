@@ -10,7 +10,8 @@ import pytest
 
 from memcached_operator.kube.errors import AuthenticationUnavailable
 from memcached_operator.kube.tls import ClientCertificate, Pem, Tls
-from tests.unit.kube.auth_support import FakeClock, handshake, make_authority, server_context
+from memcached_operator.testing.clock import FakeClock
+from tests.unit.kube.auth_support import handshake, make_authority, server_context
 
 AUTHORITY = make_authority()
 SERVER = AUTHORITY.issue("server.test")
@@ -121,14 +122,14 @@ def test_files_are_read_once_a_minute_and_an_unchanged_one_keeps_its_context(tmp
     path.write_bytes(AUTHORITY.pem)
     tls = Tls(clock=clock, authority=Pem("ca", path=path))
     context = tls.context()
-    clock.now += 60
+    clock.advance(60)
     tls.update()
     assert tls.context() is context
     path.write_bytes(make_authority("new").pem)
-    clock.now += 59
+    clock.advance(59)
     tls.update()
     assert tls.generation == 1
-    clock.now += 1
+    clock.advance(1)
     tls.update()
     assert tls.generation == 2
     assert tls.changed_at == clock.now
@@ -147,12 +148,12 @@ def test_half_a_rotation_keeps_the_last_good_context_and_is_tried_again(
         path.unlink()
     else:
         path.write_bytes(content)
-    clock.now += 60
+    clock.advance(60)
     tls.update()
     assert tls.context() is context
     assert "Going on with the last good TLS settings" in caplog.text
     path.write_bytes(make_authority("new").pem)
-    clock.now += 60
+    clock.advance(60)
     tls.update()
     assert tls.generation == 2
 

@@ -14,23 +14,16 @@ from memcached_operator.simulator.errors import ApiError, Json, bad_request
 from memcached_operator.simulator.store import watches as module
 from memcached_operator.simulator.store.store import Store
 from memcached_operator.simulator.store.watches import Stream, Watches
+from memcached_operator.testing.clock import FakeClock
 from tests.unit.simulator.store.examples import LEASES, NAMESPACES, put, version
 
 STREAMING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
 BOOKMARKS = {"allowWatchBookmarks": "true"}
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
@@ -44,7 +37,7 @@ def store() -> Store:
 
 
 @pytest.fixture
-def watches(store: Store, clock: Clock) -> Watches:
+def watches(store: Store, clock: FakeClock) -> Watches:
     """A watch that does not say how long lasts an hour."""
     return Watches(store, clock, uniform=lambda low, high: high)
 
@@ -121,11 +114,11 @@ async def test_without_initial_events_and_a_version_it_begins_now(watches: Watch
 
 
 async def test_a_plain_watch_of_the_future_tells_nothing_of_the_present(
-    watches: Watches, store: Store, clock: Clock
+    watches: Watches, store: Store, clock: FakeClock
 ) -> None:
     stream = follow(watches, resourceVersion=6, **BOOKMARKS)
     put(store, "c")
-    clock.now_s += 61
+    clock.advance(61)
     assert says_nothing(stream)
     put(store, "d")
     put(store, "e")
@@ -270,52 +263,54 @@ async def test_a_reader_that_is_cancelled_loses_nothing(watches: Watches, store:
 
 
 async def test_bookmarks_come_every_minute_as_a_sign_of_life_and_after_what_is_pending(
-    watches: Watches, store: Store, clock: Clock
+    watches: Watches, store: Store, clock: FakeClock
 ) -> None:
     stream = follow(watches, resourceVersion=4, **BOOKMARKS)
     silent = follow(watches, resourceVersion=4)
-    clock.now_s += 59
+    clock.advance(59)
     assert says_nothing(stream)
-    clock.now_s += 1
+    clock.advance(1)
     assert await told(stream) == [("BOOKMARK", "", 4)]
     put(store, "elsewhere", "other")
     put(store, "c")
-    clock.now_s += 60
+    clock.advance(60)
     assert await told(stream) == [("ADDED", "c", 6), ("BOOKMARK", "", 6)]
     assert await told(silent) == [("ADDED", "c", 6)]
 
 
-async def test_a_bookmark_before_the_end_is_for_what_was_not_told(watches: Watches, store: Store, clock: Clock) -> None:
+async def test_a_bookmark_before_the_end_is_for_what_was_not_told(
+    watches: Watches, store: Store, clock: FakeClock
+) -> None:
     idle = follow(watches, resourceVersion=4, timeoutSeconds=10, **BOOKMARKS)
     stream = follow(watches, resourceVersion=3, timeoutSeconds=10, **BOOKMARKS)
     assert says_nothing(stream), "what came after 3 was in another namespace"
-    clock.now_s += 8
+    clock.advance(8)
     assert says_nothing(idle)
     assert await told(stream) == [("BOOKMARK", "", 4)]
     put(store, "c")
-    clock.now_s += 2
+    clock.advance(2)
     assert await told(stream) == await told(idle) == [("ADDED", "c", 5)]
     assert await told(stream) == await told(idle) == []
 
 
-async def test_a_watch_ends_in_its_time(watches: Watches, store: Store, clock: Clock) -> None:
+async def test_a_watch_ends_in_its_time(watches: Watches, store: Store, clock: FakeClock) -> None:
     streams = [follow(watches, resourceVersion=4, timeoutSeconds=1), follow(watches, resourceVersion=4)]
-    clock.now_s += 0.9
+    clock.advance(0.9)
     put(store, "c")
-    clock.now_s += 0.1
+    clock.advance(0.1)
     for stream in streams:
         assert await told(stream) == [("ADDED", "c", 5)]
     assert await told(streams[0]) == []
-    clock.now_s += 3598.9
+    clock.advance(3598.9)
     assert says_nothing(streams[1]), "the server's own bound is an hour here"
-    clock.now_s += 0.1
+    clock.advance(0.1)
     assert await told(streams[1]) == []
     put(store, "d")
     assert await told(streams[1]) == []
     assert not watches.streams
 
 
-async def test_the_server_draws_how_long_a_watch_lasts_that_does_not_say(store: Store, clock: Clock) -> None:
+async def test_the_server_draws_how_long_a_watch_lasts_that_does_not_say(store: Store, clock: FakeClock) -> None:
     asked: list[tuple[float, float]] = []
 
     def uniform(low: float, high: float) -> float:
@@ -323,7 +318,7 @@ async def test_the_server_draws_how_long_a_watch_lasts_that_does_not_say(store: 
         return low
 
     stream = Watches(store, clock, uniform).open(LEASES, "ns", {"resourceVersion": "4", "timeoutSeconds": "0"})
-    clock.now_s += 1800
+    clock.advance(1800)
     assert await told(stream) == []
     assert asked == [(1800.0, 3600.0)]
 
