@@ -16,9 +16,9 @@ from memcached_operator.runtime.controller import (
     Outcome,
     ReconcileContext,
     Result,
-    TerminalError,
     current_reconcile,
 )
+from memcached_operator.runtime.failure_log import TerminalError
 from memcached_operator.runtime.workqueue.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S, WorkQueue
 from memcached_operator.testing.clock import FakeClock
@@ -57,6 +57,22 @@ async def test_requeue_after_forgets_and_looks_again() -> None:
     async with running(controller):
         queue.add("a")
         assert await outcomes.wait_for(3) == [Outcome.ERROR, Outcome.REQUEUE_AFTER, Outcome.SUCCESS]
+
+
+async def test_requeue_looks_again_after_the_backoff_and_counts_as_no_error() -> None:
+    queue, outcomes = quick_queue(), Outcomes()
+    reconciler = Reconciler(Result(requeue=True), Result(requeue=True))
+    controller = Controller("memcached", reconciler, queue=queue, observer=outcomes)
+    async with running(controller):
+        queue.add("a")
+        assert await outcomes.wait_for(3) == [Outcome.REQUEUE, Outcome.REQUEUE, Outcome.SUCCESS]
+        assert queue.core.retries == 2
+        assert queue.core.failures("a") == 0
+
+
+def test_a_requeue_before_now_is_refused() -> None:
+    with pytest.raises(ValueError, match="requeue_after_s is -1: it must be 0 seconds or more"):
+        Result(requeue_after_s=-1)
 
 
 @pytest.mark.parametrize(("asked", "kept"), [(None, LOW_PRIORITY), (7, 7)])

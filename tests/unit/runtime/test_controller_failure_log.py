@@ -9,15 +9,14 @@ import pytest
 from memcached_operator.kube.errors import Conflict, KubeError, ServerError, Unreachable
 from memcached_operator.runtime.controller import (
     Controller,
-    FailureLog,
     ReconcileContext,
-    TerminalError,
     current_reconcile,
 )
+from memcached_operator.runtime.failure_log import FailureLog, TerminalError
 from memcached_operator.testing.clock import FakeClock
 from tests.unit.runtime.controller_support import Outcomes, Reconciler, running
 
-LOGGER = "memcached_operator.runtime.controller"
+LOGGER = "memcached_operator.runtime.failure_log"
 
 
 class Said:

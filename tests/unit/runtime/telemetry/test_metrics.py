@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from memcached_operator.kube.errors import Unreachable
-from memcached_operator.runtime.controller import Controller, ControllerConfig, Outcome, Result, TerminalError
+from memcached_operator.runtime.controller import Controller, ControllerConfig, Outcome, Result
+from memcached_operator.runtime.failure_log import TerminalError
 from memcached_operator.runtime.telemetry.metrics import (
     MAX_PRIORITIES,
     QUEUE_BUCKETS_S,
