@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -120,22 +120,10 @@ class HttpServer:
         Raises:
             ListenError: the address is taken, not this machine's, or not ours to take.
         """
-        host, port = self._address
-        try:
-            self._listening = await _listen(self._address)
-        except OSError as error:
-            where = f"{host or ''}:{port}"
-            # The socket module's own words repeat the address.
-            why = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
-            raise ListenError(
-                f"cannot listen on {where} for {self.name}: {why}. "
-                f"Choose another address with {self._flag}, or turn it off with {self._flag}=0."
-            ) from error
+        self._listening = await listen(self.name, self._flag, self._address)
         for each in self._listening:
             self._resume(each)
-        port = self._listening[0].getsockname()[1]
-        shown = f"[{host}]" if host and ":" in host else host or "localhost"
-        self.url = f"{'https' if self._context is not None else 'http'}://{shown}:{port}"
+        self.url = url_of(self._address, self._listening, secure=self._context is not None)
 
     async def run(self) -> None:
         """Serve until `stop`."""
@@ -276,6 +264,37 @@ class HttpServer:
         except Exception:
             logger.exception("%s: cannot answer %s", self.name, request.path)
             return text_response(500, "internal server error; see the operator's log\n")
+
+
+async def listen(name: str, flag: str, address: ListenAddress) -> list[socket.socket]:
+    """Sockets that listen at an address; the caller closes them.
+
+    Args:
+        name: what is served there, for messages.
+        flag: the flag that sets the address, likewise.
+        address: where.
+
+    Raises:
+        ListenError: it is taken, not this machine's, or not ours to take.
+    """
+    host, port = address
+    try:
+        return await _listen(address)
+    except OSError as error:
+        where = f"{host or ''}:{port}"
+        # The socket module's own words repeat the address.
+        why = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
+        raise ListenError(
+            f"cannot listen on {where} for {name}: {why}. "
+            f"Choose another address with {flag}, or turn it off with {flag}=0."
+        ) from error
+
+
+def url_of(address: ListenAddress, listening: Sequence[socket.socket], *, secure: bool) -> str:
+    """Where one finds what these sockets listen for."""
+    host = address.host
+    shown = f"[{host}]" if host and ":" in host else host or "localhost"
+    return f"{'https' if secure else 'http'}://{shown}:{listening[0].getsockname()[1]}"
 
 
 async def _listen(address: ListenAddress) -> list[socket.socket]:
