@@ -30,8 +30,6 @@ REGISTRY, STAND_IN, AUTO = "registry", "stand-in", "auto"
 
 # Bases of the Dockerfile, by their ARGs, and what stands in for them.
 _STAND_INS = {"BUILD_IMAGE": bases.PYTHON_BUILD, "BASE_IMAGE": bases.PYTHON}
-# What the image is made of, as .dockerignore lets it through.
-_CONTEXT = ("Dockerfile", ".dockerignore", "requirements-image.lock", "LICENSE", "NOTICE", "lab/image/slimming.py")
 _PACKAGE = "memcached_operator"
 # Builders in the order in which archives are made by them: docker has no store that is gone afterwards.
 APART = ("buildah", "podman", "docker")
@@ -171,13 +169,24 @@ def _wanted_bases() -> str:
     return wanted
 
 
+def _parts(source: Path) -> list[str]:
+    """What the image of a checkout is made of: the recipe, and the files and folders that .dockerignore lets through.
+
+    An earlier commit may have them elsewhere, so its own .dockerignore is asked.
+    """
+    ignore = source / ".dockerignore"
+    lines = ignore.read_text().splitlines() if ignore.is_file() else []
+    return ["Dockerfile", ignore.name, *(line.removeprefix("!") for line in lines if line.startswith("!"))]
+
+
 def _context(source: Path) -> dict[str, bytes]:
-    package = (path for path in (source / _PACKAGE).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    paths = [*(source / name for name in _CONTEXT), *package]
-    missing = [str(path) for path in paths if not path.is_file()]
+    parts = [source / part for part in _parts(source)]
+    missing = [part.relative_to(source).as_posix() for part in parts if not part.exists()]
     if missing:
         raise ImageError(f"no image can be built of {source}: it has no {', '.join(missing)}")
-    return {path.relative_to(source).as_posix(): path.read_bytes() for path in paths}
+    inside = (path for part in parts for path in (part.rglob("*") if part.is_dir() else (part,)))
+    files = (path for path in inside if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(source).as_posix(): path.read_bytes() for path in files}
 
 
 def _version(source: Path) -> str:
@@ -198,7 +207,7 @@ def _labels(source: Path) -> dict[str, str]:
         return ""
 
     revision = git("rev-parse", "HEAD")
-    changed = revision and git("status", "--porcelain", "--", *_CONTEXT, _PACKAGE)
+    changed = revision and git("status", "--porcelain", "--", *_parts(source))
     return {
         "REVISION": f"{revision}-dirty" if changed else revision,
         "SOURCE": public_address(git("remote", "get-url", "origin")),

@@ -77,14 +77,19 @@ def test_the_image_has_what_the_operator_needs_in_a_cluster_and_no_tool() -> Non
 
 
 def test_what_makes_another_image_makes_another_key(tmp_path: Path) -> None:
-    for name in images._CONTEXT:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(name)
-    package = tmp_path / "memcached_operator"
+    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
+    (tmp_path / ".dockerignore").write_text(
+        "# All else is left out.\n*\n!memcached_operator\n!tools/pack.py\n**/*.pyc\n"
+    )
+    package, tools = tmp_path / "memcached_operator", tmp_path / "tools"
     (package / "__pycache__").mkdir(parents=True)
     (package / "__init__.py").write_text("")
+    tools.mkdir()
+    (tools / "pack.py").write_text("")
     before = images._context(tmp_path)
+    assert set(before) == {"Dockerfile", ".dockerignore", "memcached_operator/__init__.py", "tools/pack.py"}
     (package / "__pycache__" / "x.pyc").write_text("")
+    (tools / "other.py").write_text("")
     assert images._context(tmp_path) == before
     (package / "operator.py").write_text("")
     assert images._context(tmp_path) != before
@@ -95,11 +100,18 @@ def test_a_checkout_from_before_there_was_an_image_is_refused_by_what_it_lacks(t
         images._context(tmp_path)
 
 
-def test_only_what_the_image_is_made_of_gets_through_dockerignore() -> None:
+def test_nothing_gets_through_dockerignore_but_what_it_names() -> None:
     lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
     assert lines[0] == "*"
-    let_through = {line.removeprefix("!") for line in lines if line.startswith("!")}
-    assert let_through == {*images._CONTEXT, "memcached_operator"} - {"Dockerfile", ".dockerignore"}
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert {line.removeprefix("!") for line in lines if line.startswith("!")} == set(" ".join(copied).split())
+
+
+def test_what_dockerignore_lets_through_and_is_not_there_is_named(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
+    (tmp_path / ".dockerignore").write_text("*\n!tools/pack.py\n")
+    with pytest.raises(ImageError, match=r"it has no tools/pack\.py$"):
+        images._context(tmp_path)
 
 
 @pytest.mark.parametrize("wanted", ["registry", "auto"])

@@ -2,17 +2,15 @@ from pathlib import Path
 
 import pytest
 
-from lab.cache import BuildError, kept
-from lab.programs.go import go_version, required_version
+from lab.cache import BuildError
 from lab.programs.kubernetes import MODULE_DIR, bin_dir, cache_key, kubernetes_version
 
 GO_MOD = b"module lab\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubernetes v1.36.3\n)\n"
 FILES = {"go.mod": GO_MOD, "go.sum": b"sums", "main.go": b"package main"}
 
 
-def test_the_versions_are_those_of_go_mod() -> None:
+def test_the_version_is_that_of_go_mod() -> None:
     assert kubernetes_version(GO_MOD.decode()) == "v1.36.3"
-    assert go_version(GO_MOD.decode()) == (1, 26)
 
 
 def test_a_go_mod_without_kubernetes_is_refused_by_name() -> None:
@@ -39,37 +37,3 @@ def test_the_programs_lie_in_the_user_s_cache_outside_the_tree(tmp_path: Path, m
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert bin_dir().parent == tmp_path / "memcached-operator" / "lab"
     assert not bin_dir().is_relative_to(MODULE_DIR)
-
-
-def test_a_folder_of_the_cache_is_filled_once(tmp_path: Path) -> None:
-    fillings: list[Path] = []
-
-    def fill(folder: Path) -> None:
-        fillings.append(folder)
-        (folder / "program").write_text("it")
-
-    target = tmp_path / "cache" / "thing-v1-abc"
-    assert kept(target, "a thing", fill) == kept(target, "a thing", fill) == target
-    assert (target / "program").read_text() == "it"
-    assert len(fillings) == 1
-
-
-def test_a_folder_of_the_cache_that_could_not_be_filled_is_not_there(tmp_path: Path) -> None:
-    def fail(folder: Path) -> None:
-        (folder / "half").write_text("of it")
-        raise BuildError("no compiler")
-
-    with pytest.raises(BuildError, match="no compiler"):
-        kept(tmp_path / "thing-v1-abc", "a thing", fail)
-    assert [path.name for path in tmp_path.iterdir()] == ["thing-v1-abc.lock"]
-
-
-def test_the_version_of_a_module_that_another_brings_along_is_found_too() -> None:
-    assert (
-        required_version("require helm v1\nrequire (\n\thelm.sh/helm/v3 v3.22.0 // indirect\n)\n", "helm.sh/helm/v3")
-        == "v3.22.0"
-    )
-
-
-def test_the_version_of_the_only_module_of_a_go_mod_is_found_on_its_one_line() -> None:
-    assert required_version("module dns\n\nrequire coredns v1.15.0\n", "coredns") == "v1.15.0"
