@@ -13,11 +13,13 @@ from typing import Any, Generic, TypeVar, cast, overload
 
 import msgspec
 
+from memcached_operator.kube.errors import KubeError
 from memcached_operator.kube.frames import metadata_of
 from memcached_operator.kube.nesting import shallow
 from memcached_operator.kube.resources import Resource
 from memcached_operator.kube.watch import Record
 from memcached_operator.runtime.cache.store import ObjectKey
+from memcached_operator.runtime.events.objects import ObjectReference
 from memcached_operator.runtime.objects import (
     ApiObject,
     Metadata,
@@ -39,6 +41,7 @@ __all__ = [
     "UnreadableObject",
     "owner_reference",
     "plain",
+    "reference",
     "resource_of",
     "same",
     "typed",
@@ -59,7 +62,7 @@ _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 _SURPRISES = (msgspec.MsgspecError, ValueError, TypeError, LookupError, AttributeError)
 
 
-class UnreadableObject(msgspec.DecodeError):
+class UnreadableObject(msgspec.DecodeError, KubeError):
     """An object's JSON is not what its kind's type says; the message names object, field and problem.
 
     A watch reports it once, keeps what it knew of the object, and goes on.
@@ -170,7 +173,8 @@ def plain(api_version: str, kind: str, plural: str, *, namespaced: bool = True) 
     Raises:
         ValueError: a name that the API server cannot know.
     """
-    return Kind(resource_of(api_version, kind, plural, namespaced=namespaced), plain_object)
+    resource = resource_of(api_version, kind, plural, namespaced=namespaced)
+    return Kind(resource, lambda raw: plain_object(raw, resource.api_version, resource.kind))
 
 
 def resource_of(api_version: str, kind: str, plural: str, *, namespaced: bool = True) -> Resource:
@@ -216,6 +220,12 @@ def owner_reference(kind: Kind[Any], obj: Record) -> dict[str, object]:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def reference(kind: Kind[Any], obj: Record) -> ObjectReference:
+    """`obj` as `EventRecorder.emit` takes it."""
+    resource = kind.resource
+    return ObjectReference(resource.api_version, resource.kind, obj.namespace, obj.name, obj.uid, obj.resource_version)
 
 
 def _part_decoder(part: str, type_: type[Any], kind: str) -> Callable[[msgspec.Raw], Any]:

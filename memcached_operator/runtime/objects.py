@@ -236,13 +236,13 @@ def parts_of(raw: msgspec.Raw | bytes) -> tuple[Metadata, msgspec.Raw, msgspec.R
     return _metadata(document.metadata), document.spec, document.status
 
 
-def plain_object(raw: msgspec.Raw | bytes) -> PlainObject:
-    """An object with its whole body from its JSON.
+def plain_object(raw: msgspec.Raw | bytes, api_version: str, kind: str) -> PlainObject:
+    """An object with its whole body from its JSON; the items of a list are sent without apiVersion and kind.
 
     Raises:
         msgspec.DecodeError: it is no object of the API.
     """
-    body = _decode_body(raw)
+    body: dict[str, Any] = {"apiVersion": api_version, "kind": kind, **_decode_body(raw)}
     metadata = body.get("metadata")
     if isinstance(metadata, dict):
         metadata.pop("managedFields", None)
