@@ -1,1 +1,129 @@
-"""A small operator runtime that knows nothing of Memcached."""
+"""A small operator runtime that knows nothing of Memcached. What is named here is its surface for authors.
+
+Each name is loaded when it is first used: an operator pays in memory for what it uses, and its process never loads what
+validates settings.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memcached_operator.kube.errors import (
+        Conflict as Conflict,
+        Forbidden as Forbidden,
+        Invalid as Invalid,
+        KubeError as KubeError,
+        NotFound as NotFound,
+    )
+    from memcached_operator.runtime.builder import (
+        ControllerBuilder as ControllerBuilder,
+    )
+    from memcached_operator.runtime.cache.store import (
+        ObjectKey as ObjectKey,
+        Store as Store,
+    )
+    from memcached_operator.runtime.channel import (
+        Channel as Channel,
+    )
+    from memcached_operator.runtime.client import (
+        Client as Client,
+    )
+    from memcached_operator.runtime.controller import (
+        Result as Result,
+    )
+    from memcached_operator.runtime.events.recorder import (
+        EventRecorder as EventRecorder,
+    )
+    from memcached_operator.runtime.failure_log import (
+        TerminalError as TerminalError,
+    )
+    from memcached_operator.runtime.finalizer import (
+        Finalizer as Finalizer,
+    )
+    from memcached_operator.runtime.kinds import (
+        Kind as Kind,
+        Object as Object,
+        OwnerReference as OwnerReference,
+        PlainObject as PlainObject,
+        owner_reference as owner_reference,
+        plain as plain,
+        typed as typed,
+    )
+    from memcached_operator.runtime.operator import (
+        Operator as Operator,
+        serve as serve,
+    )
+    from memcached_operator.runtime.predicates import (
+        Predicate as Predicate,
+        all_of as all_of,
+        always as always,
+        annotations_changed as annotations_changed,
+        any_of as any_of,
+        generation_changed as generation_changed,
+        labels_changed as labels_changed,
+        none_of as none_of,
+    )
+    from memcached_operator.runtime.program.command import (
+        run as run,
+    )
+    from memcached_operator.runtime.program.config import (
+        RuntimeConfig as RuntimeConfig,
+    )
+    from memcached_operator.runtime.program.identity import (
+        Program as Program,
+    )
+    from memcached_operator.runtime.program.settings import (
+        RuntimeSettings as RuntimeSettings,
+    )
+    from memcached_operator.runtime.serving.http_messages import (
+        HttpRequest as HttpRequest,
+        HttpResponse as HttpResponse,
+        json_response as json_response,
+        text_response as text_response,
+    )
+    from memcached_operator.runtime.telemetry.metrics import (
+        Family as Family,
+        counter as counter,
+        gauge as gauge,
+        histogram as histogram,
+    )
+
+# Where each name stands, below this package or, with a leading dot, below the distribution's.
+_PLACES = {
+    ".kube.errors": ("Conflict", "Forbidden", "Invalid", "KubeError", "NotFound"),
+    "builder": ("ControllerBuilder",),
+    "cache.store": ("ObjectKey", "Store"),
+    "channel": ("Channel",),
+    "client": ("Client",),
+    "controller": ("Result",),
+    "events.recorder": ("EventRecorder",),
+    "failure_log": ("TerminalError",),
+    "finalizer": ("Finalizer",),
+    "kinds": ("Kind", "Object", "OwnerReference", "PlainObject", "owner_reference", "plain", "typed"),
+    "operator": ("Operator", "serve"),
+    "predicates": (
+        *("Predicate", "all_of", "always", "annotations_changed", "any_of", "generation_changed", "labels_changed"),
+        "none_of",
+    ),
+    "program.command": ("run",),
+    "program.config": ("RuntimeConfig",),
+    "program.identity": ("Program",),
+    "program.settings": ("RuntimeSettings",),
+    "serving.http_messages": ("HttpRequest", "HttpResponse", "json_response", "text_response"),
+    "telemetry.metrics": ("Family", "counter", "gauge", "histogram"),
+}
+_MODULES = {name: place for place, names in _PLACES.items() for name in names}
+
+__all__ = sorted(_MODULES)  # noqa: PLE0605 -- a test compares it with the imports above
+
+
+def __getattr__(name: str) -> object:
+    place = _MODULES.get(name)
+    if place is None:
+        raise AttributeError(f"{__name__} has no {name!r}; it has {', '.join(__all__)}")
+    module = f"{__name__}.{place}" if not place.startswith(".") else f"{__name__.rpartition('.')[0]}{place}"
+    value: object = getattr(import_module(module), name)
+    globals()[name] = value
+    return value

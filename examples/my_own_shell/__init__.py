@@ -1,0 +1,1 @@
+"""MyOwnShell: the operator of the guide "My first operator", on this project's runtime."""

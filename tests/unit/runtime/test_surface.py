@@ -1,0 +1,54 @@
+"""What `memcached_operator.runtime` exports."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memcached_operator import runtime
+
+SOURCE = Path(runtime.__file__).read_text()
+
+
+def imported() -> dict[str, str]:
+    """The names that a type checker sees, with their modules."""
+    return {
+        alias.name: node.module or ""
+        for node in ast.walk(ast.parse(SOURCE))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("memcached_operator.")
+        for alias in node.names
+    }
+
+
+def test_a_type_checker_sees_the_names_that_are_there_in_the_same_modules() -> None:
+    assert sorted(imported()) == list(runtime.__all__)
+    package = runtime.__name__.rpartition(".")[0]
+    for name, place in runtime._MODULES.items():
+        where = f"{package}{place}" if place.startswith(".") else f"{runtime.__name__}.{place}"
+        assert imported()[name] == where, name
+
+
+@pytest.mark.parametrize("name", runtime.__all__)
+def test_each_name_is_there_and_says_what_it_is_for(name: str) -> None:
+    value = getattr(runtime, name)
+    assert value is vars(sys.modules[imported()[name]])[name]
+    if callable(value) and getattr(value, "__module__", "").startswith("memcached_operator"):
+        assert value.__doc__
+
+
+def test_a_name_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(AttributeError, match="has no 'Contoller'; it has Channel, "):
+        getattr(runtime, "Contoller")  # noqa: B009 -- a type checker would find it
+
+
+def test_importing_it_loads_nothing() -> None:
+    program = (
+        "import sys; import memcached_operator.runtime as r; before = {*sys.modules}; r.Result; "
+        "print([n for n in ('pydantic', 'aiohttp', 'memcached_operator.runtime.operator') if n in before])"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert answer.stdout.strip() == "[]"
