@@ -1,0 +1,53 @@
+"""Conditions: what a status says of an object in the form that `kubectl wait` and people know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import msgspec
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """One entry of `status.conditions`, one's own or somebody else's; it leaves as it came."""
+
+    type: str
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    lastTransitionTime: str | msgspec.UnsetType = msgspec.UNSET
+    observedGeneration: int | msgspec.UnsetType = msgspec.UNSET
+
+
+def condition_of(conditions: Iterable[Condition] | None, type_: str) -> Condition | None:
+    """The condition of that type, if there is one."""
+    return next((condition for condition in conditions or () if condition.type == type_), None)
+
+
+def set_conditions(
+    live: Iterable[Condition] | None, wanted: Iterable[Condition], *, generation: int, now: str
+) -> tuple[Condition, ...]:
+    """The conditions of a status with the wanted ones in their places, or at the end; others stay as they are.
+
+    `lastTransitionTime` is kept for as long as a condition's status stays the same, so that a status in which nothing
+    changed is equal to the former.
+
+    Args:
+        live: the conditions as they are, None where there are none.
+        wanted: those to set.
+        generation: of the specification that they speak of.
+        now: the time of a transition, from `rfc3339`.
+    """
+    merged = {condition.type: condition for condition in live or ()}
+    for condition in wanted:
+        before = merged.get(condition.type)
+        since = before.lastTransitionTime if before is not None and before.status == condition.status else now
+        merged[condition.type] = msgspec.structs.replace(
+            condition, lastTransitionTime=since or now, observedGeneration=generation
+        )
+    return tuple(merged.values())
+
+
+def rfc3339(moment: datetime | None = None) -> str:
+    """A time of the API, to the second; None for the present one."""
+    return (moment or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
