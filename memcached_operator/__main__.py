@@ -2,14 +2,17 @@
 
 import sys
 
-from memcached_operator import process
+from memcached_operator.about import PROGRAM
+from memcached_operator.runtime.program import process
 
 
 def main() -> int:
     """Do what the command line says, in the process that fits; the exit code."""
-    settings = process.validated_settings()
+    settings = process.validated_settings(PROGRAM)
     if settings is not None:
-        return process.operate(settings)
+        from memcached_operator import operator
+
+        return process.operate(PROGRAM, settings, operator.OperatorConfig, operator.run)
 
     from memcached_operator import cli  # not in the operator's process
 

@@ -4,34 +4,28 @@ Each command imports what it needs when it is chosen, so that `--help` is quick 
 """
 
 import argparse
-import difflib
-import logging
-import os
-import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from memcached_operator import __version__
+from memcached_operator.about import PROGRAM
+from memcached_operator.runtime.program.flags import (
+    Flags,
+    Parser,
+    UsageError,
+    add_option,
+    add_settings,
+    answered,
+    asks_for_help,
+    did_you_mean,
+    parse,
+    printed,
+    settings_from,
+)
 
 if TYPE_CHECKING:
-    from memcached_operator.runtime.program.knobs import Option
     from memcached_operator.settings import Settings
-
-PROGRAM = "memcached-operator"
-
-# Exit codes: 2 is what shells and argparse use for wrong usage, 130 what a shell reports when Ctrl-C ended a program.
-DONE, WRONG_USAGE, INTERRUPTED = 0, 2, 130
-
-logger = logging.getLogger(__name__)
-
-Flags = Mapping[str, tuple[str, ...]]
-"""What each flag that was given says, as text, by its setting's name: several where it may be repeated and was."""
-
-
-class UsageError(Exception):
-    """The arguments do not make sense. Each line of the message names one that does not, and what would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +33,22 @@ class Command:
     """What a word on the command line does. One without help is not listed."""
 
     help: str
-    parser: Callable[[], "_Parser"]
+    parser: Callable[[], Parser]
     run: Callable[[Flags], int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code; flags without a command mean `run`."""
-    try:
-        name, arguments = _command_of(list(sys.argv[1:] if argv is None else argv))
-        command = COMMANDS[name]
-        parser = command.parser()
-        if "-h" in arguments or "--help" in arguments:
-            return _print(parser.format_help())
-        return command.run(_parse(parser, arguments))
-    except UsageError as error:
-        for line in str(error).splitlines():
-            print(f"{PROGRAM}: {line}", file=sys.stderr)
-        print(f"Try '{PROGRAM} --help'.", file=sys.stderr)
-        return WRONG_USAGE
-    except KeyboardInterrupt:  # before the operator has its own handlers
-        return INTERRUPTED
+    return answered(PROGRAM.name, lambda: _main(list(sys.argv[1:] if argv is None else argv)))
+
+
+def _main(words: list[str]) -> int:
+    name, arguments = _command_of(words)
+    command = COMMANDS[name]
+    parser = command.parser()
+    if asks_for_help(arguments):
+        return printed(parser.format_help())
+    return command.run(parse(parser, arguments))
 
 
 def _command_of(arguments: list[str]) -> tuple[str, list[str]]:
@@ -69,34 +59,19 @@ def _command_of(arguments: list[str]) -> tuple[str, list[str]]:
         return "version", arguments[1:]
     if not first or first.startswith("-"):
         return "run", arguments
-    raise UsageError(f"unknown command {first!r}{_did_you_mean(first, _listed_commands())}")
+    raise UsageError(f"unknown command {first!r}{did_you_mean(first, _listed_commands())}")
 
 
 def _run(flags: Flags) -> int:
-    from memcached_operator import process
-    from memcached_operator.runtime.program import logs
+    from memcached_operator.runtime.program.command import start
 
-    settings = _settings(flags)
-    logs.configure(log_format=settings.log_format, level=settings.log_level, current_reconcile=lambda: None)
-    _warn_of_unknown_variables()
-    process.become_operator(settings.model_dump_json())
+    return start(PROGRAM, _settings(flags))
 
 
 def _settings(flags: Flags) -> "Settings":
-    from memcached_operator.settings import SettingsError, load_settings
+    from memcached_operator.settings import Settings
 
-    try:
-        return load_settings({name: ",".join(values) for name, values in flags.items()})
-    except SettingsError as error:
-        raise UsageError("\n".join(error.problems)) from None
-
-
-def _warn_of_unknown_variables() -> None:
-    from memcached_operator.runtime.program.knobs import unknown_variables
-    from memcached_operator.settings import VARIABLE_PREFIX, options
-
-    for sentence in unknown_variables(options(), VARIABLE_PREFIX, os.environ):
-        logger.warning("%s", sentence)
+    return settings_from(Settings, flags)
 
 
 def _demo(flags: Flags) -> int:
@@ -116,9 +91,9 @@ def _demo(flags: Flags) -> int:
     )
 
 
-def _demo_parser() -> "_Parser":
-    parser = _Parser(
-        prog=f"{PROGRAM} demo",
+def _demo_parser() -> Parser:
+    parser = Parser(
+        prog=f"{PROGRAM.name} demo",
         description="Shows the operator at work without a cluster: a simulated Kubernetes API, the operator, and a\n"
         "script of what a team does and what goes wrong. Without a terminal, or with --plain, it prints a line\n"
         "a step and ends with exit code 0 if every step came true.",
@@ -137,7 +112,7 @@ def _demo_parser() -> "_Parser":
 def _crd(_flags: Flags) -> int:
     from memcached_operator.memcached.crd import memcached_crd_yaml
 
-    return _print(memcached_crd_yaml())
+    return printed(memcached_crd_yaml())
 
 
 # The settings that a check depends on. It takes all of them, so that the arguments of a Deployment can be given as
@@ -181,10 +156,12 @@ def _account(value: str) -> tuple[str, str]:
     return namespace, name
 
 
-def _check_parser() -> "_Parser":
-    parser = _Parser(
-        prog=f"{PROGRAM} check",
-        usage=f"{PROGRAM} check [flags]",
+def _check_parser() -> Parser:
+    from memcached_operator.settings import options
+
+    parser = Parser(
+        prog=f"{PROGRAM.name} check",
+        usage=f"{PROGRAM.name} check [flags]",
         description="Looks whether the operator can work on a cluster, before it is installed there and after: the\n"
         "API server and its release, the CRD, namespaces, and each right that the operator needs. Says\n"
         "what to do about what is missing. Changes nothing. Exit code: 0 if all is well, 1 if not.\n\n"
@@ -202,7 +179,7 @@ def _check_parser() -> "_Parser":
     group.add_argument(
         "-o", "--output", metavar="text|json", default=argparse.SUPPRESS, help="Lines for people, or JSON for programs."
     )
-    _add_settings(parser, shown=_CHECKED)
+    add_settings(parser, options(), shown=_CHECKED)
     return parser
 
 
@@ -221,11 +198,11 @@ def _render(flags: Flags) -> int:
     return run(RenderOptions(files, namespace, settings.memcached_image))
 
 
-def _render_parser() -> "_Parser":
+def _render_parser() -> Parser:
     from memcached_operator.settings import options
 
-    parser = _Parser(
-        prog=f"{PROGRAM} render",
+    parser = Parser(
+        prog=f"{PROGRAM.name} render",
         description="Prints the Deployment that the operator would make of each Memcached in a file, as YAML;\n"
         "needs no cluster. What is wrong with a Memcached is said in the operator's words. Exit code: 0\n"
         "if something was made of each, 1 if not.",
@@ -246,127 +223,43 @@ def _render_parser() -> "_Parser":
         default=argparse.SUPPRESS,
         help="Namespace of a Memcached that names none (default: default).",
     )
-    _add_option(parser, next(option for option in options() if option.name == "memcached_image"))
+    add_option(parser, next(option for option in options() if option.name == "memcached_image"))
     return parser
 
 
 def _version(_flags: Flags) -> int:
-    return _print(f"{PROGRAM} {__version__}\n")
+    return printed(f"{PROGRAM.name} {PROGRAM.version}\n")
 
 
 def _api_reference(_flags: Flags) -> int:
     from memcached_operator.memcached.reference import api_reference
 
-    return _print(api_reference())
+    return printed(api_reference())
 
 
 def _settings_reference(_flags: Flags) -> int:
     from memcached_operator.settings import settings_reference
 
-    return _print(settings_reference())
+    return printed(settings_reference())
 
 
-def _print(text: str) -> int:
-    """To standard output. Its reader may leave early (`crd | head`), which is no fault of anybody."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # What stays in the buffer would fail again at exit, with a traceback.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return DONE
+def _plain_parser(name: str) -> Callable[[], Parser]:
+    return lambda: Parser(prog=f"{PROGRAM.name} {name}", description=COMMANDS[name].help)
 
 
-class _Parser(argparse.ArgumentParser):
-    """Raises instead of ending the process, and knows no abbreviations: they break when a flag is added."""
-
-    def __init__(self, *, prog: str, description: str, usage: str | None = None) -> None:
-        # Never wider than is comfortable to read; the 2 is the margin that argparse itself leaves.
-        width = min(shutil.get_terminal_size().columns - 2, 100)
-        super().__init__(
-            prog=prog,
-            usage=usage,
-            description=description,
-            allow_abbrev=False,
-            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=8, width=width),
-        )
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-    def known_flags(self) -> list[str]:
-        return [flag for action in self._actions for flag in action.option_strings]
-
-
-def _plain_parser(name: str) -> "Callable[[], _Parser]":
-    return lambda: _Parser(prog=f"{PROGRAM} {name}", description=COMMANDS[name].help)
-
-
-def _run_parser() -> _Parser:
-    width = max(map(len, _listed_commands()))
-    commands = "\n".join(f"  {name:<{width}}  {COMMANDS[name].help}" for name in _listed_commands())
-    parser = _Parser(
-        prog=PROGRAM,
-        usage=f"{PROGRAM} [run] [flags]\n       {PROGRAM} COMMAND",
-        description="Keeps memcached running on Kubernetes as Memcached resources ask for it.\n"
-        "In parentheses: the environment variable, which a flag overrides, and the default.\n\n"
-        f"commands:\n{commands}",
-    )
-    _add_settings(parser)
-    return parser
-
-
-def _add_settings(parser: _Parser, shown: Collection[str] | None = None) -> None:
-    """A flag for each setting; the help shows these, or all."""
+def _run_parser() -> Parser:
+    from memcached_operator.runtime.program.command import VARIABLES_IN_WORDS
     from memcached_operator.settings import options
 
-    groups: dict[str, argparse._ArgumentGroup] = {}
-    for option in options():
-        if shown is not None and option.name not in shown:
-            _add_option(parser, option, hidden=True)
-            continue
-        if option.knob.group not in groups:
-            groups[option.knob.group] = parser.add_argument_group(option.knob.group)
-        _add_option(groups[option.knob.group], option)
-
-
-def _add_option(group: argparse._ActionsContainer, option: "Option", *, hidden: bool = False) -> None:
-    help_text = f"{option.help} ({option.variable}; default: {option.default})"
-    exclusive = group.add_mutually_exclusive_group()
-    exclusive.add_argument(
-        *option.flags,
-        dest=option.name,
-        action="append" if option.knob.repeatable else "store",
-        nargs="?" if option.is_switch else None,
-        const="true" if option.is_switch else None,
-        default=argparse.SUPPRESS,
-        metavar=option.knob.metavar,
-        help=argparse.SUPPRESS if hidden else help_text.replace("%", "%%"),
+    width = max(map(len, _listed_commands()))
+    commands = "\n".join(f"  {name:<{width}}  {COMMANDS[name].help}" for name in _listed_commands())
+    parser = Parser(
+        prog=PROGRAM.name,
+        usage=f"{PROGRAM.name} [run] [flags]\n       {PROGRAM.name} COMMAND",
+        description=f"{PROGRAM.description}\n{VARIABLES_IN_WORDS}\n\ncommands:\n{commands}",
     )
-    for switch in option.knob.switches:
-        exclusive.add_argument(
-            *switch.flags,
-            dest=option.name,
-            action="store_const",
-            const=switch.value,
-            default=argparse.SUPPRESS,
-            help=argparse.SUPPRESS if hidden else switch.help,
-        )
-
-
-def _parse(parser: _Parser, arguments: Sequence[str]) -> Flags:
-    given, unknown = parser.parse_known_args(arguments)
-    if unknown:
-        # The value of an unknown flag is left over too; the flag is what to speak of.
-        word = next((word for word in unknown if word.startswith("-")), unknown[0]).partition("=")[0]
-        kind = "flag" if word.startswith("-") else "argument"
-        raise UsageError(f"unknown {kind} {word!r}{_did_you_mean(word, parser.known_flags())}")
-    return {name: tuple(value) if isinstance(value, list) else (value,) for name, value in vars(given).items()}
-
-
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    add_settings(parser, options())
+    return parser
 
 
 def _listed_commands() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from memcached_operator import __version__
+from memcached_operator.about import PROGRAM
 from memcached_operator.kube.resources import DEPLOYMENTS, EVENTS, PODS
 from memcached_operator.memcached.desired import POD_SELECTOR
 from memcached_operator.memcached.metrics import memcached_families
@@ -22,9 +22,7 @@ from memcached_operator.runtime.cache.store import ObjectKey, key_of
 from memcached_operator.runtime.kinds import Kind
 from memcached_operator.runtime.operator import Operator, serve
 from memcached_operator.runtime.program.config import RuntimeConfig
-from memcached_operator.runtime.program.identity import Program
 
-PROGRAM = Program("memcached-operator", __version__)
 # What this operator writes in its daily work, for the metrics.
 WRITES = (
     (DEPLOYMENTS.qualified_name, "apply"),

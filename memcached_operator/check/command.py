@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 import orjson
 
 from memcached_operator import __version__
+from memcached_operator.about import PROGRAM
 from memcached_operator.api.names import GROUP, VERSION
 from memcached_operator.check import definition, installing
 from memcached_operator.check.demands import Demand, Scope, Subject, demands, judge_right
@@ -35,10 +36,10 @@ from memcached_operator.kube.errors import (
 )
 from memcached_operator.kube.resources import Resource
 from memcached_operator.memcached.crd import memcached_crd
-from memcached_operator.operator import PROGRAM, OperatorConfig
-from memcached_operator.runtime.operator import cluster_access, election_config, watched_namespaces
+from memcached_operator.operator import OperatorConfig
 from memcached_operator.runtime.cache.store import ObjectKey
 from memcached_operator.runtime.election.elections import ElectionError, lock_of
+from memcached_operator.runtime.operator import cluster_access, election_config, watched_namespaces
 
 DONE, NOT_OK, INTERRUPTED = 0, 1, 130
 

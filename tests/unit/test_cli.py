@@ -8,7 +8,9 @@ from typing import NoReturn
 import pytest
 
 from memcached_operator import __version__, cli
+from memcached_operator.about import PROGRAM
 from memcached_operator.check.command import CheckOptions
+from memcached_operator.runtime.program.identity import Program
 from memcached_operator.settings import Settings, options, settings_reference
 
 SAMPLE = str(Path(__file__).parents[2] / "manifests" / "samples" / "cache_v1alpha1_memcached_cr.yaml")
@@ -21,11 +23,12 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """The settings of each operator that the command line became; it ends at once with exit code 0."""
     seen: list[Settings] = []
 
-    def become_operator(settings_json: str) -> NoReturn:
+    def become_operator(program: Program, settings_json: str) -> NoReturn:
+        assert program is PROGRAM
         seen.append(Settings.model_validate_json(settings_json))
         raise SystemExit(0)
 
-    monkeypatch.setattr("memcached_operator.process.become_operator", become_operator)
+    monkeypatch.setattr("memcached_operator.runtime.program.process.become_operator", become_operator)
     return seen
 
 
@@ -93,7 +96,7 @@ class TestRun:
         assert run_with() == 0
         assert started[0].workers == 8
         assert capsys.readouterr().err.endswith(
-            "WARN  cli: the environment variable MEMCACHED_OPERATOR_WORKER sets nothing; "
+            "WARN  runtime.program.command: the environment variable MEMCACHED_OPERATOR_WORKER sets nothing; "
             "did you mean MEMCACHED_OPERATOR_WORKERS?\n"
         )
 
@@ -354,7 +357,7 @@ def test_commands_that_only_print_load_no_http_client_and_no_operator(arguments:
 
 
 def test_the_operator_itself_loads_neither_check_nor_render() -> None:
-    program = "import sys; import memcached_operator.process, memcached_operator.operator; print(*sys.modules)"
+    program = "import sys; import memcached_operator.__main__, memcached_operator.operator; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     loaded = set(ended.stdout.split())
     assert "memcached_operator.operator" in loaded

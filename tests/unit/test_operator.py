@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from memcached_operator import operator
+from memcached_operator.about import PROGRAM
 from memcached_operator.kube.resources import DEPLOYMENTS
 from memcached_operator.memcached.reconciler import MemcachedReconciler
 from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord
@@ -82,7 +83,7 @@ class Built:
 def build(*namespaces: str, begun: bool = True, **settings: object) -> Built:
     client = client_of("https://nowhere.invalid")
     settled = config(**settings)
-    parts = Operator(settled, operator.PROGRAM, client, namespaces=namespaces)
+    parts = Operator(settled, PROGRAM, client, namespaces=namespaces)
     operator.set_up(parts, settled)
     manager = parts.finish()
     (controller,) = manager._runnables

@@ -9,11 +9,14 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args, get_origin
+from typing import Literal, TypeVar, get_args, get_origin
 
 from annotated_types import Ge, Le
+from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+
+S = TypeVar("S", bound=BaseSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,8 @@ class Knob:
         repeatable: the flag may be given several times; the values are joined by commas.
         switches: flags for single values.
         allowed: the allowed values in words, to follow "must be", where the type does not tell them.
-        unset: what happens without a value, where the default is None.
+        unset: what happens without a value, where the default is None. `{workers}` in it stands for the default of the
+            field `workers`.
     """
 
     group: str
@@ -79,24 +83,45 @@ class Option:
 
 
 def options_of(model: type[BaseSettings]) -> tuple[Option, ...]:
-    """The options of a model, in its order. Each field has one `Knob`, each number both limits."""
+    """The options of a model: group after group as they first occur, and in each in the model's order.
+
+    Raises:
+        TypeError: a field lacks what an option needs; the message says what and where.
+    """
     prefix = model.model_config.get("env_prefix", "")
-    return tuple(_option(name, field, prefix) for name, field in model.model_fields.items())
+    defaults = {name: _in_words(field.default) for name, field in model.model_fields.items()}
+    options = [_option(name, field, prefix, defaults) for name, field in model.model_fields.items()]
+    groups = list(dict.fromkeys(option.knob.group for option in options))
+    return tuple(sorted(options, key=lambda option: groups.index(option.knob.group)))
 
 
-def _option(name: str, field: FieldInfo, prefix: str) -> Option:
-    (knob,) = (item for item in field.metadata if isinstance(item, Knob))
+def _option(name: str, field: FieldInfo, prefix: str, defaults: Mapping[str, str]) -> Option:
+    knob = _knob(name, field)
     default = field.default
     return Option(
         name=name,
         knob=knob,
         flags=knob.flags or ("--" + name.replace("_", "-"),),
-        variable=knob.variable or prefix + name.upper(),
+        variable=_variable(name, knob, prefix),
         help=field.description or "",
-        default=knob.unset if default is None else _in_words(default),
-        allowed=knob.allowed or _allowed_by_type(field),
+        default=knob.unset.format_map(defaults) if default is None else _in_words(default),
+        allowed=knob.allowed or _allowed_by_type(name, field),
         is_switch=field.annotation is bool,
     )
+
+
+def _knob(name: str, field: FieldInfo) -> Knob:
+    for item in field.metadata:
+        if isinstance(item, Knob):
+            return item
+    raise TypeError(
+        f"the setting {name} has no Knob; a whole one reads "
+        f"{name}: Annotated[TYPE, Field(description=...), Knob(GROUP, why=..., metavar=...)] = DEFAULT"
+    )
+
+
+def _variable(name: str, knob: Knob, prefix: str) -> str:
+    return knob.variable or prefix + name.upper()
 
 
 def _in_words(default: object) -> str:
@@ -105,24 +130,29 @@ def _in_words(default: object) -> str:
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 
-def _allowed_by_type(field: FieldInfo) -> str:
+def _allowed_by_type(name: str, field: FieldInfo) -> str:
     if field.annotation is bool:
         return "true or false"
     if get_origin(field.annotation) is Literal:
         *others, last = get_args(field.annotation)
         return f"{', '.join(others)} or {last}"
-    (least,) = (item.ge for item in field.metadata if isinstance(item, Ge))
-    (most,) = (item.le for item in field.metadata if isinstance(item, Le))
-    return f"a {'whole ' if field.annotation is int else ''}number from {least} to {most}"
+    if field.annotation not in (int, float):
+        raise TypeError(f"the setting {name} does not say what is allowed: give its Knob allowed=, to follow 'must be'")
+    least = [item.ge for item in field.metadata if isinstance(item, Ge)]
+    most = [item.le for item in field.metadata if isinstance(item, Le)]
+    if not least or not most:
+        raise TypeError(f"the setting {name} is a number and has no limits: give its Field both ge= and le=")
+    return f"a {'whole ' if field.annotation is int else ''}number from {least[0]} to {most[0]}"
 
 
 class KnobVariables(PydanticBaseSettingsSource):
     """The process's environment as a source of settings, read as the knobs say."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[str | None, str, bool]:
-        option = _option(field_name, field, self.config.get("env_prefix", ""))
-        value = None if option.knob.variable_read_elsewhere else os.environ.get(option.variable)
-        if value == "" and not option.knob.empty_counts:
+        knob = _knob(field_name, field)
+        variable = _variable(field_name, knob, self.config.get("env_prefix", ""))
+        value = None if knob.variable_read_elsewhere else os.environ.get(variable)
+        if value == "" and not knob.empty_counts:
             value = None
         return value, field_name, False
 
@@ -130,6 +160,35 @@ class KnobVariables(PydanticBaseSettingsSource):
         fields = self.settings_cls.model_fields.items()
         values = {name: self.get_field_value(field, name)[0] for name, field in fields}
         return {name: value for name, value in values.items() if value is not None}
+
+
+class SettingsError(ValueError):
+    """Values that are not allowed. `problems` has one sentence each: the origin, the value and what is allowed."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+def load(model: type[S], flags: Mapping[str, str]) -> S:
+    """The settings from the flags that were given (by field name, as text) and the environment.
+
+    Raises:
+        SettingsError: naming each flag or variable that holds a wrong value.
+    """
+    try:
+        return model.model_validate(dict(flags))
+    except ValidationError as error:
+        by_name = {option.name: option for option in options_of(model)}
+        problems = []
+        for detail in error.errors(include_url=False):
+            if not detail["loc"]:  # values that do not fit together; the message names them
+                problems += str(detail["ctx"]["error"]).splitlines()
+                continue
+            option = by_name[str(detail["loc"][0])]
+            origin = option.flags[0] if option.name in flags else option.variable
+            problems.append(f"{origin}: {detail['input']!r} is not allowed, it must be {option.allowed}")
+        raise SettingsError(tuple(problems)) from None
 
 
 # A Service whose name begins like the operator's puts such variables into every container of its namespace
@@ -159,8 +218,22 @@ def unknown_variables(options: Sequence[Option], prefix: str, environ: Mapping[s
     return tuple(sentences)
 
 
-def reference(options: Sequence[Option], *, title: str, origin: str, introduction: str) -> str:
-    """The options as a page of Markdown: a table to look up, then a section for each."""
+def reference(model: type[BaseSettings], *, title: str, origin: str) -> str:
+    """The options of a model as a page of Markdown: how they are read, a table to look up, then a section for each.
+
+    Args:
+        model: the settings of one program.
+        title: the page's heading.
+        origin: how the page is made, for who would edit it.
+    """
+    options = options_of(model)
+    empty = ", ".join(f"`{option.variable}`" for option in options if option.knob.empty_counts)
+    introduction = (
+        "A flag wins over the environment variable, the variable over the default. A variable that is set to nothing "
+        f"counts as not set{f', {empty} excepted' if empty else ''}. A wrong value ends the operator at once with exit "
+        "code 2 and a message that names it. An unknown variable with the prefix "
+        f"`{model.model_config.get('env_prefix', '')}` is warned of in the log."
+    )
     lines = [f"# {title}", "", f"<!-- {origin} -->", "", introduction, ""]
     lines += ["| Flag | Variable | Default |", "|---|---|---|"]
     lines += [f"| `{option.flags[0]}` | `{option.variable}` | {_default(option)} |" for option in options]

@@ -1,7 +1,7 @@
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import Field
+from pydantic import Field, create_model
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from memcached_operator.runtime.program.knobs import (
@@ -59,25 +59,58 @@ OPTIONS = options_of(Kettle)
 def test_flag_and_variable_follow_the_fields_name_unless_they_are_given() -> None:
     assert [(option.flags, option.variable) for option in OPTIONS] == [
         (("--heat-s",), "KETTLE_HEAT_S"),
+        (("--whistle",), "KETTLE_WHISTLE"),
         (("--cups",), "KETTLE_CUPS"),
         (("--leaf", "-l"), "TEA_LEAF"),
         (("--shelf",), "KETTLE_SHELF"),
-        (("--whistle",), "KETTLE_WHISTLE"),
     ]
 
 
 def test_what_is_allowed_is_told_by_the_type_unless_words_are_given() -> None:
     assert [option.allowed for option in OPTIONS] == [
         "a number from 1 to 2",
+        "true or false",
         "a whole number from 1 to 6",
         "green, black or white",
         "a shelf's name",
-        "true or false",
     ]
 
 
 def test_the_default_is_in_words() -> None:
-    assert [option.default for option in OPTIONS] == ["1.5", "2", "black", "the top", "false"]
+    assert [option.default for option in OPTIONS] == ["1.5", "false", "2", "black", "the top"]
+
+
+def test_what_happens_without_a_value_may_name_the_default_of_another_field() -> None:
+    class Shelf(BaseSettings):
+        rows: Annotated[int, Field(ge=1, le=9, description="Rows."), Knob("A", why="b", metavar="N")] = 3
+        row: Annotated[
+            str | None,
+            Field(description="Row."),
+            Knob("A", why="b", metavar="R", allowed="a row", unset="row {rows}, the last"),
+        ] = None
+
+    assert options_of(Shelf)[1].default == "row 3, the last"
+
+
+class TestWhatAnAuthorForgot:
+    @staticmethod
+    def made(annotation: Any) -> str:
+        model: type[BaseSettings] = create_model("Made", __base__=BaseSettings, cups=(annotation, ...))
+        with pytest.raises(TypeError) as caught:
+            options_of(model)
+        return str(caught.value)
+
+    def test_a_setting_without_a_knob_is_named_with_a_whole_one(self) -> None:
+        assert self.made(int).startswith("the setting cups has no Knob; a whole one reads cups: Annotated[TYPE, Field(")
+
+    @pytest.mark.parametrize("field", [Field(ge=1), Field(le=1), Field()])
+    def test_a_number_needs_both_limits(self, field: object) -> None:
+        message = self.made(Annotated[float, field, Knob("A", why="b", metavar="N")])
+        assert message == "the setting cups is a number and has no limits: give its Field both ge= and le="
+
+    def test_a_text_needs_words_for_what_is_allowed(self) -> None:
+        message = self.made(Annotated[str, Field(), Knob("A", why="b", metavar="N")])
+        assert message == "the setting cups does not say what is allowed: give its Knob allowed=, to follow 'must be'"
 
 
 def test_variables_are_read_by_the_names_of_the_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,19 +170,21 @@ class TestUnknownVariables:
 
 
 def test_the_reference_lists_all_and_then_explains_each_by_group() -> None:
-    page = reference(OPTIONS, title="Kettle", origin="Made.", introduction="Read this.")
-    assert page.startswith("# Kettle\n\n<!-- Made. -->\n\nRead this.\n\n| Flag | Variable | Default |\n|---|---|---|\n")
+    page = reference(Kettle, title="Kettle", origin="Made.")
+    assert page.startswith("# Kettle\n\n<!-- Made. -->\n\nA flag wins over the environment variable, ")
+    assert "set to nothing counts as not set, `TEA_LEAF` excepted. " in page
+    assert "An unknown variable with the prefix `KETTLE_` is warned of" in page
+    assert "\n\n| Flag | Variable | Default |\n|---|---|---|\n" in page
     assert "| `--cups` | `KETTLE_CUPS` | `2` |\n" in page
     assert "| `--shelf` | `KETTLE_SHELF` | the top |\n" in page
     assert [line for line in page.splitlines() if line.startswith("##")] == [
         "## Heat",
         "### `--heat-s SECONDS`",
+        "### `--whistle[=true|false]`",
         "## Tea",
         "### `--cups NUMBER`",
         "### `--leaf LEAF`",
         "### `--shelf NAME`",
-        "## Heat",
-        "### `--whistle[=true|false]`",
     ]
     assert page.endswith("\n") and not page.endswith("\n\n")  # noqa: PT018
     assert (

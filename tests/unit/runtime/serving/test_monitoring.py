@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from memcached_operator import operator
+from memcached_operator.about import PROGRAM
 from memcached_operator.runtime.manager import Manager
 from memcached_operator.runtime.operator import Operator
 from memcached_operator.runtime.serving.http_messages import HttpRequest, json_response, text_response
@@ -40,7 +41,7 @@ def built(*namespaces: str) -> tuple[Manager, Metrics]:
     """An operator that does not run, with all that it can show."""
     client = client_of("https://api.invalid:6443")
     metrics = Metrics()
-    parts = Operator(config(metrics_per_object=True), operator.PROGRAM, client, namespaces=namespaces, metrics=metrics)
+    parts = Operator(config(metrics_per_object=True), PROGRAM, client, namespaces=namespaces, metrics=metrics)
     operator.set_up(parts, config(metrics_per_object=True))
     manager = parts.finish()
     add_sources(metrics, manager, client, parts.events, parts.expected_writes)
@@ -154,7 +155,7 @@ async def test_there_is_a_check_for_each_watch_and_none_is_passed_before_its_fir
 
 
 def test_an_operator_without_metrics_observes_nothing() -> None:
-    parts = Operator(config(), operator.PROGRAM, client_of("https://api.invalid"))
+    parts = Operator(config(), PROGRAM, client_of("https://api.invalid"))
     operator.set_up(parts, config())
     (controller,) = parts.finish()._runnables
     assert vars(controller)["_observer"] is None

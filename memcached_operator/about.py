@@ -1,0 +1,10 @@
+"""Which operator this is: one of those that the runtime can carry."""
+
+from memcached_operator import __version__
+from memcached_operator.runtime.program.identity import Program
+
+PROGRAM = Program(
+    "memcached-operator",
+    __version__,
+    description="Keeps memcached running on Kubernetes as Memcached resources ask for it.",
+)
