@@ -14,10 +14,8 @@ import concurrent.futures
 import logging
 import os
 import socket
-import sys
 import threading
 import time
-import traceback
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -52,6 +50,7 @@ from memcached_operator.runtime.election.leader import (
     wake_at,
 )
 from memcached_operator.runtime.election.lease_lock import LeaseRecord, lease_body, lease_record
+from memcached_operator.runtime.stalls import stack_of
 
 logger = logging.getLogger(__name__)
 
@@ -301,13 +300,13 @@ class LeaseElection:
             with suppress(RuntimeError):  # it has just ended
                 self._main_loop.call_soon_threadsafe(self._pulse.set)
         elif (hangs_s := now - self._pulse_asked_at) > self._hang_limit_s:
-            frame = sys._current_frames().get(threading.main_thread().ident or 0)
+            stack = stack_of(threading.main_thread().ident)
             logger.critical(
                 "the event loop has not turned for %.0f s, and this process holds %s. Ending at once, so that another"
                 " can lead. It hangs here:\n%s",
                 hangs_s,
                 self,
-                "".join(traceback.format_stack(frame)).rstrip(),
+                "".join(stack.format()).rstrip(),
             )
             self._end_process(_LOST_EXIT_CODE)
 
