@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 from memcached_operator.kube.auth import ClusterAccess, load_access
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.watch import Record
-from memcached_operator.runtime.builder import ControllerBuilder, itself
-from memcached_operator.runtime.builder import ready as waits_for
+from memcached_operator.runtime.builder import ControllerBuilder, itself, ready as waits_for
 from memcached_operator.runtime.cache.informers import Informers
 from memcached_operator.runtime.cache.own_writes import OwnWrites
 from memcached_operator.runtime.cache.store import ObjectKey, Store
@@ -240,7 +239,9 @@ async def serve(
         tracing = None
         if config.tracing_endpoint is not None:
             # Left last: nobody waits for a collector before they may lead.
-            tracing = await stack.enter_async_context(traced(config.tracing_endpoint, config.operator_name))
+            tracing = await stack.enter_async_context(
+                traced(config.tracing_endpoint, config.operator_name, program.version)
+            )
         gate = None
         if election is not None:
             # Left when nothing here can write any more.
@@ -271,7 +272,7 @@ async def serve(
         set_up(operator, config)
         manager = operator.finish()
         if metrics is not None:
-            add_sources(metrics, manager, api, operator.events, operator.expected_writes)
+            add_sources(metrics, program, manager, api, operator.events, operator.expected_writes)
         await stack.enter_async_context(
             served(
                 _monitoring_config(config, program),

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memcached_operator import __version__
 from memcached_operator.kube.auth import ClusterAccess
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.runtime.cache.reflector import Reflector
 from memcached_operator.runtime.events.recorder import DROP_REASONS, EventRecorder
 from memcached_operator.runtime.manager import Manager
+from memcached_operator.runtime.program.identity import Program
 from memcached_operator.runtime.serving.http_server import HttpServer, ServingError, parse_address
 from memcached_operator.runtime.serving.probes import Check, LiveStream, Probe, Probes, ping, stream_check
 from memcached_operator.runtime.serving.routes import Routes
@@ -59,6 +59,7 @@ class MonitoringConfig:
 
 def add_sources(
     metrics: Metrics,
+    program: Program,
     manager: Manager,
     client: ApiClient,
     recorder: EventRecorder,
@@ -68,6 +69,7 @@ def add_sources(
 
     Args:
         metrics: shows it.
+        program: which operator this is.
         manager: has the watches.
         client: counts requests and writes.
         recorder: counts events.
@@ -81,7 +83,7 @@ def add_sources(
     expected = tuple(expected_writes)
     metrics.add(lambda: client_families(host, client.requests, client.writes, expected))
     metrics.add(lambda: _event_families(recorder))
-    metrics.add(_build_families)
+    metrics.add(lambda: _build_families(program))
 
 
 @asynccontextmanager
@@ -153,7 +155,7 @@ async def _tls(config: MonitoringConfig, metrics: Metrics) -> ssl.SSLContext:
 
 
 @asynccontextmanager
-async def traced(endpoint: str, service: str) -> AsyncIterator[Tracing]:
+async def traced(endpoint: str, service: str, version: str) -> AsyncIterator[Tracing]:
     """Tracing to a collector, until the end of the block; what was not sent by then is sent for two seconds more.
 
     Raises:
@@ -165,7 +167,7 @@ async def traced(endpoint: str, service: str) -> AsyncIterator[Tracing]:
     except ImportError as error:
         remedy = "pip install 'memcached-operator[tracing]'"
         raise ServingError(f"{TRACING_FLAG}={endpoint}: that takes the extra `tracing`: {remedy}") from error
-    tracing = Tracing.to_collector(endpoint, service, __version__, flag=TRACING_FLAG)
+    tracing = Tracing.to_collector(endpoint, service, version, flag=TRACING_FLAG)
     logger.info("sending traces to %s", endpoint)
     try:
         yield tracing
@@ -211,7 +213,8 @@ def _event_families(recorder: EventRecorder) -> Iterator[Family]:
     )
 
 
-def _build_families() -> Iterator[Family]:
+def _build_families(program: Program) -> Iterator[Family]:
     python = ".".join(map(str, sys.version_info[:3]))
     labels = ("version", "python")
-    yield gauge("memcached_operator_build_info", "Which operator runs; always 1.", labels, [((__version__, python), 1)])
+    name = f"{program.snake_name}_build_info"
+    yield gauge(name, "Which operator runs; always 1.", labels, [((program.version, python), 1)])

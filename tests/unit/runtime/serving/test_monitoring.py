@@ -17,6 +17,7 @@ from memcached_operator import operator
 from memcached_operator.about import PROGRAM
 from memcached_operator.runtime.manager import Manager
 from memcached_operator.runtime.operator import Operator
+from memcached_operator.runtime.program.identity import Program
 from memcached_operator.runtime.serving.http_messages import HttpRequest, json_response, text_response
 from memcached_operator.runtime.serving.http_server import ListenError, ServingError
 from memcached_operator.runtime.serving.monitoring import MonitoringConfig, add_sources, probes_of, served, traced
@@ -44,7 +45,7 @@ def built(*namespaces: str) -> tuple[Manager, Metrics]:
     parts = Operator(config(metrics_per_object=True), PROGRAM, client, namespaces=namespaces, metrics=metrics)
     operator.set_up(parts, config(metrics_per_object=True))
     manager = parts.finish()
-    add_sources(metrics, manager, client, parts.events, parts.expected_writes)
+    add_sources(metrics, PROGRAM, manager, client, parts.events, parts.expected_writes)
     return manager, metrics
 
 
@@ -197,9 +198,18 @@ def test_no_label_has_values_without_end_but_those_that_are_asked_for() -> None:
     }
 
 
+def test_the_metric_of_which_operator_runs_bears_its_name_and_version() -> None:
+    shells = Program("my-own-shell", "1.2.3")
+    parts = Operator(config(), shells, client_of("https://api.invalid"))
+    metrics = Metrics()
+    add_sources(metrics, shells, parts.finish(), parts.api, parts.events, ())
+    (family,) = (family for family in metrics.families() if family.name.endswith("_build_info"))
+    assert (family.name, family.samples[0][0][0]) == ("my_own_shell_build_info", "1.2.3")
+
+
 async def test_tracing_without_its_extra_names_the_flag_and_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "memcached_operator.runtime.telemetry.tracing", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     with pytest.raises(ServingError, match=r"^--tracing-endpoint=http://x: .+memcached-operator\[tracing\]'$"):
-        async with traced("http://x", "mine"):
+        async with traced("http://x", "mine", "1"):
             raise AssertionError("unreachable")
