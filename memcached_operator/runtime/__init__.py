@@ -30,8 +30,21 @@ if TYPE_CHECKING:
     from memcached_operator.runtime.client import (
         Client as Client,
     )
+    from memcached_operator.runtime.conditions import (
+        Condition as Condition,
+        condition_of as condition_of,
+        rfc3339 as rfc3339,
+        set_conditions as set_conditions,
+    )
     from memcached_operator.runtime.controller import (
         Result as Result,
+    )
+    from memcached_operator.runtime.crd.definition import (
+        CustomResource as CustomResource,
+        PrinterColumn as PrinterColumn,
+        Scale as Scale,
+        custom_resource_definition as custom_resource_definition,
+        to_yaml as to_yaml,
     )
     from memcached_operator.runtime.events.recorder import (
         EventRecorder as EventRecorder,
@@ -40,15 +53,22 @@ if TYPE_CHECKING:
         TerminalError as TerminalError,
     )
     from memcached_operator.runtime.finalizer import (
+        Finalized as Finalized,
         Finalizer as Finalizer,
+        Stage as Stage,
+        Waiting as Waiting,
     )
     from memcached_operator.runtime.kinds import (
+        ApiObject as ApiObject,
         Kind as Kind,
+        Metadata as Metadata,
         Object as Object,
         OwnerReference as OwnerReference,
         PlainObject as PlainObject,
+        UnreadableObject as UnreadableObject,
         owner_reference as owner_reference,
         plain as plain,
+        reference as reference,
         typed as typed,
     )
     from memcached_operator.runtime.operator import (
@@ -77,6 +97,15 @@ if TYPE_CHECKING:
     from memcached_operator.runtime.program.settings import (
         RuntimeSettings as RuntimeSettings,
     )
+    from memcached_operator.runtime.serving.admission import (
+        AdmissionRequest as AdmissionRequest,
+        Allowed as Allowed,
+        Denied as Denied,
+        Patched as Patched,
+    )
+    from memcached_operator.runtime.serving.conversion import (
+        CannotConvert as CannotConvert,
+    )
     from memcached_operator.runtime.serving.http_messages import (
         HttpRequest as HttpRequest,
         HttpResponse as HttpResponse,
@@ -85,6 +114,7 @@ if TYPE_CHECKING:
     )
     from memcached_operator.runtime.telemetry.metrics import (
         Family as Family,
+        Histogram as Histogram,
         counter as counter,
         gauge as gauge,
         histogram as histogram,
@@ -97,11 +127,16 @@ _PLACES = {
     "cache.store": ("ObjectKey", "Store"),
     "channel": ("Channel",),
     "client": ("Client",),
+    "conditions": ("Condition", "condition_of", "rfc3339", "set_conditions"),
     "controller": ("Result",),
+    "crd.definition": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
     "events.recorder": ("EventRecorder",),
     "failure_log": ("TerminalError",),
-    "finalizer": ("Finalizer",),
-    "kinds": ("Kind", "Object", "OwnerReference", "PlainObject", "owner_reference", "plain", "typed"),
+    "finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
+    "kinds": (
+        *("ApiObject", "Kind", "Metadata", "Object", "OwnerReference", "PlainObject", "UnreadableObject"),
+        *("owner_reference", "plain", "reference", "typed"),
+    ),
     "operator": ("Operator", "serve"),
     "predicates": (
         *("Predicate", "all_of", "always", "annotations_changed", "any_of", "generation_changed", "labels_changed"),
@@ -111,8 +146,10 @@ _PLACES = {
     "program.config": ("RuntimeConfig",),
     "program.identity": ("Program",),
     "program.settings": ("RuntimeSettings",),
+    "serving.admission": ("AdmissionRequest", "Allowed", "Denied", "Patched"),
+    "serving.conversion": ("CannotConvert",),
     "serving.http_messages": ("HttpRequest", "HttpResponse", "json_response", "text_response"),
-    "telemetry.metrics": ("Family", "counter", "gauge", "histogram"),
+    "telemetry.metrics": ("Family", "Histogram", "counter", "gauge", "histogram"),
 }
 _MODULES = {name: place for place, names in _PLACES.items() for name in names}
 

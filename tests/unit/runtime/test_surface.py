@@ -41,7 +41,7 @@ def test_each_name_is_there_and_says_what_it_is_for(name: str) -> None:
 
 
 def test_a_name_that_is_not_there_is_told_with_those_that_are() -> None:
-    with pytest.raises(AttributeError, match="has no 'Contoller'; it has Channel, "):
+    with pytest.raises(AttributeError, match="has no 'Contoller'; it has AdmissionRequest, "):
         getattr(runtime, "Contoller")  # noqa: B009 -- a type checker would find it
 
 
