@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         run as run,
     )
     from memcached_operator.runtime.program.config import (
+        ConfigWithWebhooks as ConfigWithWebhooks,
         RuntimeConfig as RuntimeConfig,
     )
     from memcached_operator.runtime.program.identity import (
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
     from memcached_operator.runtime.program.settings import (
         RuntimeSettings as RuntimeSettings,
     )
+    from memcached_operator.runtime.program.webhook_settings import WebhookSettings as WebhookSettings
     from memcached_operator.runtime.serving.admission import (
         AdmissionRequest as AdmissionRequest,
         Allowed as Allowed,
@@ -128,6 +130,7 @@ _PLACES = {
     "channel": ("Channel",),
     "client": ("Client",),
     "conditions": ("Condition", "condition_of", "rfc3339", "set_conditions"),
+    "conditions": ("Condition", "condition_of", "set_conditions"),
     "controller": ("Result",),
     "crd.definition": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
     "events.recorder": ("EventRecorder",),
@@ -143,9 +146,11 @@ _PLACES = {
         "none_of",
     ),
     "program.command": ("run",),
-    "program.config": ("RuntimeConfig",),
+    "program.config": ("ConfigWithWebhooks", "RuntimeConfig"),
     "program.identity": ("Program",),
     "program.settings": ("RuntimeSettings",),
+    "program.webhook_settings": ("WebhookSettings",),
+    "serving.admission": ("AdmissionRequest", "Allowed", "Denied", "Patched"),
     "serving.admission": ("AdmissionRequest", "Allowed", "Denied", "Patched"),
     "serving.conversion": ("CannotConvert",),
     "serving.http_messages": ("HttpRequest", "HttpResponse", "json_response", "text_response"),
