@@ -12,6 +12,8 @@ VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 KIND: Final = "Memcached"
 PLURAL: Final = "memcacheds"
+FINALIZER: Final = "finalizer.cache.example.com"
+"""Keeps a deleted Memcached until its pods are gone, with --finalizer."""
 
 SIZE_MAX: Final = 2**31 - 1
 # A repository of 255 characters, ":" and a tag of 128, "@" and a sha512 digest: the longest that registries take.

@@ -39,6 +39,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, omit_defaults=True):
     resourceVersion: str | None = None
     generation: int | None = None
     deletionTimestamp: str | None = None
+    finalizers: tuple[str, ...] | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     ownerReferences: tuple[OwnerReference, ...] | None = None

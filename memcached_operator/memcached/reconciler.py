@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.names import FINALIZER, InvalidSpec
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import Conflict, Forbidden, Invalid, NotFound, Unreachable
 from memcached_operator.kube.resources import DEPLOYMENTS
 from memcached_operator.memcached import desired, plan
+from memcached_operator.memcached.finalizing import Finalizing
 from memcached_operator.memcached.metrics import Repairs
 from memcached_operator.memcached.objects import Deployment
 from memcached_operator.memcached.records import (
@@ -25,12 +26,19 @@ from memcached_operator.memcached.records import (
     MemcachedRecord,
     deployment_record,
 )
-from memcached_operator.memcached.reporter import SLOW_RETRY_S, VANISHED_RETRY_S, Caches, Found, Reporter
+from memcached_operator.memcached.reporter import (
+    SLOW_RETRY_S,
+    VANISHED_RETRY_S,
+    Caches,
+    Found,
+    Reporter,
+    was_asked,
+    was_reported,
+)
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.status import (
     Reason,
     Trouble,
-    decode_status,
     refusal_reason,
 )
 from memcached_operator.runtime.cache.own_writes import OwnWrites
@@ -40,7 +48,6 @@ from memcached_operator.runtime.events.recorder import EventRecorder
 from memcached_operator.runtime.telemetry.metrics import Family
 
 logger = logging.getLogger(__name__)
-
 
 _OWNERS = "metadata.ownerReferences"
 _REPLICAS = "spec.replicas"
@@ -55,11 +62,13 @@ class ReconcilerConfig:
         image: of a Memcached that names none.
         field_manager: names this operator in managedFields.
         status_delay_s: how long a status that is still changing may be held back.
+        finalizer: put the finalizer on each Memcached.
     """
 
     image: str
     field_manager: str
     status_delay_s: float
+    finalizer: bool = False
 
 
 class _Refusal(NamedTuple):
@@ -106,6 +115,15 @@ class MemcachedReconciler:
             utc_now=utc_now,
         )
         self._contests = self._reporter.contests
+        self._finalizing = Finalizing(
+            client,
+            caches,
+            own_writes,
+            self._reporter,
+            wanted=config.finalizer,
+            field_manager=config.field_manager,
+            clock=clock,
+        )
         self.repairs = Repairs()
         self._refused: dict[ObjectKey, _Refusal] = {}
         self._made: dict[ObjectKey, str] = {}
@@ -132,7 +150,10 @@ class MemcachedReconciler:
             self._refused.pop(key, None)
             self._made.pop(key, None)
             self._own_writes.forget(key)
+            self._finalizing.forget(key)
             return _DONE
+        if memcached.deleting and FINALIZER in memcached.finalizers:
+            return await self._finalizing.release(memcached, deployment)
         if memcached.deleting:
             # What becomes of its Deployment is the garbage collector's, in the mode that the user chose.
             self._reporter.forget(key)
@@ -161,8 +182,11 @@ class MemcachedReconciler:
     ) -> Result:
         """Act for a Memcached that is there, and report."""
         key = ObjectKey(memcached.namespace, memcached.name)
-        if key in self._made and _reported(memcached):
+        if key in self._made and was_reported(memcached):
             del self._made[key]
+        memcached, aside, retry = await self._finalizing.hold(memcached, may_repair=may_repair)
+        if retry is not None:
+            return retry
         try:
             spec = read_spec(memcached.spec)
         except InvalidSpec as error:
@@ -176,7 +200,7 @@ class MemcachedReconciler:
             return Result(requeue_after_s=vanished.retry_s)
         if self._contests.wrote(memcached):
             return _DONE
-        return await self._reporter.report(memcached, spec.size, found)
+        return await self._reporter.report(memcached, spec.size, found._replace(trouble=found.trouble or aside))
 
     async def _act(
         self, memcached: MemcachedRecord, wanted: Deployment, deployment: DeploymentRecord | None, *, may_repair: bool
@@ -246,7 +270,7 @@ class MemcachedReconciler:
     async def _create(self, memcached: MemcachedRecord, wanted: Deployment) -> DeploymentRecord | None:
         """Create the Deployment; None when one of that name exists."""
         key = ObjectKey(memcached.namespace, memcached.name)
-        again = _reported(memcached)
+        again = was_reported(memcached)
         tried = again or self._made.get(key) == memcached.uid
         if tried and not await self._reporter.still_wanted(key, memcached.uid):
             # Deleted; the watch of Deployments was faster than that of Memcacheds, which may be down. Without this look
@@ -336,7 +360,7 @@ class MemcachedReconciler:
 
     def _repaired(self, memcached: MemcachedRecord, paths: Sequence[str], rivals: Mapping[str, str]) -> bool:
         """Count what was put right, and say if it is a fight; whether the user had asked for it."""
-        asked = _asked(memcached)
+        asked = was_asked(memcached)
         if not asked:
             for path in paths:
                 self.repairs.count(path)
@@ -368,16 +392,6 @@ class _VanishedError(Exception):
     def __init__(self, retry_s: float = VANISHED_RETRY_S) -> None:
         super().__init__(retry_s)
         self.retry_s = retry_s
-
-
-def _reported(memcached: MemcachedRecord) -> bool:
-    """Whether a status was written, so that this is not the first look at it."""
-    return decode_status(memcached.status).observedGeneration is not None
-
-
-def _asked(memcached: MemcachedRecord) -> bool:
-    """Whether the user has asked for something else than last time, so that a difference is nobody's doing."""
-    return decode_status(memcached.status).observedGeneration != memcached.generation
 
 
 def _turned_round(action: plan.Repair) -> Trouble:

@@ -31,9 +31,10 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
     """A Memcached.
 
     Attributes:
-        deleting: it has a deletionTimestamp; nothing is written for it any more.
+        deleting: it has a deletionTimestamp; unless it carries our finalizer, nothing is written for it any more.
         spec: JSON of `spec`, b"" when it is absent.
         status: JSON of `status`, b"" when it is absent.
+        finalizers: who must agree before it goes: we, the garbage collector, others.
     """
 
     namespace: str
@@ -44,6 +45,7 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
     deleting: bool
     spec: bytes
     status: bytes
+    finalizers: tuple[str, ...] = ()
 
 
 class DeploymentRecord(msgspec.Struct, frozen=True, gc=False):
@@ -63,6 +65,7 @@ class DeploymentRecord(msgspec.Struct, frozen=True, gc=False):
         deadline_exceeded: its controller's message once it gave up waiting for progress, "" before.
         form: `owned` with the name and the uid of the Memcached taken out (`_form`), b"" for a stranger's. Most
             Deployments differ in these alone, so that one form serves thousands of records.
+        held_by: finalizers that keep it while it is being deleted, the garbage collector's own excepted, as text.
     """
 
     namespace: str
@@ -80,6 +83,7 @@ class DeploymentRecord(msgspec.Struct, frozen=True, gc=False):
     create_failure: str
     deadline_exceeded: str
     form: bytes
+    held_by: str = ""
 
     @property
     def owned(self) -> bytes:
@@ -121,6 +125,7 @@ class _Meta(msgspec.Struct):
     namespace: str = ""
     generation: int = 0
     deletionTimestamp: str | None = None
+    finalizers: tuple[str, ...] = ()
 
 
 class _MemcachedObject(msgspec.Struct):
@@ -148,7 +153,14 @@ def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
         deleting=meta.deletionTimestamp is not None,
         spec=bytes(object_.spec),
         status=bytes(object_.status),
+        finalizers=_one_tuple(meta.finalizers),
     )
+
+
+@lru_cache(maxsize=64)  # there are few different ones
+def _one_tuple(finalizers: tuple[str, ...]) -> tuple[str, ...]:
+    """The tuple that stands for all equal ones."""
+    return finalizers
 
 
 class _Condition(msgspec.Struct):
@@ -217,7 +229,16 @@ def deployment_record(raw: msgspec.Raw | bytes) -> DeploymentRecord:
         create_failure=create_failure,
         deadline_exceeded=deadline_exceeded,
         form=_form(meta, _decode_deployment_spec(object_.spec), made_for_uid) if made_for_uid or ours else b"",
+        held_by=_held_by(meta) if meta.deletionTimestamp is not None else "",
     )
+
+
+# By which the garbage collector knows what an object's deletion is to do with its dependents.
+ORPHAN_FINALIZER, FOREGROUND_FINALIZER = "orphan", "foregroundDeletion"
+
+
+def _held_by(meta: ObjectMeta) -> str:
+    return ", ".join(each for each in meta.finalizers or () if each not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER))
 
 
 # JSON has no control characters, so these stand in its text for nothing else.

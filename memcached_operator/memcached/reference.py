@@ -44,6 +44,10 @@ REASONS: Final[Mapping[Reason, Told]] = {
     Reason.DEPLOYING: Told((Bearing("Progressing", "True"),), "The first rollout."),
     Reason.SCALING: Told((Bearing("Progressing", "True"),), "Servers are being added or removed."),
     Reason.UPDATING: Told((Bearing("Progressing", "True"),), "Pods of the former template are being replaced."),
+    Reason.TERMINATING: Told(
+        (Bearing("Progressing", "True"),),
+        "It is being deleted and carries the finalizer; the message names the pods that it waits for.",
+    ),
     Reason.COMPLETE: Told((Bearing("Progressing", "False"),), "All servers have been rolled out."),
     Reason.DEADLINE_EXCEEDED: Told(
         (Bearing("Progressing", "False"),), "Pods have not become ready for 10 minutes; the rollout goes on."
@@ -56,6 +60,10 @@ REASONS: Final[Mapping[Reason, Told]] = {
     ),
     Reason.FORBIDDEN: Told(_TROUBLE, "RBAC, an admission plugin or a policy is against the Deployment or its pods."),
     Reason.QUOTA_EXCEEDED: Told(_TROUBLE, "A ResourceQuota is against the Deployment or its pods."),
+    Reason.TERMINATION_STALLED: Told(
+        (Bearing("Degraded", "True"),),
+        "It is being deleted, and its pods or its Deployment do not go; the message names what stays, and the remedy.",
+    ),
     Reason.AS_EXPECTED: Told((Bearing("Degraded", "False"),), "Nothing is in the way."),
 }
 

@@ -66,11 +66,13 @@ class Found(NamedTuple):
         deployment: the Deployment that the Memcached controls, None when there is none.
         trouble: what is in the way.
         waiting: what is being waited for, "" for nothing.
+        terminating: what its deletion waits for, "" while it is not being deleted.
     """
 
     deployment: DeploymentRecord | None
     trouble: Trouble | None = None
     waiting: str = ""
+    terminating: str = ""
 
 
 class Reporter:
@@ -144,7 +146,9 @@ class Reporter:
         pods = [pod for pod in self._caches.pods.by_index("memcached", key) if pod.active] if ours else []
         last = decode_status(memcached.status)
         now = self._utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        observed = Observed(key.name, memcached.generation, size, found.deployment, pods, trouble, found.waiting)
+        observed = Observed(
+            key.name, memcached.generation, size, found.deployment, pods, trouble, found.waiting, found.terminating
+        )
         wanted = status_of(observed, last, now)
         patch = status_patch(wanted, last)
         # A specification that cannot be read is mended by an event alone.
@@ -176,7 +180,7 @@ class Reporter:
             )
         except Conflict:
             self._status_written(memcached, wanted, undone, rivals)
-            return await self._after_conflict(memcached)
+            return await self.after_conflict(memcached)
         except NotFound:
             if await self.still_wanted(key, memcached.uid):
                 # It is there, its status is not: the CRD in the cluster is not the operator's.
@@ -190,7 +194,7 @@ class Reporter:
             self._caches.memcacheds.put(memcached_record(answer), quiet=True)
         return retry
 
-    async def _after_conflict(self, memcached: MemcachedRecord) -> Result:
+    async def after_conflict(self, memcached: MemcachedRecord) -> Result:
         """It changed since the cache saw it: wait for the cache, and do not race with who else writes it."""
         key = ObjectKey(memcached.namespace, memcached.name)
         self._not_before[key] = self._clock() + max(self._status_delay_s, CONFLICT_PAUSE_S)
@@ -236,3 +240,13 @@ class Reporter:
             API_VERSION, KIND, memcached.namespace, memcached.name, memcached.uid, memcached.resource_version
         )
         self._recorder.emit(reference, type=type_, reason=reason, action=action, note=note)
+
+
+def was_reported(memcached: MemcachedRecord) -> bool:
+    """Whether a status was written, so that this is not the first look at it."""
+    return decode_status(memcached.status).observedGeneration is not None
+
+
+def was_asked(memcached: MemcachedRecord) -> bool:
+    """Whether the user has asked for something else than last time, so that a difference is nobody's doing."""
+    return decode_status(memcached.status).observedGeneration != memcached.generation

@@ -27,12 +27,14 @@ class Reason(StrEnum):
     DEPLOYING = "Deploying"
     SCALING = "Scaling"
     UPDATING = "Updating"
+    TERMINATING = "Terminating"
     COMPLETE = "Complete"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     NOT_CONTROLLED = "NotControlled"
     INVALID_SPEC = "InvalidSpec"
     FORBIDDEN = "Forbidden"
     QUOTA_EXCEEDED = "QuotaExceeded"
+    TERMINATION_STALLED = "TerminationStalled"
     AS_EXPECTED = "AsExpected"
 
 
@@ -63,10 +65,15 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Trouble(NamedTuple):
-    """What makes a Memcached Degraded."""
+    """What makes a Memcached Degraded.
+
+    Attributes:
+        blocking: for its sake nothing is changed; False when all else goes on.
+    """
 
     reason: Reason
     message: str
+    blocking: bool = True
 
 
 class Observed(NamedTuple):
@@ -80,6 +87,7 @@ class Observed(NamedTuple):
         pods: the active pods, in any order.
         trouble: what keeps the operator from doing its work, None when nothing does.
         waiting: what is being waited for before there can be a Deployment, "" for nothing.
+        terminating: what its deletion waits for, "" while it is not being deleted.
     """
 
     name: str
@@ -89,6 +97,7 @@ class Observed(NamedTuple):
     pods: Sequence[PodRecord]
     trouble: Trouble | None = None
     waiting: str = ""
+    terminating: str = ""
 
 
 _decode = msgspec.json.Decoder(Status).decode
@@ -174,7 +183,7 @@ def _commonest_problem(observed: Observed) -> str:
         return observed.deployment.create_failure
     problems = Counter(pod.problem for pod in observed.pods if pod.problem and not pod.ready)
     if not problems:
-        return observed.trouble.message if observed.trouble else ""
+        return observed.trouble.message if observed.trouble and observed.trouble.blocking else ""
     # By count, then by name: equal counts must not make the message flap.
     problem, count = min(problems.items(), key=lambda item: (-item[1], item[0]))
     return f"{count} with {problem}" if len(problems) > 1 or count < len(observed.pods) else problem
@@ -182,7 +191,9 @@ def _commonest_problem(observed: Observed) -> str:
 
 def _progressing(observed: Observed, ready: int, last: Status) -> Condition:
     deployment, size = observed.deployment, observed.size
-    if observed.trouble is not None:
+    if observed.terminating:
+        return Condition("Progressing", "True", Reason.TERMINATING, observed.terminating)
+    if observed.trouble is not None and observed.trouble.blocking:
         # Not Complete: what follows once the trouble is over is a rollout, not the loss of a pod.
         message = "Nothing is being changed; see the condition Degraded."
         return Condition("Progressing", "False", observed.trouble.reason, message)

@@ -110,6 +110,18 @@ class FakeApi:
         ]
         return self._merged(held, sent)
 
+    async def delete(
+        self, resource: Resource, namespace: str, name: str, *, uid: str, resource_version: str, propagation: str
+    ) -> bytes:
+        """In the foreground: it stays until the garbage collector, which is the test, has deleted its pods."""
+        self._called(Call("delete", resource.kind, {"uid": uid, "propagation": propagation}))
+        held = self._held(resource, namespace, name)
+        meta = held["metadata"]
+        if (uid, resource_version) != (meta["uid"], meta["resourceVersion"]):
+            raise Conflict(409, "Conflict", "Precondition failed")
+        meta |= {"deletionTimestamp": "2026-11-21T12:00:00Z", "finalizers": ["foregroundDeletion"]}
+        return _encoded(self.put(held))
+
     def _called(self, call: Call) -> None:
         self.calls.append(call)
         if refusals := self.refusals.get((call.verb, call.kind)):
@@ -134,7 +146,7 @@ class FakeApi:
         before = copy.deepcopy(held)
         _merge(held, sent)
         if held != before:
-            if not status:
+            if not status and held.get("spec") != before.get("spec"):
                 held["metadata"]["generation"] += 1
             self.put(held)
         return _encoded(held)

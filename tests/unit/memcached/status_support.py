@@ -36,11 +36,12 @@ def look(
     last: Status = NEW,
     trouble: Trouble | None = None,
     waiting: str = "",
+    terminating: str = "",
     generation: int = 1,
     now: str = NOW,
 ) -> Status:
     """The status after one look, read back as the API server would return it."""
-    status = status_of(Observed(NAME, generation, size, deployment, found, trouble, waiting), last, now)
+    status = status_of(Observed(NAME, generation, size, deployment, found, trouble, waiting, terminating), last, now)
     assert decode_status(msgspec.json.encode(status)) == status
     return status
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from memcached_operator.api import names
-from memcached_operator.api import v1alpha1 as api
+from memcached_operator.api import names, v1alpha1 as api
 from memcached_operator.memcached.crd import memcached_crd, memcached_crd_yaml
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memcached_operator.memcached.fights import LOOK_S, QUIET_S, REPAIRS, WINDOW_S, Fights
 from memcached_operator.runtime.cache.store import ObjectKey

@@ -48,17 +48,30 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
         deployment_of(create_failure="not allowed"),
     ]
     # What bears a trouble's reason in the reconciler.
-    troubles = [None, *(Trouble(reason, "words") for reason in Reason if ("Degraded", "True", reason) in TOLD)]
+    # A stalled deletion is a trouble of what is being deleted alone.
+    troubles = {
+        terminating: [
+            None,
+            *(
+                Trouble(reason, "words")
+                for reason in Reason
+                if ("Degraded", "True", reason) in TOLD and (terminating or reason is not Reason.TERMINATION_STALLED)
+            ),
+        ]
+        for terminating in ("", "Waiting.")
+    }
     found = [pods(0), pods(3), pods(2, 1), pods(1) + pods(1, template="b")]
     before = [NEW, look(3, pods(3))]
     seen = {
         (condition.type, condition.status, condition.reason)
+        for terminating in troubles
         for size, deployment, trouble, there, last in itertools.product(
-            (None, 0, 3), deployments, troubles, found, before
+            (None, 0, 3), deployments, troubles[terminating], found, before
         )
         # A specification that cannot be read is a trouble by itself.
         if size is not None or (trouble is not None and trouble.reason is Reason.INVALID_SPEC)
-        for condition in look(size, there, deployment, trouble=trouble, last=last).conditions or ()
+        for condition in look(size, there, deployment, trouble=trouble, last=last, terminating=terminating).conditions
+        or ()
     }
     assert seen == TOLD
 

@@ -7,8 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memcached_operator.api.names import IMAGE_MAX_LENGTH, InvalidSpec
 from memcached_operator.api.v1alpha1 import validate_spec

@@ -6,8 +6,7 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memcached_operator.api.v1alpha1 import MemcachedStatus
 from memcached_operator.memcached.records import PodRecord

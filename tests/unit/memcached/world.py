@@ -51,7 +51,7 @@ class Recorder:
 class World:
     """One Memcached, the API server that holds it, and the operator's parts around its reconciler."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, finalizer: bool = False) -> None:
         self.now = 1000.0
         self.api = FakeApi()
         self.recorder = Recorder()
@@ -64,7 +64,7 @@ class World:
             self.caches,
             self.own_writes,
             cast(EventRecorder, self.recorder),
-            ReconcilerConfig(image=IMAGE, field_manager="test-manager", status_delay_s=DELAY_S),
+            ReconcilerConfig(image=IMAGE, field_manager="test-manager", status_delay_s=DELAY_S, finalizer=finalizer),
             clock=lambda: self.now,
             utc_now=lambda: datetime.fromtimestamp(1_800_000_000 + self.now, UTC),
         )
