@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -135,6 +136,14 @@ class ControlPlane:
         self.kill_apiserver()
         self.start_apiserver()
 
+    def hanging_apiserver(self) -> AbstractContextManager[None]:
+        """Until the end of the block the API server does nothing, and its connections stay open."""
+        return self._apiserver.frozen()
+
+    def hanging_etcd(self) -> AbstractContextManager[None]:
+        """Until the end of the block etcd does nothing: the API server answers from its caches, and writes nothing."""
+        return self._etcd.frozen()
+
     def stop_controller_manager(self) -> None:
         """End the controller-manager: Deployments are accepted, and nothing comes of them."""
         self._controller_manager.kill()
@@ -145,13 +154,8 @@ class ControlPlane:
 
     @property
     def apiserver_pid(self) -> int | None:
-        """The API server's process id while it runs, for SIGSTOP and the like."""
+        """The API server's process id while it runs."""
         return self._apiserver.pid
-
-    @property
-    def etcd_pid(self) -> int | None:
-        """etcd's process id while it runs, for SIGSTOP and the like."""
-        return self._etcd.pid
 
     # What a user has.
 

@@ -58,6 +58,15 @@ class Program:
         self.signal(signal.SIGKILL)
         self.wait(10)
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Until the end of the block the program does nothing, and its connections stay open."""
+        self.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.signal(signal.SIGCONT)
+
     def log_tail(self) -> str:
         """The last lines that the program wrote, for error messages."""
         lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []

@@ -7,7 +7,6 @@ There are two, the simulator and a real control plane, and a test runs on each u
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import uuid
 from collections.abc import Iterator, Sequence
@@ -55,51 +54,9 @@ class Cluster(Protocol):
     def kill_apiserver(self) -> None: ...
     def start_apiserver(self, *, wait: bool = True) -> None: ...
     def restart_apiserver(self) -> None: ...
-    def hanging_apiserver(self) -> AbstractContextManager[None]:
-        """Until the end of the block the API server does nothing, and its connections stay open."""
-
+    def hanging_apiserver(self) -> AbstractContextManager[None]: ...
     def stop_controller_manager(self) -> None: ...
     def start_controller_manager(self) -> None: ...
-
-    def another(self, *, streaming_lists: bool) -> "AbstractContextManager[Cluster]":
-        """A second one with a state of its own, like an older release without streaming lists if that is asked for."""
-
-
-class RealCluster(ControlPlane):
-    """The lab's control plane."""
-
-    def __enter__(self) -> "RealCluster":
-        super().__enter__()
-        return self
-
-    @contextlib.contextmanager
-    def hanging_apiserver(self) -> Iterator[None]:
-        """See :class:`Cluster`."""
-        pid = self.apiserver_pid
-        assert pid is not None
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            os.kill(pid, signal.SIGCONT)
-
-    @contextlib.contextmanager
-    def hanging_etcd(self) -> Iterator[None]:
-        """Until the end of the block etcd does nothing: the API server answers from its caches, and writes nothing."""
-        pid = self.etcd_pid
-        assert pid is not None
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            os.kill(pid, signal.SIGCONT)
-
-    @contextlib.contextmanager
-    def another(self, *, streaming_lists: bool) -> Iterator[Cluster]:
-        """See :class:`Cluster`."""
-        gates = () if streaming_lists else ("--feature-gates=WatchList=false",)
-        with RealCluster(Options(admission_plugins=ADMISSION_PLUGINS, apiserver_arguments=gates)) as other:
-            yield other
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -160,13 +117,19 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         yield found
 
 
-def _cluster(name: str) -> AbstractContextManager[Cluster]:
+def another(cluster: Cluster, *, streaming_lists: bool = True) -> AbstractContextManager[Cluster]:
+    """A second one of its kind with a state of its own, like an older release without streaming lists if told so."""
+    return _cluster("kubernetes" if isinstance(cluster, ControlPlane) else "simulator", streaming_lists)
+
+
+def _cluster(name: str, streaming_lists: bool = True) -> AbstractContextManager[Cluster]:
     if name == "kubernetes":
-        return RealCluster(Options(admission_plugins=ADMISSION_PLUGINS))
+        gates = () if streaming_lists else ("--feature-gates=WatchList=false",)
+        return ControlPlane(Options(admission_plugins=ADMISSION_PLUGINS, apiserver_arguments=gates))
     # It needs the extra `demo`, and a real control plane does not.
     from tests.simulated_cluster import SimulatedCluster
 
-    return SimulatedCluster()
+    return SimulatedCluster(streaming_lists=streaming_lists)
 
 
 @pytest.fixture

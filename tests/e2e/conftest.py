@@ -18,7 +18,8 @@ from lab.node import config, dns
 from lab.node.node import Node, check_machine
 from lab.programs import kubernetes
 from tests.cluster import REQUIRED_VARIABLE
-from tests.e2e.node_cluster import BUSYBOX, INSTALL, MEMCACHED, OPERATOR, SYSTEM, Kubectl, fresh_namespace
+from tests.e2e.node_cluster import BUSYBOX, INSTALL, MEMCACHED, OPERATOR, SYSTEM, fresh_namespace
+from tests.kubectl_in_namespace import Kubectl
 
 _HERE = Path(__file__).parent
 _NODE_FIXTURES = {"node", "real_machine"}
@@ -91,7 +92,7 @@ def kubectl(node: Node) -> Iterator[Kubectl]:
 @contextlib.contextmanager
 def installed(node: Node) -> Iterator[Kubectl]:
     """kubectl in the namespace of the operator for all namespaces, whose two pods are ready; uninstalled at the end."""
-    found = Kubectl(node, SYSTEM)
+    found = Kubectl(node.plane, SYSTEM)
     node.kubectl("apply", "--server-side", "-f", str(INSTALL / "cluster.yaml"))
     found("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
     try:

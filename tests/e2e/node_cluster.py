@@ -1,17 +1,15 @@
-"""What the tests on a real node share: kubectl in a namespace, pods to look from, memcached's protocol, the leader."""
+"""What the tests on a real node share: fresh namespaces, pods to look from, memcached's protocol, the leader."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lab.node.node import Node
 from memcached_operator.testing.waiting import DEADLINE_S, eventually
+from tests.kubectl_in_namespace import Kubectl
 
 PROJECT = Path(__file__).parents[2]
 INSTALL = PROJECT / "manifests" / "install"
@@ -27,64 +25,22 @@ MEMCACHED_PORT = 11211
 _MEMCACHED_TIMEOUT_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Kubectl:
-    """The real kubectl in one namespace of a node's cluster."""
-
-    node: Node
-    namespace: str
-
-    def __call__(self, *arguments: str, input: str | None = None, check: bool = True) -> str:
-        """Run it; its standard output."""
-        return self.node.kubectl("--namespace", self.namespace, *arguments, input=input, check=check).stdout
-
-    def get(self, *what: str) -> Any:
-        """`kubectl get ... -o json`, decoded."""
-        return json.loads(self("get", *what, "-o", "json"))
-
-    def names(self, *what: str) -> list[str]:
-        """What `kubectl get` finds, in the form kind/name."""
-        return self("get", *what, "-o", "name").split()
-
-    def wait(self, what: str, condition: str, *, deadline_s: float = DEADLINE_S) -> None:
-        """`kubectl wait WHAT --for=CONDITION`; also for objects that are not there yet."""
-        if not condition.startswith("delete"):
-            self("wait", what, "--for=create", f"--timeout={deadline_s:.0f}s")
-        self("wait", what, f"--for={condition}", f"--timeout={deadline_s:.0f}s")
-
-    def wait_field(self, what: str, path: str, value: object) -> None:
-        """Wait until the field at a JSONPath such as `.status.replicas` has that value."""
-        self.wait(what, f"jsonpath={{{path}}}={value}")
-
-    def run(self, pod: str, *command: str, image: str = BUSYBOX) -> None:
-        """Make a pod that stays, and wait until it is ready."""
-        stays = command or ("sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1 & wait; done")
-        self(
-            "run",
-            pod,
-            f"--image={image}",
-            "--image-pull-policy=IfNotPresent",
-            "--restart=Always",
-            "--command",
-            "--",
-            *stays,
-        )
-        self.wait(f"pod/{pod}", "condition=Ready")
-
-    def explain(self) -> str:
-        """What there is to know when something did not come true."""
-        looked = [self(*what, check=False) for what in (("get", "all,mc", "-o", "wide"), ("get", "events"))]
-        return "\n".join(looked)
-
-
 @contextlib.contextmanager
 def fresh_namespace(node: Node, name: str) -> Iterator[Kubectl]:
     """A namespace that is deleted at the end, without waiting."""
     node.kubectl("create", "namespace", name)
     try:
-        yield Kubectl(node, name)
+        yield Kubectl(node.plane, name)
     finally:
         node.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+
+
+def run_pod(kubectl: Kubectl, name: str, *command: str) -> None:
+    """Make a busybox pod that stays, and wait until it is ready."""
+    stays = command or ("sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1 & wait; done")
+    pulls_none = ("--image-pull-policy=IfNotPresent", "--restart=Always")
+    kubectl("run", name, f"--image={BUSYBOX}", *pulls_none, "--command", "--", *stays)
+    kubectl.wait(f"pod/{name}", "condition=Ready")
 
 
 def stores(address: str, value: str) -> bool:

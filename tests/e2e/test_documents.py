@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.node.node import Node
-from tests.e2e.node_cluster import Kubectl
+from tests.kubectl_in_namespace import Kubectl
 from tests.pages import EXAMPLE
 from tests.shell import read, terminal
 

@@ -10,7 +10,6 @@ from memcached_operator.testing.waiting import eventually
 from tests.e2e.node_cluster import (
     OPERATOR,
     SAMPLE,
-    Kubectl,
     fresh_namespace,
     leader,
     nodes_of,
@@ -18,6 +17,7 @@ from tests.e2e.node_cluster import (
     pod_address,
     stores,
 )
+from tests.kubectl_in_namespace import Kubectl
 
 NAME = "example-memcached"
 

@@ -10,7 +10,8 @@ from datetime import datetime
 
 from lab.node.node import Node
 from memcached_operator.testing.waiting import eventually
-from tests.e2e.node_cluster import LOCK, OPERATOR, Kubectl, leader, new_leader, nodes_of, operator_pods
+from tests.e2e.node_cluster import LOCK, OPERATOR, leader, new_leader, nodes_of, operator_pods
+from tests.kubectl_in_namespace import Kubectl
 
 # The defaults of the operator's settings: a candidate takes over when the Lease has run out, and looks every 2 s.
 LEASE_S, RETRY_S = 15, 2

@@ -18,7 +18,7 @@ import pytest
 from lab.node.node import Node
 from lab.programs import prometheus_operator
 from memcached_operator.testing.waiting import eventually
-from tests.e2e.node_cluster import OPERATOR, SYSTEM, Kubectl, leader, operator_pods, pod_address
+from tests.e2e.node_cluster import OPERATOR, SYSTEM, leader, operator_pods, pod_address
 from tests.integration.conftest import memcached
 from tests.integration.monitoring import Prometheus, configured_prometheus, fetch
 from tests.integration.prometheus_operator import (
@@ -32,6 +32,7 @@ from tests.integration.prometheus_operator import (
     running,
     scraper_token,
 )
+from tests.kubectl_in_namespace import Kubectl
 
 # On first use prometheus-operator and Prometheus are compiled.
 pytestmark = pytest.mark.timeout(1800)
@@ -57,7 +58,7 @@ def prometheus_path(node: Node) -> Iterator[str]:
 def installed(node: Node, directory: Path, components: tuple[str, ...]) -> Iterator[Kubectl]:
     """kubectl in the namespace of the operator with components, whose two pods are ready, beside a memcached server."""
     text = overlay(directory, "cluster", SYSTEM, components)
-    system = Kubectl(node, SYSTEM)
+    system = Kubectl(node.plane, SYSTEM)
     try:
         node.kubectl("apply", "--server-side", "-f", "-", input=text)
         system("create", "role", SCRAPER, "--verb=get,list,watch", "--resource=pods")
@@ -72,12 +73,12 @@ def installed(node: Node, directory: Path, components: tuple[str, ...]) -> Itera
         node.kubectl("delete", "--ignore-not-found", "-f", "-", input=text)
 
 
-def settings_of(system: Kubectl, directory: Path) -> dict[str, Any]:
+def settings_of(node: Node, system: Kubectl, directory: Path) -> dict[str, Any]:
     """What prometheus-operator tells a Prometheus, for one beside the node with the rights of the documents."""
-    with running(system.node.plane, SYSTEM):
+    with running(node.plane, SYSTEM):
         settings = eventually(lambda: configuration(system), lambda made: made is not None)
     assert settings is not None
-    return local_configuration(settings, system.node.plane.user_kubeconfig(SCRAPER), directory, {})
+    return local_configuration(settings, node.plane.user_kubeconfig(SCRAPER), directory, {})
 
 
 def targets(asked: Prometheus) -> set[Target]:
@@ -111,7 +112,7 @@ def test_prometheus_finds_and_scrapes_both_operator_pods_and_nothing_else(
     node: Node, operator_images: None, prometheus_path: str, tmp_path: Path
 ) -> None:
     with installed(node, tmp_path, PLAIN) as system:
-        settings = settings_of(system, tmp_path)
+        settings = settings_of(node, system, tmp_path)
         with configured_prometheus(tmp_path, settings, prometheus_path) as asked:
             where = urls(system, "http")
             assert_scraped(asked, system, {(POOL, pod, url, "up", "") for pod, url in where.items()})
@@ -128,7 +129,7 @@ def test_secure_metrics_are_scraped_by_tls_with_the_token_and_not_without_one(
     node: Node, operator_images: None, prometheus_path: str, tmp_path: Path
 ) -> None:
     with installed(node, tmp_path, SECURE) as system:
-        settings = settings_of(system, tmp_path)
+        settings = settings_of(node, system, tmp_path)
         (job,) = settings["scrape_configs"]
         stranger = copy.deepcopy(job) | {"job_name": "stranger"}
         del stranger["authorization"]

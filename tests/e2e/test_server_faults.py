@@ -17,8 +17,9 @@ import pytest
 from lab.kubectl import LabError
 from lab.node.node import Node
 from memcached_operator.testing.waiting import eventually
-from tests.e2e.node_cluster import Kubectl, nodes_of, pod_address, stores
+from tests.e2e.node_cluster import nodes_of, pod_address, stores
 from tests.e2e.watching import Object, Watch
+from tests.kubectl_in_namespace import Kubectl
 
 NAME = "cache"
 SIZE = 2
@@ -48,8 +49,8 @@ def watches(kubectl: Kubectl) -> Iterator[tuple[Watch, Watch]]:
     """Of the pods and of the Memcacheds."""
     core, ours = f"/api/v1/namespaces/{kubectl.namespace}", "/apis/cache.example.com/v1alpha1"
     with (
-        Watch(kubectl.node, f"{core}/pods") as pods,
-        Watch(kubectl.node, f"{ours}/namespaces/{kubectl.namespace}/memcacheds") as memcacheds,
+        Watch(kubectl.cluster.kubeconfig_path, f"{core}/pods") as pods,
+        Watch(kubectl.cluster.kubeconfig_path, f"{ours}/namespaces/{kubectl.namespace}/memcacheds") as memcacheds,
     ):
         pods.first(lambda _: True)
         memcacheds.first(lambda found: found["status"]["readyReplicas"] == SIZE)

@@ -7,7 +7,8 @@ import json
 from lab.node.node import Node
 from memcached_operator.testing.waiting import eventually
 from tests.e2e.conftest import uninstall
-from tests.e2e.node_cluster import INSTALL, LOCK, OPERATOR, SAMPLE, SYSTEM, Kubectl, fresh_namespace, nodes_of
+from tests.e2e.node_cluster import INSTALL, LOCK, OPERATOR, SAMPLE, SYSTEM, fresh_namespace, nodes_of
+from tests.kubectl_in_namespace import Kubectl
 
 # Of kinds that come and go by themselves: the record of what happened, and leases that programs keep renewing.
 _PASSING = {"events", "leases.coordination.k8s.io"}
@@ -17,7 +18,7 @@ def test_uninstalling_leaves_nothing_behind(node: Node, operator_images: None) -
     before = _everything(node)
     with fresh_namespace(node, "e2e-tenant") as tenant:
         node.kubectl("apply", "--server-side", "-f", str(INSTALL / "cluster.yaml"))
-        Kubectl(node, SYSTEM)("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
+        Kubectl(node.plane, SYSTEM)("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
         tenant("apply", "-f", str(SAMPLE))
         tenant.wait("mc/example-memcached", "condition=Available")
         uninstall(node)
@@ -56,7 +57,7 @@ def _assert_rights_end_at(ours: Kubectl) -> None:
     for what in (("list", "memcacheds.cache.example.com"), ("create", "deployments.apps"), ("list", "pods")):
         assert ours("auth", "can-i", *what, account).strip() == "yes", what
         for elsewhere in (("-n", "e2e-theirs"), ("--all-namespaces",)):
-            answer = ours.node.kubectl("auth", "can-i", *what, account, *elsewhere, check=False)
+            answer = ours.cluster.kubectl("auth", "can-i", *what, account, *elsewhere, check=False)
             assert answer.stdout.strip() == "no", (what, elsewhere)
 
 

@@ -16,13 +16,13 @@ from lab.image import images
 from lab.node.node import Node
 from lab.packaging import manifests
 from memcached_operator.testing.waiting import eventually
+from tests.cluster import Cluster
 from tests.e2e.conftest import uninstall
 from tests.e2e.node_cluster import (
     INSTALL,
     OPERATOR,
     PROJECT,
     SYSTEM,
-    Kubectl,
     fresh_namespace,
     leader,
     nodes_of,
@@ -32,6 +32,7 @@ from tests.e2e.node_cluster import (
 )
 from tests.integration.monitoring import Scrape
 from tests.integration.requests import written
+from tests.kubectl_in_namespace import Kubectl
 
 # The first commit with an image and an install file. Nothing was released before the first release; later ones go here.
 EARLIER = "be300e6724d88d7bac128ea6210053d1ac197429"
@@ -85,7 +86,7 @@ def upgrade(node: Node, operator_images: None, earlier: Path) -> Iterator[Upgrad
     install = (earlier / "manifests" / "install" / "cluster.yaml").read_text()
     # Both releases may bear the same version.
     install = manifests.with_image(install, EARLIER_IMAGE)
-    system = Kubectl(node, SYSTEM)
+    system = Kubectl(node.plane, SYSTEM)
     try:
         with fresh_namespace(node, "e2e-upgrade") as servers:
             node.kubectl("apply", "--server-side", "-f", "-", input=install)
@@ -99,7 +100,7 @@ def upgrade(node: Node, operator_images: None, earlier: Path) -> Iterator[Upgrad
             assert _images(system) == {images.IMAGE}
             leads = eventually(lambda: leader(system), lambda name: name in operator_pods(system))
             eventually(lambda: _looks(system, leads), lambda count: count > 0)
-            yield Upgrade(servers, mark, before, _snapshot(servers), _writes(node, mark))
+            yield Upgrade(servers, mark, before, _snapshot(servers), _writes(node.plane, mark))
     finally:
         uninstall(node)
         node.kubectl("delete", "--ignore-not-found", "-f", "-", input=install)
@@ -118,7 +119,7 @@ def test_the_upgraded_operator_acts(upgrade: Upgrade) -> None:
         assert stores(pod_address(upgrade.servers, pod), "after the upgrade"), pod
     assert {f"pods/{pod}" for pod in nodes} > {name for name in upgrade.before if name.startswith("pods/")}
     # The same look at the log that found nothing before.
-    wrote = _writes(upgrade.servers.node, upgrade.mark)
+    wrote = _writes(upgrade.servers.cluster, upgrade.mark)
     assert {f"patch deployments {NAME}", f"patch memcacheds/status {NAME}"} <= set(wrote)
 
 
@@ -163,9 +164,9 @@ def _looks(system: Kubectl, pod: str) -> float:
     return sum(scrape.values("controller_runtime_reconcile_total", controller="memcached", result="success"))
 
 
-def _writes(node: Node, mark: int) -> list[str]:
+def _writes(cluster: Cluster, mark: int) -> list[str]:
     """All that operators have written since then, but for what concerns themselves."""
-    asked = node.plane.audit_events(since=mark, user=_ACCOUNT)
+    asked = cluster.audit_events(since=mark, user=_ACCOUNT)
     return written([each for each in asked if each.verb not in _READS and each.resource not in _OF_THEIR_OWN])
 
 

@@ -8,10 +8,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lab.node.node import Node
 from lab.programs import kubernetes
 from memcached_operator.testing.waiting import DEADLINE_S
 
@@ -30,12 +30,12 @@ class Seen:
 class Watch:
     """A watch of one collection until the end of the block; begins with what is there already."""
 
-    def __init__(self, node: Node, path: str) -> None:
+    def __init__(self, kubeconfig: Path, path: str) -> None:
         """
         Args:
             path: of the collection, such as ``/api/v1/namespaces/default/pods``.
         """
-        self._command = [kubernetes.kubectl_path(), "--kubeconfig", str(node.kubeconfig_path)]
+        self._command = [kubernetes.kubectl_path(), "--kubeconfig", str(kubeconfig)]
         self._command += ["get", "--raw", f"{path}?watch=1&timeoutSeconds=3600"]
         self._seen: list[Seen] = []
         self._changed = threading.Condition()

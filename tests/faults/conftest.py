@@ -14,7 +14,8 @@ from memcached_operator.simulator.access.pki import Authority
 from tests.faults.figures import SERVING, Figures
 from tests.faults.proxy import FaultProxy
 from tests.faults.scene import Scene, scene_of
-from tests.integration.conftest import Kubectl, Operators, installed, kubectl, operators
+from tests.integration.conftest import Operators, installed, kubectl, operators
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
 __all__ = ["installed", "kubectl", "operators"]  # fixtures

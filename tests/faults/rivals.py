@@ -11,8 +11,8 @@ from typing import Self
 from lab.audit import AuditEvent
 from memcached_operator.testing.waiting import DEADLINE_S
 from tests.conformance.api import Api
-from tests.integration.conftest import Kubectl
 from tests.integration.requests import received_at
+from tests.kubectl_in_namespace import Kubectl
 
 # One more than a bound says, for the write that was under way when the count began.
 UNDER_WAY = 1

@@ -14,8 +14,9 @@ from typing import Any
 
 from memcached_operator.testing.waiting import await_none
 from tests.conformance.api import Answer, Api
-from tests.integration.conftest import Kubectl, memcached
+from tests.integration.conftest import memcached
 from tests.integration.requests import requests_of, writes_of, written
+from tests.kubectl_in_namespace import Kubectl
 
 _POLL_S = 0.05
 _BEFORE = ("calm", "resized", "bared", "gone")

@@ -7,13 +7,13 @@ import time
 
 import pytest
 
+from lab.control_plane import ControlPlane
 from memcached_operator.testing.waiting import until
-from tests.cluster import RealCluster
 from tests.faults.conftest import Starter, Watched
 from tests.faults.proxy import FaultProxy, every, writes_on
 from tests.faults.scene import Scene
-from tests.integration.conftest import Kubectl
 from tests.integration.load import Load
+from tests.kubectl_in_namespace import Kubectl
 
 KINDS = ("memcacheds.cache.example.com", "deployments.apps", "pods")
 CRASHES = 10
@@ -55,7 +55,7 @@ def test_while_etcd_hangs_writes_are_tried_again_and_the_one_that_was_due_is_mad
     watched = start("--request-timeout-s=5")
     scene.begin()
     cluster = kubectl.cluster
-    assert isinstance(cluster, RealCluster)
+    assert isinstance(cluster, ControlPlane)
     with proxy.holding(writes_on("deployments")):
         scene.change()
         proxy.await_count("held", 3)

@@ -15,7 +15,7 @@ import pytest
 from memcached_operator.testing.waiting import await_none
 from tests.conformance.api import Api, Json
 from tests.integration.any_schema import CRD_NAME, any_schema
-from tests.integration.conftest import Kubectl, Operators, memcached
+from tests.integration.conftest import Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
 from tests.integration.witness import (
     catch_up,
@@ -28,6 +28,7 @@ from tests.integration.witness import (
     wait_condition,
     writes,
 )
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 from tests.simulated_cluster import SimulatedCluster
 

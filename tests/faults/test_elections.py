@@ -8,10 +8,11 @@ from pathlib import Path
 from memcached_operator.simulator.access.pki import Authority
 from tests.faults.proxy import FaultProxy, Request
 from tests.integration.accounts import account_with_role, operator_rules
-from tests.integration.conftest import Kubectl, Operators
+from tests.integration.conftest import Operators
 from tests.integration.load import Load
 from tests.integration.replicas import LEADS, STANDS_BY, Replicas
 from tests.integration.requests import received_at
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import logged_at
 
 

@@ -10,9 +10,10 @@ from typing import Any
 from lab.audit import AuditEvent
 from memcached_operator.testing.waiting import eventually, until
 from tests.faults.rivals import Rival, assert_at_most_one_a_second, writes_on
-from tests.integration.conftest import Kubectl, Operators, memcached
+from tests.integration.conftest import Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
 from tests.integration.witness import complete, wait, wait_condition
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess, logged_at
 
 FIGHT_S = 60.0

@@ -14,7 +14,8 @@ from tests.faults.conftest import Starter
 from tests.faults.proxy import FaultProxy, watch_of
 from tests.faults.scene import Scene
 from tests.integration.accounts import LOCK, let_account_elect
-from tests.integration.conftest import Kubectl, memcached
+from tests.integration.conftest import memcached
+from tests.kubectl_in_namespace import Kubectl
 
 # Far below the API server's bookmarks each minute, so that quiet watches are replaced all the time too.
 IMPATIENT = ("--watch-silence-limit-s=4", "--request-timeout-s=4")

@@ -7,8 +7,8 @@ from tests.faults.conftest import Starter
 from tests.faults.proxy import FaultProxy
 from tests.faults.scene import Scene
 from tests.integration.accounts import account_with_role, grant, operator_rules
-from tests.integration.conftest import Kubectl
 from tests.integration.requests import requests_of
+from tests.kubectl_in_namespace import Kubectl
 
 KINDS = ("memcacheds.cache.example.com", "deployments.apps", "pods")
 

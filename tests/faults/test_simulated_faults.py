@@ -10,8 +10,9 @@ import pytest
 
 from memcached_operator.simulator.faults import Break, Delay, End, Fault, Refuse, Rule, SendError, Stall
 from memcached_operator.testing.waiting import eventually
-from tests.integration.conftest import CRD, Kubectl, Operators, memcached
+from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.witness import wait
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 from tests.simulated_cluster import SimulatedCluster
 

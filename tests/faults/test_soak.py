@@ -13,10 +13,11 @@ import pytest
 
 from memcached_operator.kube.connections import IDLE_CONNECTION_S
 from memcached_operator.testing.waiting import DEADLINE_S, eventually
-from tests.integration.conftest import Kubectl, Operators
+from tests.integration.conftest import Operators
 from tests.integration.load import Load
 from tests.integration.monitoring import METRICS, Scrape, url_of
 from tests.integration.witness import wait_condition
+from tests.kubectl_in_namespace import Kubectl
 
 SOAK_S = float(os.environ.get("SOAK_S", "120"))
 # By then what is held for a while (events of the last minutes, pools, compiled paths) has its size.

@@ -21,7 +21,7 @@ from lab.packaging.chart import CHART
 from lab.packaging.manifests import MANIFESTS
 from lab.programs.helm import HelmError, helm
 from memcached_operator.testing.waiting import DEADLINE_S
-from tests.cluster import Cluster
+from tests.cluster import Cluster, another
 from tests.operator_process import OperatorProcess
 
 CRD = "memcacheds.cache.example.com"
@@ -35,7 +35,7 @@ Helm = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="module")
 def apart(cluster: Cluster) -> Iterator[Cluster]:
     """A cluster of this module's own: the CRD comes and goes here, and other tests need theirs."""
-    with cluster.another(streaming_lists=True) as other:
+    with another(cluster) as other:
         yield other
 
 

@@ -23,7 +23,8 @@ from memcached_operator import __version__
 from memcached_operator.memcached.crd import memcached_crd_yaml
 from memcached_operator.testing.waiting import DEADLINE_S, eventually
 from tests.image.container import Image, contents
-from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, Kubectl, memcached
+from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, memcached
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT
 
 # The first test may find no image yet, and building one takes minutes on a busy machine.

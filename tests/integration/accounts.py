@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from tests.integration.conftest import ACCOUNT_NAMESPACE, RBAC, Kubectl
+from tests.integration.conftest import ACCOUNT_NAMESPACE, RBAC
+from tests.kubectl_in_namespace import Kubectl
 
 Rule = dict[str, Any]
 

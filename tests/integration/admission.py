@@ -13,7 +13,7 @@ from typing import Self
 
 from memcached_operator.simulator.access.pki import Authority
 from memcached_operator.testing.waiting import DEADLINE_S
-from tests.integration.conftest import Kubectl
+from tests.kubectl_in_namespace import Kubectl
 
 _HOST = "127.0.0.1"
 # Kubernetes' upper bound; the API server gives up then, and lets the write pass.

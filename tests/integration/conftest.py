@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memcached_operator.testing.waiting import DEADLINE_S
 from tests.cluster import Cluster
 from tests.integration.demo_process import Demo
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
 
 MANIFESTS = PROJECT / "manifests"
@@ -22,45 +19,6 @@ CRD = MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml"
 RBAC = MANIFESTS / "rbac"
 ACCOUNT = "memcached-operator"
 ACCOUNT_NAMESPACE = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class Kubectl:
-    """The real kubectl in one namespace. Waiting is kubectl's own `wait`: it watches, and has a deadline."""
-
-    cluster: Cluster
-    namespace: str
-
-    def __call__(self, *arguments: str, input: str | None = None, check: bool = True) -> str:
-        """Run it; its standard output."""
-        return self.run(*arguments, input=input, check=check).stdout
-
-    def run(self, *arguments: str, input: str | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run it; everything about how it ended."""
-        return self.cluster.kubectl("--namespace", self.namespace, *arguments, input=input, check=check)
-
-    def get(self, *what: str) -> Any:
-        """`kubectl get ... -o json`, decoded."""
-        return json.loads(self("get", *what, "-o", "json"))
-
-    def apply(self, *documents: dict[str, Any], create: bool = False) -> None:
-        """`kubectl apply -f -` (or create) of these objects."""
-        text = "\n---\n".join(json.dumps(document) for document in documents)
-        self("create" if create else "apply", "-f", "-", input=text)
-
-    def wait(self, what: str, condition: str, *, deadline_s: float = DEADLINE_S) -> None:
-        """`kubectl wait WHAT --for=CONDITION`; also for objects that are not there yet."""
-        if not condition.startswith("delete"):
-            self("wait", what, "--for=create", f"--timeout={deadline_s:.0f}s")
-        self("wait", what, f"--for={condition}", f"--timeout={deadline_s:.0f}s")
-
-    def wait_field(self, what: str, path: str, value: object, *, deadline_s: float = DEADLINE_S) -> None:
-        """Wait until the field at a JSONPath such as `.status.replicas` has that value."""
-        self.wait(what, f"jsonpath={{{path}}}={value}", deadline_s=deadline_s)
-
-    def uid(self, what: str) -> str:
-        """`metadata.uid`."""
-        return str(self.get(what)["metadata"]["uid"])
 
 
 def memcached(name: str, size: object = None, **spec: object) -> dict[str, Any]:

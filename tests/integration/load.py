@@ -11,7 +11,8 @@ from typing import Self
 
 from memcached_operator.testing.waiting import DEADLINE_S, await_none
 from tests.conformance.api import Answer, Api
-from tests.integration.conftest import Kubectl, memcached
+from tests.integration.conftest import memcached
+from tests.kubectl_in_namespace import Kubectl
 
 # Some ten changes a second: something is always under way, and two cores bear it beside a control plane.
 _PERIOD_S = 0.1

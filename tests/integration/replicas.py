@@ -10,8 +10,9 @@ from pathlib import Path
 
 from lab.audit import AuditEvent
 from tests.integration.accounts import LOCK, let_account_elect
-from tests.integration.conftest import Kubectl, Operators
+from tests.integration.conftest import Operators
 from tests.integration.requests import received_at, writes_of
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
 LEASE_S, RENEW_DEADLINE_S, RETRY_S = 3, 2.0, 0.5

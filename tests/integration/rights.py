@@ -10,7 +10,8 @@ from typing import Any
 
 from memcached_operator.testing.waiting import until
 from tests.integration.accounts import LOCK
-from tests.integration.conftest import Kubectl, memcached
+from tests.integration.conftest import memcached
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import IN_SYNC, OperatorProcess
 
 SOON = ("--leader-elect-lease-duration-s=3", "--leader-elect-renew-deadline-s=2", "--leader-elect-retry-period-s=0.5")

@@ -11,8 +11,9 @@ import yaml
 
 from memcached_operator.testing.waiting import until
 from tests.integration.accounts import LOCK, let_account_elect
-from tests.integration.conftest import MANIFESTS, Kubectl, Operators
+from tests.integration.conftest import MANIFESTS, Operators
 from tests.integration.monitoring import METRICS, prometheus, url_of
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
 RULES = MANIFESTS / "components" / "prometheus" / "prometheusrule.yaml"

@@ -15,7 +15,7 @@ import pytest
 from memcached_operator.testing.waiting import until
 from tests.cluster import Cluster
 from tests.integration.any_schema import any_schema
-from tests.integration.conftest import Kubectl, memcached
+from tests.integration.conftest import memcached
 from tests.integration.witness import (
     catch_up,
     complete,
@@ -27,6 +27,7 @@ from tests.integration.witness import (
     wait_condition,
     writes,
 )
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
 OUR_REGISTRY = "object.spec.template.spec.containers.all(c, !c.image.startsWith('forbidden.example.com'))"

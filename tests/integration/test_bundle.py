@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from tests.cluster import Cluster
-from tests.integration.conftest import Kubectl, Operators, memcached
+from tests.integration.conftest import Operators, memcached
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT
 
 MANIFESTS = [yaml.safe_load(path.read_text()) for path in sorted((PROJECT / "bundle" / "manifests").iterdir())]

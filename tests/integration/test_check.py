@@ -21,11 +21,12 @@ import yaml
 from memcached_operator import cli
 from memcached_operator.memcached.crd import memcached_crd_yaml
 from memcached_operator.testing.waiting import DEADLINE_S, eventually
-from tests.cluster import Cluster
+from tests.cluster import Cluster, another
 from tests.integration import conftest
 from tests.integration.accounts import ACCOUNT, account_with_role, grant, operator_rules
-from tests.integration.conftest import ACCOUNT_NAMESPACE, CRD, Kubectl
+from tests.integration.conftest import ACCOUNT_NAMESPACE, CRD
 from tests.integration.requests import requests_of
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT
 
 INSTALL = PROJECT / "manifests" / "install"
@@ -304,7 +305,7 @@ class TestServer:
 @pytest.fixture(scope="module")
 def fresh(cluster: Cluster) -> Iterator[Cluster]:
     """A cluster where nothing is installed, of the kind of the tests' own."""
-    with cluster.another(streaming_lists=True) as own:
+    with another(cluster) as own:
         yield own
 
 

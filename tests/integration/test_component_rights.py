@@ -13,8 +13,9 @@ import pytest
 
 from memcached_operator.testing.waiting import until
 from tests.integration.accounts import ACCOUNT, LOCK, Rule, account_with_role, operator_rules, rules_of
-from tests.integration.conftest import MANIFESTS, Kubectl, Operators
+from tests.integration.conftest import MANIFESTS, Operators
 from tests.integration.monitoring import METRICS, fetch, url_of
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
 LIFE = MANIFESTS / "components" / "leader-for-life"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import Kubectl, memcached
+from tests.integration.conftest import memcached
 from tests.integration.witness import (
     DEADLINE_S,
     OPERATOR_NAME,
@@ -20,6 +20,7 @@ from tests.integration.witness import (
     wait,
     wait_condition,
 )
+from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = pytest.mark.usefixtures("operator")
 

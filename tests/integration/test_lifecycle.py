@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from lab.programs.kubernetes import build
-from tests.integration.conftest import Kubectl, memcached
+from tests.integration.conftest import memcached
 from tests.integration.guides import EXAMPLE, SAMPLE
 from tests.integration.witness import (
     catch_up,
@@ -21,6 +21,7 @@ from tests.integration.witness import (
     wait_condition,
     writes,
 )
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
 pytestmark = pytest.mark.usefixtures("operator")

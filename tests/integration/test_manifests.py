@@ -17,8 +17,9 @@ import yaml
 
 from lab.packaging.manifests import INSTALL, MANIFESTS, NAMESPACE, kustomize
 from memcached_operator.testing.waiting import eventually, until
-from tests.cluster import Cluster
-from tests.integration.conftest import CRD, Kubectl
+from tests.cluster import Cluster, another
+from tests.integration.conftest import CRD
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT
 
 pytestmark = pytest.mark.cluster("kubernetes")  # the simulator serves neither PodDisruptionBudgets nor NetworkPolicies
@@ -37,7 +38,7 @@ ROLES = ("admin", "edit", "view")
 @pytest.fixture(scope="module")
 def fresh(cluster: Cluster) -> Iterator[Cluster]:
     """A second cluster, in which nothing of ours is."""
-    with cluster.another(streaming_lists=True) as other:
+    with another(cluster) as other:
         yield other
 
 

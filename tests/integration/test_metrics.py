@@ -14,7 +14,7 @@ import pytest
 
 from memcached_operator.runtime.serving.self_signed import self_signed
 from memcached_operator.testing.waiting import until
-from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, Kubectl, Operators, memcached
+from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, Operators, memcached
 from tests.integration.monitoring import (
     METRICS,
     Scrape,
@@ -25,6 +25,7 @@ from tests.integration.monitoring import (
     url_of,
 )
 from tests.integration.witness import wait, wait_condition
+from tests.kubectl_in_namespace import Kubectl
 
 
 def start(operators: Operators, kubectl: Kubectl, *flags: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 
 from memcached_operator.testing.waiting import until
-from tests.integration.conftest import Kubectl, Operators
+from tests.integration.conftest import Operators
 from tests.integration.monitoring import METRICS, PROBES, fetch, url_of
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
 WATCHES = ("memcacheds.cache.example.com", "deployments.apps", "pods")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.admission import SlowAdmission
-from tests.integration.conftest import Kubectl, Operators, memcached
+from tests.integration.conftest import Operators, memcached
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
 
 ASKED = "finishing what was begun"

@@ -12,8 +12,9 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.integration.accounts import account_with_role, operator_rules
-from tests.integration.conftest import Kubectl, Operators, memcached
+from tests.integration.conftest import Operators, memcached
 from tests.integration.requests import requests_of
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 from tests.relays import ConnectProxy
 

@@ -11,11 +11,12 @@ import pytest
 
 from lab.audit import AuditEvent
 from memcached_operator.simulator.access.pki import Authority
-from tests.cluster import Cluster
+from tests.cluster import Cluster, another
 from tests.integration.accounts import account_with_role, operator_rules
-from tests.integration.conftest import CRD, Kubectl, Operators, memcached
+from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.requests import requests_of, writes_of, written
 from tests.integration.witness import deployment, pods_of, wait, wait_condition
+from tests.kubectl_in_namespace import Kubectl
 from tests.relays import TlsFront
 
 FOREIGN_PODS = 2_000
@@ -100,7 +101,7 @@ def test_pictures_come_as_streaming_lists_and_pods_by_their_labels(kubectl: Kube
 @pytest.fixture
 def older(cluster: Cluster) -> Iterator[Cluster]:
     """A cluster of an older release, as it were: without streaming lists."""
-    with cluster.another(streaming_lists=False) as older:
+    with another(cluster, streaming_lists=False) as older:
         older.kubectl("apply", "--server-side", "-f", str(CRD))
         older.kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
         yield older

@@ -18,7 +18,7 @@ import yaml
 from lab.control_plane import ControlPlane
 from memcached_operator.testing.waiting import eventually, until
 from tests.cluster import Cluster
-from tests.integration.conftest import MANIFESTS, Kubectl, Operators, memcached
+from tests.integration.conftest import MANIFESTS, Operators, memcached
 from tests.integration.monitoring import Prometheus, configured_prometheus
 from tests.integration.prometheus_operator import (
     PLAIN,
@@ -33,6 +33,7 @@ from tests.integration.prometheus_operator import (
     scraper_token,
 )
 from tests.integration.witness import wait
+from tests.kubectl_in_namespace import Kubectl
 
 # On first use prometheus-operator and Prometheus are compiled.
 pytestmark = [pytest.mark.cluster("kubernetes"), pytest.mark.timeout(1800)]

@@ -10,18 +10,19 @@ from dataclasses import replace
 import pytest
 
 from memcached_operator.testing.waiting import until
-from tests.cluster import Cluster
+from tests.cluster import Cluster, another
 from tests.integration import rights
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules
-from tests.integration.conftest import CRD, Kubectl, Operators
+from tests.integration.conftest import CRD, Operators
 from tests.integration.requests import requests_of
 from tests.integration.rights import Trial, Use
+from tests.kubectl_in_namespace import Kubectl
 
 
 @pytest.fixture(scope="module")
 def older(installed: Cluster) -> Iterator[Cluster]:
     """A second cluster, without streaming lists."""
-    with installed.another(streaming_lists=False) as other:
+    with another(installed, streaming_lists=False) as other:
         other.kubectl("apply", "--server-side", "-f", str(CRD))
         other.kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
         yield other

@@ -16,8 +16,9 @@ import pytest
 import yaml
 
 from memcached_operator import cli
-from tests.integration.conftest import Kubectl, memcached
+from tests.integration.conftest import memcached
 from tests.integration.witness import wait
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.programs.helm import build as build_helm
-from tests.cluster import Cluster
+from tests.cluster import Cluster, another
 from tests.integration.paper_node import PaperNode
 from tests.pages import PAGES, PAGES_FOR_KUBERNETES, Page
 from tests.shell import Shell, read, terminal
@@ -21,7 +21,7 @@ def shell(cluster: Cluster, page: Page, tmp_path: Path) -> Iterator[Shell]:
     """A terminal in a checkout, with kubectl and the kubeconfig of a cluster that nobody else uses."""
     programs = {"helm": build_helm()} if page.helm else {}
     with ExitStack() as ends:
-        own = ends.enter_context(cluster.another(streaming_lists=True))
+        own = ends.enter_context(another(cluster))
         node = ends.enter_context(PaperNode(own)) if page.node else None
         yield ends.enter_context(terminal(tmp_path, own.kubeconfig_path, programs))
         if node is not None:

@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from tests.integration.conftest import Kubectl, memcached
+from tests.integration.conftest import memcached
 from tests.integration.witness import (
     DEADLINE_S,
     catch_up,
@@ -23,6 +23,7 @@ from tests.integration.witness import (
     wait_condition,
     writes,
 )
+from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = pytest.mark.usefixtures("operator")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integration.admission import SlowAdmission
-from tests.integration.conftest import Kubectl, memcached
+from tests.integration.conftest import memcached
 from tests.integration.witness import (
     catch_up,
     complete,
@@ -20,6 +20,7 @@ from tests.integration.witness import (
     wait,
     wait_condition,
 )
+from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
 pytestmark = pytest.mark.usefixtures("operator")

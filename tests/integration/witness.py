@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.conformance import objects
-from tests.integration.conftest import Kubectl, memcached
+from tests.integration.conftest import memcached
 from tests.integration.requests import writes_of
+from tests.kubectl_in_namespace import Kubectl
 
 OPERATOR_NAME = "memcached-operator"  # the default
 # Under the 60 s after which the lab ends a kubectl without a word.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cluster import RealCluster
+from lab.control_plane import ControlPlane
 from tests.kubectl.tour import TOUR, Command, Result, Visit
 from tests.simulated_cluster import SimulatedCluster
 
@@ -16,9 +16,9 @@ pytestmark = pytest.mark.timeout(900)
 def visits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Result]]:
     """The results of the whole tour on each server."""
     results = {}
-    clusters: dict[str, type[SimulatedCluster | RealCluster]] = {
+    clusters: dict[str, type[SimulatedCluster | ControlPlane]] = {
         "simulator": SimulatedCluster,
-        "kubernetes": RealCluster,
+        "kubernetes": ControlPlane,
     }
     for name, cluster in clusters.items():
         with cluster() as running:

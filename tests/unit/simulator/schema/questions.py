@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.cluster import RealCluster
+from lab.control_plane import ControlPlane
 from tests.conformance.api import JSON, MERGE_PATCH, Api
 from tests.unit.simulator.schema.questions_bodies import BODIES
 from tests.unit.simulator.schema.questions_definitions import DEFINITIONS
@@ -125,7 +125,7 @@ def write(answers: Json) -> None:
 
 def main() -> None:
     """Ask a control plane of the lab."""
-    with RealCluster() as cluster:
+    with ControlPlane() as cluster:
         write(ask(sender(Api(cluster, cluster.kubeconfig_path))))
 
 

@@ -1,0 +1,54 @@
+"""kubectl as tests call it: in one namespace, with what it answers decoded and its waiting given a deadline."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from typing import Any
+
+from memcached_operator.testing.waiting import DEADLINE_S
+from tests.cluster import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """The real kubectl in one namespace. Waiting is kubectl's own `wait`: it watches, and has a deadline."""
+
+    cluster: Cluster
+    namespace: str
+
+    def __call__(self, *arguments: str, input: str | None = None, check: bool = True) -> str:
+        """Run it; its standard output."""
+        return self.run(*arguments, input=input, check=check).stdout
+
+    def run(self, *arguments: str, input: str | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run it; everything about how it ended."""
+        return self.cluster.kubectl("--namespace", self.namespace, *arguments, input=input, check=check)
+
+    def get(self, *what: str) -> Any:
+        """`kubectl get ... -o json`, decoded."""
+        return json.loads(self("get", *what, "-o", "json"))
+
+    def names(self, *what: str) -> list[str]:
+        """What `kubectl get` finds, in the form kind/name."""
+        return self("get", *what, "-o", "name").split()
+
+    def apply(self, *documents: dict[str, Any], create: bool = False) -> None:
+        """`kubectl apply -f -` (or create) of these objects."""
+        text = "\n---\n".join(json.dumps(document) for document in documents)
+        self("create" if create else "apply", "-f", "-", input=text)
+
+    def wait(self, what: str, condition: str, *, deadline_s: float = DEADLINE_S) -> None:
+        """`kubectl wait WHAT --for=CONDITION`; also for objects that are not there yet."""
+        if not condition.startswith("delete"):
+            self("wait", what, "--for=create", f"--timeout={deadline_s:.0f}s")
+        self("wait", what, f"--for={condition}", f"--timeout={deadline_s:.0f}s")
+
+    def wait_field(self, what: str, path: str, value: object, *, deadline_s: float = DEADLINE_S) -> None:
+        """Wait until the field at a JSONPath such as `.status.replicas` has that value."""
+        self.wait(what, f"jsonpath={{{path}}}={value}", deadline_s=deadline_s)
+
+    def uid(self, what: str) -> str:
+        """`metadata.uid`."""
+        return str(self.get(what)["metadata"]["uid"])
