@@ -73,7 +73,8 @@ def _sum(findings: Sequence[Finding]) -> str:
     bad = sum(finding.verdict is not Verdict.OK for finding in findings)
     install = [finding for finding in findings if finding.check == "install"]
     may = "; you may install what is missing" if install and all_ok(install) else ""
-    return f"{len(findings)} checks: " + (f"{bad} not ok{may}" if bad else "all ok")
+    number = "1 check" if len(findings) == 1 else f"{len(findings)} checks"
+    return f"{number}: " + (f"{bad} not ok{may}" if bad else "all ok")
 
 
 def as_json(findings: Sequence[Finding]) -> str:

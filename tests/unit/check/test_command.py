@@ -69,7 +69,7 @@ def test_what_is_not_well_makes_the_exit_code_1(
         assert json.loads(said)["ok"] is False
     else:
         assert said.startswith("wrong    server     http://127.0.0.1:")
-        assert said.endswith("1 checks: 1 not ok\n")
+        assert said.endswith("1 check: 1 not ok\n")
 
 
 def test_colours_are_for_terminals_and_can_be_declined(

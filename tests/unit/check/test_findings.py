@@ -30,7 +30,7 @@ def test_each_check_is_a_line_with_its_remedy_below() -> None:
 @pytest.mark.parametrize(
     ("findings", "words"),
     [
-        ([GOOD], "1 checks: all ok"),
+        ([GOOD], "1 check: all ok"),
         ([GOOD, LACKING, MAY], "3 checks: 1 not ok; you may install what is missing"),
         ([GOOD, LACKING, MAY, Finding("install", Verdict.MISSING, "not that")], "4 checks: 2 not ok"),
     ],
