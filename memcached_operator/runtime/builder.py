@@ -48,7 +48,7 @@ class ControllerBuilder:
         self._kind = kind
         self._informers = informers
         self._own_writes = own
-        self._watched: dict[str, Store[Any]] = {}
+        self._watched: list[tuple[str, Store[Any]]] = []
         self._pictures: list[Callable[[], Iterator[ObjectKey]]] = []
 
     def owns(
@@ -103,7 +103,7 @@ class ControllerBuilder:
                     wake(key, priority=priority)
 
         store.add_handler(changed)
-        self._watched[kind.resource.kind] = store
+        self._watched.append((kind.resource.kind, store))
         self._pictures.append(lambda: (key for each in store.values() for key in keys(each)))
         return self
 
@@ -132,7 +132,7 @@ class ControllerBuilder:
 
         After the handlers: they must still find pending what a change is about to fulfil.
         """
-        for kind, store in self._watched.items():
+        for kind, store in dict.fromkeys(self._watched):
             self._own_writes.observe(kind, store)
 
     def _owner_of(self, owned: ApiObject) -> ObjectKey | None:

@@ -33,7 +33,7 @@ from memcached_operator.runtime.events.recorder import EventRecorder
 from memcached_operator.runtime.kinds import Kind
 from memcached_operator.runtime.manager import Leadership, Manager, Service
 from memcached_operator.runtime.predicates import Predicate, always
-from memcached_operator.runtime.program.config import RuntimeConfig
+from memcached_operator.runtime.program.config import ConfigWithWebhooks, RuntimeConfig
 from memcached_operator.runtime.program.identity import Program
 from memcached_operator.runtime.serving.monitoring import MonitoringConfig, add_sources, served, traced
 from memcached_operator.runtime.serving.probes import Checks
@@ -44,6 +44,7 @@ from memcached_operator.runtime.workqueue.queue import WorkQueue
 
 if TYPE_CHECKING:
     from memcached_operator.runtime.client import Client
+    from memcached_operator.runtime.serving.webhooks import Webhooks
 
 logger = logging.getLogger(__name__)
 
@@ -117,6 +118,26 @@ class Operator:
         from memcached_operator.runtime.client import Client  # not in an operator that speaks to `api` itself
 
         return Client(self.api, field_manager=self.program.name, own_writes_of=self._own_writes.get)
+
+    @cached_property
+    def webhooks(self) -> Webhooks:
+        """Serves webhooks at --webhook-bind-address, once one is added; the settings must be `WebhookSettings`."""
+        from memcached_operator.runtime.serving.webhooks import WebhookConfig, Webhooks  # costs a MiB
+
+        if not isinstance(self.config, ConfigWithWebhooks):
+            raise TypeError(
+                "this operator has no settings for webhooks: give run(settings=WebhookSettings, config=ConfigWithWebhooks)"
+                ", or subclasses of these"
+            )
+        webhooks = Webhooks(
+            WebhookConfig(
+                self.config.webhook_bind_address,
+                Path(self.config.webhook_cert_dir) if self.config.webhook_cert_dir else None,
+            )
+        )
+        self.add_metrics(webhooks.families)
+        self.manager.add_service("webhook server", webhooks)
+        return webhooks
 
     def informer(self, kind: Kind[R], *, labels: str = "", fields: str = "", missing: str = "") -> Store[R]:
         """The cache of the objects of `kind` that the selectors choose: shared, read without waiting.
@@ -271,6 +292,8 @@ async def serve(
             operator.add_metrics(lambda: election_families(election))
         set_up(operator, config)
         manager = operator.finish()
+        if "webhooks" in vars(operator):
+            await stack.enter_async_context(operator.webhooks)
         if metrics is not None:
             add_sources(metrics, program, manager, api, operator.events, operator.expected_writes)
         await stack.enter_async_context(
