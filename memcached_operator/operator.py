@@ -27,6 +27,8 @@ from memcached_operator.runtime.program.config import RuntimeConfig
 WRITES = (
     (DEPLOYMENTS.qualified_name, "apply"),
     (DEPLOYMENTS.qualified_name, "patch"),
+    (DEPLOYMENTS.qualified_name, "delete"),
+    (MEMCACHEDS.qualified_name, "patch"),
     (f"{MEMCACHEDS.qualified_name}/status", "patch"),
     (EVENTS.qualified_name, "create"),
 )
@@ -85,6 +87,7 @@ def set_up(operator: Operator, config: OperatorConfig) -> None:
             image=config.memcached_image,
             field_manager=PROGRAM.name,
             status_delay_s=config.status_interval_ms / 1000,
+            finalizer=config.finalizer,
         ),
     )
 
