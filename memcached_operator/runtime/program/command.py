@@ -115,6 +115,8 @@ def run(
 
 
 def _command(program: Program, model: type[RuntimeSettings], arguments: Sequence[str]) -> int:
+    from argparse import SUPPRESS
+
     from memcached_operator.runtime.program import flags
     from memcached_operator.runtime.program.knobs import options_of, reference
 
@@ -126,7 +128,7 @@ def _command(program: Program, model: type[RuntimeSettings], arguments: Sequence
         usage=f"{program.name} [flags]",
         description=f"{program.description}\n{VARIABLES_IN_WORDS}".lstrip(),
     )
-    parser.add_argument("--version", action="store_true", help="print the version")
+    parser.add_argument("--version", action="store_const", const="yes", default=SUPPRESS, help="print the version")
     flags.add_settings(parser, options_of(model))
     if flags.asks_for_help(arguments):
         return flags.printed(parser.format_help())
