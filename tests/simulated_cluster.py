@@ -1,4 +1,4 @@
-"""The simulator as one of the clusters of our tests: the testing kit's, with the real kubectl and the lab's audit log."""
+"""The simulator as a cluster of our tests: the testing kit's, with the real kubectl and the lab's audit log."""
 
 from __future__ import annotations
 
