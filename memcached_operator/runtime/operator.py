@@ -38,6 +38,7 @@ from memcached_operator.runtime.program.identity import Program
 from memcached_operator.runtime.serving.monitoring import MonitoringConfig, add_sources, served, traced
 from memcached_operator.runtime.serving.probes import Checks
 from memcached_operator.runtime.serving.routes import Routes
+from memcached_operator.runtime.stalls import StallWatch
 from memcached_operator.runtime.telemetry.metrics import ControllerMetrics, Metrics, Source
 from memcached_operator.runtime.workqueue.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.workqueue.queue import WorkQueue
@@ -126,8 +127,8 @@ class Operator:
 
         if not isinstance(self.config, ConfigWithWebhooks):
             raise TypeError(
-                "this operator has no settings for webhooks: give run(settings=WebhookSettings, config=ConfigWithWebhooks)"
-                ", or subclasses of these"
+                "this operator has no settings for webhooks: give run(settings=WebhookSettings, "
+                "config=ConfigWithWebhooks), or subclasses of these"
             )
         webhooks = Webhooks(
             WebhookConfig(
@@ -290,6 +291,7 @@ async def serve(
         if election is not None:
             operator.checks.add_health("leader-election", election.complaint)
             operator.add_metrics(lambda: election_families(election))
+        operator.add_service("stall watch", StallWatch())
         set_up(operator, config)
         manager = operator.finish()
         if "webhooks" in vars(operator):
