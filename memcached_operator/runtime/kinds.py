@@ -7,6 +7,7 @@ never, nor fields of a spec that its type does not name.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast, overload
@@ -236,7 +237,9 @@ def _part_decoder(part: str, type_: type[Any], kind: str) -> Callable[[msgspec.R
     """
     try:
         decode = msgspec.json.Decoder(type_, dec_hook=_read_model).decode
-    except TypeError as error:
+        with contextlib.suppress(msgspec.ValidationError):
+            decode(b"{}")  # here is the place to learn that it is no type for JSON at all
+    except (TypeError, NotImplementedError, NameError) as error:
         raise TypeError(
             f"the {part} type {_type_name(type_)} of {kind} cannot be read from JSON ({error}): "
             "use a msgspec struct, a pydantic model, a TypedDict or dict[str, Any]"
@@ -260,9 +263,7 @@ def _read_model(type_: type[Any], value: object) -> object:
     """msgspec's hook for types that are not its own: pydantic's models, known by what they do."""
     validate = getattr(type_, "model_validate", None)
     if validate is None:
-        raise NotImplementedError(
-            f"{type_.__name__} cannot be read from JSON: use a msgspec struct, a pydantic model, a TypedDict or a dict"
-        )
+        raise NotImplementedError(f"{type_.__name__} is neither a type of msgspec's nor a model of pydantic's")
     try:
         return cast("object", validate(value))
     except ValueError as error:
