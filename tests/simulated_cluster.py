@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 from lab import audit, kubectl
 from lab.programs import kubernetes
 from memcached_operator.simulator import Options
 from memcached_operator.testing import cluster
-from tests.cluster import Cluster
 
 
 class SimulatedCluster(cluster.SimulatedCluster):
@@ -62,9 +59,3 @@ class SimulatedCluster(cluster.SimulatedCluster):
             for event in audit.read(self.simulator.audit_log, since)
             if (user is None or event.user == user) and (user_agent is None or event.user_agent.startswith(user_agent))
         ]
-
-    @contextlib.contextmanager
-    def another(self, *, streaming_lists: bool) -> Iterator[Cluster]:
-        """A second simulator with a state of its own."""
-        with SimulatedCluster(streaming_lists=streaming_lists) as other:
-            yield other
