@@ -117,7 +117,7 @@ def _dumped_model(value: object) -> object:
     """msgspec's hook for types that are not its own: pydantic's models, known by what they do."""
     dump = getattr(value, "model_dump", None)
     if dump is None:
-        raise NotImplementedError(f"{type(value).__name__} cannot be written as JSON: {value!r}")
+        raise TypeError(f"{type(value).__name__} cannot be written as JSON: {value!r}")
     found: object = dump(mode="json", by_alias=True)
     return found
 

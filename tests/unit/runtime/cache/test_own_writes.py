@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 
 from memcached_operator.runtime.cache.own_writes import PATIENCE_S, OwnWrites
@@ -120,4 +122,126 @@ def test_a_key_whose_object_is_gone_is_forgotten(at: Fixture) -> None:
     at.writes.expect(KEY, "Thing", "u1", "20")
     at.writes.forget(KEY)
     at.writes.forget(KEY)
+    assert not at.writes.pending(KEY)
+
+
+OTHER = ObjectKey("ns", "child")
+
+
+def child(version: str, uid: str = "c1") -> Thing:
+    return Thing(name=OTHER.name, uid=uid, resource_version=version)
+
+
+def test_a_key_waits_for_an_object_of_another_name(at: Fixture) -> None:
+    at.others.put(child("10"))
+    at.writes.expect(KEY, "Other", "c1", "20", object_key=OTHER)
+    assert at.writes.pending(KEY)
+    assert not at.writes.pending(OTHER)
+    at.others.put(Thing(resource_version="30"))
+    assert at.writes.pending(KEY)
+    at.others.put(child("20"))
+    assert not at.writes.pending(KEY)
+
+
+def test_two_keys_wait_for_one_object_each_for_its_own_write(at: Fixture) -> None:
+    second = ObjectKey("ns", "b")
+    at.writes.expect(KEY, "Other", "c1", "20", object_key=OTHER)
+    at.writes.expect(second, "Other", "c1", "25", object_key=OTHER)
+    at.others.put(child("20"))
+    assert (at.writes.pending(KEY), at.writes.pending(second)) == (False, True)
+    at.others.put(child("25"))
+    assert not at.writes.pending(second)
+
+
+def test_a_key_waits_for_all_that_it_wrote(at: Fixture) -> None:
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.writes.expect(KEY, "Other", "c1", "21", object_key=OTHER)
+    at.writes.expect(KEY, "Other", "c1", "22", object_key=OTHER)
+    at.others.put(child("21"))
+    assert at.writes.pending(KEY)
+    at.things.put(Thing(resource_version="20"))
+    assert at.writes.pending(KEY)
+    at.others.put(child("22"))
+    assert not at.writes.pending(KEY)
+
+
+def test_what_is_forgotten_is_not_awaited_by_its_object_either(at: Fixture) -> None:
+    at.writes.expect(KEY, "Other", "c1", "20", object_key=OTHER)
+    at.writes.forget(KEY)
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.others.put(child("20"))
+    assert at.writes.pending(KEY)
+
+
+def test_a_kind_that_no_cache_holds_is_not_awaited(at: Fixture) -> None:
+    at.writes.expect(KEY, "Secret", "s1", "20")
+    at.writes.expect_gone(KEY, "Secret", "s1")
+    assert not at.writes.pending(KEY)
+
+
+def test_of_several_stores_of_a_kind_the_first_that_shows_it_counts(at: Fixture) -> None:
+    labelled: Store[Thing] = Store()
+    at.writes.observe("Thing", labelled)
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    labelled.put(Thing(resource_version="20"))
+    assert not at.writes.pending(KEY)
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    assert not at.writes.pending(KEY)
+
+
+def test_an_object_that_was_known_and_is_in_no_cache_has_left_already(at: Fixture) -> None:
+    at.writes.expect(KEY, "Thing", "u1", "20", known=True)
+    assert not at.writes.pending(KEY)
+    at.things.put(Thing())
+    at.writes.expect(KEY, "Thing", "u1", "20", known=True)
+    assert at.writes.pending(KEY)
+
+
+class Doomed(NamedTuple):
+    namespace: str = "ns"
+    name: str = "a"
+    uid: str = "u1"
+    resource_version: str = "10"
+    deleting: bool = False
+
+
+@pytest.mark.parametrize(
+    ("shown", "waits"),
+    [
+        (Doomed(resource_version="11"), True),
+        (Doomed(resource_version="11", deleting=True), False),
+        (Doomed(resource_version="11", uid="u2"), False),
+        (None, False),
+    ],
+)
+def test_after_a_deletion_a_key_waits_until_the_object_leaves_or_is_going(
+    at: Fixture, shown: Doomed | None, waits: bool
+) -> None:
+    doomed: Store[Doomed] = Store()
+    at.writes.observe("Doomed", doomed)
+    doomed.put(Doomed())
+    at.writes.expect_gone(KEY, "Doomed", "u1")
+    assert at.writes.pending(KEY)
+    if shown is None:
+        doomed.remove(KEY)
+    else:
+        doomed.put(shown)
+    assert at.writes.pending(KEY) is waits
+
+
+@pytest.mark.parametrize("held", [None, Doomed(uid="u2"), Doomed(deleting=True)])
+def test_a_deletion_that_the_cache_knows_of_is_not_awaited(at: Fixture, held: Doomed | None) -> None:
+    doomed: Store[Doomed] = Store()
+    at.writes.observe("Doomed", doomed)
+    if held is not None:
+        doomed.put(held)
+    at.writes.expect_gone(KEY, "Doomed", "u1")
+    assert not at.writes.pending(KEY)
+
+
+def test_a_deletion_of_whatever_has_the_name_awaits_what_the_cache_holds(at: Fixture) -> None:
+    at.others.put(child("10"))
+    at.writes.expect_gone(KEY, "Other", object_key=OTHER)
+    assert at.writes.pending(KEY)
+    at.others.remove(OTHER)
     assert not at.writes.pending(KEY)
