@@ -17,24 +17,28 @@ from memcached_operator.testing.waiting import DEADLINE_S
 PROJECT = Path(__file__).parents[1]
 # Many run at the same time, and each would take the same two ports. Who wants them names them.
 NO_PORTS = {"MEMCACHED_OPERATOR_HEALTH_PROBE_BIND_ADDRESS": "0", "MEMCACHED_OPERATOR_METRICS_BIND_ADDRESS": "0"}
+MODULE = "memcached_operator"
 IN_SYNC = "caches are in sync"
 
 
 class OperatorProcess:
-    """`python -m memcached_operator` with its log, line by line as it comes."""
+    """`python -m memcached_operator`, or of another module, with its log, line by line as it comes."""
 
-    def __init__(self, *arguments: str, environment: Mapping[str, str], cwd: Path | None = None) -> None:
+    def __init__(
+        self, *arguments: str, environment: Mapping[str, str], cwd: Path | None = None, module: str = MODULE
+    ) -> None:
         """
         Args:
             arguments: after `python -m memcached_operator`.
             environment: added to PATH and `NO_PORTS` and nothing else: no variable of the developer's has a say.
             cwd: where it runs, to show that it depends on no folder.
+            module: another operator than Memcached's.
         """
         self.lines: list[str] = []
         self._changed = threading.Condition()
         bare = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(PROJECT), **NO_PORTS}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "memcached_operator", *arguments],
+            [sys.executable, "-m", module, *arguments],
             env={**bare, **environment},
             cwd=cwd or "/",
             stdin=subprocess.DEVNULL,

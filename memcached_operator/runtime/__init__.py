@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from memcached_operator.runtime.conditions import (
         Condition as Condition,
+        Conditions as Conditions,
         condition_of as condition_of,
         rfc3339 as rfc3339,
         set_conditions as set_conditions,
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
         Scale as Scale,
         custom_resource_definition as custom_resource_definition,
         to_yaml as to_yaml,
+    )
+    from memcached_operator.runtime.drift import (
+        covers as covers,
     )
     from memcached_operator.runtime.events.recorder import (
         EventRecorder as EventRecorder,
@@ -95,6 +99,10 @@ if TYPE_CHECKING:
     from memcached_operator.runtime.program.identity import (
         Program as Program,
     )
+    from memcached_operator.runtime.program.knobs import (
+        Knob as Knob,
+        Switch as Switch,
+    )
     from memcached_operator.runtime.program.settings import (
         RuntimeSettings as RuntimeSettings,
     )
@@ -129,9 +137,10 @@ _PLACES = {
     "cache.store": ("ObjectKey", "Store"),
     "channel": ("Channel",),
     "client": ("Client",),
-    "conditions": ("Condition", "condition_of", "rfc3339", "set_conditions"),
+    "conditions": ("Condition", "Conditions", "condition_of", "rfc3339", "set_conditions"),
     "controller": ("Result",),
     "crd.definition": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
+    "drift": ("covers",),
     "events.recorder": ("EventRecorder",),
     "failure_log": ("TerminalError",),
     "finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
@@ -147,6 +156,7 @@ _PLACES = {
     "program.command": ("run",),
     "program.config": ("ConfigWithWebhooks", "RuntimeConfig"),
     "program.identity": ("Program",),
+    "program.knobs": ("Knob", "Switch"),
     "program.settings": ("RuntimeSettings",),
     "program.webhook_settings": ("WebhookSettings",),
     "serving.admission": ("AdmissionRequest", "Allowed", "Denied", "Patched"),
