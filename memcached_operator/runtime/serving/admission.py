@@ -252,7 +252,9 @@ def read_review(body: bytes, kind: Decodes[T]) -> AdmissionRequest[T]:
     except UNDECODABLE as error:
         raise MalformedReview(f"no AdmissionReview: {error}") from None
     if (review.api_version, review.kind) != (REVIEW_VERSION, "AdmissionReview"):
-        raise MalformedReview(f"a {review.kind} of {review.api_version}, not an AdmissionReview of {REVIEW_VERSION}")
+        raise MalformedReview(
+            f"kind {review.kind!r} of {review.api_version!r}, not an AdmissionReview of {REVIEW_VERSION}"
+        )
     asked = review.request
     if asked is None:
         raise MalformedReview("an AdmissionReview without a request")

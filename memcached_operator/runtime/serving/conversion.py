@@ -46,7 +46,9 @@ async def converted(body: bytes, handler: Converter) -> bytes:
     except UNDECODABLE as error:
         raise MalformedReview(f"no ConversionReview: {error}") from None
     if (review.api_version, review.kind) != (REVIEW_VERSION, "ConversionReview"):
-        raise MalformedReview(f"a {review.kind} of {review.api_version}, not a ConversionReview of {REVIEW_VERSION}")
+        raise MalformedReview(
+            f"kind {review.kind!r} of {review.api_version!r}, not a ConversionReview of {REVIEW_VERSION}"
+        )
     asked = review.request
     if asked is None:
         raise MalformedReview("a ConversionReview without a request")

@@ -189,7 +189,7 @@ class Webhooks:
         Raises:
             ServingError: the address is taken, or there is no certificate; the message names the flag.
         """
-        if not self._hooks:
+        if not self._hooks or self._runner is not None:
             return self
         try:
             address = parse_address(self._config.address)
@@ -227,11 +227,13 @@ class Webhooks:
             await runner.cleanup()
 
     async def run(self) -> None:
-        """Serve until `stop`."""
-        try:
+        """Serve until `stop`; listens first, if nobody has entered it.
+
+        Raises:
+            ServingError: as entering does. An operator enters it before it runs, so that this is one plain line.
+        """
+        async with self:
             await self._stopping.wait()
-        finally:
-            await self.__aexit__()
 
     def stop(self) -> None:
         """Make `run` return."""
