@@ -20,6 +20,7 @@ class Page:
 
     Attributes:
         when: told apart by it where one page is read twice.
+        author: its reader writes an operator, and installs this project for it.
     """
 
     path: str
@@ -27,9 +28,13 @@ class Page:
     when: str = ""
     node: bool = True
     helm: bool = False
+    author: bool = False
 
 
-PAGES = (Page("docs/tutorial.md", node=False),)
+PAGES = (
+    Page("docs/tutorial.md", node=False),
+    Page("docs/write-your-own.md", node=False, author=True),
+)
 # Those that install a PodDisruptionBudget along, which the simulator does not serve.
 PAGES_FOR_KUBERNETES = (
     Page("README.md"),

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sysconfig
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -96,12 +97,13 @@ class Shell:
         eventually(log.read_text, lambda text: IN_SYNC in text)
 
 
-def terminal(folder: Path, kubeconfig: Path, programs: Mapping[str, Path]) -> Shell:
+def terminal(folder: Path, kubeconfig: Path, programs: Mapping[str, Path], *, author: bool = False) -> Shell:
     """A terminal in a copy of what documents name of the checkout, for the cluster of that kubeconfig.
 
     Args:
         folder: an empty one for the copy.
         programs: what a reader has beside kubectl and ./dev, by the names that they are called by.
+        author: the reader installs this project, and writes an operator on it.
     """
     for name in _FOLDERS:
         shutil.copytree(PROJECT / name, folder / name)
@@ -122,8 +124,30 @@ def terminal(folder: Path, kubeconfig: Path, programs: Mapping[str, Path]) -> Sh
         "KUBECACHEDIR": str(folder / "kubectl-cache"),
         "KUBECONFIG": str(own),
         **NO_PORTS,
+        **(_authors_variables(folder / "packages") if author else {}),
     }
     return Shell(folder, environment)
+
+
+def _authors_variables(packages: Path) -> dict[str, str]:
+    """What has `pip install` take this checkout, and find all that it requires: nothing comes by the network.
+
+    Args:
+        packages: a new folder for links to all that is installed where the tests run, but for this project.
+    """
+    packages.mkdir()
+    for package in Path(sysconfig.get_path("purelib")).iterdir():
+        if "memcached_operator" not in package.name and package.suffix != ".pth":
+            (packages / package.name).symlink_to(package)
+    return {
+        "CHECKOUT": str(PROJECT),
+        "PYTHONPATH": str(packages),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",  # pip reads the variable as what the flag stores: isolation is off
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_INDEX": "1",
+        **{f"GREETING_OPERATOR_{what}_BIND_ADDRESS": "0" for what in ("HEALTH_PROBE", "METRICS")},
+    }
 
 
 def do(shell: Shell, where: str, step: Step, *, on_a_node: bool) -> None:

@@ -1,4 +1,7 @@
-"""The shell blocks of a document: which commands a reader types, and what is said to come out."""
+"""The shell blocks of a document: which commands a reader types, and what is said to come out.
+
+A block of another language that has a title (```python title="shop.py") is a file, which its reader writes.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ _BLOCK = re.compile(
     r"(?:^[ ]*<!-- (?P<mark>[^>]*?) -->\n)?^(?P<indent>[ ]*)```(?P<language>console|sh)\n(?P<body>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
+_FILE = re.compile(r'^```\w+ title="(?P<path>[^"]+)"\n(?P<body>.*?)^```$', re.MULTILINE | re.DOTALL)
 # What differs from run to run, with what stands for it on both sides.
 _VARIABLE = [
     (re.compile(pattern), word)
@@ -64,7 +68,12 @@ def steps(document: str) -> Iterator[Step]:
     Raises:
         ValueError: a comment before a block is none that is known, or a block does not begin with a prompt.
     """
-    for block in _BLOCK.finditer(document):
+    blocks = sorted((*_BLOCK.finditer(document), *_FILE.finditer(document)), key=lambda block: block.start())
+    for block in blocks:
+        if block.re is _FILE:
+            line = document.count("\n", 0, block.start("body")) + 1
+            yield Step(line, f"cat > {block['path']} <<'END OF FILE'\n{block['body']}END OF FILE\n", None, How.RUN)
+            continue
         mark: str | None = block["mark"]
         line = document.count("\n", 0, block.start("body")) + 1
         if mark is not None and (unseen := mark.removeprefix("first: ")) != mark:
@@ -83,6 +92,11 @@ def steps(document: str) -> Iterator[Step]:
             while rest and rest[0].startswith("> "):  # the shell's second prompt
                 command.append(rest.pop(0).removeprefix("> "))
             yield Step(line, "\n".join(command), "\n".join(rest), how)
+
+
+def files(document: str) -> dict[str, str]:
+    """What a document has its reader write, by path."""
+    return {block["path"]: block["body"] for block in _FILE.finditer(document)}
 
 
 def _how(mark: str | None) -> How:

@@ -23,7 +23,7 @@ def shell(cluster: Cluster, page: Page, tmp_path: Path) -> Iterator[Shell]:
     with ExitStack() as ends:
         own = ends.enter_context(another(cluster))
         node = ends.enter_context(PaperNode(own)) if page.node else None
-        yield ends.enter_context(terminal(tmp_path, own.kubeconfig_path, programs))
+        yield ends.enter_context(terminal(tmp_path, own.kubeconfig_path, programs, author=page.author))
         if node is not None:
             print(node.log)
 
@@ -54,6 +54,10 @@ $ d
 ```sh
 h
 ```
+
+```python title="i.py"
+print("i")
+```
 """
 
 
@@ -65,6 +69,7 @@ def test_the_steps_of_a_page_are_found_with_what_is_said_about_them() -> None:
         ("e\n  f\n", None, How.FAILS),
         ("g", None, How.RUN),
         ("h\n", None, How.RUN),
+        ("cat > i.py <<'END OF FILE'\nprint(\"i\")\nEND OF FILE\n", None, How.RUN),
     ]
 
 
