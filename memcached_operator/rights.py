@@ -38,6 +38,14 @@ _BLIND: Final = "nothing is done, as its picture of the cluster stays incomplete
 
 WATCHED: Final = (
     Right("cache.example.com", "memcacheds", ("get", "list", "watch"), _BLIND),
+    # For metadata.finalizers alone, which have no finer right. Also with --finalizer off: a Memcached may carry it from
+    # an operator before this one, and would never go.
+    Right(
+        "cache.example.com",
+        "memcacheds",
+        ("patch",),
+        "no Memcached gets the finalizer with --finalizer, and one that carries it is never gone when it is deleted",
+    ),
     Right("cache.example.com", "memcacheds/status", ("patch",), "no status is written"),
     Right(
         "cache.example.com",
@@ -51,12 +59,13 @@ WATCHED: Final = (
         ("get", "list", "watch", "create", "patch"),
         "no servers are made, scaled or put right",
     ),
-    # Nothing is deleted. But who changes the owners of an object must have the right to delete it, says that plugin.
+    # Who changes the owners of an object must have the right to delete it, says that plugin.
     Right(
         "apps",
         "deployments",
         ("delete",),
-        "no Deployment gets its owner back, or is taken over, where OwnerReferencesPermissionEnforcement is on",
+        "a deleted Memcached that carries the finalizer is never gone; and no Deployment gets its owner back, or is "
+        "taken over, where OwnerReferencesPermissionEnforcement is on",
     ),
     Right("", "pods", ("list", "watch"), _BLIND),
     Right("events.k8s.io", "events", ("create", "patch"), "no events are written; everything else goes on"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memcached_operator.api.names import FINALIZER
 from memcached_operator.testing.waiting import until
 from tests.integration.accounts import LOCK
 from tests.integration.conftest import memcached
@@ -116,6 +117,18 @@ def _is_owned(trial: Trial) -> bool:
     return bool(trial.kubectl_gets(f"deployment/{trial.name}")["metadata"].get("ownerReferences"))
 
 
+def _delete_with_the_finalizer(trial: Trial) -> None:
+    held = memcached(trial.name, 0)
+    held["metadata"]["finalizers"] = [FINALIZER]
+    trial.kubectl.apply(held)
+    trial.kubectl.wait_field(f"mc/{trial.name}", ".status.replicas", 0)
+    trial.kubectl("delete", f"mc/{trial.name}", "--wait=false")
+
+
+def _is_gone(trial: Trial) -> bool:
+    return trial.kubectl_gets(f"mc/{trial.name}") is None
+
+
 def _names_the_rival(trial: Trial) -> bool:
     return any("contested: Another client" not in line for line in trial.said("contested: "))
 
@@ -194,6 +207,14 @@ OPERATOR: tuple[Use, ...] = (
         _has_deployment,
         ('cannot get resource "memcacheds"',),
         _bare,
+    ),
+    Use(
+        "patch",
+        "memcacheds",
+        "a deleted Memcached that carries the finalizer goes",
+        _is_gone,
+        ("degraded: Forbidden", 'cannot patch resource "memcacheds"'),
+        _delete_with_the_finalizer,
     ),
     Use(
         "patch",
