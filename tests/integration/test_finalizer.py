@@ -1,0 +1,236 @@
+"""The finalizer on a Memcached: what each way to delete does under it, and what is said of a deletion that waits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from memcached_operator.api.names import FINALIZER
+from memcached_operator.testing.waiting import until
+from tests.cluster import Cluster
+from tests.integration.accounts import account_with_role, grant, operator_rules
+from tests.integration.conftest import Operators, memcached
+from tests.integration.witness import (
+    catch_up,
+    complete,
+    condition,
+    pods_of,
+    wait,
+    wait_condition,
+    writes,
+)
+from tests.kubectl_in_namespace import Kubectl
+from tests.operator_process import OperatorProcess
+
+ON = "--finalizer"
+HOLD = "example.com/hold"
+
+
+@pytest.fixture(scope="class")
+def finalizing(installed: Cluster) -> Iterator[OperatorProcess]:
+    """One operator for all namespaces that puts the finalizer on, for all tests of a class."""
+    with ExitStack() as ends:
+        yield Operators(installed, ends).start("--all-namespaces", "--log-level=debug", ON).ready()
+
+
+def finalizers(kubectl: Kubectl, what: str) -> list[str]:
+    found: list[str] = kubectl.get(what)["metadata"].get("finalizers", [])
+    return found
+
+
+def hold_pods(kubectl: Kubectl, pods: list[str]) -> None:
+    """Do the part of kubelets that do not end them."""
+    body = json.dumps({"metadata": {"finalizers": [HOLD]}})
+    kubectl("patch", "pods", *pods, "--type=merge", "-p", body)
+
+
+def let_go(kubectl: Kubectl, what: str, *names: str) -> None:
+    kubectl("patch", what, *names, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+
+
+def delete(kubectl: Kubectl, mode: str = "background") -> None:
+    kubectl("delete", "mc/shop", f"--cascade={mode}", "--wait=false")
+
+
+def has_gone(kubectl: Kubectl, what: str) -> bool:
+    return not kubectl("get", what, "--ignore-not-found", "-o", "name")
+
+
+def events(kubectl: Kubectl) -> dict[str, str]:
+    """The notes of the events about the Memcached, by their reasons."""
+    found: dict[str, Any] = json.loads(kubectl("get", "events.events.k8s.io", "-o", "json"))
+    return {each["reason"]: each["note"] for each in found["items"] if each["regarding"]["kind"] == "Memcached"}
+
+
+def await_event(kubectl: Kubectl, reason: str, words: str) -> None:
+    until(f"no event {reason} that says {words}", lambda: words in events(kubectl).get(reason, ""))
+
+
+@pytest.mark.usefixtures("finalizing")
+class TestWithTheSetting:
+    def test_each_gets_it_by_one_request_and_others_finalizers_stay(self, kubectl: Kubectl) -> None:
+        kubectl.apply(memcached("plain", 0), create=True)
+        other = memcached("shop", 0)
+        other["metadata"]["finalizers"] = [HOLD]
+        kubectl.apply(other, create=True)
+        for name in ("plain", "shop"):
+            wait_condition(kubectl, name, "Progressing", "Complete")
+        assert finalizers(kubectl, "mc/plain") == [FINALIZER]
+        assert finalizers(kubectl, "mc/shop") == [HOLD, FINALIZER]
+        kubectl("annotate", "mc/plain", "example.com/note=changed")
+        catch_up(kubectl)
+        assert writes(kubectl, "plain", 0).count("memcacheds 200") == 1
+        let_go(kubectl, "mc/shop")
+
+    @pytest.mark.parametrize("mode", ["background", "foreground"])
+    def test_a_deletion_waits_for_the_pods_and_names_them(self, kubectl: Kubectl, mode: str) -> None:
+        complete(kubectl, "shop", 2)
+        pods = pods_of(kubectl, "shop")
+        hold_pods(kubectl, pods)
+        delete(kubectl, mode)
+        wait_condition(kubectl, "shop", "Progressing", "Terminating")
+        wait(kubectl, "mc/shop", ".status.replicas", 0)
+        waiting = f"Waiting for 2 pods to end: {', '.join(pods)}."
+        assert condition(kubectl, "shop", "Progressing")["message"] == waiting
+        await_event(kubectl, "Terminating", waiting)
+        assert not has_gone(kubectl, "deployment/shop"), "it goes last"
+
+        let_go(kubectl, "pod", pods[0])
+        wait(
+            kubectl,
+            "mc/shop",
+            '.status.conditions[?(@.type=="Progressing")].message',
+            f"Waiting for 1 pod to end: {pods[1]}.",
+        )
+        assert FINALIZER in finalizers(kubectl, "mc/shop")
+        let_go(kubectl, "pod", pods[1])
+        kubectl.wait("mc/shop", "delete")
+        assert pods_of(kubectl, "shop") == []
+        assert has_gone(kubectl, "deployment/shop")
+        await_event(kubectl, "Finalized", "its pods are gone")
+
+    def test_orphaned_servers_stay_and_nothing_is_waited_for(self, kubectl: Kubectl) -> None:
+        complete(kubectl, "shop", 1)
+        uid, pods = kubectl.uid("deployment/shop"), pods_of(kubectl, "shop")
+        mark = kubectl.cluster.audit_mark()
+        delete(kubectl, "orphan")
+        kubectl.wait("mc/shop", "delete")
+        catch_up(kubectl)
+        assert kubectl.uid("deployment/shop") == uid
+        assert "deletionTimestamp" not in kubectl.get("deployment", "shop")["metadata"]
+        assert pods_of(kubectl, "shop") == pods
+        assert [write for write in writes(kubectl, "shop", mark) if write.startswith("deployments")] == []
+
+    def test_a_strangers_deployment_is_left_alone_and_keeps_nobody_waiting(self, kubectl: Kubectl) -> None:
+        kubectl("create", "deployment", "shop", "--image=theirs", "--replicas=0")
+        kubectl.apply(memcached("shop", 1), create=True)
+        wait_condition(kubectl, "shop", "Degraded", "NotControlled")
+        delete(kubectl)
+        kubectl.wait("mc/shop", "delete")
+        assert "deletionTimestamp" not in kubectl.get("deployment", "shop")["metadata"]
+
+    def test_a_deployment_that_another_finalizer_keeps_is_told_with_its_name(self, kubectl: Kubectl) -> None:
+        complete(kubectl, "shop", 0)
+        kubectl("patch", "deployment/shop", "--type=merge", "-p", json.dumps({"metadata": {"finalizers": [HOLD]}}))
+        delete(kubectl)
+        wait_condition(kubectl, "shop", "Progressing", "Terminating")
+        wait(
+            kubectl,
+            "mc/shop",
+            '.status.conditions[?(@.type=="Progressing")].message',
+            f"Waiting for the Deployment shop to go, which the finalizer {HOLD} keeps.",
+        )
+        let_go(kubectl, "deployment/shop")
+        kubectl.wait("mc/shop", "delete")
+
+
+@pytest.fixture
+def start(kubectl: Kubectl, operators: Operators) -> Callable[..., OperatorProcess]:
+    """Starts operators in the test's namespace whose rights the test chooses."""
+    folder = account_with_role(kubectl, operator_rules())
+    return lambda *flags: operators.start(*flags, "--log-level=debug", account_dir=folder).ready()
+
+
+Starter = Callable[..., OperatorProcess]
+
+
+def test_one_that_carries_it_from_another_operator_is_released_without_the_setting(
+    kubectl: Kubectl, start: Starter
+) -> None:
+    start()
+    carrying = memcached("shop", 1)
+    carrying["metadata"]["finalizers"] = [FINALIZER]
+    kubectl.apply(memcached("plain", 0), carrying, create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    wait(kubectl, "mc/plain", ".status.replicas", 0)
+    assert finalizers(kubectl, "mc/plain") == []
+    pods = pods_of(kubectl, "shop")
+    hold_pods(kubectl, pods)
+    delete(kubectl)
+    assert wait_condition(kubectl, "shop", "Progressing", "Terminating")["message"].endswith(f"{pods[0]}.")
+    let_go(kubectl, "pods", *pods)
+    kubectl.wait("mc/shop", "delete")
+    assert pods_of(kubectl, "shop") == []
+
+
+def test_one_that_was_deleted_while_no_operator_ran_is_released_by_the_next_one(
+    kubectl: Kubectl, start: Starter
+) -> None:
+    first = start(ON)
+    kubectl.apply(memcached("shop", 1), create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    first.stop()
+    delete(kubectl)
+    assert finalizers(kubectl, "mc/shop") == [FINALIZER]
+    start()
+    kubectl.wait("mc/shop", "delete")
+    assert has_gone(kubectl, "deployment/shop")
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource"), [("delete", "deployments"), ("patch", "memcacheds")], ids=["deleting", "releasing"]
+)
+def test_a_cleanup_that_fails_is_seen_and_goes_on_when_it_may(
+    kubectl: Kubectl, start: Starter, verb: str, resource: str
+) -> None:
+    operator = start(ON)
+    kubectl.apply(memcached("shop", 1), create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    grant(kubectl, operator_rules(without=[(verb, resource)]))
+    delete(kubectl)
+    refused = f'cannot {verb} resource "{resource}"'
+    assert refused in wait_condition(kubectl, "shop", "Degraded", "Forbidden")["message"]
+    assert condition(kubectl, "shop", "Progressing")["reason"] == "Terminating"
+    operator.wait_for_log("degraded: Forbidden", refused)
+    await_event(kubectl, "Forbidden", refused)
+    assert FINALIZER in finalizers(kubectl, "mc/shop")
+    grant(kubectl, operator_rules())
+    kubectl.wait("mc/shop", "delete")  # tried again within 30 s
+    assert has_gone(kubectl, "deployment/shop")
+
+
+@pytest.mark.parametrize(
+    "remedy",
+    [
+        ["--type=merge", "-p", '{"metadata":{"finalizers":null}}'],
+        ["--type=json", "-p", '[{"op":"remove","path":"/metadata/finalizers/0"}]'],
+    ],
+    ids=["all of them", "that one"],
+)
+def test_where_the_operator_was_uninstalled_first_a_person_can_let_it_go(
+    kubectl: Kubectl, start: Starter, remedy: list[str]
+) -> None:
+    operator = start(ON)
+    kubectl.apply(memcached("shop", 1), create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    operator.stop()
+    delete(kubectl)
+    assert finalizers(kubectl, "mc/shop") == [FINALIZER]
+    kubectl("patch", "mc/shop", *remedy)
+    kubectl.wait("mc/shop", "delete")
+    kubectl.wait("deployment/shop", "delete")
+    kubectl("wait", "pods", "--all", "--for=delete", "--timeout=60s")
