@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """One entry of `status.conditions`, one's own or somebody else's; it leaves as it came."""
+    """One aspect of an object's state: whether it holds, since when, and why."""
 
-    type: str
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    lastTransitionTime: str | msgspec.UnsetType = msgspec.UNSET
-    observedGeneration: int | msgspec.UnsetType = msgspec.UNSET
+    type: Annotated[str, Meta(description="Which aspect of the state.")]
+    status: Annotated[str, Meta(description="Whether it holds: True, False or Unknown.")] = ""
+    reason: Annotated[str, Meta(description="Why, in one word for programs.")] = ""
+    message: Annotated[str, Meta(description="Why, in words for people.")] = ""
+    lastTransitionTime: Annotated[str | msgspec.UnsetType, Meta(description="When status last changed.")] = (
+        msgspec.UNSET
+    )
+    observedGeneration: Annotated[
+        int | msgspec.UnsetType, Meta(description="The metadata.generation that it speaks of.")
+    ] = msgspec.UNSET
+
+
+_BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+
+Conditions = Annotated[tuple[Condition, ...], Meta(description="What holds, by type.", extra_json_schema=_BY_TYPE)]
+"""The type of `status.conditions` in a struct: of which each writer keeps those of its own types."""
 
 
 def condition_of(conditions: Iterable[Condition] | None, type_: str) -> Condition | None:
@@ -25,7 +37,7 @@ def condition_of(conditions: Iterable[Condition] | None, type_: str) -> Conditio
 
 
 def set_conditions(
-    live: Iterable[Condition] | None, wanted: Iterable[Condition], *, generation: int, now: str
+    live: Iterable[Condition] | None, wanted: Iterable[Condition], *, generation: int, now: str | None = None
 ) -> tuple[Condition, ...]:
     """The conditions of a status with the wanted ones in their places, or at the end; others stay as they are.
 
@@ -36,8 +48,9 @@ def set_conditions(
         live: the conditions as they are, None where there are none.
         wanted: those to set.
         generation: of the specification that they speak of.
-        now: the time of a transition, from `rfc3339`.
+        now: the time of a transition, from `rfc3339`; None for the present one.
     """
+    now = now or rfc3339()
     merged = {condition.type: condition for condition in live or ()}
     for condition in wanted:
         before = merged.get(condition.type)

@@ -1,4 +1,4 @@
-"""A pydantic model -> a CustomResourceDefinition with a structural schema, for any kind.
+"""A model -> a CustomResourceDefinition with a structural schema, for any kind.
 
 The API server takes a subset of OpenAPI 3.0: every node has a type, nothing is referenced, nothing is a union. What a
 model says beyond that is either said in the subset's own words (`X | None` becomes a field that may be left out, a
@@ -7,15 +7,24 @@ that the models need no import from here:
 
     size: Annotated[int, Field(ge=0, json_schema_extra={"format": "int32"})] = Field(default=1, description="…")
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": [{"rule": "…", "message": "…"}]})
+
+A model is pydantic's, or a msgspec struct, which `kinds.typed` reads objects into without loading pydantic:
+
+    size: Annotated[int, Meta(ge=0, description="…", extra_json_schema={"format": "int32"})] = 1
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel
+import msgspec
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    Model = type[BaseModel] | type[msgspec.Struct]
 
 _Schema = dict[str, Any]
 
@@ -102,8 +111,8 @@ class CustomResource:
     plural: str
     singular: str
     description: str
-    spec: type[BaseModel]
-    status: type[BaseModel] | None = None
+    spec: Model
+    status: Model | None = None
     namespaced: bool = True
     short_names: Sequence[str] = ()
     categories: Sequence[str] = ()
@@ -152,14 +161,26 @@ def custom_resource_definition(resource: CustomResource) -> dict[str, object]:
     }
 
 
-def structural_schema(model: type[BaseModel], path: str) -> dict[str, object]:
+def structural_schema(model: Model, path: str) -> dict[str, object]:
     """The structural schema of `model`; `path`, such as "spec", is where it stands and how errors name it.
 
     Raises:
         SchemaError: unions, recursion, fields without a description, or a keyword that the API server does not know.
     """
-    schema = model.model_json_schema()
+    schema = _json_schema(model)
     return _node(schema, _Place(path, schema.pop("$defs", {})))
+
+
+def _json_schema(model: Model) -> _Schema:
+    if not issubclass(model, msgspec.Struct):
+        return model.model_json_schema()
+    schema = msgspec.json.schema(model)
+    for definition in schema.get("$defs", {}).values():
+        for each in definition.get("properties", {}).values():
+            # How a struct reads what is absent, and nothing that the API server is to write into an object.
+            if each.get("default") in ("", (), [], {}):
+                del each["default"]
+    return schema
 
 
 def to_yaml(document: Mapping[str, object], comment: str) -> str:
@@ -241,7 +262,7 @@ class _Place:
 
 
 def _node(schema: _Schema, place: _Place, *, optional: bool = False) -> _Schema:
-    """One node of pydantic's JSON schema as a node of a structural schema; `optional` fields may also be None."""
+    """One node of a model's JSON schema as a node of a structural schema; `optional` fields may also be None."""
     schema, place = _resolved(schema, place, optional=optional)
     if unknown := schema.keys() - _CARRIED - _DROPPED - _TRANSLATED:
         raise place.error(f"a structural schema has no {', '.join(sorted(unknown))}; say it with a CEL rule instead")
@@ -359,7 +380,9 @@ def _put_object(schema: _Schema, node: _Schema, place: _Place) -> None:
 def _property(schema: _Schema, place: _Place, *, optional: bool) -> _Schema:
     node = _node(schema, place, optional=optional)
     if not node.get("description"):
-        raise place.error("has no description; give the field Field(description=…), or its model a docstring")
+        raise place.error(
+            "has no description; give the field Field(description=…) or Meta(description=…), or its model a docstring"
+        )
     return node
 
 

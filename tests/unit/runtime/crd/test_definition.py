@@ -7,10 +7,13 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
+import msgspec
 import pytest
 import yaml
+from msgspec import Meta
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from memcached_operator.runtime.conditions import Conditions
 from memcached_operator.runtime.crd.definition import (
     CustomResource,
     PrinterColumn,
@@ -410,3 +413,34 @@ def test_yaml_has_the_comment_first_and_reads_back_as_the_same_document() -> Non
 def test_yaml_is_the_same_for_any_order_of_keys_and_repeats_shared_parts() -> None:
     shared = {"b": 1, "a": 2}
     assert to_yaml({"y": shared, "x": shared}, "") == to_yaml({"x": {"a": 2, "b": 1}, "y": {"a": 2, "b": 1}}, "")
+
+
+class GadgetStatus(msgspec.Struct):
+    """What was seen."""
+
+    nodes: Annotated[tuple[str, ...], Meta(description="Names.")] = ()
+    ready: Annotated[int, Meta(ge=0, description="Count.", extra_json_schema={"format": "int32"})] = 1
+    note: Annotated[str, Meta(description="Note.")] | None = None
+    conditions: Conditions = ()
+
+
+def test_a_struct_is_a_model_as_well() -> None:
+    schema = structural_schema(GadgetStatus, "status")
+    properties: Any = schema["properties"]
+    assert schema["description"] == "What was seen."
+    assert properties["ready"] == {
+        "type": "integer",
+        "description": "Count.",
+        "default": 1,
+        "minimum": 0,
+        "format": "int32",
+    }
+    assert properties["note"] == {"type": "string", "description": "Note."}
+    assert properties["conditions"]["x-kubernetes-list-map-keys"] == ["type"]
+
+
+def test_a_struct_reads_what_is_absent_as_empty_and_the_api_server_writes_nothing_there() -> None:
+    properties: Any = structural_schema(GadgetStatus, "status")["properties"]
+    assert properties["nodes"] == {"type": "array", "description": "Names.", "items": {"type": "string"}}
+    assert "default" not in properties["conditions"]
+    assert all("default" not in each for each in properties["conditions"]["items"]["properties"].values())
