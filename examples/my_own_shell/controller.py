@@ -1,0 +1,143 @@
+"""The controller: of each MyOwnShell it makes a Deployment of the same name, and it cleans up before either goes."""
+
+import logging
+from typing import Any
+
+from msgspec.structs import replace
+
+from examples.my_own_shell.api import DEPLOYMENTS, GROUP, PODS, SHELLS, Deployment, MyOwnShellStatus, Pod, Shell
+from memcached_operator.runtime import (
+    Condition,
+    Finalizer,
+    ObjectKey,
+    Operator,
+    Result,
+    RuntimeConfig,
+    Stage,
+    covers,
+    owner_reference,
+    reference,
+    set_conditions,
+)
+
+logger = logging.getLogger(__name__)
+
+FINALIZER = f"myownshell.{GROUP}/finalizer"
+APP, SHELL_OF_POD = "myownshell", "myownshell_cr"
+COMMAND = "echo The app is running, You can now ssh into for a while! && sleep 99999999 "
+
+
+def set_up(operator: Operator, _config: RuntimeConfig) -> None:
+    """Put the operator together: what it watches, and who acts on it."""
+    shells = ShellController(operator)
+    controller = operator.controller("myownshell", SHELLS, shells.reconcile)
+    controller.owns(DEPLOYMENTS).watches(DEPLOYMENTS, shells.shell_of_deployment)
+    controller.watches(PODS, shell_of_pod, labels=f"app={APP}")
+
+
+def deployment_of(shell: Shell) -> dict[str, Any]:
+    """The Deployment that a MyOwnShell asks for."""
+    labels = {"app": APP, SHELL_OF_POD: shell.name}
+    container = {
+        "name": "busybox",
+        "image": "busybox:latest",
+        "imagePullPolicy": "IfNotPresent",  # for :latest the default is to ask a registry at each start
+        "command": ["sh", "-c", COMMAND],
+    }
+    return {
+        "metadata": {
+            "name": shell.name,
+            "namespace": shell.namespace,
+            "finalizers": [FINALIZER],
+            "ownerReferences": [owner_reference(SHELLS, shell)],
+        },
+        "spec": {
+            "replicas": shell.spec.size,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+def shell_of_pod(pod: Pod) -> ObjectKey | None:
+    """Whom a pod is for."""
+    name = pod.labels.get(SHELL_OF_POD)
+    return ObjectKey(pod.namespace, name) if name else None
+
+
+class ShellController:
+    """Reconciles one MyOwnShell at a time: looks at what there is, and changes what is not as wanted."""
+
+    def __init__(self, operator: Operator) -> None:
+        client, events = operator.client, operator.events
+        self._client, self._events = client, events
+        self._shells, self._deployments = operator.informer(SHELLS), operator.informer(DEPLOYMENTS)
+        self._pods = operator.informer(PODS, labels=f"app={APP}")
+        self._pods.add_index("shell", shell_of_pod)
+        self._finalizer = Finalizer(FINALIZER, client, SHELLS, self.clean_up, events=events, report=self._report)
+        self._finalizer_of_deployments = Finalizer(
+            FINALIZER, client, DEPLOYMENTS, self.clean_up_deployment, events=events, report=self._report_to_shell
+        )
+
+    async def clean_up(self, shell: Shell) -> None:
+        """Called before a MyOwnShell goes, and again after a failure."""
+        logger.info("Successfully finalized MyOwnShell")
+
+    async def clean_up_deployment(self, deployment: Deployment) -> None:
+        """Called before a Deployment goes, whether its MyOwnShell is still there or not, and again after a failure."""
+        logger.info("Successfully finalized Deployment")
+
+    def shell_of_deployment(self, deployment: Deployment) -> ObjectKey | None:
+        """Whom a Deployment concerns that nobody owns: it awaits our cleanup, or is in a MyOwnShell's way."""
+        concerned = FINALIZER in deployment.finalizers or self._shells.get(deployment.key) is not None
+        return deployment.key if concerned else None
+
+    async def reconcile(self, key: ObjectKey) -> Result:
+        """Make the world of one MyOwnShell as it should be, whatever has happened to it."""
+        shell, deployment = self._shells.get(key), self._deployments.get(key)
+        if deployment is not None and deployment.deleting:
+            await self._finalizer_of_deployments.finalize(deployment)
+        if shell is not None:
+            stage, shell = await self._finalizer.finalize(shell)
+            if stage is Stage.LIVE:
+                await self._report(shell, await self._keep(shell, deployment))
+        return Result()
+
+    async def _keep(self, shell: Shell, deployment: Deployment | None) -> Condition:
+        """Make the Deployment, or what is not as wanted of it; how it is then."""
+        wanted = deployment_of(shell)
+        if deployment is None:
+            deployment = await self._client.apply(DEPLOYMENTS, wanted, create_only=True)
+            logger.info("Creating a new Deployment")
+        elif deployment.controller is None or deployment.controller.uid != shell.uid:
+            what = (
+                f"Deployment {shell.name} is there already and is not this MyOwnShell's: rename or delete one of them."
+            )
+            about = reference(SHELLS, shell)
+            self._events.emit(about, type="Warning", reason="NotControlled", action="Create", note=what)
+            return Condition("Ready", "False", "NotControlled", what)
+        elif deployment.deleting:
+            return Condition("Ready", "False", "DeploymentGoing", "A new Deployment is made when the old one is gone.")
+        elif not (FINALIZER in deployment.finalizers and covers(deployment.spec, wanted["spec"])):
+            wanted["metadata"]["uid"] = deployment.uid  # of this one, and no successor
+            deployment = await self._client.apply(DEPLOYMENTS, wanted)
+            logger.info("Updating the Deployment")
+        ready, size = deployment.status.readyReplicas, shell.spec.size
+        message = f"{ready} of {size} shells are ready."
+        if ready == size:
+            return Condition("Ready", "True", "ShellsReady", message)
+        return Condition("Ready", "False", "ShellsNotReady", message)
+
+    async def _report(self, shell: Shell, condition: Condition) -> None:
+        """Write the status of a MyOwnShell, if it differs."""
+        pods = [pod for pod in self._pods.by_index("shell", shell.key) if pod.status.phase in ("Pending", "Running")]
+        ready = replace(condition, type="Ready")  # also where it says that a cleanup failed
+        status = MyOwnShellStatus(
+            nodes=tuple(sorted(pod.name for pod in pods if not pod.deleting)),
+            conditions=set_conditions(shell.status.conditions, [ready], generation=shell.generation),
+        )
+        await self._client.patch_status(SHELLS, shell, status)
+
+    async def _report_to_shell(self, deployment: Deployment, condition: Condition) -> None:
+        if (shell := self._shells.get(deployment.key)) is not None:
+            await self._report(shell, condition)
