@@ -73,7 +73,7 @@ async def test_metrics_say_who_leads_by_client_gos_names() -> None:
 
 def test_an_operator_without_an_election_loads_none_of_it() -> None:
     code = (
-        "import sys, memcached_operator.operator as operator;"
+        "import sys; from memcached_operator.runtime import operator;"
         "operator.election_of(None, lambda: None, {});"
         "print([name for name in sys.modules if '.lea' in name and name.startswith('memcached_operator')])"
     )
