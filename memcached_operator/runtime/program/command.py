@@ -109,9 +109,10 @@ def run(
 
     from memcached_operator.runtime.program import flags
 
-    model = _model(program, settings, config)
     arguments = list(sys.argv[1:] if argv is None else argv)
-    return flags.answered(name, lambda: _command(program, model, arguments))
+    if "--version" in arguments:
+        return flags.printed(f"{name} {version}\n")
+    return flags.answered(name, lambda: _command(program, _model(program, settings, config), arguments))
 
 
 def _command(program: Program, model: type[RuntimeSettings], arguments: Sequence[str]) -> int:
@@ -132,8 +133,6 @@ def _command(program: Program, model: type[RuntimeSettings], arguments: Sequence
     flags.add_settings(parser, options_of(model))
     if flags.asks_for_help(arguments):
         return flags.printed(parser.format_help())
-    if "--version" in arguments:
-        return flags.printed(f"{program.name} {program.version}\n")
     return start(program, flags.settings_from(model, flags.parse(parser, arguments)))
 
 

@@ -126,8 +126,8 @@ class TestWords:
         assert "| `--cups` | `KETTLE_OPERATOR_CUPS` | `2` |" in page
         assert "emcached" not in page
 
-    def test_version_is_its_own(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert kettle("--version") == 0
+    def test_version_is_its_own_and_loads_no_settings(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert kettle("--version", settings="no_such_module:Settings") == 0
         assert capsys.readouterr().out == "kettle-operator 1.2.3\n"
 
     @pytest.mark.parametrize(
