@@ -63,6 +63,14 @@ def test_a_memcached_keeps_its_spec_and_status_as_they_came() -> None:
     assert json.loads(record.status) == {"nodes": ["a"]}
 
 
+def test_a_memcached_keeps_its_finalizers_and_equal_ones_take_their_memory_once() -> None:
+    meta = {"name": NAME, "uid": UID, "resourceVersion": "7", "finalizers": ["example.com/a", "orphan"]}
+    one, other = (memcached_record(json.dumps({"metadata": meta}).encode()) for _ in range(2))
+    assert one.finalizers == ("example.com/a", "orphan")
+    assert one.finalizers is other.finalizers
+    assert memcached().finalizers == ()
+
+
 def test_a_memcached_without_spec_and_status_has_no_bytes_of_them() -> None:
     record = memcached()
     assert (record.spec, record.status) == (b"", b"")
@@ -164,6 +172,20 @@ def test_a_deployment_fresh_from_the_api_server_has_no_status_yet() -> None:
     meta = {"name": "d", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 1}
     record = deployment_record(json.dumps({"metadata": meta, "spec": {}, "status": {}}).encode())
     assert (record.generation, record.settled, record.rolled_out) == (1, False, False)
+
+
+@pytest.mark.parametrize(
+    ("deleting", "held_by"), [(True, "example.com/a, example.com/b"), (False, "")], ids=["being deleted", "not"]
+)
+def test_of_a_deployment_that_is_being_deleted_it_is_known_whose_finalizers_keep_it(
+    deleting: bool, held_by: str
+) -> None:
+    def held(live: dict[str, Any]) -> None:
+        live["metadata"]["finalizers"] = ["example.com/a", "foregroundDeletion", "orphan", "example.com/b"]
+        if deleting:
+            live["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
+
+    assert deployment(held).held_by == held_by
 
 
 # Pods
