@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from lab import ROOT
-from lab.cache import BuildError, cache_dir, digest_of, kept
+from lab.cache import BuildError, cache_dir, digest_of, kept, say
 from lab.image import bases, builders, pip_settings
 from lab.image.builders import Builder, ImageError
 from memcached_operator import __version__
@@ -146,7 +146,7 @@ def _choose_bases(builder: Builder, named: Mapping[str, str]) -> dict[str, str]:
             return {}
         if wanted == REGISTRY:
             raise ImageError(f"{wrong}; {BASES_VARIABLE}={AUTO} builds on stand-ins instead")
-        _say(f"no base images from a registry ({wrong.splitlines()[-1]}): building on stand-ins of Debian's packages")
+        say(f"no base images from a registry ({wrong.splitlines()[-1]}): building on stand-ins of Debian's packages")
     chosen = {}
     for argument, stand_in in _STAND_INS.items():
         short = argument.removesuffix("_IMAGE").lower()
@@ -218,10 +218,6 @@ def _forget_old_operators() -> None:
     folders = [path for path in images_dir().glob(f"{_OPERATOR}*") if (path / "image.tar").is_file()]
     for folder in sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)[_KEPT_OPERATORS:]:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _say(message: str) -> None:
-    print(f"lab: {message}", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
