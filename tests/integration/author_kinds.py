@@ -11,7 +11,8 @@ import msgspec
 
 from memcached_operator.kube.auth import load_access
 from memcached_operator.kube.client import ApiClient
-from memcached_operator.runtime import Condition, Object, plain, typed
+from memcached_operator.runtime import Condition, Kind, Object, plain, typed
+from memcached_operator.testing.waiting import until
 from tests.cluster import Cluster
 from tests.conformance.objects import GROUP, custom_resource_definition
 
@@ -54,9 +55,18 @@ def definitions() -> list[dict[str, Any]]:
 def install(cluster: Cluster) -> None:
     """Have the cluster serve `SHELLS` and `FARMS`."""
     for definition in definitions():
-        name = f"crd/{definition['metadata']['name']}"
         cluster.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(definition))
-        cluster.kubectl("wait", name, "--for=condition=Established", "--timeout=60s")
+    for kind in (SHELLS, FARMS):
+        await_kind(cluster, kind)
+
+
+def await_kind(cluster: Cluster, kind: Kind[Any]) -> None:
+    """Wait until a kind is served whose definition was just applied.
+
+    `kubectl wait` fails at once where the definition has no conditions yet.
+    """
+    served = ("get", "--raw", kind.resource.path())
+    until(f"{kind} is not served", lambda: cluster.kubectl(*served, check=False).returncode == 0)
 
 
 def remove(cluster: Cluster) -> None:

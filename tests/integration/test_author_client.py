@@ -27,6 +27,7 @@ from tests.integration.author_kinds import (
     SHELLS,
     ShellStatus,
     api_client,
+    await_kind,
     deployment,
     install,
     remove,
@@ -57,7 +58,7 @@ def service_monitors(cluster: Cluster) -> Iterator[None]:
             raise
         pytest.skip(f"cannot be had here: {error}")
     cluster.kubectl("apply", "--server-side", "-f", str(file))
-    cluster.kubectl("wait", "crd/servicemonitors.monitoring.coreos.com", "--for=condition=Established")
+    await_kind(cluster, SERVICE_MONITORS)
     yield
     cluster.kubectl("delete", "crd/servicemonitors.monitoring.coreos.com")
 
