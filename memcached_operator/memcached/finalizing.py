@@ -160,9 +160,8 @@ class _Refusal(NamedTuple):
 class Finalizing:
     """Puts the finalizer on one Memcached at a time, and takes it off; see `hold` and `release`.
 
-    `_deleted` holds the uid of the Deployment whose deletion was asked for, until the Memcached is gone: the watch may
-    be behind. `_waiting` holds what a deletion waits for and since when (by the clock). `_refused` holds what the API
-    server refused last.
+    `_deleted` holds the uid of the Deployment whose deletion was asked for: the watch may be behind. `_waiting` holds
+    what a deletion waits for and since when (by the clock). `_refused` holds what the API server refused last.
     """
 
     def __init__(
@@ -203,9 +202,12 @@ class Finalizing:
         Args:
             may_repair: False while it is contested and this look is for others to be heard.
         """
+        key = key_of(memcached)
+        # What was done for one of the same name that was deleted before is over.
+        self._deleted.pop(key, None)
+        self._waiting.pop(key, None)
         if not self._wanted or not may_repair or FINALIZER in memcached.finalizers:
             return Held(memcached)
-        key = key_of(memcached)
         if trouble := self._still_refused(key, "hold"):
             return Held(memcached, trouble)
         contests, path = self._reporter.contests, "metadata.finalizers"
@@ -234,7 +236,7 @@ class Finalizing:
             # One that was made a moment ago, by whoever led then, may not have been seen yet.
             deployment = await self._live_deployment(key)
             step = next_step(memcached, deployment, self._pods(key))
-        action = "release" if isinstance(step, Release) else "delete"
+        action = {Release: "release", Delete: "delete", Wait: "wait"}[type(step)]
         if trouble := self._still_refused(key, action):
             return await self._report(memcached, deployment, step, trouble)
         try:

@@ -1,4 +1,4 @@
-"""Look at the caches, compare, write what differs, report. With `reporter`, the part of this room that awaits.
+"""Look at the caches, compare, write what differs, report. With `reporter` and `finalizing` what awaits in this room.
 
 Level-triggered: a reconcile looks at what is, never at the event that woke it. A reconcile that finds nothing to change
 sends nothing.

@@ -371,6 +371,23 @@ async def test_a_cleanup_that_is_forbidden_is_told_and_tried_again_until_it_is_n
     assert finalizers(held) == []
 
 
+async def test_a_deployment_that_somebody_else_deletes_is_waited_for_although_we_may_not(held: World) -> None:
+    delete(held)
+    held.api.refuse("delete", "Deployment", Forbidden(403, "Forbidden", "no right"))
+    await held.reconcile()
+    held.now += DELAY_S
+    await held.reconcile()
+    assert held.condition("Degraded") == ("True", "Forbidden")
+    held.deployment["metadata"]["deletionTimestamp"] = WHEN
+    held.api.put(held.deployment)
+    end(held, pods=1, deployment=True)
+    for _ in range(2):
+        await held.reconcile()
+        held.now += DELAY_S
+    assert held.condition("Degraded") == ("False", "AsExpected")
+    assert held.message("Progressing") == f"Waiting for 1 pod to end: {NAME}-7cc6f4b5f7-0."
+
+
 async def test_a_server_that_fails_to_delete_is_told_of_and_asked_again_after_a_growing_pause(held: World) -> None:
     delete(held)
     for _ in range(2):
