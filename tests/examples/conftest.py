@@ -1,0 +1,78 @@
+"""What the tests of MyOwnShell share: the kind, the operator's account with the rights of its manifests, operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from memcached_operator.testing.waiting import eventually
+from tests.cluster import Cluster
+from tests.examples.shells import ACCOUNT, CRD_NAME, MANIFESTS, SYSTEM
+from tests.kubectl_in_namespace import Kubectl
+from tests.operator_process import OperatorProcess
+
+Start = Callable[..., OperatorProcess]
+
+
+@pytest.fixture(scope="session")
+def installed(cluster: Cluster) -> Cluster:
+    """The cluster with the kind, and with the operator's account as its manifests install it."""
+    for name in ("namespace", "crd", "rbac"):
+        cluster.kubectl("apply", "--server-side", "-f", str(MANIFESTS / f"{name}.yaml"))
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{CRD_NAME}", "--timeout=60s")
+    # The garbage collector learns of a new kind when it starts, and every 30 s: too long for each test of a deletion.
+    cluster.stop_controller_manager()
+    cluster.start_controller_manager()
+    return cluster
+
+
+@pytest.fixture
+def kubectl(installed: Cluster, namespace: str) -> Kubectl:
+    """kubectl in a fresh namespace."""
+    return Kubectl(installed, namespace)
+
+
+def starter(cluster: Cluster, ends: ExitStack) -> Start:
+    """Starts operators as a pod's process would run: by service account, with the rights of the manifests."""
+
+    def start(*arguments: str, **variables: str) -> OperatorProcess:
+        ports = {"MY_OWN_SHELL_HEALTH_PROBE_BIND_ADDRESS": "0", "MY_OWN_SHELL_METRICS_BIND_ADDRESS": "0"}
+        operator = OperatorProcess(
+            *("--service-account-dir", str(cluster.service_account_dir(SYSTEM, ACCOUNT)), *arguments),
+            environment={**cluster.in_cluster_environment, **ports, **variables},
+            module="examples.my_own_shell",
+        )
+        ends.callback(operator.kill)
+        return operator
+
+    return start
+
+
+@pytest.fixture
+def start(installed: Cluster) -> Iterator[Start]:
+    """Starts operators that end with the test."""
+    with ExitStack() as ends:
+        yield starter(installed, ends)
+
+
+@pytest.fixture(scope="module")
+def operator(installed: Cluster) -> Iterator[OperatorProcess]:
+    """One operator for all namespaces, for all tests of a module; at the end nothing was refused to it."""
+    with ExitStack() as ends:
+        operator = starter(installed, ends)("--all-namespaces").ready()
+        yield operator
+        # Who lacks a right is told "forbidden: User ... cannot ..."; in a namespace that ends, nobody may create.
+        assert "forbidden: User" not in operator.log, operator.log
+
+
+@pytest.fixture
+def sample(kubectl: Kubectl) -> Kubectl:
+    """kubectl where the sample is applied, and its three pods are in its status."""
+    kubectl("apply", "-f", str(MANIFESTS / "sample.yaml"))
+    eventually(
+        lambda: kubectl.get("myownshell", "myownshell-sample").get("status", {}).get("nodes", []),
+        lambda nodes: len(nodes) == 3,
+    )
+    return kubectl

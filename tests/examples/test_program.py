@@ -1,0 +1,92 @@
+"""The program around the guide's operator: local run, probes, metrics, election."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+import yaml
+
+from examples.my_own_shell import __version__, crd
+from tests.examples.conftest import Start
+from tests.examples.shells import MANIFESTS, SYSTEM, await_condition, shell
+from tests.kubectl_in_namespace import Kubectl
+from tests.operator_process import PROJECT, OperatorProcess
+
+LOCK = "a9b2e162.jgato.io"
+
+
+def test_the_manifest_is_byte_for_byte_what_the_models_say() -> None:
+    made = subprocess.run(
+        [sys.executable, "-m", "examples.my_own_shell.crd"], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
+    assert made.stdout == crd.yaml() == (MANIFESTS / "crd.yaml").read_text()
+
+
+def test_the_operator_s_pods_have_the_arguments_and_the_lock_of_the_guide() -> None:
+    operator = yaml.safe_load((MANIFESTS / "operator.yaml").read_text())
+    (container,) = operator["spec"]["template"]["spec"]["containers"]
+    assert "--leader-elect" in container["args"]
+    rights = list(yaml.safe_load_all((MANIFESTS / "rbac.yaml").read_text()))
+    (role,) = [each for each in rights if each["kind"] == "Role"]
+    assert role["rules"][0]["resourceNames"] == [LOCK]
+    assert container["image"] == f"my-first-operator:{__version__}"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def answer(port: int, path: str) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as response:
+        return str(response.read().decode())
+
+
+def test_it_runs_as_on_a_laptop_and_answers_probes_and_scrapes(kubectl: Kubectl) -> None:
+    probes, metrics = free_port(), free_port()
+    operator = OperatorProcess(
+        f"--kubeconfig={kubectl.cluster.kubeconfig_path}",
+        f"--namespace={kubectl.namespace}",
+        f"--health-probe-bind-address=127.0.0.1:{probes}",
+        f"--metrics-bind-address=127.0.0.1:{metrics}",
+        environment={},
+        module="examples.my_own_shell",
+    )
+    try:
+        operator.ready()
+        kubectl.apply(shell(size=2))
+        await_condition(kubectl, "ShellsNotReady")
+        assert answer(probes, "/healthz") == answer(probes, "/readyz") == "ok\n"
+        page = answer(metrics, "/metrics")
+        assert 'controller_runtime_reconcile_total{controller="myownshell",result="success"}' in page
+        assert "memcached" not in page.replace("memcached_operator", "")
+        assert operator.stop() == 0
+        assert "WARN" not in operator.log
+        assert "ERROR" not in operator.log
+    finally:
+        operator.kill()
+
+
+def test_of_two_one_leads_by_the_guide_s_lock_and_the_other_takes_over(kubectl: Kubectl, start: Start) -> None:
+    flags = ("--leader-elect", f"--namespace={kubectl.namespace}", f"--leader-elect-namespace={SYSTEM}")
+    first = start(*flags, POD_NAME="first", POD_NAMESPACE=SYSTEM).ready()
+    kubectl.apply(shell(size=1))
+    await_condition(kubectl, "ShellsNotReady")
+    lease = ("get", "lease", LOCK, "-n", SYSTEM, "-o", "jsonpath={.spec.holderIdentity}")
+    assert kubectl.cluster.kubectl(*lease).stdout.startswith("first")
+    second = start(*flags, POD_NAME="second", POD_NAMESPACE=SYSTEM).ready()
+    assert first.stop() == 0
+    kubectl.apply(shell("another", size=0))
+    await_condition(kubectl, "ShellsReady", "another")
+    assert kubectl.cluster.kubectl(*lease).stdout.startswith("second")
+    assert second.stop() == 0
+
+
+@pytest.mark.cluster("kubernetes")
+def test_the_manifests_are_taken_by_an_api_server_as_one(kubectl: Kubectl) -> None:
+    applied = kubectl.cluster.kubectl("apply", "--server-side", "--dry-run=server", "-k", str(MANIFESTS)).stdout
+    assert "deployment.apps/my-own-shell serverside-applied" in applied
