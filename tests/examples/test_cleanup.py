@@ -79,7 +79,7 @@ async def test_a_cleanup_that_fails_is_retried_and_seen_until_it_succeeds(
         events = await async_eventually(
             lambda: run("events", f"--for={what}", "--no-headers"), lambda found: "CleanupFailed" in found
         )
-        assert f"{kind} {SAMPLE} cannot go yet" in events
+        assert f"{kind} {SAMPLE} cannot go" in events
         assert FINALIZER in await run("get", what, "-o", "yaml")
         failing.mended = True
         if kind == "MyOwnShell":

@@ -60,7 +60,7 @@ def test_it_runs_as_on_a_laptop_and_answers_probes_and_scrapes(kubectl: Kubectl)
         operator.ready()
         kubectl.apply(shell(size=2))
         await_condition(kubectl, "ShellsNotReady")
-        assert answer(probes, "/healthz") == answer(probes, "/readyz") == "ok\n"
+        assert answer(probes, "/healthz") == answer(probes, "/readyz") == "ok"
         page = answer(metrics, "/metrics")
         assert 'controller_runtime_reconcile_total{controller="myownshell",result="success"}' in page
         assert "memcached" not in page.replace("memcached_operator", "")
