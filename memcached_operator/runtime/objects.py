@@ -34,6 +34,7 @@ class Metadata(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         namespace: "" for a cluster-scoped object.
+        resource_version: "" in an object that is yet to be stored.
         generation: counts changes of the spec; 0 for kinds that do not count them.
         creation_timestamp: RFC 3339, "" in an object that was never stored.
         deletion_timestamp: RFC 3339, "" while nobody has asked for its deletion.
@@ -179,11 +180,14 @@ def same(before: object, after: object) -> bool:
 
 
 class _WireMetadata(msgspec.Struct, rename="camel"):
-    """As it comes; Go writes what is empty as null where nobody said otherwise."""
+    """As it comes; Go writes what is empty as null where nobody said otherwise.
+
+    What an admission webhook is asked about at a creation has no version yet.
+    """
 
     name: str
     uid: str
-    resource_version: str
+    resource_version: str = ""
     namespace: str | None = None
     generation: int | None = None
     labels: dict[str, str] | None = None
