@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeVar, cast
 
 from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import NotFound
+from memcached_operator.kube.errors import KubeError, NotFound
 from memcached_operator.kube.watch import Record
 from memcached_operator.runtime.cache.reflector import Reflector
 from memcached_operator.runtime.cache.store import Store
@@ -19,6 +19,12 @@ class _Selection(NamedTuple):
     kind: int  # the identity of a `Kind`: two of the same resource may decode other fields
     labels: str
     fields: str
+
+
+class _Informer(NamedTuple):
+    kind: Kind[Any]  # held so that its identity stays its own
+    store: Store[Any]
+    remedies: dict[type[KubeError], str]
 
 
 class Informers:
@@ -46,7 +52,7 @@ class Informers:
         self._namespaces = namespaces
         self._page_size = page_size
         self._silence_limit_s = silence_limit_s
-        self._stores: dict[_Selection, tuple[Kind[Any], Store[Any]]] = {}
+        self._stores: dict[_Selection, _Informer] = {}
 
     def store(self, kind: Kind[R], *, labels: str = "", fields: str = "", missing: str = "") -> Store[R]:
         """The cache of the objects of `kind` that the selectors choose; the same one for the same question.
@@ -58,18 +64,23 @@ class Informers:
             missing: what to do where the cluster does not know the kind, for the log; a sentence of its own if "".
         """
         selection = _Selection(id(kind), labels, fields)
-        if selection not in self._stores:
-            # The kind is held so that its identity stays its own.
-            self._stores[selection] = (kind, self._watched(kind, labels, fields, missing))
-        return cast("Store[R]", self._stores[selection][1])
+        informer = self._stores.get(selection)
+        if informer is None:
+            informer = self._stores[selection] = self._watched(kind, labels, fields)
+        if missing:  # also where another asked first, who had nothing to say
+            informer.remedies[NotFound] = missing
+        return cast("Store[R]", informer.store)
 
-    def _watched(self, kind: Kind[R], labels: str, fields: str, missing: str) -> Store[R]:
+    def _watched(self, kind: Kind[R], labels: str, fields: str) -> _Informer:
         resource = kind.resource
         store: Store[R] = Store()
-        remedy = missing or (
-            f"The kind {resource.kind} is not known to the cluster: install the CustomResourceDefinition "
-            f"{resource.qualified_name}."
-        )
+        remedies: dict[type[KubeError], str] = {}
+        # Kinds of Kubernetes' own are never missing for want of a definition.
+        if "." in resource.group:
+            remedies[NotFound] = (
+                f"The kind {resource.kind} is not known to the cluster: install the CustomResourceDefinition "
+                f"{resource.qualified_name}."
+            )
         for namespace in (self._namespaces if resource.namespaced else ()) or (None,):
             self._manager.add_reflector(
                 Reflector(
@@ -82,8 +93,7 @@ class Informers:
                     field_selector=fields,
                     page_size=self._page_size,
                     silence_limit_s=self._silence_limit_s,
-                    # Kinds of Kubernetes' own are never missing for want of a definition.
-                    remedies={NotFound: remedy} if missing or "." in resource.group else {},
+                    remedies=remedies,
                 )
             )
-        return store
+        return _Informer(kind, store, remedies)

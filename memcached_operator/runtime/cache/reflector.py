@@ -121,7 +121,7 @@ class Reflector(Generic[R]):
             label_selector: as in the API's query.
             field_selector: likewise.
             page_size: objects per page where the server has no streaming lists.
-            remedies: what to do about an error that a person must mend, for the log.
+            remedies: what to do about an error that a person must mend, for the log; looked up when one occurs.
             silence_limit_s: a stream without a byte for so long is dead.
             clock: monotonic seconds.
             sleep: waits; passed in so that tests need not.
@@ -142,7 +142,7 @@ class Reflector(Generic[R]):
             uniform=uniform,
         )
         self._path = resource.path(namespace)
-        self._remedies = remedies or {}
+        self._remedies = {} if remedies is None else remedies
         self.silence_limit_s = silence_limit_s
         self._clock = clock
         self._sleep = sleep
