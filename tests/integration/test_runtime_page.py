@@ -1,0 +1,459 @@
+"""The examples of docs/runtime.md, each run as it stands there: its operator on the test's own event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import re
+import sys
+import threading
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from lab.control_plane import ControlPlane
+from lab.programs import prometheus_operator
+from memcached_operator.kube.auth import load_access
+from memcached_operator.kube.client import ApiClient
+from memcached_operator.kube.errors import ApiError, NotFound
+from memcached_operator.runtime import (
+    Client,
+    ConfigWithWebhooks,
+    ObjectKey,
+    Operator,
+    PlainObject,
+    RuntimeConfig,
+    RuntimeSettings,
+    WebhookSettings,
+    custom_resource_definition,
+    plain,
+    to_yaml,
+)
+from memcached_operator.runtime.serving.self_signed import self_signed
+from memcached_operator.runtime.serving.serving_tls import CERTIFICATE_FILE, KEY_FILE
+from memcached_operator.testing.cluster import UNDER_TEST, SimulatedCluster
+from memcached_operator.testing.running import config_of, running_operator
+from memcached_operator.testing.waiting import async_eventually, async_until
+from tests.cluster import Cluster
+from tests.operator_process import PROJECT
+from tests.shell_blocks import files
+
+PAGE = files((PROJECT / "docs" / "runtime.md").read_text())
+SHOPS = plain("example.com/v1", "Shop", "shops")
+CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")
+SERVICES = plain("v1", "Service", "services")
+EVENTS = plain("events.k8s.io/v1", "Event", "events")
+MONITORS = plain("monitoring.coreos.com/v1", "ServiceMonitor", "servicemonitors")
+# As far as the example goes, for a server that nobody has prometheus-operator's own definition for.
+ANY_MONITOR = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "names": {"kind": "ServiceMonitor", "plural": "servicemonitors"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+
+Examples = Callable[[str], ModuleType]
+
+
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Examples]:
+    """The page's files in a folder of the test's own, which is the current one; loads one of them by its name."""
+    for path, text in PAGE.items():
+        (tmp_path / path).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield import_module
+    for path in PAGE:
+        sys.modules.pop(path.removesuffix(".py"), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Street:
+    """A namespace for shops, and who opens them."""
+
+    cluster: Cluster
+    namespace: str
+    client: Client
+
+    def key(self, name: str) -> ObjectKey:
+        return ObjectKey(self.namespace, name)
+
+    async def open(self, name: str, *, labels: dict[str, str] | None = None, **spec: object) -> PlainObject:
+        metadata = {"namespace": self.namespace, "name": name, "labels": labels or {}}
+        return await self.client.create(SHOPS, {"metadata": metadata, "spec": spec})
+
+    async def change(self, name: str, **body: object) -> None:
+        await self.client.patch(SHOPS, self.key(name), body)
+
+    def operator(
+        self,
+        set_up: Callable[[Operator, Any], None],
+        settings: type[RuntimeSettings] = RuntimeSettings,
+        config: type[RuntimeConfig] = RuntimeConfig,
+        **values: object,
+    ) -> AbstractAsyncContextManager[Operator]:
+        given = {"kubeconfig": str(self.cluster.kubeconfig_path), "watch_namespaces": (self.namespace,), **values}
+        return running_operator(set_up, UNDER_TEST, config_of(UNDER_TEST, settings, config, given))
+
+
+@asynccontextmanager
+async def client_of(cluster: Cluster) -> AsyncIterator[Client]:
+    access = load_access(kubeconfig=str(cluster.kubeconfig_path), environ={})
+    async with ApiClient(access, user_agent="author") as api:
+        yield Client(api, field_manager="author")
+
+
+@pytest.fixture
+async def street(
+    cluster: Cluster, namespace: str, example: Examples, caplog: pytest.LogCaptureFixture
+) -> AsyncIterator[Street]:
+    """On a cluster that knows the kind."""
+    caplog.set_level(logging.INFO)
+    crd = to_yaml(custom_resource_definition(example("shops").SHOP), "From docs/runtime.md.")
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=crd)
+    cluster.kubectl("wait", "--for=condition=Established", "crd/shops.example.com", "--timeout=60s")
+    async with client_of(cluster) as client:
+        yield Street(cluster, namespace, client)
+
+
+def looks(caplog: pytest.LogCaptureFixture, key: ObjectKey) -> int:
+    return sum(record.getMessage() == f"looked at {key}" for record in caplog.records)
+
+
+async def looked(caplog: pytest.LogCaptureFixture, key: ObjectKey, times: int = 1) -> None:
+    await async_eventually(lambda: looks(caplog, key), lambda number: number >= times, what=f"looks at {key}")
+
+
+async def selling(street: Street, name: str, sells: str) -> None:
+    await async_eventually(
+        lambda: street.client.get(SHOPS, street.key(name)),
+        lambda shop: shop.body.get("status", {}).get("sells") == sells,
+        what=f"{name} sells {sells}",
+    )
+
+
+async def gone(street: Street, name: str) -> None:
+    async def is_gone() -> bool:
+        return name not in [each.name for each in await street.client.list(SHOPS, street.namespace)]
+
+    await async_until(f"{name} is still there", is_gone)
+
+
+async def test_predicates_say_which_changes_count(
+    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = street.key("corner")
+    async with street.operator(example("predicates").set_up):
+        await street.open("corner")
+        await looked(caplog, shop)
+        for number, body in enumerate(({"spec": {"size": 2}}, {"metadata": {"labels": {"a": "b"}}}), 2):
+            await street.change("corner", **body)
+            await looked(caplog, shop, number)
+        # Neither counts: an annotation, and whatever happens to one that is paused.
+        await street.change("corner", metadata={"annotations": {"a": "b"}})
+        await street.change("corner", metadata={"labels": {"paused": "yes"}}, spec={"size": 3})
+        # Changes come in their order: this one was looked at after those would have been.
+        await street.open("other")
+        await looked(caplog, street.key("other"))
+        assert looks(caplog, shop) == 3
+
+
+async def test_owners_and_whom_a_function_finds_are_woken(street: Street, example: Examples) -> None:
+    async with street.operator(example("watches").set_up):
+        await street.open("corner", goods="fruit")
+        await street.open("market", goods="fruit")
+        for name in ("corner", "market"):
+            await selling(street, name, "nothing")
+        fruit = {"metadata": {"namespace": street.namespace, "name": "fruit"}, "data": {"apples": "3", "pears": "4"}}
+        await street.client.create(CONFIG_MAPS, fruit)
+        for name in ("corner", "market"):
+            await selling(street, name, "apples, pears")
+        # Another list of goods: by a change of its own, and no longer by that of the old one.
+        await street.change("market", spec={"goods": "books"})
+        await selling(street, "market", "nothing")
+
+        first = await street.client.get(SERVICES, street.key("corner"))
+        await street.client.delete(SERVICES, first.key)
+        await async_eventually(
+            lambda: street.client.get(SERVICES, first.key), lambda found: found.uid != first.uid, ignoring=NotFound
+        )
+
+
+async def test_a_channel_wakes_for_what_comes_from_outside(
+    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = street.key("corner")
+    async with street.operator(example("channels").set_up):
+        await street.open("corner")
+        await looked(caplog, shop)
+        _, writer = await asyncio.open_unix_connection("orders.sock")
+        writer.write(f"{shop}\n".encode())
+        await looked(caplog, shop, 2)
+        writer.close()
+
+
+async def test_a_result_or_an_error_decides_about_the_next_look(
+    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with street.operator(example("results").set_up):
+        for goods in ("later", "unfinished", "broken", "nonsense", "fruit"):
+            await street.open(goods, goods=goods)
+        for goods in ("later", "unfinished", "broken"):
+            await looked(caplog, street.key(goods), 4)
+        assert looks(caplog, street.key("nonsense")) == 1
+        assert looks(caplog, street.key("fruit")) == 1
+        assert "spec.goods is 'nonsense': name a ConfigMap" in caplog.text
+        assert "the warehouse does not answer" in caplog.text
+        await street.change("nonsense", spec={"goods": "fruit"})
+        await looked(caplog, street.key("nonsense"), 2)
+
+
+async def test_a_finalizer_keeps_an_object_until_the_cleanup_is_done(
+    street: Street, example: Examples, tmp_path: Path
+) -> None:
+    opened, customers = tmp_path / "corner.open", tmp_path / "corner.customers"
+    customers.touch()
+    async with street.operator(example("finalizers").set_up):
+        await street.open("corner")
+        await async_until("it is not open", opened.exists)
+        await street.client.delete(SHOPS, street.key("corner"))
+        shop = await street.client.get(SHOPS, street.key("corner"))
+        assert shop.finalizers == ("shops.example.com/close",)
+        customers.unlink()
+        await gone(street, "corner")
+        assert not opened.exists()
+
+
+async def test_the_client_does_what_the_tour_says(street: Street, example: Examples) -> None:
+    await example("clients").tour(street.client, street.namespace)
+
+
+async def test_a_kind_without_a_model_is_made_and_kept(street: Street, example: Examples) -> None:
+    cluster = street.cluster
+    if isinstance(cluster, ControlPlane):
+        (file,) = (each for each in prometheus_operator.definitions() if each.stem.endswith("servicemonitors"))
+        cluster.kubectl("apply", "--server-side", "-f", str(file))
+    else:
+        cluster.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(ANY_MONITOR))
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{ANY_MONITOR['metadata']['name']}", "--timeout=60s")
+    key = street.key("corner")
+
+    def monitored() -> Any:
+        return street.client.get(MONITORS, key)
+
+    def has_a_port(monitor: PlainObject) -> bool:
+        return bool(monitor.body["spec"]["endpoints"] == [{"port": "metrics"}])
+
+    async with street.operator(example("monitors").set_up):
+        await street.open("corner")
+        first = await async_eventually(monitored, has_a_port, ignoring=NotFound)
+        assert [owner.name for owner in first.owners] == ["corner"]
+        await street.client.patch(MONITORS, key, {"spec": {"endpoints": [{"port": "other"}]}})
+        await async_eventually(monitored, has_a_port)
+        await street.client.delete(MONITORS, key)
+        await async_eventually(monitored, lambda found: found.uid != first.uid, ignoring=NotFound)
+
+
+async def test_a_kind_that_is_missing_is_told_and_awaited(
+    simulator: SimulatedCluster, example: Examples, caplog: pytest.LogCaptureFixture
+) -> None:
+    await simulator.apply(example("shops").SHOP)
+
+    async def install() -> None:
+        words = "Install prometheus-operator, which brings the kind ServiceMonitor."
+        await async_until("nothing is told", lambda: words in caplog.text)
+        await simulator.apply(ANY_MONITOR)
+
+    installing = asyncio.create_task(install())
+    async with simulator.operator(example("monitors").set_up):
+        await installing
+
+
+async def test_controllers_share_the_caches(
+    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with street.operator(example("controllers").set_up) as operator:
+        assert [each.resource.plural for each in operator.manager.reflectors] == ["shops", "configmaps"]
+        before = len(await street.client.list(CONFIG_MAPS, street.namespace))
+        await street.open("corner")
+        await street.client.create(CONFIG_MAPS, {"metadata": {"namespace": street.namespace, "name": "fruit"}})
+        said = f"goods {street.key('fruit')}: 1 shops, {before + 1} lists of goods"
+        await async_until("the other controller has not said so", lambda: said in caplog.text)
+        assert f"shop {street.key('corner')}: 1 shops, " in caplog.text
+
+
+async def test_each_namespace_that_is_named_is_watched_and_no_other(
+    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+) -> None:
+    second, third = (Street(street.cluster, f"{street.namespace}-{name}", street.client) for name in "bc")
+    for each in (second, third):
+        street.cluster.kubectl("create", "namespace", each.namespace)
+    named = (street.namespace, second.namespace)
+    async with street.operator(example("predicates").set_up, watch_namespaces=named) as operator:
+        assert operator.namespaces == named
+        for each in (third, second, street):
+            await each.open("corner")
+        for each in (second, street):
+            await looked(caplog, each.key("corner"))
+        assert looks(caplog, third.key("corner")) == 0
+    for each in (second, third):
+        street.cluster.kubectl("delete", "namespace", each.namespace, "--wait=false")
+
+
+async def test_events_and_conditions_are_written_when_something_changes(street: Street, example: Examples) -> None:
+    async def conditions() -> list[tuple[str, str]]:
+        shop = await street.client.get(SHOPS, street.key("corner"))
+        return [(each["status"], each["reason"]) for each in shop.body.get("status", {}).get("conditions", ())]
+
+    async def notes() -> set[str]:
+        return {each.body["note"] for each in await street.client.list(EVENTS, street.namespace)}
+
+    async with street.operator(example("events").set_up):
+        await street.open("corner", size=2)
+        await async_eventually(conditions, lambda found: found == [("True", "ClerksServe")])
+        await street.change("corner", spec={"size": 0})
+        await async_eventually(conditions, lambda found: found == [("False", "NoClerks")])
+        await async_eventually(notes, lambda found: found == {"2 clerks serve.", "spec.size is 0."})
+
+
+async def test_metrics_pages_and_checks_of_ones_own_are_served(
+    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+) -> None:
+    anywhere = {f"{server}_bind_address": "127.0.0.1:0" for server in ("metrics", "health_probe")}
+    async with street.operator(example("serving").set_up, **anywhere):
+        urls = dict(re.findall(r"(probes|metrics) at (http://[\d.:]+)", caplog.text))
+
+        async def shown(server: str, path: str) -> str:
+            def read() -> str:
+                try:
+                    with urllib.request.urlopen(f"{urls[server]}{path}", timeout=60) as answer:
+                        return str(answer.read().decode())
+                except urllib.error.HTTPError as error:
+                    with error:
+                        return error.read().decode()
+
+            return await asyncio.to_thread(read)
+
+        await street.open("corner")
+        line = f'shop_looks_total{{namespace="{street.namespace}"}} 1'
+        await async_eventually(lambda: shown("metrics", "/metrics"), lambda text: line in text)
+        assert 'controller_runtime_max_concurrent_reconciles{controller="shop"} 8' in await shown("metrics", "/metrics")
+        assert json.loads(await shown("metrics", "/shops")) == {"shops": [f"{street.key('corner')}"]}
+        assert await shown("probes", "/readyz/clerks") == "ok"
+        await street.change("corner", spec={"size": 0})
+        await async_eventually(
+            lambda: shown("probes", "/readyz/clerks"), lambda text: "nobody serves in corner" in text
+        )
+
+
+async def test_a_webhook_denies_and_warns(street: Street, example: Examples, tmp_path: Path) -> None:
+    key, begin, certificate = self_signed(["127.0.0.1"], datetime.now(UTC)).partition(b"-----BEGIN CERTIFICATE")
+    (tmp_path / KEY_FILE).write_bytes(key)
+    (tmp_path / CERTIFICATE_FILE).write_bytes(begin + certificate)
+    name = f"shops.{street.namespace}"
+
+    async def kubectl(*arguments: str, input: str | None = None) -> None:
+        await asyncio.to_thread(lambda: street.cluster.kubectl(*arguments, input=input))
+
+    async def told() -> str:
+        try:
+            await street.open("large", size=11)
+        except ApiError as error:
+            return str(error)
+        await street.client.delete(SHOPS, street.key("large"))
+        return ""
+
+    serving = {"webhook_bind_address": "127.0.0.1:0", "webhook_cert_dir": tmp_path}
+    set_up = example("webhooks").set_up
+    async with street.operator(set_up, WebhookSettings, ConfigWithWebhooks, **serving) as operator:
+        await async_until("nothing is served", lambda: operator.webhooks.url != "")
+        webhook = {
+            "name": "shops.example.com",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "clientConfig": {
+                "url": f"{operator.webhooks.url}/validate-shop",
+                "caBundle": base64.b64encode(begin + certificate).decode(),
+            },
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": street.namespace}},
+            "rules": [
+                {
+                    "apiGroups": ["example.com"],
+                    "apiVersions": ["v1"],
+                    "operations": ["CREATE", "UPDATE"],
+                    "resources": ["shops"],
+                }
+            ],
+        }
+        body = {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": name},
+            "webhooks": [webhook],
+        }
+        await kubectl("apply", "-f", "-", input=json.dumps(body))
+        try:
+            # An API server obeys a configuration after a moment.
+            said = await async_eventually(told, lambda said: said != "")
+            assert 'admission webhook "shops.example.com" denied the request: spec.size is at most 10' in said
+            await street.open("small", size=1)
+        finally:
+            await kubectl("delete", "validatingwebhookconfiguration", name)
+
+
+async def test_settings_of_ones_own_reach_the_operator(street: Street, example: Examples) -> None:
+    page = example("settings")
+    with pytest.raises(ValueError, match="opening_hour"):
+        street.operator(page.set_up, page.Settings, page.Config, opening_hour=24)
+    async with street.operator(page.set_up, page.Settings, page.Config, opening_hour=7) as operator:
+        assert isinstance(operator.config, page.Config)
+        assert operator.config.opening_hour == 7
+
+
+async def test_a_blocking_call_is_told_with_its_line(
+    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+) -> None:
+    page = example("stalls")
+    async with street.operator(page.set_up):
+        await street.open("corner")
+        await async_until("nothing is told", lambda: "Have asyncio.to_thread make it" in caplog.text)
+        assert re.search(
+            r"It hangs at \S*/stalls.py:\d+ in ask_the_warehouse, called at \S*/stalls.py:\d+ in blocking", caplog.text
+        )
+    warned = caplog.text.count("asyncio.to_thread")
+
+    def set_up(operator: Operator, config: RuntimeConfig) -> None:
+        operator.controller("shop", page.SHOPS, page.right)
+
+    done = threading.Event()
+    page.ask_the_warehouse = done.set
+    async with street.operator(set_up):
+        await async_until("it was not called", done.is_set)
+    assert caplog.text.count("asyncio.to_thread") == warned
+
+
+def test_each_file_of_the_page_has_a_test() -> None:
+    text = Path(__file__).read_text()
+    assert [path for path in PAGE if f'example("{path.removesuffix(".py")}")' not in text] == []
