@@ -128,6 +128,8 @@ TIERS = (
         needs={**_HELM, **_MONITORING},
         beside=True,
     ),
+    Tier("examples on the simulator", folder="tests/examples", cluster="simulator", needs=_KUBERNETES),
+    Tier("examples on kubernetes", folder="tests/examples", cluster="kubernetes", beside=True),
     Tier("faults on the simulator", folder="tests/faults", cluster="simulator", needs=_KUBERNETES),
     Tier("faults on kubernetes", folder="tests/faults", cluster="kubernetes", beside=True),
     Tier("image", folder="tests/image", needs=_IMAGE, lacking=_no_image),
