@@ -55,21 +55,7 @@ def eventually(
         AssertionError: the deadline has passed; the message has `what` and the last answer, or the last error.
         RuntimeError: an event loop runs on this thread, and would stand still.
     """
-    _must_not_run_on_a_loop()
-    ends_s = time.monotonic() + deadline_s
-    while True:
-        seen: object
-        try:
-            answer = ask()
-        except ignoring as error:
-            seen = error
-        else:
-            if wanted(answer):
-                return answer
-            seen = answer
-        if time.monotonic() >= ends_s:
-            raise AssertionError(_too_late(what, deadline_s, seen))
-        time.sleep(_POLL_S)
+    return _wait(ask, wanted, _Lateness(what, deadline_s), ignoring)
 
 
 def await_none(look: Callable[[], object | None], *, deadline_s: float = DEADLINE_S) -> None:
@@ -83,7 +69,7 @@ def await_none(look: Callable[[], object | None], *, deadline_s: float = DEADLIN
         AssertionError: the deadline has passed; the message has what was wrong last.
         RuntimeError: an event loop runs on this thread, and would stand still.
     """
-    eventually(look, lambda wrong: wrong is None, what="nothing is wrong", deadline_s=deadline_s)
+    _wait(look, _is_none, _Lateness(None, deadline_s), ())
 
 
 def until(complaint: str, look: Callable[[], bool], *, deadline_s: float = DEADLINE_S) -> None:
@@ -143,27 +129,7 @@ async def async_eventually(
     Raises:
         AssertionError: the deadline has passed; the message has `what` and the last answer, or the last error.
     """
-    seen: object = "nothing: the first look did not come to its end"
-    ends_s = time.monotonic() + deadline_s
-    while True:
-        # A first look is given its time also where there is none.
-        limit = asyncio.timeout(max(ends_s - time.monotonic(), _POLL_S))
-        try:
-            async with limit:
-                given = ask()
-                answer = cast("T", await given if inspect.isawaitable(given) else given)
-        except ignoring as error:
-            seen = error
-        except TimeoutError:
-            if not limit.expired():
-                raise
-        else:
-            if wanted(answer):
-                return answer
-            seen = answer
-        if time.monotonic() >= ends_s:
-            raise AssertionError(_too_late(what, deadline_s, seen))
-        await asyncio.sleep(_ASYNC_POLL_S)
+    return await _async_wait(ask, wanted, _Lateness(what, deadline_s), ignoring)
 
 
 async def async_until(
@@ -184,13 +150,77 @@ async def async_until(
         given = look()
         return None if (await given if inspect.isawaitable(given) else given) else complaint
 
-    await async_eventually(wrong, lambda wrong: wrong is None, what="nothing is wrong", deadline_s=deadline_s)
+    await _async_wait(wrong, _is_none, _Lateness(None, deadline_s), ())
 
 
-def _too_late(what: str, deadline_s: float, seen: object) -> str:
-    # A string is somebody's words already, or a log of many lines; everything else shows what it is.
-    shown = seen if isinstance(seen, str) else repr(seen)
-    return f"not within {deadline_s:g} s{f': {what}' if what else ''}; last seen: {shown}"
+def _is_none(wrong: object) -> bool:
+    return wrong is None
+
+
+class _Lateness:
+    """When a wait has taken too long, and how that is said. `what` is None where what is seen says what is wrong."""
+
+    def __init__(self, what: str | None, deadline_s: float) -> None:
+        self._what = what
+        self._deadline_s = deadline_s
+        self._ends_s = time.monotonic() + deadline_s
+
+    @property
+    def left_s(self) -> float:
+        return self._ends_s - time.monotonic()
+
+    def check(self, seen: object) -> None:
+        if self.left_s > 0:
+            return
+        # A string is somebody's words already, or a log of many lines; everything else shows what it is.
+        shown = seen if isinstance(seen, str) else repr(seen)
+        if self._what is None:
+            raise AssertionError(f"still so after {self._deadline_s:g} s: {shown}")
+        what = f": {self._what}" if self._what else ""
+        raise AssertionError(f"not within {self._deadline_s:g} s{what}; last seen: {shown}")
+
+
+def _wait(ask: Callable[[], T], wanted: Callable[[T], bool], lateness: _Lateness, ignoring: Errors) -> T:
+    _must_not_run_on_a_loop()
+    while True:
+        seen: object
+        try:
+            answer = ask()
+        except ignoring as error:
+            seen = error
+        else:
+            if wanted(answer):
+                return answer
+            seen = answer
+        lateness.check(seen)
+        time.sleep(_POLL_S)
+
+
+async def _async_wait(
+    ask: Callable[[], object],
+    wanted: Callable[[T], bool],
+    lateness: _Lateness,
+    ignoring: Errors,
+) -> T:
+    seen: object = "nothing: the first look did not come to its end"
+    while True:
+        # A first look is given its time also where there is none.
+        limit = asyncio.timeout(max(lateness.left_s, _POLL_S))
+        try:
+            async with limit:
+                given = ask()
+                answer = cast("T", await given if inspect.isawaitable(given) else given)
+        except ignoring as error:
+            seen = error
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        else:
+            if wanted(answer):
+                return answer
+            seen = answer
+        lateness.check(seen)
+        await asyncio.sleep(_ASYNC_POLL_S)
 
 
 def _must_not_run_on_a_loop() -> None:

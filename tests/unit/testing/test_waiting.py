@@ -63,7 +63,7 @@ def test_an_error_that_means_not_yet_is_waited_out_and_any_other_ends_the_wait()
 
 def test_what_is_wrong_is_waited_out_or_named() -> None:
     await_none(Answers("wrong", None))
-    with pytest.raises(AssertionError, match="nothing is wrong; last seen: two are missing"):
+    with pytest.raises(AssertionError, match="still so after 0 s: two are missing"):
         await_none(Answers("two are missing"), deadline_s=0)
 
 
@@ -73,7 +73,7 @@ def test_until_waits_for_another_thread_or_complains() -> None:
     timer.start()
     until("the timer never rang", done.is_set)
     timer.join()
-    with pytest.raises(AssertionError, match="last seen: it is still there"):
+    with pytest.raises(AssertionError, match="still so after 0 s: it is still there"):
         until("it is still there", lambda: False, deadline_s=0)
 
 
@@ -121,7 +121,7 @@ async def test_a_timeout_of_the_look_itself_is_no_deadline() -> None:
 async def test_too_late_on_the_loop_says_the_same_as_elsewhere() -> None:
     with pytest.raises(AssertionError, match="not within 0 s: three; last seen: 1"):
         await async_eventually(Answers(1), lambda answer: answer == 3, what="three", deadline_s=0)
-    with pytest.raises(AssertionError, match="last seen: it is still there"):
+    with pytest.raises(AssertionError, match="still so after 0 s: it is still there"):
         await async_until("it is still there", lambda: False, deadline_s=0)
 
 
