@@ -20,6 +20,7 @@ from memcached_operator.runtime.cache.own_writes import OwnWrites
 from memcached_operator.runtime.cache.store import ObjectKey, key_of
 from memcached_operator.runtime.controller import current_reconcile
 from memcached_operator.runtime.kinds import Kind, Object, PlainObject
+from memcached_operator.runtime.objects import parts_of
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
@@ -229,9 +230,11 @@ class Client:
         obj = kind.decode(answer)
         if (waiting := self._waiting()) is not None:
             own, reconciled = waiting
-            own.expect(
-                reconciled, kind.resource.kind, obj.uid, obj.resource_version, object_key=key_of(obj), known=known
-            )
+            name, key = kind.resource.kind, key_of(obj)
+            own.expect(reconciled, name, obj.uid, obj.resource_version, object_key=key, known=known)
+            metadata, _, _ = parts_of(answer)
+            if metadata.deletion_timestamp and not metadata.finalizers:
+                own.expect_released(reconciled, name, obj.uid, object_key=key)
         return obj
 
     def _waiting(self) -> tuple[OwnWrites, ObjectKey] | None:

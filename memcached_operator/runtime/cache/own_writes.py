@@ -24,7 +24,7 @@ class _Expectation(NamedTuple):
     kind: str
     object: ObjectKey
     uid: str
-    resource_version: str | None  # None: that it is being deleted, or gone
+    shown_by: Callable[[Any], bool]  # whether a record of the object shows the write
     deadline_s: float
 
     @property
@@ -83,7 +83,7 @@ class OwnWrites:
         held = [record for store in stores if (record := store.get(at)) is not None]
         if (known and not held) or any(version_reached(each.resource_version, resource_version) for each in held):
             return
-        self._await(key, _Expectation(kind, at, uid, resource_version, self._clock() + PATIENCE_S))
+        self._await(key, kind, at, uid, lambda record: version_reached(record.resource_version, resource_version))
 
     def expect_gone(
         self, key: ObjectKey, kind: str, uid: str | None = None, *, object_key: ObjectKey | None = None
@@ -96,12 +96,20 @@ class OwnWrites:
             uid: of the object; None for whichever a store holds.
             object_key: of the object; None where it is `key` itself.
         """
-        at = object_key or key
-        for store in self._stores.get(kind, ()):
-            held = store.get(at)
-            if held is not None and uid in (None, held.uid) and not _is_deleting(held):
-                self._await(key, _Expectation(kind, at, held.uid, None, self._clock() + PATIENCE_S))
-                return
+        self._expect_end(key, kind, uid, object_key or key, _is_deleting)
+
+    def expect_released(self, key: ObjectKey, kind: str, uid: str, *, object_key: ObjectKey | None = None) -> None:
+        """The last finalizer was taken off an object under deletion for `key`: await that it leaves, or is without.
+
+        The answer to such a write bears the version from before it: the object is not stored once more, but deleted.
+
+        Args:
+            key: what is reconciled.
+            kind: of the object, as `observe` names it.
+            uid: of the object.
+            object_key: of the object; None where it is `key` itself.
+        """
+        self._expect_end(key, kind, uid, object_key or key, _is_released)
 
     def pending(self, key: ObjectKey) -> bool:
         """Whether something is still awaited for `key`."""
@@ -126,7 +134,17 @@ class OwnWrites:
         for expectation in self._pending.pop(key, ()):
             self._unfile(key, expectation.place)
 
-    def _await(self, key: ObjectKey, expectation: _Expectation) -> None:
+    def _expect_end(
+        self, key: ObjectKey, kind: str, uid: str | None, at: ObjectKey, ends: Callable[[Any], bool]
+    ) -> None:
+        for store in self._stores.get(kind, ()):
+            held = store.get(at)
+            if held is not None and uid in (None, held.uid) and not ends(held):
+                self._await(key, kind, at, held.uid, _end_of(held.uid, ends))
+                return
+
+    def _await(self, key: ObjectKey, kind: str, at: ObjectKey, uid: str, shown_by: Callable[[Any], bool]) -> None:
+        expectation = _Expectation(kind, at, uid, shown_by, self._clock() + PATIENCE_S)
         self._pending.setdefault(key, []).append(expectation)
         self._waiting.setdefault(expectation.place, set()).add(key)
 
@@ -158,10 +176,16 @@ def _is_deleting(record: Any) -> bool:
     return bool(getattr(record, "deleting", False))
 
 
+def _is_released(record: Any) -> bool:
+    return not getattr(record, "finalizers", ())
+
+
+def _end_of(uid: str, ends: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda record: record.uid != uid or ends(record)
+
+
 def _arrived(expectation: _Expectation, before: Any, after: Any) -> bool:
     if after is None:
         # A predecessor that leaves says nothing about what we wrote in its place.
         return bool(before.uid == expectation.uid)
-    if expectation.resource_version is None:
-        return bool(after.uid != expectation.uid) or _is_deleting(after)
-    return version_reached(after.resource_version, expectation.resource_version)
+    return expectation.shown_by(after)

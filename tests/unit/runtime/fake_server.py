@@ -111,10 +111,11 @@ class FakeServer(ApiClient):
         if patched == live:
             return live
         left = patched["metadata"]
-        stored = self.put(path, patched)
         if left.get("deletionTimestamp") and not left.get("finalizers"):
+            # Not stored once more, but deleted: the answer bears the version from before.
             del self.objects[path]
-        return stored
+            return patched
+        return self.put(path, patched)
 
     def _deleted(self, path: str) -> bytes:
         live = self.objects[path]

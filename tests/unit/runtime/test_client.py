@@ -305,6 +305,29 @@ async def test_the_last_write_to_an_object_that_left_with_it_is_not_awaited(at: 
     assert not at.own.pending(OWNER)
 
 
+async def test_who_takes_the_last_finalizer_off_waits_until_the_object_has_left(at: Fixture) -> None:
+    going = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["a.b/c"]}
+    at.server.put(PATH, shell(**going))
+    at.cached()
+    with reconciling():
+        await at.client.patch(SHELLS, KEY, {"metadata": {"finalizers": None}})
+    assert PATH not in at.server.objects
+    assert at.own.pending(OWNER)
+    at.store.remove(KEY)
+    assert not at.own.pending(OWNER)
+
+
+async def test_who_changes_an_object_under_deletion_waits_for_that_change_alone(at: Fixture) -> None:
+    going = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["a.b/c"]}
+    at.server.put(PATH, shell(**going))
+    at.cached()
+    with reconciling():
+        await at.client.patch(SHELLS, KEY, {"spec": {"size": 9}})
+    assert at.own.pending(OWNER)
+    at.cached()
+    assert not at.own.pending(OWNER)
+
+
 async def test_a_deletion_of_what_was_gone_is_not_awaited(at: Fixture) -> None:
     at.server.put(PATH, shell())
     at.cached()

@@ -203,6 +203,7 @@ class Doomed(NamedTuple):
     uid: str = "u1"
     resource_version: str = "10"
     deleting: bool = False
+    finalizers: tuple[str, ...] = ()
 
 
 @pytest.mark.parametrize(
@@ -244,4 +245,38 @@ def test_a_deletion_of_whatever_has_the_name_awaits_what_the_cache_holds(at: Fix
     at.writes.expect_gone(KEY, "Other", object_key=OTHER)
     assert at.writes.pending(KEY)
     at.others.remove(OTHER)
+    assert not at.writes.pending(KEY)
+
+
+@pytest.mark.parametrize(
+    ("shown", "waits"),
+    [
+        (Doomed(resource_version="11", deleting=True, finalizers=("a/b", "c/d")), True),
+        (Doomed(resource_version="11", deleting=True), False),
+        (Doomed(resource_version="11", uid="u2", finalizers=("a/b",)), False),
+        (None, False),
+    ],
+)
+def test_after_the_last_finalizer_was_taken_off_a_key_waits_until_the_object_leaves(
+    at: Fixture, shown: Doomed | None, waits: bool
+) -> None:
+    doomed: Store[Doomed] = Store()
+    at.writes.observe("Doomed", doomed)
+    doomed.put(Doomed(deleting=True, finalizers=("a/b",)))
+    at.writes.expect_released(KEY, "Doomed", "u1")
+    assert at.writes.pending(KEY)
+    if shown is None:
+        doomed.remove(KEY)
+    else:
+        doomed.put(shown)
+    assert at.writes.pending(KEY) is waits
+
+
+@pytest.mark.parametrize("held", [None, Doomed(deleting=True), Doomed(uid="u2", finalizers=("a/b",))])
+def test_what_has_left_or_is_without_finalizers_already_is_not_awaited(at: Fixture, held: Doomed | None) -> None:
+    doomed: Store[Doomed] = Store()
+    at.writes.observe("Doomed", doomed)
+    if held is not None:
+        doomed.put(held)
+    at.writes.expect_released(KEY, "Doomed", "u1")
     assert not at.writes.pending(KEY)
