@@ -107,7 +107,7 @@ class FakeServer(ApiClient):
         asked = patch.get("metadata", {}).get("resourceVersion")
         if asked not in (None, live["metadata"]["resourceVersion"]):
             raise Conflict(409, "Conflict", "the object has been modified")
-        patched = _merged(live, patch)
+        patched: Json = _merged(live, patch)
         if patched == live:
             return live
         left = patched["metadata"]

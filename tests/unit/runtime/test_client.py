@@ -306,7 +306,7 @@ async def test_the_last_write_to_an_object_that_left_with_it_is_not_awaited(at: 
 
 
 async def test_who_takes_the_last_finalizer_off_waits_until_the_object_has_left(at: Fixture) -> None:
-    going = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["a.b/c"]}
+    going: dict[str, Any] = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["a.b/c"]}
     at.server.put(PATH, shell(**going))
     at.cached()
     with reconciling():
@@ -318,7 +318,7 @@ async def test_who_takes_the_last_finalizer_off_waits_until_the_object_has_left(
 
 
 async def test_who_changes_an_object_under_deletion_waits_for_that_change_alone(at: Fixture) -> None:
-    going = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["a.b/c"]}
+    going: dict[str, Any] = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["a.b/c"]}
     at.server.put(PATH, shell(**going))
     at.cached()
     with reconciling():
