@@ -55,7 +55,7 @@ SERVICES = plain("v1", "Service", "services")
 EVENTS = plain("events.k8s.io/v1", "Event", "events")
 MONITORS = plain("monitoring.coreos.com/v1", "ServiceMonitor", "servicemonitors")
 # As far as the example goes, for a server that nobody has prometheus-operator's own definition for.
-ANY_MONITOR = {
+ANY_MONITOR: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
@@ -168,7 +168,8 @@ async def test_predicates_say_which_changes_count(
     async with street.operator(example("predicates").set_up):
         await street.open("corner")
         await looked(caplog, shop)
-        for number, body in enumerate(({"spec": {"size": 2}}, {"metadata": {"labels": {"a": "b"}}}), 2):
+        changes: list[dict[str, object]] = [{"spec": {"size": 2}}, {"metadata": {"labels": {"a": "b"}}}]
+        for number, body in enumerate(changes, 2):
             await street.change("corner", **body)
             await looked(caplog, shop, number)
         # Neither counts: an annotation, and whatever happens to one that is paused.
@@ -230,20 +231,18 @@ async def test_a_result_or_an_error_decides_about_the_next_look(
         await looked(caplog, street.key("nonsense"), 2)
 
 
-async def test_a_finalizer_keeps_an_object_until_the_cleanup_is_done(
-    street: Street, example: Examples, tmp_path: Path
-) -> None:
-    opened, customers = tmp_path / "corner.open", tmp_path / "corner.customers"
-    customers.touch()
-    async with street.operator(example("finalizers").set_up):
+async def test_a_finalizer_keeps_an_object_until_the_cleanup_is_done(street: Street, example: Examples) -> None:
+    page = example("finalizers")
+    page.REGISTRY.customers.add("corner")
+    async with street.operator(page.set_up):
         await street.open("corner")
-        await async_until("it is not open", opened.exists)
+        await async_until("it is not open", lambda: "corner" in page.REGISTRY.open)
         await street.client.delete(SHOPS, street.key("corner"))
         shop = await street.client.get(SHOPS, street.key("corner"))
         assert shop.finalizers == ("shops.example.com/close",)
-        customers.unlink()
+        page.REGISTRY.customers.clear()
         await gone(street, "corner")
-        assert not opened.exists()
+        assert page.REGISTRY.open == set()
 
 
 async def test_the_client_does_what_the_tour_says(street: Street, example: Examples) -> None:
@@ -341,7 +340,7 @@ async def test_events_and_conditions_are_written_when_something_changes(street: 
 async def test_metrics_pages_and_checks_of_ones_own_are_served(
     street: Street, example: Examples, caplog: pytest.LogCaptureFixture
 ) -> None:
-    anywhere = {f"{server}_bind_address": "127.0.0.1:0" for server in ("metrics", "health_probe")}
+    anywhere: dict[str, Any] = {f"{server}_bind_address": "127.0.0.1:0" for server in ("metrics", "health_probe")}
     async with street.operator(example("serving").set_up, **anywhere):
         urls = dict(re.findall(r"(probes|metrics) at (http://[\d.:]+)", caplog.text))
 
@@ -433,7 +432,7 @@ async def test_settings_of_ones_own_reach_the_operator(street: Street, example: 
 
 
 async def test_a_blocking_call_is_told_with_its_line(
-    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+    street: Street, example: Examples, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = example("stalls")
     async with street.operator(page.set_up):
@@ -448,7 +447,7 @@ async def test_a_blocking_call_is_told_with_its_line(
         operator.controller("shop", page.SHOPS, page.right)
 
     done = threading.Event()
-    page.ask_the_warehouse = done.set
+    monkeypatch.setattr(page, "ask_the_warehouse", done.set)
     async with street.operator(set_up):
         await async_until("it was not called", done.is_set)
     assert caplog.text.count("asyncio.to_thread") == warned
