@@ -293,7 +293,7 @@ class Finalizing:
         """The Deployment changed since the cache saw it: wait for the cache."""
         live = await self._live_deployment(key)
         if live is not None:
-            self._own_writes.expect(key, DEPLOYMENTS.kind, live.uid, live.resource_version)
+            self._own_writes.expect(key, DEPLOYMENTS.qualified_name, live.uid, live.resource_version)
         return Result(requeue_after_s=CONFLICT_PAUSE_S)
 
     async def _let_go(self, memcached: MemcachedRecord, why: str) -> Result:

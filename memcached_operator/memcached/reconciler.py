@@ -287,7 +287,7 @@ class MemcachedReconciler:
         if not again:
             self._made[key] = memcached.uid
         # Not put into the store: if it was deleted meanwhile, no event would ever take it out again.
-        self._own_writes.expect(key, DEPLOYMENTS.kind, made.uid, made.resource_version)
+        self._own_writes.expect(key, DEPLOYMENTS.qualified_name, made.uid, made.resource_version)
         why = "there was none" if again else "new Memcached"
         fields = {"action": "create", "replicas": wanted.spec.replicas, "why": why}
         logger.info("created Deployment with %d replicas (%s)", wanted.spec.replicas, why, extra={"fields": fields})

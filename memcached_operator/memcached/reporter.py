@@ -12,8 +12,7 @@ from memcached_operator.api.names import API_VERSION, GROUP, KIND, PLURAL, VERSI
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import Conflict, NotFound
 from memcached_operator.kube.resources import Resource
-from memcached_operator.memcached.contests import REASON as CONTESTED
-from memcached_operator.memcached.contests import Contests
+from memcached_operator.memcached.contests import REASON as CONTESTED, Contests
 from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord, memcached_record
 from memcached_operator.memcached.status import (
     Condition,
@@ -200,7 +199,7 @@ class Reporter:
         self._not_before[key] = self._clock() + max(self._status_delay_s, CONFLICT_PAUSE_S)
         live = await self.live_memcached(key)
         if live is not None:
-            self._own_writes.expect(key, MEMCACHEDS.kind, live.uid, live.resource_version)
+            self._own_writes.expect(key, MEMCACHEDS.qualified_name, live.uid, live.resource_version)
         return Result(requeue_after_s=CONFLICT_PAUSE_S)
 
     def _status_written(

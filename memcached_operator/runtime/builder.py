@@ -30,8 +30,8 @@ class ControllerBuilder:
     """Adds reasons to reconcile to one controller; each method gives the builder back.
 
     A change wakes the keys that the object concerned before it and those that it concerns after it, unless a predicate
-    finds it of no interest, or nothing but the resourceVersion differs. A key that waits for a write of its own is woken
-    whatever a predicate says, as this change may be that write. What a list brings has a low priority.
+    finds it of no interest, or nothing but the resourceVersion differs. A key that waits for a write of its own is
+    woken whatever a predicate says, as this change may be that write. What a list brings has a low priority.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class ControllerBuilder:
                     wake(key, priority=priority)
 
         store.add_handler(changed)
-        self._watched.append((kind.resource.kind, store))
+        self._watched.append((kind.resource.qualified_name, store))
         self._pictures.append(lambda: (key for each in store.values() for key in keys(each)))
         return self
 

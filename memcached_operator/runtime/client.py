@@ -52,7 +52,7 @@ class Client:
             api: speaks to the API server.
             field_manager: names the operator in managedFields.
             own_writes_of: what the controller of that name waits for; None where it waits for nothing. Its stores are
-                observed under their kind's name (`Resource.kind`).
+                observed by `Resource.qualified_name`.
         """
         if not field_manager:
             raise ValueError("field_manager is empty: name the operator, always by the same name")
@@ -206,7 +206,7 @@ class Client:
             return
         if (waiting := self._waiting()) is not None:
             own, reconciled = waiting
-            own.expect_gone(reconciled, kind.resource.kind, uid, object_key=key)
+            own.expect_gone(reconciled, kind.resource.qualified_name, uid, object_key=key)
 
     async def _merge(self, kind: Kind[R], body: Body, subresource: str | None) -> R:
         answer = await self._api.merge_patch(
@@ -230,7 +230,7 @@ class Client:
         obj = kind.decode(answer)
         if (waiting := self._waiting()) is not None:
             own, reconciled = waiting
-            name, key = kind.resource.kind, key_of(obj)
+            name, key = kind.resource.qualified_name, key_of(obj)
             own.expect(reconciled, name, obj.uid, obj.resource_version, object_key=key, known=known)
             metadata, _, _ = parts_of(answer)
             if metadata.deletion_timestamp and not metadata.finalizers:

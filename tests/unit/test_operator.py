@@ -249,7 +249,7 @@ class TestWaking:
     async def test_a_version_that_a_key_waits_for_wakes_it_although_nothing_else_is_new(self, built: Built) -> None:
         built.show("deployments", deployment("1"))
         built.woken()
-        built.own_writes.expect(KEY, DEPLOYMENTS.kind, "d", "2")
+        built.own_writes.expect(KEY, DEPLOYMENTS.qualified_name, "d", "2")
         built.change("deployments", deployment("2"))
         assert built.woken() == [(KEY, 0)]
         assert not built.own_writes.pending(KEY)

@@ -49,9 +49,14 @@ class OwnWrites:
         self._waiting: dict[tuple[str, ObjectKey], set[ObjectKey]] = {}
 
     def observe(self, kind: str, store: Store[Any]) -> None:
-        """Learn from `store` what has arrived of `kind`. Of several stores of one kind, the first that shows it counts.
+        """Learn from `store` what has arrived of a kind.
 
-        What no store of the kind will ever show, as a selector leaves it out, is awaited in vain for `PATIENCE_S`.
+        Of several stores of one kind, the first that shows a write counts. What none of them will ever show, as their
+        selectors leave it out, is awaited in vain for `PATIENCE_S`.
+
+        Args:
+            kind: its `Resource.qualified_name`; kinds of different groups may have the same name.
+            store: a cache of its objects.
         """
         self._stores.setdefault(kind, []).append(store)
         store.add_handler(self._handler(kind))

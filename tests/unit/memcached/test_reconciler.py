@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.kube.errors import Conflict, Unreachable
-from memcached_operator.kube.resources import Resource
+from memcached_operator.kube.resources import DEPLOYMENTS, Resource
 from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
 from memcached_operator.runtime.cache.store import Store
 from tests.unit.memcached.fake_api import Json
@@ -48,7 +48,7 @@ async def test_where_there_is_nothing_to_change_nothing_is_sent(running: World) 
 async def test_a_memcached_that_is_gone_is_forgotten(running: World) -> None:
     del running.api.objects["Memcached", NAMESPACE, NAME]
     running.show()
-    running.own_writes.expect(KEY, "Deployment", DEPLOYMENT_UID, "999999")
+    running.own_writes.expect(KEY, DEPLOYMENTS.qualified_name, DEPLOYMENT_UID, "999999")
     assert await running.reconcile() == DONE
     assert running.api.calls == []
     assert not running.own_writes.pending(KEY)

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, cast
 
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import KubeError
+from memcached_operator.kube.resources import DEPLOYMENTS
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.records import deployment_record, memcached_record, pod_record
-from memcached_operator.memcached.reporter import SLOW_RETRY_S, VANISHED_RETRY_S, Caches
+from memcached_operator.memcached.reporter import MEMCACHEDS, SLOW_RETRY_S, VANISHED_RETRY_S, Caches
 from memcached_operator.runtime.cache.own_writes import OwnWrites
 from memcached_operator.runtime.cache.store import ObjectKey, Store
 from memcached_operator.runtime.controller import Result
@@ -57,8 +58,8 @@ class World:
         self.recorder = Recorder()
         self.caches = Caches(Store(), Store(), Store({"memcached": lambda pod: pod.memcached_key}))
         self.own_writes = OwnWrites(clock=lambda: self.now)
-        self.own_writes.observe("Memcached", self.caches.memcacheds)
-        self.own_writes.observe("Deployment", self.caches.deployments)
+        self.own_writes.observe(MEMCACHEDS.qualified_name, self.caches.memcacheds)
+        self.own_writes.observe(DEPLOYMENTS.qualified_name, self.caches.deployments)
         self.reconciler = MemcachedReconciler(
             cast(ApiClient, self.api),
             self.caches,

@@ -96,7 +96,7 @@ def test_what_a_predicate_does_not_count_wakes_nobody_unless_the_key_waits_for_i
     woken(controller)
     shells.put(some(SHELLS, "a", 2, labels={"new": "yes"}))
     assert woken(controller) == set()
-    own.expect(A, SHELLS.resource.kind, "uid-a", "3")
+    own.expect(A, SHELLS.resource.qualified_name, "uid-a", "3")
     shells.put(some(SHELLS, "a", 3, labels={"new": "no"}))
     assert woken(controller) == {A}
     assert not own.pending(A), "and its write has arrived"

@@ -50,7 +50,7 @@ class Fixture:
         self.server = FakeServer()
         self.store: Store[Object[Spec, Status]] = Store()
         self.own = OwnWrites(lambda: 100.0)
-        self.own.observe("Shell", self.store)
+        self.own.observe(SHELLS.resource.qualified_name, self.store)
         self.client = Client(self.server, field_manager="shells", own_writes_of={"shells": self.own}.get)
 
     def cached(self) -> Object[Spec, Status]:

@@ -62,7 +62,7 @@ def test_a_key_that_wrote_is_not_looked_at_before_the_cache_has_shown_it() -> No
     controller, shells = begun(operator), operator.informer(SHELLS)
     shells.put(some(SHELLS, "a"))
     own = operator._own_writes["shell"]
-    own.expect(ObjectKey("shop", "a"), "Shell", "uid-a", "2")
+    own.expect(ObjectKey("shop", "a"), SHELLS.resource.qualified_name, "uid-a", "2")
     ready = vars(controller)["_ready"]
     assert ready(ObjectKey("shop", "a")) > 0
     shells.put(some(SHELLS, "a", 2))
