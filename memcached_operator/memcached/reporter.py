@@ -15,7 +15,6 @@ from memcached_operator.kube.resources import Resource
 from memcached_operator.memcached.contests import REASON as CONTESTED, Contests
 from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord, memcached_record
 from memcached_operator.memcached.status import (
-    Condition,
     Observed,
     Reason,
     Status,
@@ -27,6 +26,7 @@ from memcached_operator.memcached.status import (
 )
 from memcached_operator.runtime.cache.own_writes import OwnWrites
 from memcached_operator.runtime.cache.store import ObjectKey, Store
+from memcached_operator.runtime.conditions import Condition, rfc3339
 from memcached_operator.runtime.controller import Result
 from memcached_operator.runtime.events.objects import ObjectReference
 from memcached_operator.runtime.events.recorder import EventRecorder
@@ -144,7 +144,7 @@ class Reporter:
         ours = trouble is None or trouble.reason is not Reason.NOT_CONTROLLED
         pods = [pod for pod in self._caches.pods.by_index("memcached", key) if pod.active] if ours else []
         last = decode_status(memcached.status)
-        now = self._utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = rfc3339(self._utc_now())
         observed = Observed(
             key.name, memcached.generation, size, found.deployment, pods, trouble, found.waiting, found.terminating
         )

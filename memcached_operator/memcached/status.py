@@ -17,6 +17,7 @@ from memcached_operator.kube.errors import UNDECODABLE
 from memcached_operator.kube.nesting import decode_nested
 from memcached_operator.memcached.desired import selector_text
 from memcached_operator.memcached.records import DeploymentRecord, PodRecord
+from memcached_operator.runtime.conditions import Condition, condition_of, set_conditions
 
 
 class Reason(StrEnum):
@@ -38,17 +39,6 @@ class Reason(StrEnum):
     AS_EXPECTED = "AsExpected"
 
 
-class Condition(msgspec.Struct, frozen=True):
-    """One entry of `status.conditions`, ours or somebody else's; it leaves as it came."""
-
-    type: str
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    lastTransitionTime: str | msgspec.UnsetType = msgspec.UNSET
-    observedGeneration: int | msgspec.UnsetType = msgspec.UNSET
-
-
 class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     """`status` of a Memcached."""
 
@@ -61,7 +51,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def condition(self, type_: str) -> Condition | None:
         """The condition of that type, if there is one."""
-        return next((condition for condition in self.conditions or () if condition.type == type_), None)
+        return condition_of(self.conditions, type_)
 
 
 class Trouble(NamedTuple):
@@ -132,7 +122,7 @@ def status_of(observed: Observed, last: Status, now: str) -> Status:
         readyReplicas=ready,
         selector=selector_text(observed.name),
         observedGeneration=observed.generation,
-        conditions=_merged(ours, last, observed.generation, now),
+        conditions=set_conditions(last.conditions, ours, generation=observed.generation, now=now),
     )
 
 
@@ -243,15 +233,3 @@ def _degraded(observed: Observed) -> Condition:
 def refusal_reason(message: str) -> Reason:
     """Which reason a refusal of the API server falls under; quotas are told apart by their admission plugin's words."""
     return Reason.QUOTA_EXCEEDED if "exceeded quota" in message else Reason.FORBIDDEN
-
-
-def _merged(ours: Sequence[Condition], last: Status, generation: int, now: str) -> tuple[Condition, ...]:
-    """Our conditions with their times, in the places that they had; foreign ones as they are."""
-    merged = {condition.type: condition for condition in last.conditions or ()}
-    for condition in ours:
-        before = merged.get(condition.type)
-        since = before.lastTransitionTime if before is not None and before.status == condition.status else now
-        merged[condition.type] = msgspec.structs.replace(
-            condition, lastTransitionTime=since or now, observedGeneration=generation
-        )
-    return tuple(merged.values())

@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 from memcached_operator.api.v1alpha1 import MemcachedStatus
 from memcached_operator.memcached.records import PodRecord
 from memcached_operator.memcached.status import (
-    Condition,
     Observed,
     Reason,
     Status,
@@ -21,6 +20,7 @@ from memcached_operator.memcached.status import (
     status_of,
     status_patch,
 )
+from memcached_operator.runtime.conditions import Condition
 from tests.unit.memcached.status_support import (
     DEPLOYING,
     EXCEEDED,
