@@ -18,7 +18,7 @@ import orjson
 from yarl import URL
 
 from memcached_operator.kube.auth import ClusterAccess
-from memcached_operator.kube.connections import Connections, describe, was_cut
+from memcached_operator.kube.connections import Connections, cut, describe, was_cut
 from memcached_operator.kube.errors import (
     KubeError,
     MalformedAnswer,
@@ -227,7 +227,7 @@ class ApiClient:
             yield Stream(response, silence_limit_s)
         finally:
             pools.watching.discard(response)
-            response.close()
+            cut(response)
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes:
         """One object, live from the server."""

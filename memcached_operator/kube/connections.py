@@ -47,7 +47,7 @@ class Pools:
     async def close(self) -> None:
         """Close all of them; running watches fail."""
         for response in tuple(self.watching):
-            response.close()
+            cut(response)
         await self.calls.close()
         await self.watches.close()
 
@@ -82,6 +82,17 @@ class Connections:
         for each in pools:
             if each is not None:
                 await each.close()
+
+
+def cut(response: aiohttp.ClientResponse) -> None:
+    """Close an answer's connection at once, in the middle of it.
+
+    TLS's own farewell waits for the server, which nobody else waits for: it may outlast the event loop.
+    """
+    connection = response.connection
+    if connection is not None and connection.protocol is not None:
+        connection.protocol.abort()
+    response.close()
 
 
 def was_cut(error: Exception) -> bool:

@@ -80,6 +80,23 @@ async def test_closing_the_client_ends_what_runs() -> None:
         await connection_ended(server)
 
 
+async def test_a_watch_that_is_left_by_tls_does_not_wait_for_the_servers_farewell(tmp_path: Path) -> None:
+    authority = make_authority()
+    context = server_context(authority, authority.issue("api"), str(tmp_path))
+    trust = Tls(clock=lambda: 0.0, authority=Pem("the test's certificate authority", data=authority.pem))
+    credentials = FakeCredentials(context=trust.context())
+    async with serving(three_lines_and_silence, context) as server, client_of(server.url, credentials) as client:
+        async with client.stream(PATH, {}, SILENCE_LIMIT_S) as stream:
+            assert await stream.read()
+            connection = stream._response.connection
+            assert connection is not None
+            assert connection.transport is not None
+            raw = connection.transport.get_extra_info("socket")
+        for _ in range(2):  # for what is done soon; nothing comes over the wire meanwhile
+            await asyncio.sleep(0)
+        assert raw.fileno() == -1
+
+
 # Rotation.
 
 
