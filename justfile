@@ -6,6 +6,7 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 compile := "uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url " + \
     "--no-emit-find-links --custom-compile-command './dev lock'"
 crd_file := "manifests/crd/cache.example.com_memcacheds.yaml"
+example_crd_file := "examples/my_own_shell/manifests/crd.yaml"
 # Where ./dev cluster and node put their kubeconfig; KUBECONFIG comes first, as for ./dev kubectl.
 lab_kubeconfig := justfile_directory() / ".cache/lab/kubeconfig"
 kubeconfig := env("KUBECONFIG", if path_exists(lab_kubeconfig) == "true" { lab_kubeconfig } else { "" })
@@ -75,6 +76,16 @@ kubectl *args:
 run *args:
     @exec env KUBECONFIG={{ quote(kubeconfig) }} python -m memcached_operator run "$@"
 
+# Run the example's operator, MyOwnShell, as ./dev run does Memcached's (--help lists its settings)
+[no-exit-message]
+run-example *args:
+    @exec env KUBECONFIG={{ quote(kubeconfig) }} python -m examples.my_own_shell "$@"
+
+# Build the example's image by docker, podman or buildah (--archive FILE, --help)
+[no-exit-message]
+example-image *args:
+    @python -m lab example-image "$@"
+
 # Install the CRD into the cluster that ./dev kubectl is pointed at
 install *args:
     python -m lab kubectl apply --server-side -f {{ crd_file }} "$@"
@@ -109,11 +120,13 @@ undeploy *args:
     fi
     python -m lab kubectl delete --ignore-not-found -f manifests/install/cluster.yaml "$@"
 
-# Write the CRD from the models
+# Write the CRD from the models, and the example's
 crd:
     mkdir -p {{ parent_directory(crd_file) }}
     python -m memcached_operator crd > {{ crd_file }}.new
     mv {{ crd_file }}.new {{ crd_file }}
+    python -m examples.my_own_shell.crd > {{ example_crd_file }}.new
+    mv {{ example_crd_file }}.new {{ example_crd_file }}
 
 # Write manifests/install/ from the other folders of manifests/, and what the bundle and the chart have of them
 manifests: && bundle chart

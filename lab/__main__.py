@@ -24,6 +24,10 @@ def main(arguments: Sequence[str]) -> int:
         from lab.image import images  # not in each start of a cluster
 
         return images.main(arguments)
+    if arguments[:1] == ["example-image"]:
+        from lab.image import example
+
+        return example.main(arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="start a control plane, stay until Ctrl-C or the parent ends")
@@ -46,6 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     commands.add_parser("kubectl", help="run kubectl against KUBECONFIG, or else the cluster of `up` or `node`")
     commands.add_parser("image", help="build the operator's image (--help)")
     commands.add_parser("push", help="send the operator's image to a registry (--help)")
+    commands.add_parser("example-image", help="build the image of examples/my_own_shell (--help)")
     options = parser.parse_args(arguments)
     try:
         if options.command == "build":

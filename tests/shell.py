@@ -21,7 +21,7 @@ from tests.operator_process import IN_SYNC, NO_PORTS, PROJECT
 from tests.shell_blocks import How, Step, alike, fits, steps
 
 # What a document may name of the repository; a copy, as the guides' `sed -i` changes them.
-_FOLDERS = ("manifests", "charts")
+_FOLDERS = ("manifests", "charts", "examples")
 # Commands that only look. What they show may take a moment to be so.
 _LOOKS = re.compile(r"(\./dev )?kubectl (get|describe|events|top)\b(?!.*(-w\b|--watch))")
 _LOOK_AGAIN_S = 20.0
