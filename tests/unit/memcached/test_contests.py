@@ -43,10 +43,10 @@ class Rival:
 
     async def look(self) -> float | None:
         """Wait until the key may be looked at, and look; after which time it is to be looked at again."""
-        self.world.now += self.world.reconciler.wait_s(KEY)
+        self.world.clock.advance(self.world.reconciler.wait_s(KEY))
         result = await self.world.reconcile()
         verbs = [verb for verb in self.world.api.verbs() if not verb.startswith("get")]
-        self.writes += [(self.world.now, verb) for verb in verbs]
+        self.writes += [(self.world.clock.now, verb) for verb in verbs]
         self.world.show()
         return result.requeue_after_s
 
@@ -195,7 +195,7 @@ async def test_when_it_is_quiet_again_that_is_said_and_repairs_are_made_at_once(
     caplog.clear()
     waited_s = 0.0
     while (next_s := await of_image.look()) is not None:
-        world.now += next_s
+        world.clock.advance(next_s)
         waited_s += next_s
     assert waited_s < QUIET_S + 2 * LOOK_S
     assert caplog.messages == [f"no longer contested: nobody has changed {IMAGE_FIELD} for 60 s"]
@@ -258,7 +258,7 @@ async def test_writes_that_meet_the_rivals_count_as_much(of_nodes: Rival) -> Non
     for _ in range(30):
         of_nodes.strike()
         await of_nodes.look()
-        world.now += DELAY_S
+        world.clock.advance(DELAY_S)
     times = [at for at, verb in of_nodes.writes if verb == WRITE_STATUS]
     assert any("status.nodes" in event.note for event in world.recorder.events)
     assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times[6:]))

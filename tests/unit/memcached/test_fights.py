@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 
 from memcached_operator.memcached.fights import LOOK_S, QUIET_S, REPAIRS, WINDOW_S, Fights
 from memcached_operator.runtime.cache.store import ObjectKey
+from memcached_operator.testing.clock import FakeClock
 
 KEY, OTHER = ObjectKey("shop", "sessions"), ObjectKey("shop", "baskets")
 IMAGE, SIZE = "spec.template.spec.containers[memcached].image", "spec.replicas"
@@ -18,9 +19,9 @@ class Ring:
     """Fights with a clock of their own, over one Memcached of some generation."""
 
     def __init__(self) -> None:
-        self.now = 1000.0
+        self.clock = FakeClock()
         self.generation = 1
-        self.fights = Fights(lambda: self.now)
+        self.fights = Fights(self.clock)
 
     def repair(self, *fields: str, asked: bool = False) -> bool:
         return self.fights.repaired(KEY, self.generation, fields or (IMAGE,), asked=asked)
@@ -32,7 +33,7 @@ class Ring:
 
     def look(self) -> bool:
         """Wait for the next look: whether it may repair."""
-        self.now += self.fights.wait_s(KEY, self.generation)
+        self.clock.advance(self.fights.wait_s(KEY, self.generation))
         return self.fights.look(KEY, self.generation)
 
     @property
@@ -66,7 +67,7 @@ def test_a_field_that_is_put_right_too_often_within_the_window_is_contested(ring
 def test_repairs_that_are_far_apart_are_no_fight(ring: Ring, apart_s: float, contested: bool) -> None:
     for _ in range(3 * REPAIRS):
         ring.repair()
-        ring.now += apart_s
+        ring.clock.advance(apart_s)
         if ring.contested:
             break
     assert bool(ring.contested) == contested
@@ -130,9 +131,9 @@ def test_a_fight_is_over_when_nobody_has_touched_the_field_for_a_while(ring: Rin
     assert ring.look()
     left_s = ring.fights.next_look_s(KEY)
     assert left_s == QUIET_S - 2 * LOOK_S
-    ring.now += left_s - 0.001
+    ring.clock.advance(left_s - 0.001)
     assert ring.fights.over(KEY) == ()
-    ring.now += 0.001
+    ring.clock.advance(0.001)
     assert ring.fights.over(KEY) == (IMAGE,)
     assert ring.fights.over(KEY) == ()
     assert (ring.contested, len(ring.fights)) == ((), 0)
@@ -142,11 +143,11 @@ def test_a_fight_is_over_when_nobody_has_touched_the_field_for_a_while(ring: Rin
 
 def test_a_fight_that_goes_on_is_told_again_at_growing_intervals(ring: Ring) -> None:
     ring.fight()
-    began, told = ring.now, []
-    while ring.now < began + 10_000:
-        ring.now += 2 * LOOK_S
+    began, told = ring.clock.now, []
+    while ring.clock.now < began + 10_000:
+        ring.clock.advance(2 * LOOK_S)
         if ring.repair():
-            told.append(round(ring.now - began))
+            told.append(round(ring.clock.now - began))
     assert told == [60, 180, 420, 900, 1860, 3780, 7380]
     assert ring.fights.repairs(KEY) == 5000
 
@@ -161,7 +162,7 @@ def test_a_memcached_that_is_gone_is_forgotten(ring: Ring) -> None:
 def test_what_happened_once_does_not_stay_for_ever_and_fights_do(ring: Ring) -> None:
     ring.fight()
     for number in range(10_000):
-        ring.now += 1.0
+        ring.clock.advance(1.0)
         ring.fights.repaired(ObjectKey("shop", str(number)), 1, [IMAGE], asked=False)
     assert len(ring.fights._histories) < 4 * WINDOW_S
     assert ring.contested == (IMAGE,)
@@ -175,16 +176,16 @@ def test_once_contested_one_write_a_second_and_each_wish_of_the_user_at_once(ste
     ring = Ring()
     drift, writes = False, []
     for wait_s, who in steps:
-        until = ring.now + wait_s
-        while drift and (next_s := ring.now + ring.fights.wait_s(KEY, ring.generation)) <= until:
-            ring.now = next_s
+        until = ring.clock.now + wait_s
+        while drift and (next_s := ring.clock.now + ring.fights.wait_s(KEY, ring.generation)) <= until:
+            ring.clock.advance_to(next_s)
             contested = bool(ring.contested)
             if ring.look():
                 ring.repair()
                 drift = False
                 if contested:
-                    writes.append(ring.now)
-        ring.now = until
+                    writes.append(ring.clock.now)
+        ring.clock.advance_to(until)
         if who == "user":
             ring.generation += 1
             assert ring.fights.wait_s(KEY, ring.generation) == 0.0

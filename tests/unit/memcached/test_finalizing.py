@@ -208,13 +208,13 @@ async def test_servers_are_made_also_where_it_cannot_be_put_on_and_that_is_told(
     await holding.reconcile()
     assert holding.deployment["spec"]["replicas"] == 2
     holding.show()
-    holding.now += DELAY_S
+    holding.clock.advance(DELAY_S)
     assert (await holding.reconcile()).requeue_after_s == SLOW_RETRY_S
     assert PATCH not in holding.api.verbs(), "it is not asked again at each look"
     assert holding.condition("Degraded") == ("True", reason)
     assert f"The finalizer {FINALIZER} cannot be put on it" in holding.message("Degraded")
     assert holding.condition("Progressing") == ("True", "Deploying")
-    holding.now += SLOW_RETRY_S
+    holding.clock.advance(SLOW_RETRY_S)
     await holding.settle()
     assert finalizers(holding) == [FINALIZER]
     assert holding.condition("Degraded") == ("False", "AsExpected")
@@ -242,7 +242,7 @@ async def test_it_goes_when_its_pods_are_gone(held: World, caplog: pytest.LogCap
     assert held.api.verbs()[0] == DELETE
     assert held.api.calls[0].body == {"uid": uid, "propagation": "Foreground"}
     names = ", ".join(sorted(held.status["nodes"]))
-    held.now += DELAY_S
+    held.clock.advance(DELAY_S)
     await held.reconcile()
     assert held.api.verbs() == [WRITE_STATUS], "it is deleted once, although the watch has not shown it"
     assert held.condition("Progressing") == ("True", "Terminating")
@@ -250,9 +250,9 @@ async def test_it_goes_when_its_pods_are_gone(held: World, caplog: pytest.LogCap
     assert held.condition("Degraded") == ("False", "AsExpected")
 
     end(held, pods=1, deployment=True)
-    held.now += DELAY_S
+    held.clock.advance(DELAY_S)
     await held.reconcile()
-    held.now += DELAY_S
+    held.clock.advance(DELAY_S)
     await held.reconcile()
     assert held.message("Progressing") == f"Waiting for 1 pod to end: {NAME}-7cc6f4b5f7-0."
     assert held.status["nodes"] == []
@@ -335,7 +335,7 @@ async def test_one_whose_specification_cannot_be_read_goes_as_well(held: World) 
     held.memcached(size="three")
     delete(held)
     await held.reconcile()
-    held.now += DELAY_S
+    held.clock.advance(DELAY_S)
     await held.reconcile()
     assert held.condition("Progressing") == ("True", "Terminating")
     end(held)
@@ -354,7 +354,7 @@ async def test_a_cleanup_that_is_forbidden_is_told_and_tried_again_until_it_is_n
     error = Forbidden(403, "Forbidden", f"cannot {what}")
     held.api.refuse(what, "Deployment" if what == "delete" else "Memcached", error)
     assert (await held.reconcile()).requeue_after_s is not None
-    held.now += DELAY_S
+    held.clock.advance(DELAY_S)
     await held.reconcile()
     assert held.api.verbs() == [WRITE_STATUS], "it is not asked again at each look"
     assert held.condition("Degraded") == ("True", "Forbidden")
@@ -363,7 +363,7 @@ async def test_a_cleanup_that_is_forbidden_is_told_and_tried_again_until_it_is_n
     assert held.recorder.events[-1] == Event("Warning", "Forbidden", held.message("Degraded"))
     assert finalizers(held) == [FINALIZER]
 
-    held.now += SLOW_RETRY_S
+    held.clock.advance(SLOW_RETRY_S)
     held.show()
     await held.reconcile()
     end(held)
@@ -375,7 +375,7 @@ async def test_a_deployment_that_somebody_else_deletes_is_waited_for_although_we
     delete(held)
     held.api.refuse("delete", "Deployment", Forbidden(403, "Forbidden", "no right"))
     await held.reconcile()
-    held.now += DELAY_S
+    held.clock.advance(DELAY_S)
     await held.reconcile()
     assert held.condition("Degraded") == ("True", "Forbidden")
     held.deployment["metadata"]["deletionTimestamp"] = WHEN
@@ -383,7 +383,7 @@ async def test_a_deployment_that_somebody_else_deletes_is_waited_for_although_we
     end(held, pods=1, deployment=True)
     for _ in range(2):
         await held.reconcile()
-        held.now += DELAY_S
+        held.clock.advance(DELAY_S)
     assert held.condition("Degraded") == ("False", "AsExpected")
     assert held.message("Progressing") == f"Waiting for 1 pod to end: {NAME}-7cc6f4b5f7-0."
 
@@ -394,7 +394,7 @@ async def test_a_server_that_fails_to_delete_is_told_of_and_asked_again_after_a_
         held.api.refuse("delete", "Deployment", ServerError(500, message="no webhook answers"))
         with pytest.raises(ServerError):
             await held.reconcile()
-        held.now += DELAY_S
+        held.clock.advance(DELAY_S)
     assert held.condition("Degraded") == ("True", "TerminationStalled")
     assert held.message("Degraded") == f"The Deployment {NAME} cannot be deleted: no webhook answers"
     await held.reconcile()
@@ -405,17 +405,17 @@ async def test_pods_that_never_end_are_named_with_a_remedy_and_their_end_heals_i
     delete(held)
     await held.reconcile()
     end(held, pods=1, deployment=True)
-    held.now += DELAY_S
+    held.clock.advance(DELAY_S)
     result = await held.reconcile()
-    held.now += DELAY_S
+    held.clock.advance(DELAY_S)
     result = await held.reconcile()
     assert held.condition("Degraded") == ("False", "AsExpected")
     assert result.requeue_after_s is not None
     assert STALLED_AFTER_S - 1 < result.requeue_after_s <= STALLED_AFTER_S
 
-    held.now += STALLED_AFTER_S
+    held.clock.advance(STALLED_AFTER_S)
     await held.reconcile()
-    held.now += DELAY_S
+    held.clock.advance(DELAY_S)
     await held.reconcile()
     assert held.condition("Degraded") == ("True", "TerminationStalled")
     assert f"Nothing has changed for 60 s: Waiting for 1 pod to end: {NAME}-7cc6f4b5f7-0." in held.message("Degraded")
@@ -433,13 +433,14 @@ async def test_a_restart_does_not_take_back_that_it_is_stalled(held: World) -> N
     held.deployment["metadata"]["deletionTimestamp"] = WHEN
     held.show()
     await held.reconcile()
-    held.now += STALLED_AFTER_S
+    held.clock.advance(STALLED_AFTER_S)
     for _ in range(2):
         await held.reconcile()
-        held.now += DELAY_S
+        held.clock.advance(DELAY_S)
     assert held.condition("Degraded") == ("True", "TerminationStalled")
     restarted = World()
-    restarted.api.objects, restarted.api.version, restarted.now = held.api.objects, held.api.version, held.now
+    restarted.api.objects, restarted.api.version = held.api.objects, held.api.version
+    restarted.clock.advance_to(held.clock.now)
     restarted.show()
     await restarted.reconcile()
     assert restarted.api.verbs() == []
@@ -450,7 +451,7 @@ async def test_a_memcached_that_changed_while_it_was_released_is_looked_at_again
     end(held)
     held.api.refuse("merge_patch", "Memcached", Conflict(409))
     assert await held.reconcile() == Result(requeue_after_s=CONFLICT_PAUSE_S)
-    held.now += PATIENCE_S
+    held.clock.advance(PATIENCE_S)
     await held.reconcile()
     assert finalizers(held) == []
 

@@ -111,10 +111,10 @@ async def test_a_strangers_deployment_made_between_our_look_and_our_create_is_no
     stranger = world.api.put(live_deployment())
     del stranger["metadata"]["ownerReferences"], stranger["metadata"]["annotations"]
     version = stranger["metadata"]["resourceVersion"]
-    world.now += DELAY_S
+    world.clock.advance(DELAY_S)
     await world.reconcile()
     assert world.api.verbs() == [APPLY, GET_DEPLOYMENT]
-    world.now += DELAY_S
+    world.clock.advance(DELAY_S)
     assert await world.reconcile() == SLOWLY
     assert world.api.verbs() == [APPLY, GET_DEPLOYMENT, WRITE_STATUS]
     assert world.deployment["metadata"]["resourceVersion"] == version
@@ -359,7 +359,7 @@ async def test_a_strangers_deployment_is_never_written_to_and_that_is_said_once(
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             await world.reconcile()
-            world.now += DELAY_S
+            world.clock.advance(DELAY_S)
             world.show()
     assert json.dumps(world.deployment) == before
     assert await world.reconcile() == SLOWLY

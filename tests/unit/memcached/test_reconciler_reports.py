@@ -32,7 +32,7 @@ async def test_a_specification_that_cannot_be_read_is_told_and_left_to_a_change_
     world.memcached(size="three")
     world.show()
     await world.reconcile()
-    world.now += DELAY_S
+    world.clock.advance(DELAY_S)
     assert await world.reconcile() == DONE
     assert world.api.verbs() == [WRITE_STATUS]
     assert world.condition("Degraded") == ("True", "InvalidSpec")
@@ -83,13 +83,13 @@ async def test_what_was_refused_is_asked_again_with_a_change_or_after_a_while(ru
     running.show()
     running.api.refuse("merge_patch", "Deployment", Forbidden(403, "Forbidden", FORBIDDEN))
     await running.reconcile()
-    running.now += DELAY_S
+    running.clock.advance(DELAY_S)
     await running.reconcile()
     running.show()
     assert await running.reconcile() == SLOWLY
     assert running.api.verbs() == []
 
-    running.now += SLOWLY.requeue_after_s or 0.0
+    running.clock.advance(SLOWLY.requeue_after_s or 0.0)
     running.api.refuse("merge_patch", "Deployment", Forbidden(403, "Forbidden", FORBIDDEN))
     await running.reconcile()
     assert "merge_patch Deployment" in running.api.verbs()
@@ -150,13 +150,13 @@ async def test_a_status_that_still_changes_is_held_back_for_as_long_as_was_said_
     running.pods(1, 1)
     running.show()
     assert await running.reconcile() == Result(requeue_after_s=DELAY_S)
-    running.now += 0.1
+    running.clock.advance(0.1)
     running.pods(0, 2)
     running.show()
     left = await running.reconcile()
     assert running.api.calls == []
     assert left.requeue_after_s == pytest.approx(DELAY_S - 0.1)
-    running.now += DELAY_S - 0.1
+    running.clock.advance(DELAY_S - 0.1)
     assert await running.reconcile() == DONE
     assert running.api.verbs() == [WRITE_STATUS]
     assert running.status["readyReplicas"] == 0
@@ -182,7 +182,7 @@ async def test_a_change_that_is_undone_before_it_was_written_is_never_written(ru
     await running.reconcile()
     running.pods(2)
     running.show()
-    running.now += DELAY_S
+    running.clock.advance(DELAY_S)
     assert await running.reconcile() == DONE
     assert running.api.calls == []
     running.pods(1, 1)
@@ -195,7 +195,7 @@ async def test_a_status_is_written_to_the_very_version_that_was_seen(running: Wo
     running.pods(0)
     running.show()
     await running.reconcile()
-    running.now += DELAY_S
+    running.clock.advance(DELAY_S)
     await running.reconcile()
     (call,) = running.api.calls
     assert call.body["metadata"] == {"resourceVersion": version}
@@ -206,7 +206,7 @@ async def test_a_written_status_is_known_at_once_so_that_it_is_not_written_twice
     running.pods(0)
     running.show()
     await running.reconcile()
-    running.now += DELAY_S
+    running.clock.advance(DELAY_S)
     await running.reconcile()
     assert await running.reconcile() == DONE
     assert running.api.calls == []
@@ -219,14 +219,14 @@ async def test_a_status_that_somebody_else_wrote_meanwhile_is_looked_at_first(ru
     running.status["conditions"].append(foreign)
     running.api.put(running.api.objects["Memcached", NAMESPACE, NAME])
     await running.reconcile()
-    running.now += DELAY_S
+    running.clock.advance(DELAY_S)
     assert await running.reconcile() == Result(requeue_after_s=DELAY_S)
     assert running.api.verbs() == [WRITE_STATUS, GET_MEMCACHED]
     assert running.status["replicas"] == 2
     running.show()
     await running.reconcile()
     assert running.api.calls == [], "whoever writes in a loop is not raced with"
-    running.now += DELAY_S
+    running.clock.advance(DELAY_S)
     await running.reconcile()
     assert running.status["replicas"] == 0
     assert running.status["conditions"][-1] == foreign
@@ -237,11 +237,11 @@ async def test_a_complaint_whose_status_could_not_be_written_is_made_when_it_is(
     del stranger["metadata"]["ownerReferences"], stranger["metadata"]["annotations"]
     world.show()
     await world.reconcile()
-    world.now += DELAY_S
+    world.clock.advance(DELAY_S)
     world.api.refuse("merge_patch/status", "Memcached", Conflict(409, "Conflict", "the object has been modified"))
     await world.reconcile()
     assert world.recorder.events == []
-    world.now += DELAY_S
+    world.clock.advance(DELAY_S)
     await world.reconcile()
     assert len(world.recorder.events) == 1
 
@@ -251,7 +251,7 @@ async def test_the_status_of_a_memcached_that_has_just_gone_is_nobodys(running: 
     running.show()
     del running.api.objects["Memcached", NAMESPACE, NAME]
     await running.reconcile()
-    running.now += DELAY_S
+    running.clock.advance(DELAY_S)
     assert await running.reconcile() == SOON
     assert running.api.verbs() == [WRITE_STATUS, GET_MEMCACHED]
 
@@ -261,7 +261,7 @@ async def test_after_a_conflict_the_key_waits_until_the_cache_has_caught_up(runn
     running.show()
     running.api.put(running.api.objects["Memcached", NAMESPACE, NAME])
     await running.reconcile()
-    running.now += DELAY_S
+    running.clock.advance(DELAY_S)
     await running.reconcile()
     assert running.own_writes.wait_s(KEY) == PATIENCE_S
     running.show()
@@ -272,7 +272,7 @@ async def test_a_kind_without_a_status_is_an_error_that_names_the_remedy(running
     running.pods(0)
     running.show()
     await running.reconcile()
-    running.now += DELAY_S
+    running.clock.advance(DELAY_S)
     running.api.refuse("merge_patch/status", "Memcached", NotFound(404, "", "404 page not found"))
     with pytest.raises(NotFound, match="has no status; install the operator's own CustomResourceDefinition"):
         await running.reconcile()
@@ -288,7 +288,7 @@ async def test_what_an_admission_policy_turns_round_is_complained_of_and_not_sen
     with caplog.at_level(logging.INFO):
         await running.reconcile()
         assert running.api.verbs() == [APPLY]
-        running.now += DELAY_S
+        running.clock.advance(DELAY_S)
         assert await running.reconcile() == SLOWLY
         assert running.api.verbs() == [WRITE_STATUS]
         assert await running.reconcile() == SLOWLY
@@ -314,7 +314,7 @@ async def test_a_write_that_the_watch_never_shows_is_looked_for_on_the_server(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     await world.reconcile()
-    world.now += PATIENCE_S
+    world.clock.advance(PATIENCE_S)
     await world.reconcile()
     assert world.api.verbs() == [GET_MEMCACHED, GET_DEPLOYMENT, WRITE_STATUS]
     assert "the watch has not shown our last write; looking at the live objects" in caplog.messages
@@ -322,7 +322,7 @@ async def test_a_write_that_the_watch_never_shows_is_looked_for_on_the_server(
 
 async def test_what_is_looked_for_on_the_server_and_gone_there_is_left(world: World) -> None:
     await world.reconcile()
-    world.now += PATIENCE_S
+    world.clock.advance(PATIENCE_S)
     world.api.objects.clear()
     assert await world.reconcile() == SOON
     assert world.api.verbs() == [GET_MEMCACHED, GET_DEPLOYMENT]
@@ -336,7 +336,7 @@ async def behind(world: World) -> World:
     """Its Deployment was made; it was then deleted with it, and the watch of Memcacheds does not show that."""
     await world.reconcile()
     world.show()
-    world.now += PATIENCE_S
+    world.clock.advance(PATIENCE_S)
     world.api.objects.clear()
     world.caches.deployments.replace([], set())
     await world.reconcile()
@@ -345,21 +345,21 @@ async def behind(world: World) -> World:
 
 async def test_nothing_is_made_for_what_is_gone_however_long_the_watch_is_down(behind: World) -> None:
     for _ in range(10):
-        behind.now += behind.reconciler.wait_s(KEY)
+        behind.clock.advance(behind.reconciler.wait_s(KEY))
         assert await behind.reconcile() == SOON
         assert set(behind.api.verbs()) == {GET_MEMCACHED, GET_DEPLOYMENT}
 
 
 async def test_what_is_gone_is_asked_for_no_oftener_than_every_five_seconds(behind: World) -> None:
     assert behind.reconciler.wait_s(KEY) == VANISHED_RETRY_S
-    behind.now += VANISHED_RETRY_S
+    behind.clock.advance(VANISHED_RETRY_S)
     assert behind.reconciler.wait_s(KEY) == 0.0
 
 
 async def test_what_only_seemed_gone_is_looked_after_again(behind: World) -> None:
     """An API server that boots answers 404 for kinds of CRDs that it has not read yet."""
     behind.memcached(size=2)
-    behind.now += VANISHED_RETRY_S
+    behind.clock.advance(VANISHED_RETRY_S)
     await behind.reconcile()
     assert APPLY in behind.api.verbs()
     assert behind.reconciler.wait_s(KEY) <= PATIENCE_S

@@ -20,6 +20,7 @@ from memcached_operator.runtime.cache.store import ObjectKey, Store
 from memcached_operator.runtime.controller import Result
 from memcached_operator.runtime.events.objects import ObjectReference
 from memcached_operator.runtime.events.recorder import EventRecorder
+from memcached_operator.testing.clock import FakeClock
 from tests.unit.memcached.fake_api import FakeApi, Json
 from tests.unit.memcached.support import IMAGE, NAME, NAMESPACE, UID, live_pod
 
@@ -53,11 +54,11 @@ class World:
     """One Memcached, the API server that holds it, and the operator's parts around its reconciler."""
 
     def __init__(self, *, finalizer: bool = False) -> None:
-        self.now = 1000.0
+        self.clock = FakeClock()
         self.api = FakeApi()
         self.recorder = Recorder()
         self.caches = Caches(Store(), Store(), Store({"memcached": lambda pod: pod.memcached_key}))
-        self.own_writes = OwnWrites(clock=lambda: self.now)
+        self.own_writes = OwnWrites(clock=self.clock)
         self.own_writes.observe(MEMCACHEDS.qualified_name, self.caches.memcacheds)
         self.own_writes.observe(DEPLOYMENTS.qualified_name, self.caches.deployments)
         self.reconciler = MemcachedReconciler(
@@ -66,8 +67,8 @@ class World:
             self.own_writes,
             cast(EventRecorder, self.recorder),
             ReconcilerConfig(image=IMAGE, field_manager="test-manager", status_delay_s=DELAY_S, finalizer=finalizer),
-            clock=lambda: self.now,
-            utc_now=lambda: datetime.fromtimestamp(1_800_000_000 + self.now, UTC),
+            clock=self.clock,
+            utc_now=lambda: datetime.fromtimestamp(1_800_000_000 + self.clock.now, UTC),
         )
 
     def memcached(self, **spec: Any) -> Json:
@@ -110,16 +111,16 @@ class World:
         """Let the API server refuse `verb` on the Deployment once, have that reported, and pass the time of a retry."""
         self.api.refuse(verb, "Deployment", error)
         await self.reconcile()
-        self.now += DELAY_S
+        self.clock.advance(DELAY_S)
         result = await self.reconcile()
-        self.now += SLOW_RETRY_S
+        self.clock.advance(SLOW_RETRY_S)
         return result
 
     async def settle(self) -> None:
         """Reconcile, with a watch that keeps up and after the delay of the status, until nothing is sent."""
         for _ in range(6):
             self.show()
-            self.now += DELAY_S
+            self.clock.advance(DELAY_S)
             result = await self.reconcile()
             if not self.api.calls and result in (DONE, SLOWLY):
                 self.recorder.events.clear()
