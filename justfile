@@ -164,6 +164,11 @@ api-docs:
     python -m memcached_operator api-reference > docs/api.md.new
     mv docs/api.md.new docs/api.md
 
+# Write docs/runtime-reference.md from the runtime's sources
+runtime-docs:
+    python -m docs.site.runtime_reference > docs/runtime-reference.md.new
+    mv docs/runtime-reference.md.new docs/runtime-reference.md
+
 # Make the site of the documents in .cache/site; a link that leads nowhere fails it
 docs *args:
     NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet "$@"

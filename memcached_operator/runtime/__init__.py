@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         reference as reference,
         typed as typed,
     )
+    from memcached_operator.runtime.manager import Service as Service
     from memcached_operator.runtime.operator import (
         Operator as Operator,
         serve as serve,
@@ -122,9 +123,13 @@ if TYPE_CHECKING:
         json_response as json_response,
         text_response as text_response,
     )
+    from memcached_operator.runtime.serving.probes import Checks as Checks
+    from memcached_operator.runtime.serving.routes import Routes as Routes
+    from memcached_operator.runtime.serving.webhooks import Webhooks as Webhooks
     from memcached_operator.runtime.telemetry.metrics import (
         Family as Family,
         Histogram as Histogram,
+        Source as Source,
         counter as counter,
         gauge as gauge,
         histogram as histogram,
@@ -148,6 +153,7 @@ _PLACES = {
         *("ApiObject", "Kind", "Metadata", "Object", "OwnerReference", "PlainObject", "UnreadableObject"),
         *("owner_reference", "plain", "reference", "typed"),
     ),
+    "manager": ("Service",),
     "operator": ("Operator", "serve"),
     "predicates": (
         *("Predicate", "all_of", "always", "annotations_changed", "any_of", "generation_changed", "labels_changed"),
@@ -162,7 +168,10 @@ _PLACES = {
     "serving.admission": ("AdmissionRequest", "Allowed", "Denied", "Patched"),
     "serving.conversion": ("CannotConvert",),
     "serving.http_messages": ("HttpRequest", "HttpResponse", "json_response", "text_response"),
-    "telemetry.metrics": ("Family", "Histogram", "counter", "gauge", "histogram"),
+    "serving.probes": ("Checks",),
+    "serving.routes": ("Routes",),
+    "serving.webhooks": ("Webhooks",),
+    "telemetry.metrics": ("Family", "Histogram", "Source", "counter", "gauge", "histogram"),
 }
 _MODULES = {name: place for place, names in _PLACES.items() for name in names}
 

@@ -115,13 +115,13 @@ class _Noted:
 class EventRecorder:
     """Notes events down and writes them from `run`, in the order in which they are due.
 
-    `_queue` holds events that were never written, `_refreshes` (a heap by time) those whose count has grown since.
-    `_known` holds events that can still become a series, `_objects` how much of its rate each object has spent; both
-    are ordered by last use.
-
     Attributes:
         written: writes that the API server took.
         dropped: events that were given up, by reason.
+
+    Invariants: `_queue` holds events that were never written, `_refreshes` (a heap by time) those whose count has grown
+    since. `_known` holds events that can still become a series, `_objects` how much of its rate each object has spent;
+    both are ordered by last use.
     """
 
     def __init__(
