@@ -311,7 +311,7 @@ class SimulatedCluster:
         """Answer 410 to whoever wants to go on from a version before the present one; running watches go on."""
         self.call(self.simulator.forget_history)
 
-    def stop_apiserver(self, *, wait: bool = True) -> None:
+    def stop_apiserver(self) -> None:
         """End the API server as an upgrade does: no new connections, streams end cleanly. The state stays."""
         self.run(self.simulator.stop_apiserver())
 
@@ -319,7 +319,7 @@ class SimulatedCluster:
         """End the API server at once, as a crash would: connections are reset. The state stays."""
         self.run(self.simulator.kill_apiserver())
 
-    def start_apiserver(self, *, wait: bool = True) -> None:
+    def start_apiserver(self) -> None:
         """Start it again on the same port; watches of what was before are answered with 410."""
         self.run(self.simulator.start_apiserver())
 

@@ -30,21 +30,18 @@ class Faulty:
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self.cluster = cluster
-        self._faults = cluster.simulator.faults
 
     def add(self, fault: Fault, *, verb: str, resource: str = "", times: int | None = None) -> Rule:
         """Misbehave from the operator's next request on that fits."""
-        return self.cluster.call(
-            lambda: self._faults.add(fault, verb=verb, resource=resource, agent=AGENT, times=times)
-        )
+        return self.cluster.add_fault(fault, verb=verb, resource=resource, agent=AGENT, times=times)
 
     def clear(self) -> None:
         """Behave."""
-        self.cluster.call(self._faults.clear)
+        self.cluster.clear_faults()
 
     def end_watches(self) -> None:
         """End all watches cleanly, so that the next ones meet what was added."""
-        self.cluster.call(self.cluster.simulator.end_watches)
+        self.cluster.end_watches()
 
     def await_use(self, rule: Rule, times: int = 1) -> None:
         """Wait until a rule has met so many requests."""
@@ -211,7 +208,7 @@ class TestStreams:
         kubectl("scale", "mc/resized", "--replicas=3")
         kubectl("delete", "deployment/bared", "mc/gone")
         kubectl.apply(memcached("new", 1))
-        faulty.cluster.call(faulty.cluster.simulator.forget_history)
+        faulty.cluster.forget_history()
         faulty.clear()  # the stalled requests are answered now, with 410
         wait(kubectl, "mc/resized", ".status.replicas", 3)
         kubectl.wait("deployment/bared", "create")
