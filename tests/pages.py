@@ -31,6 +31,10 @@ class Page:
     author: bool = False
 
 
+# Pages of examples, by the test that runs the files that they show.
+EXAMPLES = {
+    "docs/runtime.md": "tests/integration/test_runtime_page.py",
+}
 PAGES = (
     Page("docs/tutorial.md", node=False),
     Page("docs/write-your-own.md", node=False, author=True),

@@ -54,12 +54,17 @@ _MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command, or all of a block of `sh`; `shown` is what must come out, None where nothing is said about it."""
+    """One command, or all of a block of `sh`; `shown` is what must come out, None where nothing is said about it.
+
+    Attributes:
+        writes: it writes a file that the page shows.
+    """
 
     line: int
     command: str
     shown: str | None
     how: How
+    writes: bool = False
 
 
 def steps(document: str) -> Iterator[Step]:
@@ -72,7 +77,8 @@ def steps(document: str) -> Iterator[Step]:
     for block in blocks:
         if block.re is _FILE:
             line = document.count("\n", 0, block.start("body")) + 1
-            yield Step(line, f"cat > {block['path']} <<'END OF FILE'\n{block['body']}END OF FILE\n", None, How.RUN)
+            command = f"cat > {block['path']} <<'END OF FILE'\n{block['body']}END OF FILE\n"
+            yield Step(line, command, None, How.RUN, writes=True)
             continue
         mark: str | None = block["mark"]
         line = document.count("\n", 0, block.start("body")) + 1
