@@ -81,6 +81,8 @@ class Informers:
                 f"The kind {resource.kind} is not known to the cluster: install the CustomResourceDefinition "
                 f"{resource.qualified_name}."
             )
+        # Each kind's caches are numbered, so that probes and metrics tell their watches apart.
+        number = 1 + sum(each.kind.resource.qualified_name == resource.qualified_name for each in self._stores.values())
         for namespace in (self._namespaces if resource.namespaced else ()) or (None,):
             self._manager.add_reflector(
                 Reflector(
@@ -91,6 +93,7 @@ class Informers:
                     namespace=namespace,
                     label_selector=labels,
                     field_selector=fields,
+                    number=number,
                     page_size=self._page_size,
                     silence_limit_s=self._silence_limit_s,
                     remedies=remedies,

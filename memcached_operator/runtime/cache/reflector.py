@@ -104,6 +104,7 @@ class Reflector(Generic[R]):
         namespace: str | None = None,
         label_selector: str = "",
         field_selector: str = "",
+        number: int = 1,
         page_size: int = 500,
         remedies: Mapping[type[KubeError], str] | None = None,
         silence_limit_s: float = SILENCE_LIMIT_S,
@@ -120,6 +121,7 @@ class Reflector(Generic[R]):
             namespace: the scope, None for all namespaces.
             label_selector: as in the API's query.
             field_selector: likewise.
+            number: which watch of this kind and scope it is; from the second on, its names show it.
             page_size: objects per page where the server has no streaming lists.
             remedies: what to do about an error that a person must mend, for the log; looked up when one occurs.
             silence_limit_s: a stream without a byte for so long is dead.
@@ -129,6 +131,8 @@ class Reflector(Generic[R]):
         """
         self.resource = resource
         self.namespace = namespace
+        self.number = number
+        self._selectors = ", ".join(each for each in (label_selector, field_selector) if each)
         self.synced = asyncio.Event()
         self.statistics = StreamStatistics()
         self._client = client
@@ -153,9 +157,16 @@ class Reflector(Generic[R]):
 
     @property
     def description(self) -> str:
-        """Kind and scope, for logs."""
+        """Kind and scope, for logs, and the selection where there are several of these."""
         where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
-        return f"{self.resource.qualified_name} in {where}"
+        which = "" if self.number == 1 else f" ({self._selectors or f'watch {self.number}'})"
+        return f"{self.resource.qualified_name} in {where}{which}"
+
+    @property
+    def scope(self) -> str:
+        """The namespace, "" for all, and from the second watch of them on its number: `shop.2`; for metrics."""
+        # No namespace has a dot in its name.
+        return (self.namespace or "") + ("" if self.number == 1 else f".{self.number}")
 
     @property
     def resource_version(self) -> str:

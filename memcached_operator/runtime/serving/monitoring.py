@@ -193,8 +193,8 @@ def probes_of(
 
 
 def _check_name(reflector: Reflector[Any]) -> str:
-    scope = f"/{reflector.namespace}" if reflector.namespace else ""
-    return f"watch/{reflector.resource.qualified_name}{scope}"
+    separator = "/" if reflector.namespace else ""
+    return f"watch/{reflector.resource.qualified_name}{separator}{reflector.scope}"
 
 
 def _view(reflector: Reflector[Any]) -> Callable[[], LiveStream]:

@@ -21,9 +21,10 @@ class StreamView(Protocol):
     """What is shown of a `Reflector`."""
 
     resource: Resource
-    namespace: str | None
     statistics: StreamStatistics
 
+    @property
+    def scope(self) -> str: ...
     @property
     def resource_version(self) -> str: ...
     @property
@@ -35,8 +36,8 @@ class StreamView(Protocol):
 
 
 def stream_families(streams: Iterable[StreamView]) -> Iterator[Family]:
-    """The state of each watch. `scope` is the namespace that it watches, "" for all."""
-    held = [((each.resource.qualified_name, each.namespace or ""), each) for each in streams]
+    """The state of each watch. `scope` is the namespace that it watches, "" for all; see `Reflector.scope`."""
+    held = [((each.resource.qualified_name, each.scope), each) for each in streams]
 
     def gauges(name: str, help: str, value: Callable[[StreamView], float]) -> Family:
         return gauge(f"watch_stream_{name}", help, _STREAM, ((labels, value(each)) for labels, each in held))

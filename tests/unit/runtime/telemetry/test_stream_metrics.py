@@ -14,7 +14,7 @@ from memcached_operator.runtime.telemetry.stream_metrics import client_families,
 @dataclass
 class Stream:
     resource: Resource = PODS
-    namespace: str | None = None
+    scope: str = ""
     statistics: StreamStatistics = field(default_factory=StreamStatistics)
     resource_version: str = ""
     cached_objects: int = 0
@@ -30,7 +30,7 @@ def shown(families: list[Family]) -> dict[str, dict[tuple[str, ...], float]]:
 
 
 def test_each_stream_is_shown_with_its_scope() -> None:
-    pods = Stream(namespace="shop", resource_version="1234", cached_objects=7, silent_s=3.0, eventless_s=5.0)
+    pods = Stream(scope="shop", resource_version="1234", cached_objects=7, silent_s=3.0, eventless_s=5.0)
     pods.statistics.relists, pods.statistics.unreadable = 2, 1
     found = shown(list(stream_families([pods, Stream(DEPLOYMENTS)])))
     one, other = ("pods", "shop"), ("deployments.apps", "")
