@@ -13,6 +13,7 @@ from memcached_operator.runtime.cache.store import ObjectKey, Store, key_of
 from memcached_operator.runtime.channel import Channel
 from memcached_operator.runtime.controller import Controller
 from memcached_operator.runtime.kinds import ApiObject, Kind, same
+from memcached_operator.runtime.mishaps import Mishaps, check_plain
 from memcached_operator.runtime.predicates import Predicate, always
 from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY
 
@@ -32,6 +33,9 @@ class ControllerBuilder:
     A change wakes the keys that the object concerned before it and those that it concerns after it, unless a predicate
     finds it of no interest, or nothing but the resourceVersion differs. A key that waits for a write of its own is
     woken whatever a predicate says, as this change may be that write. What a list brings has a low priority.
+
+    What a mapping function or a predicate raises is told in the log and keeps nobody from going on: a predicate that
+    fails counts the change, a mapping function that fails, or gives no key, concerns nobody.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class ControllerBuilder:
         self._kind = kind
         self._informers = informers
         self._own_writes = own
+        self._mishaps = Mishaps()
         self._watched: list[tuple[str, Store[Any]]] = []
         self._pictures: list[Callable[[], Iterator[ObjectKey]]] = []
 
@@ -90,13 +95,17 @@ class ControllerBuilder:
             labels: label selector of the watch.
             fields: field selector of the watch.
             missing: what to do where the cluster does not know the kind, for the log.
+
+        Raises:
+            TypeError: `concerned` or `when` is a coroutine function.
         """
+        check_plain(when, f"the predicate of controller {self._controller.name!r} for {kind.resource.kind}")
         store = self._informers.store(kind, labels=labels, fields=fields, missing=missing)
         keys, pending, wake = self._keys(concerned, kind.resource.kind), self._own_writes.pending, self._controller.wake
 
         def changed(before: R | None, after: R | None) -> None:
             priority = LOW_PRIORITY if store.relisting else 0
-            counts = not same(before, after) and when(before, after)
+            counts = not same(before, after) and self._counts(when, kind.resource.kind, before, after)
             # A set: most changes concern the same key before and after.
             for key in {key for each in (before, after) if each is not None for key in keys(each)}:
                 if counts or pending(key):
@@ -108,7 +117,11 @@ class ControllerBuilder:
         return self
 
     def listens(self, channel: Channel[E], concerned: Callable[[E], Concerned]) -> ControllerBuilder:
-        """Wake whom `concerned` finds for an event of `channel`."""
+        """Wake whom `concerned` finds for an event of `channel`.
+
+        Raises:
+            TypeError: `concerned` is a coroutine function.
+        """
         keys = self._keys(concerned, "an event of a channel")
 
         def heard(event: E) -> None:
@@ -144,12 +157,15 @@ class ControllerBuilder:
 
     def _keys(self, concerned: Callable[[E], Concerned], what: str) -> Callable[[E], Iterable[ObjectKey]]:
         """`concerned` as a function that always gives several keys, and tells the author where it does not."""
+        check_plain(concerned, f"the mapping function of controller {self._controller.name!r} for {what}")
 
-        def keys(of: E) -> Iterable[ObjectKey]:
+        def checked(of: E) -> Iterable[ObjectKey]:
             found = concerned(of)
             if found is None:
                 return ()
-            several = (found,) if isinstance(found, ObjectKey) or not isinstance(found, Iterable) else tuple(found)
+            several = (
+                (found,) if isinstance(found, ObjectKey | str) or not isinstance(found, Iterable) else tuple(found)
+            )
             for key in several:
                 if not isinstance(key, ObjectKey):
                     raise TypeError(
@@ -158,7 +174,23 @@ class ControllerBuilder:
                     )
             return several
 
+        def keys(of: E) -> Iterable[ObjectKey]:
+            try:
+                return checked(of)
+            except Exception as error:
+                instead = f"Controller {self._controller.name} is not woken for it."
+                self._mishaps.tell(concerned, _in_words(what, of), instead, error)
+                return ()
+
         return keys
+
+    def _counts(self, when: Predicate[R], what: str, before: R | None, after: R | None) -> bool:
+        try:
+            return when(before, after)
+        except Exception as error:
+            of = after if after is not None else before
+            self._mishaps.tell(when, f"a change of {_in_words(what, of)}", "The change is taken to count.", error)
+            return True
 
 
 def ready(own_writes: OwnWrites) -> Callable[[ObjectKey], float]:
@@ -170,6 +202,12 @@ def ready(own_writes: OwnWrites) -> Callable[[ObjectKey], float]:
         return own_writes.wait_s(key)
 
     return wait_s
+
+
+def _in_words(what: str, of: object) -> str:
+    """What an author's function was called with; an event of a channel may hold what no log should."""
+    key = f"{getattr(of, 'namespace', '')}/{getattr(of, 'name', '')}".strip("/")
+    return f"{what} {key}" if key else what
 
 
 def itself(record: Record) -> ObjectKey:

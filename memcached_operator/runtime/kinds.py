@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import traceback
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast, overload
 
@@ -59,8 +60,6 @@ _GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9
 _LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _CORE_VERSION = re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?")
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
-# What a decoder meets in a document that is not as its author expected.
-_SURPRISES = (msgspec.MsgspecError, ValueError, TypeError, LookupError, AttributeError)
 
 
 class UnreadableObject(msgspec.DecodeError, KubeError):
@@ -85,8 +84,8 @@ class Kind(Generic[R]):
         """
         Args:
             resource: where it lives.
-            decode: an object's JSON to what the caches hold of it. What it raises about a document that it cannot read
-                (msgspec's errors, ValueError, TypeError, LookupError, AttributeError) makes that one object unreadable.
+            decode: an object's JSON to what the caches hold of it. Whatever it raises makes that one object unreadable,
+                but for NotImplementedError: then it can read none, and the operator ends.
         """
         self.resource = resource
         self._decode = decode
@@ -105,10 +104,13 @@ class Kind(Generic[R]):
                 return self._decode(raw)
             except RecursionError:
                 return self._decode(shallow(bytes(raw)))
-        except _SURPRISES as error:
+        except NotImplementedError:
+            raise  # it is the kind's type that nobody can read, and no fault of the object
+        except Exception as error:
             metadata = metadata_of(msgspec.Raw(raw))
             key = ObjectKey(metadata.namespace, metadata.name or "(nameless)")
-            what = str(error) if isinstance(error, msgspec.MsgspecError | ValueError) else repr(error)
+            said = isinstance(error, msgspec.MsgspecError | ValueError) and str(error)
+            what = said or f"{error!r} at {_place_of(error)}"
             raise UnreadableObject(f"{self.resource.kind} {key}: {what}") from error
 
 
@@ -281,6 +283,12 @@ def _from_root(part: str, problem: str) -> str:
     if not separator:
         return f"{part}: {problem}"
     return f"{part}{where.removesuffix('`')}: {what}"
+
+
+def _place_of(error: Exception) -> str:
+    """The line that raised it: what an author needs of an error that speaks of code and not of the document."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{frame.filename}:{frame.lineno} in {frame.name}"
 
 
 def _type_name(type_: type[Any]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from memcached_operator.kube.watch import Record
+from memcached_operator.runtime.mishaps import Mishaps, check_plain
 
 R = TypeVar("R", bound=Record)
 
@@ -67,6 +68,7 @@ class Store(Generic[R]):
         self._functions = dict(indexes or {})
         self._indexes: dict[str, dict[ObjectKey, set[ObjectKey]]] = {name: {} for name in self._functions}
         self._handlers: list[Handler[R]] = []
+        self._mishaps = Mishaps()
         self.relisting = False  # handlers may ask: what comes now is a picture, of no urgency
 
     def __len__(self) -> int:
@@ -75,19 +77,27 @@ class Store(Generic[R]):
     def add_index(self, name: str, function: IndexFunction[R]) -> None:
         """File the records, those held already too, under what `function` gives of each; None files it nowhere.
 
+        So does an error, which is told in the log: one object must not end the process that takes care of all others.
+
+        Args:
+            name: for `by_index`.
+            function: of nothing but the record: it must always give the same of the same.
+
         Raises:
             ValueError: there is an index of that name.
+            TypeError: `function` is a coroutine function.
         """
+        check_plain(function, f"the function of the index {name!r}")
         if name in self._functions:
             raise ValueError(f"there is an index {name!r} already: share it, or give yours another name")
         self._functions[name] = function
         index = self._indexes[name] = {}
         for key, record in self._records.items():
-            if (value := function(record)) is not None:
+            if (value := self._value(name, record)) is not None:
                 index.setdefault(value, set()).add(key)
 
     def add_handler(self, handler: Handler[R]) -> None:
-        """Call `handler` on each change from now on."""
+        """Call `handler` on each change from now on. What it raises ends the operator: a change would be lost."""
         self._handlers.append(handler)
 
     def get(self, key: ObjectKey) -> R | None:
@@ -125,8 +135,8 @@ class Store(Generic[R]):
         if before is None or (uid is not None and before.uid != uid):
             return False
         del self._records[key]
-        for name, function in self._functions.items():
-            self._unfile(name, function(before), key)
+        for name in self._functions:
+            self._unfile(name, self._value(name, before), key)
         for handler in self._handlers:
             handler(before, None)
         return True
@@ -156,8 +166,8 @@ class Store(Generic[R]):
     def _set(self, before: R | None, record: R, *, quiet: bool = False) -> None:
         key = key_of(record)
         self._records[key] = record
-        for name, function in self._functions.items():
-            old, new = (None if before is None else function(before)), function(record)
+        for name in self._functions:
+            old, new = (None if before is None else self._value(name, before)), self._value(name, record)
             if old != new:
                 self._unfile(name, old, key)
                 if new is not None:
@@ -166,6 +176,14 @@ class Store(Generic[R]):
             return
         for handler in self._handlers:
             handler(before, record)
+
+    def _value(self, index: str, record: R) -> ObjectKey | None:
+        try:
+            return self._functions[index](record)
+        except Exception as error:
+            about = f"the {type(record).__name__} {key_of(record)}"
+            self._mishaps.tell(self._functions[index], about, f"The index {index!r} leaves it out.", error)
+            return None
 
     def _unfile(self, index: str, value: ObjectKey | None, key: ObjectKey) -> None:
         if value is None:

@@ -15,6 +15,8 @@ from memcached_operator.runtime.kinds import Kind, PlainObject, plain
 from memcached_operator.runtime.operator import Operator
 from memcached_operator.runtime.predicates import generation_changed
 from memcached_operator.runtime.program.identity import Program
+from memcached_operator.runtime.serving.http_messages import HttpRequest
+from memcached_operator.runtime.serving.monitoring import probes_of
 from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY
 from tests.unit.kube.client_support import client_of
 from tests.unit.runtime.operator_support import config
@@ -150,12 +152,104 @@ def test_a_mapping_function_may_find_several_keys_or_none(operator: Operator) ->
 
 
 @pytest.mark.parametrize("given", ["shop/a", ("shop", "a"), [("shop", "a")], 7])
-def test_a_key_of_a_wrong_type_is_told_with_the_controller_and_the_remedy(operator: Operator, given: Any) -> None:
+def test_a_key_of_a_wrong_type_is_told_with_the_controller_and_the_remedy(
+    operator: Operator, given: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     operator.controller("shell", SHELLS, reconcile).watches(NODES, lambda node: given)
+    nodes, controller = operator.informer(NODES), begun(operator)
+    nodes.put(some(NODES, "one"))
+    (line,) = caplog.messages
+    assert "controller 'shell' was given " in line
+    assert "as a key for Node: give ObjectKey(namespace, name)" in line
+    assert woken(controller) == set()
+
+
+def test_a_mapping_function_that_fails_on_one_object_is_named_once_and_all_others_go_on(
+    operator: Operator, caplog: pytest.LogCaptureFixture
+) -> None:
+    def shell_of(node: PlainObject) -> ObjectKey:
+        return ObjectKey("shop", node.labels["shell"])
+
+    operator.controller("shell", SHELLS, reconcile).watches(NODES, shell_of)
     nodes = operator.informer(NODES)
-    begun(operator)
-    with pytest.raises(TypeError, match=r"^controller 'shell' was given .* as a key for Node: give ObjectKey\("):
-        nodes.put(some(NODES, "one"))
+    nodes.put(some(NODES, "bare"))
+    controller = begun(operator)
+    nodes.put(some(NODES, "good", labels={"shell": "a"}))
+    nodes.put(some(NODES, "bare", 2, labels={"other": ""}))
+    nodes.remove(ObjectKey("", "bare"))
+    assert woken(controller) == {A}
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert record.exc_info is not None
+    told = record.getMessage()
+    assert "shell_of (" in told
+    assert told.endswith(" failed for Node bare: KeyError: 'shell'. Controller shell is not woken for it.")
+
+
+def test_a_change_at_which_a_predicate_fails_counts(operator: Operator, caplog: pytest.LogCaptureFixture) -> None:
+    def chosen(before: PlainObject | None, after: PlainObject | None) -> bool:
+        raise RuntimeError("no such label")
+
+    operator.controller("shell", SHELLS, reconcile, when=chosen)
+    shells, controller = operator.informer(SHELLS), begun(operator)
+    shells.put(some(SHELLS, "a"))
+    shells.put(some(SHELLS, "b"))
+    assert woken(controller) == {A, B}
+    (line,) = caplog.messages
+    assert "chosen (" in line
+    assert line.endswith(
+        " failed for a change of Shell shop/a: RuntimeError: no such label. The change is taken to count."
+    )
+
+
+def test_coroutine_functions_are_refused_where_nobody_would_await_them(operator: Operator) -> None:
+    async def never(*_: object) -> Any: ...
+
+    builder = operator.controller("shell", SHELLS, reconcile)
+    with pytest.raises(TypeError, match=r"^the mapping function of controller 'shell' for Node is a coroutine"):
+        builder.watches(NODES, never)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^the predicate of controller 'shell' for Deployment is a coroutine"):
+        builder.owns(DEPLOYMENTS, when=never)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^the function of the index 'team' is a coroutine function, .*never"):
+        operator.informer(NODES).add_index("team", never)  # type: ignore[arg-type]
+
+
+def test_an_object_at_which_an_index_function_fails_is_held_but_in_no_index(
+    operator: Operator, caplog: pytest.LogCaptureFixture
+) -> None:
+    nodes = operator.informer(NODES)
+    nodes.add_index("team", lambda node: ObjectKey("", node.labels["team"]))
+    nodes.put(some(NODES, "bare"))
+    nodes.put(some(NODES, "one", labels={"team": "x"}))
+    assert [each.name for each in nodes.by_index("team", ObjectKey("", "x"))] == ["one"]
+    assert nodes.get(ObjectKey("", "bare")) is not None
+    nodes.put(some(NODES, "bare", 2, labels={"team": "x"}))
+    nodes.put(some(NODES, "one", 2))
+    nodes.remove(ObjectKey("", "one"))
+    assert [each.name for each in nodes.by_index("team", ObjectKey("", "x"))] == ["bare"]
+    (line,) = caplog.messages
+    assert line.endswith(" failed for the PlainObject bare: KeyError: 'team'. The index 'team' leaves it out.")
+
+
+async def test_a_kind_may_be_watched_in_several_selections_each_with_a_name_of_its_own() -> None:
+    operator = operator_of("shop")
+    again = plain("apps/v1", "Deployment", "deployments")
+    operator.informer(DEPLOYMENTS)
+    operator.controller("shell", SHELLS, reconcile).owns(DEPLOYMENTS, labels="app=a").watches(again, lambda each: None)
+    reflectors = operator.finish().reflectors
+    assert [each.description for each in reflectors if each.resource.plural == "deployments"] == [
+        "deployments.apps in namespace shop",
+        "deployments.apps in namespace shop (app=a)",
+        "deployments.apps in namespace shop (watch 3)",
+    ]
+    assert [each.scope for each in reflectors] == ["shop", "shop", "shop.2", "shop.3"]
+    shown = await probes_of(reflectors).answer(HttpRequest("GET", "/readyz"))
+    lines = shown.body.decode().splitlines()
+    assert [line.split()[0] for line in lines if "deployments" in line] == [
+        "[-]watch/deployments.apps/shop",
+        "[-]watch/deployments.apps/shop.2",
+        "[-]watch/deployments.apps/shop.3",
+    ]
 
 
 async def test_a_channel_wakes_whom_its_events_concern(operator: Operator) -> None:

@@ -177,11 +177,20 @@ def broken(_raw: msgspec.Raw | bytes) -> Object[Any, Any]:
     raise KeyError("color")
 
 
+def divides(_raw: msgspec.Raw | bytes) -> Object[Any, Any]:
+    raise ZeroDivisionError
+
+
+def at(function: Callable[..., object]) -> str:
+    return f"{__file__}:{function.__code__.co_firstlineno + 1} in {function.__name__}"
+
+
 @pytest.mark.parametrize(
     ("kind", "why"),
     [
         (SHELLS, "ns/b: Shell ns/b: spec.size: Expected `int`, got `str`"),
-        (Kind(SHELLS.resource, broken), "ns/b: Shell ns/b: KeyError('color')"),
+        (Kind(SHELLS.resource, broken), f"ns/b: Shell ns/b: KeyError('color') at {at(broken)}"),
+        (Kind(SHELLS.resource, divides), f"ns/b: Shell ns/b: ZeroDivisionError() at {at(divides)}"),
     ],
 )
 def test_a_watch_goes_on_past_an_object_that_cannot_be_read(kind: Kind[Any], why: str) -> None:

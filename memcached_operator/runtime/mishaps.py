@@ -1,0 +1,97 @@
+"""What an author's functions raise while a cache takes a change: told in the log, where it keeps nobody from going on.
+
+A mapping function, a predicate or an index function that fails on one object must not end a process that takes care of
+a thousand others: it would end again at each start, for as long as that object is there. What is done instead is said
+with the error, by the name of the function and with a traceback.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+import time
+from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+# The same failure of the same function is told again after a minute, then after twice as long each time.
+_FIRST_QUIET_S, _LONGEST_QUIET_S = 60.0, 3600.0
+# Errors that differ in numbers alone are the same failure.
+_DIGITS = re.compile(r"\d+")
+
+
+class Mishaps:
+    """Tells of each failure when it is new, with its traceback, and then at growing intervals.
+
+    Failures are told apart by function and error, not by object: their number is bounded by the author's code, but for
+    errors that quote the object, of which `_MOST` are remembered.
+    """
+
+    _MOST = 1000
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """
+        Args:
+            clock: monotonic seconds.
+        """
+        self._clock = clock
+        self._quiet: dict[tuple[str, str], tuple[float, float, int]] = {}  # until, how long, how many untold
+
+    def tell(self, function: Callable[..., object], about: object, instead: str, error: Exception) -> None:
+        """A function failed.
+
+        Args:
+            function: the author's.
+            about: what it was called with, in words: `ConfigMap shop/a`.
+            instead: what is done now, to follow a colon.
+            error: what it raised.
+        """
+        name, now = described(function), self._clock()
+        what = f"{type(error).__name__}: {error}"
+        identity = name, _DIGITS.sub("#", what)
+        known = self._quiet.get(identity)
+        until, quiet_s, untold = known or (now, _FIRST_QUIET_S / 2, 0)
+        if now < until:
+            self._quiet[identity] = until, quiet_s, untold + 1
+            return
+        if known is None and len(self._quiet) >= self._MOST:
+            self._quiet.clear()
+        quiet_s = min(2 * quiet_s, _LONGEST_QUIET_S)
+        self._quiet[identity] = now + quiet_s, quiet_s, 0
+        logger.error(
+            "%s failed for %s: %s. %s%s",
+            name,
+            about,
+            what,
+            instead,
+            f" It failed {untold} more times since this was last told." if untold else "",
+            exc_info=error if known is None else None,
+        )
+
+
+def described(function: Callable[..., object]) -> str:
+    """A function by its name and place: `shell_of_pod (controller.py:12)`."""
+    inner = inspect.unwrap(getattr(function, "func", function))
+    name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
+    code = getattr(inner, "__code__", None)
+    return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else str(name)
+
+
+def is_coroutine_function(function: Callable[..., object]) -> bool:
+    """Whether calling it gives a coroutine, also where it is an object with an `async def __call__`."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def check_plain(function: Callable[..., object], what: str) -> None:
+    """Refuse an author's function that would have to be awaited where nothing waits.
+
+    Raises:
+        TypeError: it is a coroutine function, or cannot be called.
+    """
+    if not callable(function):
+        raise TypeError(f"{what} is {function!r}, which cannot be called")
+    if is_coroutine_function(function):
+        raise TypeError(
+            f"{what} is a coroutine function, {described(function)}: write `def`, as caches are read without waiting"
+        )
