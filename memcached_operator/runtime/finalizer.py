@@ -12,7 +12,6 @@ first, nobody takes it off: the objects hang until the operator is back or a per
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,6 +25,7 @@ from memcached_operator.runtime.conditions import Condition
 from memcached_operator.runtime.events.recorder import EventRecorder
 from memcached_operator.runtime.failure_log import TerminalError
 from memcached_operator.runtime.kinds import ApiObject, Kind, reference
+from memcached_operator.runtime.mishaps import described, is_coroutine_function
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ class Finalizer(Generic[A]):
             raise ValueError(
                 f"the finalizer's name is {name!r}: write DOMAIN/NAME, such as 'shells.example.com/finalizer'"
             )
-        if not (inspect.iscoroutinefunction(cleanup) or inspect.iscoroutinefunction(type(cleanup).__call__)):
+        if not is_coroutine_function(cleanup):
             raise TypeError(f"the cleanup of the finalizer {name} is not a coroutine function: write `async def`")
         self.name = name
         self._client = client
@@ -162,6 +162,11 @@ class Finalizer(Generic[A]):
             return Finalized(Stage.GOING, obj)
         try:
             waiting = await self._cleanup(obj)
+            if not (waiting is None or isinstance(waiting, Waiting)):
+                raise TypeError(
+                    f"the cleanup {described(self._cleanup)} gave back {waiting!r}: give None when all is done, "
+                    "or Waiting(why)"
+                )
         except asyncio.CancelledError:
             # Which of the two is not known here, and there is no time for more than to note the event down.
             self._tell(obj, "it was cancelled, as it took longer than a reconcile may, or as the operator ends")
