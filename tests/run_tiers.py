@@ -19,12 +19,12 @@ from subprocess import STDOUT
 from typing import IO
 
 from lab.cache import BuildError
-from lab.image import builders, images
+from lab.image import builders, example, images
 from lab.kubectl import LabError
 from lab.node import config, dns, node
 from lab.programs import helm, kubernetes, prometheus, prometheus_operator
 from tests.cluster import REQUIRED_VARIABLE
-from tests.e2e.node_cluster import BUSYBOX, MEMCACHED
+from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, MEMCACHED
 from tests.image import container
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,6 +80,8 @@ _NODE: Mapping[str, Callable[[], object]] = {
     "CoreDNS": dns.image,
     "memcached's image": lambda: images.memcached_image(MEMCACHED),
     "busybox's image": lambda: images.busybox_image(BUSYBOX),
+    "the example's image": example.example_image,
+    "the image of its shells": lambda: images.busybox_image(EXAMPLE_BUSYBOX),
     "the pause image": lambda: images.pause_image(config.PAUSE_IMAGE),
 }
 

@@ -11,20 +11,21 @@ from pathlib import Path
 import pytest
 
 from lab.cache import BuildError
-from lab.image import images
+from lab.image import example, images
 from lab.image.builders import ImageError
 from lab.kubectl import LabError
 from lab.node import config, dns
 from lab.node.node import Node, check_machine
 from lab.programs import kubernetes
 from tests.cluster import REQUIRED_VARIABLE
-from tests.e2e.node_cluster import BUSYBOX, INSTALL, MEMCACHED, OPERATOR, SYSTEM, fresh_namespace
+from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, INSTALL, MEMCACHED, OPERATOR, SYSTEM, fresh_namespace
 from tests.kubectl_in_namespace import Kubectl
 
 _HERE = Path(__file__).parent
 _NODE_FIXTURES = {"node", "real_machine"}
 # Those that need the operator's image on the node.
 _OPERATOR_FIXTURES = {"operator_images"}
+_EXAMPLE_FIXTURES = {"example_images"}
 
 # The first test of a run starts the node, the first of a file installs the operator, each within its own timeout.
 _TIMEOUT_S = 300
@@ -52,6 +53,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         if asked & _OPERATOR_FIXTURES:
             images.operator_image()
             images.memcached_image(MEMCACHED)
+        if asked & _EXAMPLE_FIXTURES:
+            example.example_image()
+            images.busybox_image(EXAMPLE_BUSYBOX)
 
 
 @pytest.fixture(scope="session")
@@ -80,6 +84,13 @@ def operator_images(node: Node) -> None:
     """The node has what the install files and the sample name."""
     node.load_image(images.operator_image())
     node.load_image(images.memcached_image(MEMCACHED))
+
+
+@pytest.fixture(scope="session")
+def example_images(node: Node) -> None:
+    """The node has what the example's manifests name, and what its shells run."""
+    node.load_image(example.example_image())
+    node.load_image(images.busybox_image(EXAMPLE_BUSYBOX))
 
 
 @pytest.fixture
