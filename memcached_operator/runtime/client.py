@@ -231,8 +231,16 @@ class Client:
         if (waiting := self._waiting()) is not None:
             own, reconciled = waiting
             name, key = kind.resource.qualified_name, key_of(obj)
-            own.expect(reconciled, name, obj.uid, obj.resource_version, object_key=key, known=known)
             metadata, _, _ = parts_of(answer)
+            own.expect(
+                reconciled,
+                name,
+                obj.uid,
+                obj.resource_version,
+                object_key=key,
+                labels=metadata.labels,
+                known=known,
+            )
             if metadata.deletion_timestamp and not metadata.finalizers:
                 own.expect_released(reconciled, name, obj.uid, object_key=key)
         return obj

@@ -8,6 +8,7 @@ from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import KubeError, NotFound
 from memcached_operator.kube.watch import Record
 from memcached_operator.runtime.cache.reflector import Reflector
+from memcached_operator.runtime.cache.selection import Selection
 from memcached_operator.runtime.cache.store import Store
 from memcached_operator.runtime.kinds import Kind
 from memcached_operator.runtime.manager import Manager
@@ -73,7 +74,8 @@ class Informers:
 
     def _watched(self, kind: Kind[R], labels: str, fields: str) -> _Informer:
         resource = kind.resource
-        store: Store[R] = Store()
+        scope = self._namespaces if resource.namespaced else ()
+        store: Store[R] = Store(selection=Selection(scope, labels, fields))
         remedies: dict[type[KubeError], str] = {}
         # Kinds of Kubernetes' own are never missing for want of a definition.
         if "." in resource.group:
@@ -83,7 +85,7 @@ class Informers:
             )
         # Each kind's caches are numbered, so that probes and metrics tell their watches apart.
         number = 1 + sum(each.kind.resource.qualified_name == resource.qualified_name for each in self._stores.values())
-        for namespace in (self._namespaces if resource.namespaced else ()) or (None,):
+        for namespace in scope or (None,):
             self._manager.add_reflector(
                 Reflector(
                     self._client,

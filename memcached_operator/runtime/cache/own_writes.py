@@ -11,7 +11,7 @@ these still find a key pending whose write an event is about to show; `runtime.c
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from memcached_operator.runtime.cache.store import Handler, ObjectKey, Store, version_reached
@@ -51,8 +51,8 @@ class OwnWrites:
     def observe(self, kind: str, store: Store[Any]) -> None:
         """Learn from `store` what has arrived of a kind.
 
-        Of several stores of one kind, the first that shows a write counts. What none of them will ever show, as their
-        selectors leave it out, is awaited in vain for `PATIENCE_S`.
+        Of several stores of one kind, the first that shows a write counts. What none of them will ever show, as it is
+        outside of their scope and selectors, is not awaited; where that cannot be told, for `PATIENCE_S` in vain.
 
         Args:
             kind: its `Resource.qualified_name`; kinds of different groups may have the same name.
@@ -69,6 +69,7 @@ class OwnWrites:
         resource_version: str,
         *,
         object_key: ObjectKey | None = None,
+        labels: Mapping[str, str] | None = None,
         known: bool = False,
     ) -> None:
         """A write for `key` was answered with this version; await it, unless it is shown already or never will be.
@@ -79,13 +80,15 @@ class OwnWrites:
             uid: of the object.
             resource_version: that the write was answered with.
             object_key: of the object; None where it is `key` itself.
+            labels: of the object, None where they are not known.
             known: it was there before, so that one that is in no store has left already.
         """
         at = object_key or key
-        stores = self._stores.get(kind)
-        if not stores:
-            return
+        stores = self._stores.get(kind, ())
         held = [record for store in stores if (record := store.get(at)) is not None]
+        # One that is held will be seen to leave.
+        if not held and not any(each.selection.may_hold(at.namespace, at.name, labels) for each in stores):
+            return
         if (known and not held) or any(version_reached(each.resource_version, resource_version) for each in held):
             return
         self._await(key, kind, at, uid, lambda record: version_reached(record.resource_version, resource_version))

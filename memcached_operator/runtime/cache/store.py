@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from memcached_operator.kube.watch import Record
+from memcached_operator.runtime.cache.selection import Selection
 from memcached_operator.runtime.mishaps import Mishaps, check_plain
 
 R = TypeVar("R", bound=Record)
@@ -63,7 +64,15 @@ class Store(Generic[R]):
             unchanged record.
     """
 
-    def __init__(self, indexes: Mapping[str, IndexFunction[R]] | None = None) -> None:
+    def __init__(
+        self, indexes: Mapping[str, IndexFunction[R]] | None = None, *, selection: Selection | None = None
+    ) -> None:
+        """
+        Args:
+            indexes: see `add_index`.
+            selection: which objects it is fed with; None for all.
+        """
+        self.selection = selection or Selection()
         self._records: dict[ObjectKey, R] = {}
         self._functions = dict(indexes or {})
         self._indexes: dict[str, dict[ObjectKey, set[ObjectKey]]] = {name: {} for name in self._functions}

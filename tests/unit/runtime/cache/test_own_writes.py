@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from memcached_operator.runtime.cache.own_writes import PATIENCE_S, OwnWrites
+from memcached_operator.runtime.cache.selection import Selection
 from memcached_operator.runtime.cache.store import ObjectKey, Store
 from memcached_operator.testing.clock import FakeClock
 from tests.unit.things import Thing
@@ -176,6 +177,31 @@ def test_what_is_forgotten_is_not_awaited_by_its_object_either(at: Fixture) -> N
 def test_a_kind_that_no_cache_holds_is_not_awaited(at: Fixture) -> None:
     at.writes.expect(KEY, "Secret", "s1", "20")
     at.writes.expect_gone(KEY, "Secret", "s1")
+    assert not at.writes.pending(KEY)
+
+
+def test_what_no_cache_will_ever_show_is_not_awaited(at: Fixture) -> None:
+    labelled: Store[Thing] = Store(selection=Selection(("ns",), "app=a"))
+    at.writes.observe("Labelled", labelled)
+    there, elsewhere = ObjectKey("ns", "b"), ObjectKey("other", "b")
+    for labels, where, waits in [
+        ({"app": "a"}, there, True),
+        ({"app": "b"}, there, False),
+        (None, there, True),
+        (None, elsewhere, False),
+    ]:
+        at.writes.expect(KEY, "Labelled", "c1", "20", object_key=where, labels=labels)
+        assert at.writes.pending(KEY) is waits, (labels, where)
+        at.writes.forget(KEY)
+
+
+def test_what_leaves_a_selection_by_a_write_is_awaited_until_it_has_left(at: Fixture) -> None:
+    labelled: Store[Thing] = Store(selection=Selection(labels="app=a"))
+    at.writes.observe("Labelled", labelled)
+    labelled.put(Thing())
+    at.writes.expect(KEY, "Labelled", "u1", "20", labels={"app": "b"}, known=True)
+    assert at.writes.pending(KEY)
+    labelled.remove(KEY, "u1")
     assert not at.writes.pending(KEY)
 
 
