@@ -23,6 +23,7 @@ from memcached_operator.kube.errors import (
     TooManyRequests,
     Unreachable,
 )
+from memcached_operator.runtime.busy_keys import LIMIT, BusyKeys
 from memcached_operator.runtime.failure_log import FailureLog, ReconcileTimeout, TerminalError
 from memcached_operator.runtime.workqueue.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
@@ -181,6 +182,7 @@ class Controller(Generic[K]):
         self._clock = clock
         self._sequence = itertools.count(1)
         self._failures = FailureLog[K](clock)
+        self._busy = BusyKeys[K]()
         self._begun = False
         self._stopping = asyncio.Event()
 
@@ -256,6 +258,13 @@ class Controller(Generic[K]):
                 with self._tracer(context) as ended:
                     outcome = await self._attempt(key)
                     ended(outcome)
+            if (within_s := self._busy.reconciled(key, began)) is not None:
+                log.warning(
+                    "reconciled %d times within %.3g s: does it write something that differs each time, such as a time"
+                    " in a status, or ask for a look at once (requeue_after_s=0)?",
+                    LIMIT,
+                    within_s,
+                )
         finally:
             current_reconcile.reset(token)
         if self._observer is not None:

@@ -10,6 +10,7 @@ import pytest
 
 from memcached_operator.kube.errors import Forbidden, ServerError, TooManyRequests, Unreachable
 from memcached_operator.kube.retry import Backoff
+from memcached_operator.runtime.busy_keys import LIMIT
 from memcached_operator.runtime.controller import (
     Controller,
     ControllerConfig,
@@ -232,6 +233,17 @@ async def test_a_reconcile_knows_its_controller_key_and_a_unique_id_also_in_its_
     assert (first.controller, first.key, second.key) == ("memcached", "a", "b")
     assert first.id != second.id
     assert current_reconcile.get() is None
+
+
+async def test_a_key_that_is_reconciled_without_end_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    rounds = 3 * LIMIT
+    reconciler = Reconciler(*[Result(requeue_after_s=0.0)] * rounds)
+    controller = Controller("memcached", reconciler, queue=quick_queue(), clock=FakeClock())
+    async with running(controller):
+        controller.queue.add("a")
+        await reconciler.wait_for_calls(rounds + 1)
+    (line,) = caplog.messages
+    assert line.startswith(f"reconciled {LIMIT} times within 0 s: does it write something that differs each time")
 
 
 # Configuration
