@@ -96,6 +96,9 @@ def run_to_the_end(program: Program, serve: Callable[[C], Awaitable[int]], confi
             return runner.run(until_done())
     except KeyboardInterrupt:  # before the operator has its own handlers
         return INTERRUPTED
+    except SystemExit as error:
+        logger.critical("ended by sys.exit(%r) in its midst: raise an error instead", error.code, exc_info=True)
+        raise
     except (KubeError, ServingError) as error:
         if config.log_format == "json":
             logger.critical("%s", error)

@@ -154,6 +154,19 @@ def test_a_fault_of_its_own_is_logged_with_its_traceback(capsys: pytest.CaptureF
     assert (second, last) == ("    Traceback (most recent call last):", "    RuntimeError: a bug")
 
 
+def test_an_exit_in_its_midst_does_not_pass_without_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    async def run(config: RuntimeConfig) -> int:
+        sys.exit(3)
+
+    logs.configure(log_format="text", level="info", current_reconcile=lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        process.run_to_the_end(KETTLE, run, config_with())
+    assert ended.value.code == 3
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].endswith("FATAL runtime.program.process: ended by sys.exit(3) in its midst: raise an error instead")
+    assert any(line.endswith(", in run") for line in lines), "the traceback names who did it"
+
+
 def test_ctrl_c_before_the_operator_listens_ends_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     async def run(config: RuntimeConfig) -> int:
         raise KeyboardInterrupt
