@@ -21,7 +21,12 @@ from tests.shell_blocks import How, steps
 PROJECT = Path(__file__).parents[2]
 PACKAGE = PROJECT / "memcached_operator"
 SIMULATOR = PACKAGE / "simulator"
-DOCUMENTS = (*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), *PROJECT.glob("benchmarks/*.md"))
+DOCUMENTS = (
+    *PROJECT.glob("*.md"),
+    *PROJECT.glob("docs/*.md"),
+    *PROJECT.glob("benchmarks/*.md"),
+    *PROJECT.glob("examples/*/*.md"),
+)
 # Not Markdown's own: the rule of GitHub's headings, as far as ours go.
 _NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
 # Some say that nothing is known, which is no difference.
@@ -152,7 +157,7 @@ def test_each_row_of_the_map_of_the_guides_names_its_test() -> None:
         line for line in (PROJECT / "docs" / "from-the-guides.md").read_text().splitlines() if line.startswith("| ")
     ]
     headers = [row for row in rows if row.endswith("| test |")]
-    assert len(headers) == 3
+    assert len(headers) == 4
     for row in set(rows) - set(headers):
         *_, test, _ = re.split(r"(?<!\\)\|", row)
         assert "this page" in test or "`tests/" in test, row
