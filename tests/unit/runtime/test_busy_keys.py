@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from memcached_operator.runtime.busy_keys import LIMIT, WINDOW_S, BusyKeys
 
 
@@ -35,7 +37,7 @@ def test_it_is_told_again_at_growing_intervals_and_anew_after_a_long_rest() -> N
         if busy.reconciled("loops", now) is not None:
             told.append(now)
         now += 0.01
-    gaps = [round((later - earlier) / 60) for earlier, later in zip(told, told[1:], strict=False)]
+    gaps = [round((later - earlier) / 60) for earlier, later in itertools.pairwise(told)]
     assert gaps == [1, 2, 4, 8, 16]
     now += 30_000.0
     again = []
@@ -43,4 +45,4 @@ def test_it_is_told_again_at_growing_intervals_and_anew_after_a_long_rest() -> N
         if busy.reconciled("loops", now) is not None:
             again.append(now)
         now += 0.01
-    assert [round((later - earlier) / 60) for earlier, later in zip(again, again[1:], strict=False)] == [1, 2]
+    assert [round((later - earlier) / 60) for earlier, later in itertools.pairwise(again)] == [1, 2]
