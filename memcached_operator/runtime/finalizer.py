@@ -102,7 +102,11 @@ def _patch(obj: Finalizable, finalizers: Sequence[str]) -> dict[str, object]:
 
 
 class Finalizer(Generic[A]):
-    """One finalizer on the objects of one kind; see `finalize`."""
+    """One finalizer on the objects of one kind; see `finalize`.
+
+    `_cut_off` holds what is yet to be reported of a cleanup that was cancelled, by the object's uid. The next attempt
+    begins with it: a cleanup that hangs is cancelled each time, and would never be seen in the status.
+    """
 
     def __init__(
         self,
@@ -143,6 +147,7 @@ class Finalizer(Generic[A]):
         self._cleanup = cleanup
         self._events = events
         self._report = report
+        self._cut_off: dict[str, str] = {}
 
     async def finalize(self, obj: A) -> Finalized[A]:
         """Put the finalizer on an object that is to live; clean up after one that is to go, and let it.
@@ -160,6 +165,8 @@ class Finalizer(Generic[A]):
             return Finalized(Stage.LIVE, held)
         if self.name not in obj.finalizers:
             return Finalized(Stage.GOING, obj)
+        if (what := self._cut_off.pop(obj.uid, None)) is not None:
+            await self._report_failure(obj, what)
         try:
             waiting = await self._cleanup(obj)
             if not (waiting is None or isinstance(waiting, Waiting)):
@@ -169,7 +176,9 @@ class Finalizer(Generic[A]):
                 )
         except asyncio.CancelledError:
             # Which of the two is not known here, and there is no time for more than to note the event down.
-            self._tell(obj, "it was cancelled, as it took longer than a reconcile may, or as the operator ends")
+            self._cut_off[obj.uid] = self._tell(
+                obj, "it was cancelled, as it took longer than a reconcile may, or as the operator ends"
+            )
             raise
         except TerminalError as error:
             await self._report_failure(obj, self._tell(obj, str(error), "when the object changes"))

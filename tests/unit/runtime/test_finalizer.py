@@ -163,6 +163,18 @@ async def test_a_cleanup_that_is_cancelled_is_told_too(at: Fixture) -> None:
     assert NAME in at.server.objects[PATH]["metadata"]["finalizers"]
 
 
+async def test_a_cleanup_that_was_cancelled_is_reported_when_the_next_attempt_begins(at: Fixture) -> None:
+    obj = at.stored(NAME, **GOING)
+    at.outcomes = [asyncio.CancelledError(), asyncio.CancelledError()]
+    for reported in (0, 1):
+        with pytest.raises(asyncio.CancelledError):
+            await at.finalizer.finalize(obj)
+        assert [each.reason for each in at.reports] == ["CleanupFailed"] * reported
+    assert "it was cancelled, as it took longer than a reconcile may" in at.reports[0].message
+    assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
+    assert vars(at.finalizer)["_cut_off"] == {}
+
+
 async def test_failures_are_told_without_a_report(at: Fixture) -> None:
     quiet = Finalizer(NAME, at.client, DEPLOYMENTS, at.cleanup, events=at.events)
     obj = at.stored(NAME, **GOING)
