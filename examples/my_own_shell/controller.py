@@ -9,6 +9,8 @@ from examples.my_own_shell.api import DEPLOYMENTS, GROUP, PODS, SHELLS, Deployme
 from memcached_operator.runtime import (
     Condition,
     Finalizer,
+    Forbidden,
+    Invalid,
     ObjectKey,
     Operator,
     Result,
@@ -100,7 +102,12 @@ class ShellController:
         if shell is not None:
             stage, shell = await self._finalizer.finalize(shell)
             if stage is Stage.LIVE:
-                await self._report(shell, await self._keep(shell, deployment))
+                try:
+                    condition = await self._keep(shell, deployment)
+                except (Forbidden, Invalid) as error:  # by a quota, for example
+                    await self._report(shell, Condition("Ready", "False", "Refused", str(error)))
+                    raise
+                await self._report(shell, condition)
         return Result()
 
     async def _keep(self, shell: Shell, deployment: Deployment | None) -> Condition:
@@ -109,6 +116,8 @@ class ShellController:
         if deployment is None:
             deployment = await self._client.apply(DEPLOYMENTS, wanted, create_only=True)
             logger.info("Creating a new Deployment")
+        elif deployment.deleting:
+            return Condition("Ready", "False", "DeploymentGoing", "A new Deployment is made when the old one is gone.")
         elif deployment.controller is None or deployment.controller.uid != shell.uid:
             what = (
                 f"Deployment {shell.name} is there already and is not this MyOwnShell's: rename or delete one of them."
@@ -116,8 +125,6 @@ class ShellController:
             about = reference(SHELLS, shell)
             self._events.emit(about, type="Warning", reason="NotControlled", action="Create", note=what)
             return Condition("Ready", "False", "NotControlled", what)
-        elif deployment.deleting:
-            return Condition("Ready", "False", "DeploymentGoing", "A new Deployment is made when the old one is gone.")
         elif not (FINALIZER in deployment.finalizers and covers(deployment.spec, wanted["spec"])):
             wanted["metadata"]["uid"] = deployment.uid  # of this one, and no successor
             deployment = await self._client.apply(DEPLOYMENTS, wanted)

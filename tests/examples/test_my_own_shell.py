@@ -135,6 +135,16 @@ def test_a_foreign_deployment_is_left_alone_and_told_of_until_it_is_gone(kubectl
     await_replicas(kubectl, 1)
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator has no quotas
+def test_a_deployment_that_is_refused_is_told_of_and_made_when_it_may_be(kubectl: Kubectl) -> None:
+    kubectl("create", "quota", "none", "--hard=count/deployments.apps=0")
+    kubectl.wait_field("quota/none", r".status.hard.count/deployments\.apps", 0)
+    kubectl.apply(shell(size=1))
+    assert "exceeded quota: none" in await_condition(kubectl, "Refused")["message"]
+    kubectl("delete", "quota", "none")
+    await_condition(kubectl, "ShellsNotReady")
+
+
 @pytest.mark.parametrize("cascade", ["background", "foreground"])
 def test_a_deleted_resource_goes_after_its_cleanup_and_so_does_its_deployment(
     sample: Kubectl, operator: OperatorProcess, cascade: str
