@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.figures import Run
-from benchmarks.operators import OPERATORS, PreparationError
+from benchmarks.operators import OPERATORS
 from benchmarks.report import Report, table, write_json
 from benchmarks.scenario import Plan, measure
 from lab.cache import BuildError
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name in names if round_number % 2 else reversed(names):
                 _say(f"{name}, round {round_number} of {options.rounds}")
                 runs.append(measure(plan, name, round_number, commands[name], _say))
-    except (BuildError, LabError, PreparationError) as error:
+    except (BuildError, LabError) as error:
         _say(str(error))
         return 1
     except KeyboardInterrupt:

@@ -10,16 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.cache import cache_dir
+from lab.cache import BuildError, cache_dir
 from lab.programs.go import find_go, go_version
 
-_PEERS = Path(__file__).resolve().parent / "peers"
-_GO_MODULE = _PEERS / "controller_runtime"
-_KOPF_LOCK = _PEERS / "requirements-kopf.lock"
-
-
-class PreparationError(Exception):
-    """An operator could not be built or installed; the message says which command failed."""
+PEERS = Path(__file__).resolve().parent / "peers"
+_GO_MODULE = PEERS / "controller_runtime"
+_KOPF_LOCK = PEERS / "requirements-kopf.lock"
+GREETING_LOCK = PEERS / "requirements-greeting.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +52,67 @@ def _ours() -> Callable[[Path], Command]:
 
 
 def _go() -> Callable[[Path], Command]:
-    """Built once for each state of the Go module, and kept in the user's cache."""
-    sources = sorted(path for path in _GO_MODULE.iterdir() if path.suffix in {".go", ".mod", ".sum"})
-    binary = _cache_dir() / f"controller-runtime-{_digest(sources)}"
+    binary = go_peer()
+    return lambda folder: Command([str(binary), "--service-account-dir", str(folder)], {})
+
+
+def go_peer(package: str = ".") -> Path:
+    """A program of the Go module, built once for each state of its sources and kept in the user's cache.
+
+    Raises:
+        BuildError: it cannot be compiled, or there is no Go toolchain and none can be had.
+    """
+    folder = _GO_MODULE / package
+    sources = sorted(
+        {*folder.glob("*.go"), *(path for path in _GO_MODULE.iterdir() if path.suffix in {".mod", ".sum"})}
+    )
+    name = "-".join(["controller-runtime", *folder.relative_to(_GO_MODULE).parts])
+    binary = _cache_dir() / f"{name}-{_digest(sources)}"
     if not binary.exists():
-        _say("building the controller-runtime peer")
+        _say(f"building {name}")
         go = find_go(go_version((_GO_MODULE / "go.mod").read_text()))
         environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
         flags = ["-trimpath", "-buildvcs=false", "-ldflags", "-s -w"]
         new = binary.with_name(f"{binary.name}.{os.getpid()}")  # two benchmarks at once do not see half a binary
-        _run([go, "build", *flags, "-o", str(new), "."], cwd=_GO_MODULE, environment=environment)
+        _run([go, "build", *flags, "-o", str(new), f"./{package}"], cwd=_GO_MODULE, environment=environment)
         new.replace(binary)
-    return lambda folder: Command([str(binary), "--service-account-dir", str(folder)], {})
+    return binary
+
+
+def kopf_environment(lock: Path = _KOPF_LOCK) -> Path:
+    """A virtual environment with kopf, installed once for each state of its lock file; its `python`.
+
+    Raises:
+        BuildError: it cannot be installed.
+    """
+    name = lock.stem.removeprefix("requirements-")
+    venv = _cache_dir() / f"{name}-{_digest([lock])}-{sys.version_info.major}.{sys.version_info.minor}"
+    done = venv / "installed"
+    if not done.exists():
+        _say(f"installing what {name} needs")
+        pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        _run([sys.executable, "-m", "venv", "--clear", str(venv)])
+        _run([*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(lock)])
+        done.touch()
+    return venv / "bin" / "python"
+
+
+def greetings() -> None:
+    """Prepare the examples of docs/comparison.md.
+
+    Raises:
+        BuildError: one of them cannot be had.
+    """
+    go_peer("greeting")
+    kopf_environment(GREETING_LOCK)
 
 
 def _kopf() -> Callable[[Path], Command]:
-    """In an environment of its own, installed once for each state of its lock file."""
-    venv = _cache_dir() / f"kopf-{_digest([_KOPF_LOCK])}-{sys.version_info.major}.{sys.version_info.minor}"
-    done = venv / "installed"
-    if not done.exists():
-        _say("installing kopf")
-        pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        _run([sys.executable, "-m", "venv", "--clear", str(venv)])
-        _run([*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(_KOPF_LOCK)])
-        done.touch()
+    python = kopf_environment()
 
     def command(service_account_dir: Path) -> Command:
         flags = ["--all-namespaces", "--standalone", "--quiet"]
-        arguments = [str(venv / "bin" / "python"), "-m", "kopf", "run", *flags, str(_PEERS / "kopf_operator.py")]
+        arguments = [str(python), "-m", "kopf", "run", *flags, str(PEERS / "kopf_operator.py")]
         return Command(arguments, {"SERVICE_ACCOUNT_DIR": str(service_account_dir)})
 
     return command
@@ -108,7 +138,7 @@ def _digest(files: Sequence[Path]) -> str:
 def _run(arguments: Sequence[str], cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
     finished = subprocess.run(arguments, cwd=cwd, env=environment, stdout=sys.stderr, check=False)
     if finished.returncode != 0:
-        raise PreparationError(f"exit code {finished.returncode}, see above: {' '.join(arguments)}")
+        raise BuildError(f"exit code {finished.returncode}, see above: {' '.join(arguments)}")
 
 
 def _say(message: str) -> None:

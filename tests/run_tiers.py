@@ -18,6 +18,7 @@ from pathlib import Path
 from subprocess import STDOUT
 from typing import IO
 
+from benchmarks import operators
 from lab.cache import BuildError
 from lab.image import builders, example, images
 from lab.kubectl import LabError
@@ -74,6 +75,7 @@ _MONITORING: Mapping[str, Callable[[], object]] = {
     "Prometheus": prometheus.build,
     "prometheus-operator": prometheus_operator.build,
 }
+_PEERS: Mapping[str, Callable[[], object]] = {"what runs on kopf and controller-runtime": operators.greetings}
 _IMAGE: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "the operator's image": images.operator_image}
 _NODE: Mapping[str, Callable[[], object]] = {
     **_IMAGE,
@@ -120,14 +122,14 @@ TIERS = (
         "integration on the simulator",
         folder="tests/integration",
         cluster="simulator",
-        needs=_KUBERNETES,
+        needs={**_KUBERNETES, **_PEERS},
         measured=True,
     ),
     Tier(
         "integration on kubernetes",
         folder="tests/integration",
         cluster="kubernetes",
-        needs={**_HELM, **_MONITORING},
+        needs={**_HELM, **_MONITORING, **_PEERS},
         beside=True,
     ),
     Tier("examples on the simulator", folder="tests/examples", cluster="simulator", needs=_KUBERNETES),
