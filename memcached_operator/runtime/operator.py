@@ -32,6 +32,7 @@ from memcached_operator.runtime.election.elections import ElectionConfig, electi
 from memcached_operator.runtime.events.recorder import EventRecorder
 from memcached_operator.runtime.kinds import Kind
 from memcached_operator.runtime.manager import Leadership, Manager, Service
+from memcached_operator.runtime.mishaps import Mishaps, check_plain
 from memcached_operator.runtime.predicates import Predicate, always
 from memcached_operator.runtime.program.config import ConfigWithWebhooks, RuntimeConfig
 from memcached_operator.runtime.program.identity import Program
@@ -39,7 +40,7 @@ from memcached_operator.runtime.serving.monitoring import MonitoringConfig, add_
 from memcached_operator.runtime.serving.probes import Checks
 from memcached_operator.runtime.serving.routes import Routes
 from memcached_operator.runtime.stalls import StallWatch
-from memcached_operator.runtime.telemetry.metrics import ControllerMetrics, Metrics, Source
+from memcached_operator.runtime.telemetry.metrics import ControllerMetrics, Family, Metrics, Source
 from memcached_operator.runtime.workqueue.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.workqueue.queue import WorkQueue
 
@@ -102,6 +103,7 @@ class Operator:
         self.expected_writes: list[tuple[str, str]] = []
         self._metrics = metrics
         self._tracer = tracer
+        self._mishaps = Mishaps()
         self._informers = Informers(
             api,
             self.manager,
@@ -214,9 +216,24 @@ class Operator:
         return builder.watches(kind, itself, when=when, labels=labels, fields=fields, missing=missing)
 
     def add_metrics(self, source: Source) -> None:
-        """Show families of one's own, too; `telemetry.metrics` has counter, gauge and histogram."""
+        """Show families of one's own, too; `telemetry.metrics` has counter, gauge and histogram.
+
+        A source that fails is told in the log, and a scrape goes without its families.
+
+        Raises:
+            TypeError: `source` is a coroutine function.
+        """
+        check_plain(source, "the source of metrics")
+
+        def families() -> Iterable[Family]:
+            try:
+                return list(source())
+            except Exception as error:
+                self._mishaps.tell(source, "a scrape", "Its metrics are missing.", error)
+                return ()
+
         if self._metrics is not None:
-            self._metrics.add(source)
+            self._metrics.add(families)
 
     def add_service(self, name: str, service: Service) -> None:
         """Run this from the start on, on each replica, and stop it last."""

@@ -42,6 +42,31 @@ def test_metrics_of_an_authors_own_are_shown_beside_the_controllers() -> None:
     assert {"shells_open", "workqueue_depth", "controller_runtime_reconcile_total"} <= names(metrics)
 
 
+def test_a_source_of_metrics_that_fails_is_named_and_keeps_nothing_else_from_being_shown(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    metrics = Metrics()
+    operator = operator_of(metrics)
+
+    def shells() -> list[Family]:
+        raise LookupError("no shells yet")
+
+    operator.add_metrics(shells)
+    operator.controller("shell", SHELLS, reconcile)
+    for _ in range(3):
+        assert "workqueue_depth" in names(metrics)
+    (line,) = caplog.messages
+    assert "shells (" in line
+    assert line.endswith(" failed for a scrape: LookupError: no shells yet. Its metrics are missing.")
+
+
+async def test_a_source_of_metrics_that_would_have_to_be_awaited_is_refused() -> None:
+    async def shells() -> list[Family]: ...
+
+    with pytest.raises(TypeError, match=r"^the source of metrics is a coroutine function, .*shells \("):
+        operator_of().add_metrics(shells)  # type: ignore[arg-type]
+
+
 def test_where_no_metrics_are_served_none_are_kept() -> None:
     operator = operator_of()
     operator.add_metrics(lambda: pytest.fail("nobody asks"))
