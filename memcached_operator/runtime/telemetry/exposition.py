@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client import GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST as OPENMETRICS
-from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.openmetrics.exposition import (
+    CONTENT_TYPE_LATEST as OPENMETRICS,
+    generate_latest as generate_openmetrics,
+)
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from memcached_operator.runtime.telemetry.metrics import Family, Histogram, Kind

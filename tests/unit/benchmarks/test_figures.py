@@ -1,8 +1,7 @@
 """The arithmetic of the benchmark's table."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from benchmarks.figures import FIGURES, Run, median, percentile, ratio
 

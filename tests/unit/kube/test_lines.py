@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memcached_operator.kube.errors import MalformedAnswer
 from memcached_operator.kube.lines import LineSplitter

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memcached_operator.kube.retry import MAX_RETRY_AFTER_S, Backoff, parse_retry_after
 

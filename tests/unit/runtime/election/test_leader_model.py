@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis import Phase as HypothesisPhase
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase as HypothesisPhase, settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,

@@ -6,8 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, precondition, rule
 
 from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY, WorkQueue

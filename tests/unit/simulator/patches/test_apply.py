@@ -2,8 +2,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memcached_operator.simulator.errors import ApiError
 from memcached_operator.simulator.patches.fieldsets import paths

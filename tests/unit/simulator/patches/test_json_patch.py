@@ -3,8 +3,7 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memcached_operator.simulator.errors import ApiError
 from memcached_operator.simulator.patches.json_patch import OPERATIONS_LIMIT, json_patch

@@ -1,8 +1,7 @@
 import copy
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memcached_operator.simulator.patches.merge import merge_patch
 from tests.unit.simulator.patches.support import EXAMPLES

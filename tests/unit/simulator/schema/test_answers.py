@@ -13,8 +13,7 @@ from memcached_operator.simulator.schema.structural import decode_problems, defa
 from tests.unit.simulator.schema import questions_bodies, questions_rules, questions_values
 from tests.unit.simulator.schema.questions import ANSWERS
 from tests.unit.simulator.schema.questions_definitions import DEFINITIONS
-from tests.unit.simulator.schema.schema_parts import Json, merged
-from tests.unit.simulator.schema.schema_parts import custom as an_object_of
+from tests.unit.simulator.schema.schema_parts import Json, custom as an_object_of, merged
 
 RECORDED: dict[str, list[Json]] = json.loads(ANSWERS.read_text())
 

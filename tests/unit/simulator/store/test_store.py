@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memcached_operator.simulator.store.store import Change, Forgotten, Store
 from tests.unit.simulator.store.examples import LEASES, lease, names, put, version
