@@ -53,6 +53,7 @@ class ControllerBuilder:
         self._informers = informers
         self._own_writes = own
         self._mishaps = Mishaps()
+        self._finished = False
         self._watched: list[tuple[str, Store[Any]]] = []
         self._pictures: list[Callable[[], Iterator[ObjectKey]]] = []
 
@@ -97,8 +98,14 @@ class ControllerBuilder:
             missing: what to do where the cluster does not know the kind, for the log.
 
         Raises:
+            RuntimeError: the operator runs already.
             TypeError: `concerned` or `when` is a coroutine function.
         """
+        if self._finished:
+            raise RuntimeError(
+                f"a watch of {kind.resource.kind} comes too late for controller {self._controller.name!r}: "
+                "add it in the set-up function, as the operator runs already"
+            )
         check_plain(when, f"the predicate of controller {self._controller.name!r} for {kind.resource.kind}")
         store = self._informers.store(kind, labels=labels, fields=fields, missing=missing)
         keys, pending, wake = self._keys(concerned, kind.resource.kind), self._own_writes.pending, self._controller.wake
@@ -145,6 +152,7 @@ class ControllerBuilder:
 
         After the handlers: they must still find pending what a change is about to fulfil.
         """
+        self._finished = True
         for kind, store in dict.fromkeys(self._watched):
             self._own_writes.observe(kind, store)
 

@@ -65,7 +65,7 @@ class Manager:
         self._reflectors: list[Reflector[Any]] = []
         self._runnables: list[Runnable] = []
         self._services: list[tuple[str, Service]] = []
-        self._ending = False
+        self._running = self._ending = False
 
     @property
     def reflectors(self) -> Sequence[Reflector[Any]]:
@@ -73,22 +73,38 @@ class Manager:
         return tuple(self._reflectors)
 
     def add_reflector(self, reflector: Reflector[Any]) -> None:
-        """Feed a cache from the start on; the runnables wait for its first complete picture."""
+        """Feed a cache from the start on; the runnables wait for its first complete picture.
+
+        Raises:
+            RuntimeError: it runs already, so that nobody would fill the cache.
+        """
+        self._check_not_running(f"the watch of {reflector.description}")
         self._reflectors.append(reflector)
 
     def add_runnable(self, runnable: Runnable) -> None:
         """Run once all caches are in sync; stopped before everything else.
 
         Raises:
+            RuntimeError: it runs already.
             ValueError: there is one of that name: logs and metrics could not tell them apart.
         """
+        self._check_not_running(f"the controller {runnable.name!r}")
         if any(runnable.name == other.name for other in self._runnables):
             raise ValueError(f"two controllers are named {runnable.name!r}: give each a name of its own")
         self._runnables.append(runnable)
 
     def add_service(self, name: str, service: Service) -> None:
-        """Run beside everything from the start on; stopped last."""
+        """Run beside everything from the start on; stopped last.
+
+        Raises:
+            RuntimeError: it runs already.
+        """
+        self._check_not_running(f"the service {name!r}")
         self._services.append((name, service))
+
+    def _check_not_running(self, what: str) -> None:
+        if self._running:
+            raise RuntimeError(f"{what} comes too late: add it in the set-up function, as the operator runs already")
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run everything until `stop` is set.
@@ -97,6 +113,7 @@ class Manager:
             UnexpectedEndError: a part ended although nobody asked it to.
             BaseExceptionGroup: a part died of an exception.
         """
+        self._running = True
         async with asyncio.TaskGroup() as background:
             for name, service in self._services:
                 background.create_task(self._until_end(name, service.run), name=name)

@@ -252,6 +252,15 @@ async def test_a_kind_may_be_watched_in_several_selections_each_with_a_name_of_i
     ]
 
 
+def test_a_watch_that_is_added_while_the_operator_runs_is_refused(operator: Operator) -> None:
+    builder = operator.controller("shell", SHELLS, reconcile)
+    begun(operator)
+    with pytest.raises(
+        RuntimeError, match=r"^a watch of Node comes too late for controller 'shell': add it in the set"
+    ):
+        builder.watches(NODES, lambda node: None)
+
+
 async def test_a_channel_wakes_whom_its_events_concern(operator: Operator) -> None:
     channel: Channel[str] = Channel()
     operator.controller("shell", SHELLS, reconcile).listens(channel, lambda name: ObjectKey("shop", name))

@@ -323,3 +323,22 @@ class TestLeadership:
         with pytest.raises(ExceptionGroup) as caught:
             await Manager(election).run(asyncio.Event())
         assert caught.group_contains(RuntimeError, match="no such thing")
+
+
+async def test_what_comes_when_it_runs_already_is_refused_as_nobody_would_run_it(story: list[str]) -> None:
+    manager, stop, part = Manager(), asyncio.Event(), Part("late", story)
+    first = Part("first", story)
+    manager.add_runnable(first)
+    async with asyncio.timeout(DEADLINE_S), asyncio.TaskGroup() as group:
+        group.create_task(manager.run(stop))
+        await first.began.wait()
+        late: list[Callable[[], None]] = [
+            lambda: manager.add_reflector(Watch(PODS, story)),
+            lambda: manager.add_runnable(part),
+            lambda: manager.add_service("late", part),
+        ]
+        for add in late:
+            with pytest.raises(RuntimeError, match=r"^the .* comes too late: add it in the set-up function, as the "):
+                add()
+        stop.set()
+    assert "late runs" not in story
