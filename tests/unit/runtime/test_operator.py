@@ -61,7 +61,8 @@ def test_a_source_of_metrics_that_fails_is_named_and_keeps_nothing_else_from_bei
 
 
 async def test_a_source_of_metrics_that_would_have_to_be_awaited_is_refused() -> None:
-    async def shells() -> list[Family]: ...
+    async def shells() -> list[Family]:
+        return []
 
     with pytest.raises(TypeError, match=r"^the source of metrics is a coroutine function, .*shells \("):
         operator_of().add_metrics(shells)  # type: ignore[arg-type]
