@@ -453,6 +453,20 @@ async def test_a_blocking_call_is_told_with_its_line(
     assert caplog.text.count("asyncio.to_thread") == warned
 
 
+async def test_mistakes_that_show_later_are_told_and_end_nothing(
+    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with street.operator(example("mistakes").set_up):
+        await street.client.create(CONFIG_MAPS, {"metadata": {"namespace": street.namespace, "name": "fruit"}})
+        failed = (
+            r"shop_of \(\S*/mistakes.py:\d+\) failed for ConfigMap \S+: KeyError: 'shop'\. Controller shop"
+        )
+        await async_until("nothing is told of the function", lambda: re.search(failed, caplog.text) is not None)
+        await street.open("corner")
+        endless = r"reconciled \d+ times within \S+ s: does it write something that differs each time"
+        await async_until("nothing is told of the key", lambda: re.search(endless, caplog.text) is not None)
+
+
 def test_each_file_of_the_page_has_a_test() -> None:
     text = Path(__file__).read_text()
     assert [path for path in PAGE if f'example("{path.removesuffix(".py")}")' not in text] == []
