@@ -94,10 +94,10 @@ def steps(document: str) -> Iterator[Step]:
             raise ValueError(f"line {line}: a block of console begins with a prompt, '$ '")
         for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
             first, *rest = part.splitlines()
-            command = [first]
+            words = [first]
             while rest and rest[0].startswith("> "):  # the shell's second prompt
-                command.append(rest.pop(0).removeprefix("> "))
-            yield Step(line, "\n".join(command), "\n".join(rest), how)
+                words.append(rest.pop(0).removeprefix("> "))
+            yield Step(line, "\n".join(words), "\n".join(rest), how)
 
 
 def files(document: str) -> dict[str, str]:

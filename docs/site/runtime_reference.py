@@ -107,7 +107,8 @@ def _entry(name: str) -> Iterator[str]:
             yield from _block(_signature(node))
             yield _words(ast.get_docstring(node))
         case _:
-            yield from _block(ast.unparse(node))
+            # As strings are written here; Python's own way is single quotes.
+            yield from _block(ast.unparse(node).replace("'", '"'))
             yield _words(told)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from memcached_operator.api import names
-from memcached_operator.api import v1alpha1 as api
+from memcached_operator.api import names, v1alpha1 as api
 from memcached_operator.runtime.crd.definition import (
     CustomResource,
     PrinterColumn,

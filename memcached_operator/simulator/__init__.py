@@ -26,16 +26,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memcached_operator.simulator.faults import Break as Break
-    from memcached_operator.simulator.faults import Delay as Delay
-    from memcached_operator.simulator.faults import End as End
-    from memcached_operator.simulator.faults import Fault as Fault
-    from memcached_operator.simulator.faults import Faults as Faults
-    from memcached_operator.simulator.faults import Refuse as Refuse
-    from memcached_operator.simulator.faults import SendError as SendError
-    from memcached_operator.simulator.faults import Stall as Stall
-    from memcached_operator.simulator.simulator import Options as Options
-    from memcached_operator.simulator.simulator import Simulator as Simulator
+    from memcached_operator.simulator.faults import (
+        Break as Break,
+        Delay as Delay,
+        End as End,
+        Fault as Fault,
+        Faults as Faults,
+        Refuse as Refuse,
+        SendError as SendError,
+        Stall as Stall,
+    )
+    from memcached_operator.simulator.simulator import Options as Options, Simulator as Simulator
 
 _HOMES = {
     **dict.fromkeys(("Options", "Simulator"), "simulator"),

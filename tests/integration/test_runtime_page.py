@@ -458,9 +458,7 @@ async def test_mistakes_that_show_later_are_told_and_end_nothing(
 ) -> None:
     async with street.operator(example("mistakes").set_up):
         await street.client.create(CONFIG_MAPS, {"metadata": {"namespace": street.namespace, "name": "fruit"}})
-        failed = (
-            r"shop_of \(\S*/mistakes.py:\d+\) failed for ConfigMap \S+: KeyError: 'shop'\. Controller shop"
-        )
+        failed = r"shop_of \(\S*/mistakes.py:\d+\) failed for ConfigMap \S+: KeyError: 'shop'\. Controller shop"
         await async_until("nothing is told of the function", lambda: re.search(failed, caplog.text) is not None)
         await street.open("corner")
         endless = r"reconciled \d+ times within \S+ s: does it write something that differs each time"
