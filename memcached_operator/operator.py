@@ -19,7 +19,7 @@ from memcached_operator.memcached.records import (
 from memcached_operator.memcached.reporter import MEMCACHEDS, Caches
 from memcached_operator.runtime.cache.own_writes import OwnWrites
 from memcached_operator.runtime.cache.store import ObjectKey, key_of
-from memcached_operator.runtime.kinds import Kind
+from memcached_operator.runtime.objects.kinds import Kind
 from memcached_operator.runtime.operator import Operator, serve
 from memcached_operator.runtime.program.config import RuntimeConfig
 

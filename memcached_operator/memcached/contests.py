@@ -15,7 +15,7 @@ from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.status import Status
 from memcached_operator.runtime.cache.store import ObjectKey, key_of
 from memcached_operator.runtime.controller import Result
-from memcached_operator.runtime.managed_fields import Writers
+from memcached_operator.runtime.objects.managed_fields import Writers
 from memcached_operator.runtime.telemetry.metrics import Family, gauge
 
 logger = logging.getLogger(__name__)

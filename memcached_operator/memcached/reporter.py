@@ -26,10 +26,10 @@ from memcached_operator.memcached.status import (
 )
 from memcached_operator.runtime.cache.own_writes import OwnWrites
 from memcached_operator.runtime.cache.store import ObjectKey, Store
-from memcached_operator.runtime.conditions import Condition, rfc3339
 from memcached_operator.runtime.controller import Result
 from memcached_operator.runtime.events.objects import ObjectReference
 from memcached_operator.runtime.events.recorder import EventRecorder
+from memcached_operator.runtime.objects.conditions import Condition, rfc3339
 
 logger = logging.getLogger(__name__)
 

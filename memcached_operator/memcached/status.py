@@ -17,7 +17,7 @@ from memcached_operator.kube.errors import UNDECODABLE
 from memcached_operator.kube.nesting import decode_nested
 from memcached_operator.memcached.desired import selector_text
 from memcached_operator.memcached.records import DeploymentRecord, PodRecord
-from memcached_operator.runtime.conditions import Condition, condition_of, set_conditions
+from memcached_operator.runtime.objects.conditions import Condition, condition_of, set_conditions
 
 
 class Reason(StrEnum):

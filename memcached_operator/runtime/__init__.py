@@ -30,13 +30,6 @@ if TYPE_CHECKING:
     from memcached_operator.runtime.client import (
         Client as Client,
     )
-    from memcached_operator.runtime.conditions import (
-        Condition as Condition,
-        Conditions as Conditions,
-        condition_of as condition_of,
-        rfc3339 as rfc3339,
-        set_conditions as set_conditions,
-    )
     from memcached_operator.runtime.controller import (
         Result as Result,
     )
@@ -46,9 +39,6 @@ if TYPE_CHECKING:
         Scale as Scale,
         custom_resource_definition as custom_resource_definition,
         to_yaml as to_yaml,
-    )
-    from memcached_operator.runtime.drift import (
-        covers as covers,
     )
     from memcached_operator.runtime.events.recorder import (
         EventRecorder as EventRecorder,
@@ -62,7 +52,18 @@ if TYPE_CHECKING:
         Stage as Stage,
         Waiting as Waiting,
     )
-    from memcached_operator.runtime.kinds import (
+    from memcached_operator.runtime.manager import Service as Service
+    from memcached_operator.runtime.objects.conditions import (
+        Condition as Condition,
+        Conditions as Conditions,
+        condition_of as condition_of,
+        rfc3339 as rfc3339,
+        set_conditions as set_conditions,
+    )
+    from memcached_operator.runtime.objects.drift import (
+        covers as covers,
+    )
+    from memcached_operator.runtime.objects.kinds import (
         ApiObject as ApiObject,
         Kind as Kind,
         Metadata as Metadata,
@@ -75,7 +76,6 @@ if TYPE_CHECKING:
         reference as reference,
         typed as typed,
     )
-    from memcached_operator.runtime.manager import Service as Service
     from memcached_operator.runtime.operator import (
         Operator as Operator,
         serve as serve,
@@ -142,14 +142,14 @@ _PLACES = {
     "cache.store": ("ObjectKey", "Store"),
     "channel": ("Channel",),
     "client": ("Client",),
-    "conditions": ("Condition", "Conditions", "condition_of", "rfc3339", "set_conditions"),
+    "objects.conditions": ("Condition", "Conditions", "condition_of", "rfc3339", "set_conditions"),
     "controller": ("Result",),
     "crd.definition": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
-    "drift": ("covers",),
+    "objects.drift": ("covers",),
     "events.recorder": ("EventRecorder",),
     "failure_log": ("TerminalError",),
     "finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
-    "kinds": (
+    "objects.kinds": (
         *("ApiObject", "Kind", "Metadata", "Object", "OwnerReference", "PlainObject", "UnreadableObject"),
         *("owner_reference", "plain", "reference", "typed"),
     ),

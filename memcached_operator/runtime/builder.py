@@ -12,8 +12,8 @@ from memcached_operator.runtime.cache.own_writes import OwnWrites
 from memcached_operator.runtime.cache.store import ObjectKey, Store, key_of
 from memcached_operator.runtime.channel import Channel
 from memcached_operator.runtime.controller import Controller
-from memcached_operator.runtime.kinds import ApiObject, Kind, same
 from memcached_operator.runtime.mishaps import Mishaps, check_plain
+from memcached_operator.runtime.objects.kinds import ApiObject, Kind, same
 from memcached_operator.runtime.predicates import Predicate, always
 from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY
 

@@ -15,12 +15,19 @@ from memcached_operator.kube.errors import Conflict, Expired, NotFound
 from memcached_operator.kube.frames import page_of
 from memcached_operator.kube.resources import Resource
 from memcached_operator.kube.watch import Record
-from memcached_operator.runtime.bodies import Body, checked_key, merge_diff, patch_body, plain_status, whole_body
 from memcached_operator.runtime.cache.own_writes import OwnWrites
 from memcached_operator.runtime.cache.store import ObjectKey, key_of
 from memcached_operator.runtime.controller import current_reconcile
-from memcached_operator.runtime.kinds import Kind, Object, PlainObject
-from memcached_operator.runtime.objects import parts_of
+from memcached_operator.runtime.objects.bodies import (
+    Body,
+    checked_key,
+    merge_diff,
+    patch_body,
+    plain_status,
+    whole_body,
+)
+from memcached_operator.runtime.objects.kinds import Kind, Object, PlainObject
+from memcached_operator.runtime.objects.objects import parts_of
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")

@@ -21,11 +21,11 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from memcached_operator.kube.errors import Conflict, KubeError, NotFound
 from memcached_operator.runtime.client import Client
-from memcached_operator.runtime.conditions import Condition
 from memcached_operator.runtime.events.recorder import EventRecorder
 from memcached_operator.runtime.failure_log import TerminalError
-from memcached_operator.runtime.kinds import ApiObject, Kind, reference
 from memcached_operator.runtime.mishaps import described, is_coroutine_function
+from memcached_operator.runtime.objects.conditions import Condition
+from memcached_operator.runtime.objects.kinds import ApiObject, Kind, reference
 
 logger = logging.getLogger(__name__)
 

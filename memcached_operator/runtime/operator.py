@@ -30,9 +30,9 @@ from memcached_operator.runtime.cache.store import ObjectKey, Store
 from memcached_operator.runtime.controller import Controller, ControllerConfig, ReconcileTracer, Result
 from memcached_operator.runtime.election.elections import ElectionConfig, election_families, election_of
 from memcached_operator.runtime.events.recorder import EventRecorder
-from memcached_operator.runtime.kinds import Kind
 from memcached_operator.runtime.manager import Leadership, Manager, Service
 from memcached_operator.runtime.mishaps import Mishaps, check_plain
+from memcached_operator.runtime.objects.kinds import Kind
 from memcached_operator.runtime.predicates import Predicate, always
 from memcached_operator.runtime.program.config import ConfigWithWebhooks, RuntimeConfig
 from memcached_operator.runtime.program.identity import Program

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from memcached_operator.runtime.kinds import ApiObject
+from memcached_operator.runtime.objects.kinds import ApiObject
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from memcached_operator.kube.watch import Record
 from memcached_operator.runtime.cache.reflector import Reflector
 from memcached_operator.runtime.cache.selection import Selection
 from memcached_operator.runtime.cache.store import Store
-from memcached_operator.runtime.kinds import Kind
 from memcached_operator.runtime.manager import Manager
+from memcached_operator.runtime.objects.kinds import Kind
 
 R = TypeVar("R", bound=Record)
 

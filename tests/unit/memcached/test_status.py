@@ -20,7 +20,7 @@ from memcached_operator.memcached.status import (
     status_of,
     status_patch,
 )
-from memcached_operator.runtime.conditions import Condition
+from memcached_operator.runtime.objects.conditions import Condition
 from tests.unit.memcached.status_support import (
     DEPLOYING,
     EXCEEDED,

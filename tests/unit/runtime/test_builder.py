@@ -11,7 +11,7 @@ from memcached_operator.runtime.cache.own_writes import OwnWrites
 from memcached_operator.runtime.cache.store import ObjectKey, Store
 from memcached_operator.runtime.channel import Channel
 from memcached_operator.runtime.controller import Controller, Result
-from memcached_operator.runtime.kinds import Kind, PlainObject, plain
+from memcached_operator.runtime.objects.kinds import Kind, PlainObject, plain
 from memcached_operator.runtime.operator import Operator
 from memcached_operator.runtime.predicates import generation_changed
 from memcached_operator.runtime.program.identity import Program

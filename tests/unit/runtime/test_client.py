@@ -15,7 +15,7 @@ from memcached_operator.runtime.cache.own_writes import OwnWrites
 from memcached_operator.runtime.cache.store import ObjectKey, Store
 from memcached_operator.runtime.client import Client
 from memcached_operator.runtime.controller import ReconcileContext, current_reconcile
-from memcached_operator.runtime.kinds import Object, PlainObject, UnreadableObject, plain, typed
+from memcached_operator.runtime.objects.kinds import Object, PlainObject, UnreadableObject, plain, typed
 from tests.unit.runtime.fake_server import FakeServer
 
 

@@ -11,12 +11,12 @@ import pytest
 from memcached_operator.kube.errors import Conflict, Forbidden, NotFound, Unreachable
 from memcached_operator.runtime.cache.store import ObjectKey
 from memcached_operator.runtime.client import Client
-from memcached_operator.runtime.conditions import Condition
 from memcached_operator.runtime.events.objects import Event
 from memcached_operator.runtime.events.recorder import EventRecorder
 from memcached_operator.runtime.failure_log import TerminalError
 from memcached_operator.runtime.finalizer import Finalizer, Stage, Waiting, adding, removing
-from memcached_operator.runtime.kinds import PlainObject, plain
+from memcached_operator.runtime.objects.conditions import Condition
+from memcached_operator.runtime.objects.kinds import PlainObject, plain
 from tests.unit.runtime.fake_server import FakeServer
 
 NAME = "shells.example.com/finalizer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from memcached_operator.runtime.kinds import Metadata, PlainObject
+from memcached_operator.runtime.objects.kinds import Metadata, PlainObject
 from memcached_operator.runtime.predicates import (
     Predicate,
     all_of,

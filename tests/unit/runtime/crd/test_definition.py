@@ -13,7 +13,6 @@ import yaml
 from msgspec import Meta
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from memcached_operator.runtime.conditions import Conditions
 from memcached_operator.runtime.crd.definition import (
     CustomResource,
     PrinterColumn,
@@ -23,6 +22,7 @@ from memcached_operator.runtime.crd.definition import (
     structural_schema,
     to_yaml,
 )
+from memcached_operator.runtime.objects.conditions import Conditions
 
 
 class Colour(StrEnum):

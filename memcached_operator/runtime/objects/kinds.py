@@ -22,7 +22,7 @@ from memcached_operator.kube.resources import Resource
 from memcached_operator.kube.watch import Record
 from memcached_operator.runtime.cache.store import ObjectKey
 from memcached_operator.runtime.events.objects import ObjectReference
-from memcached_operator.runtime.objects import (
+from memcached_operator.runtime.objects.objects import (
     ApiObject,
     Metadata,
     Object,

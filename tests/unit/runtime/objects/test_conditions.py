@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import msgspec
 import pytest
 
-from memcached_operator.runtime.conditions import Condition, condition_of, rfc3339, set_conditions
+from memcached_operator.runtime.objects.conditions import Condition, condition_of, rfc3339, set_conditions
 
 OLD, NOW = "2026-11-21T10:00:00Z", "2026-11-21T11:00:00Z"
 READY = Condition("Ready", "True", "Fine", "All is well.", OLD, 1)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.kube.resources import CONFIG_MAPS, DEPLOYMENTS, NODES
-from memcached_operator.runtime.bodies import checked_key, merge_diff, patch_body, plain_status, whole_body
 from memcached_operator.runtime.cache.store import ObjectKey
+from memcached_operator.runtime.objects.bodies import checked_key, merge_diff, patch_body, plain_status, whole_body
 
 KEY = ObjectKey("ns", "a")
 META = {"namespace": "ns", "name": "a"}

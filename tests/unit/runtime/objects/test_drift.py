@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memcached_operator.runtime.drift import covers
+from memcached_operator.runtime.objects.drift import covers
 
 CONTAINER = {"name": "busybox", "image": "busybox:latest", "command": ["sh", "-c", "sleep 1"]}
 SIDECAR = {"name": "proxy", "image": "proxy:1"}

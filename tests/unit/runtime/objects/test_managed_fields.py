@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.runtime.managed_fields import Writer, Writers
+from memcached_operator.runtime.objects.managed_fields import Writer, Writers
 
 OURS, KUBECTL, HELM, CONTROLLER = "memcached-operator", "kubectl-edit", "helm", "kube-controller-manager"
 UID = "eba450eb-158b-4e83-8977-681c598117da"

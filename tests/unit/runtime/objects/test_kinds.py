@@ -15,7 +15,7 @@ from memcached_operator.kube.errors import KubeError
 from memcached_operator.kube.resources import DEPLOYMENTS, Resource
 from memcached_operator.kube.watch import Watch
 from memcached_operator.runtime.cache.store import ObjectKey
-from memcached_operator.runtime.kinds import (
+from memcached_operator.runtime.objects.kinds import (
     ApiObject,
     Kind,
     Object,
