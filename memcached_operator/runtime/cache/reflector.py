@@ -18,6 +18,7 @@ from memcached_operator.kube.errors import (
     ApiError,
     AuthenticationUnavailable,
     Forbidden,
+    Invalid,
     KubeError,
     NotFound,
     StreamStalled,
@@ -260,7 +261,7 @@ class Reflector(Generic[R]):
             logger.debug("%s: %s, next request in %.1f s", self.description, pause.cause, pause.seconds)
             return
         what = "the answers end without an event" if error is None else str(error).rstrip(".")
-        remedy = (self._remedies.get(type(error)) if error else None) or _remedy(error, self.resource)
+        remedy = (self._remedies.get(type(error)) if error else None) or _remedy(error, self.resource, self._selectors)
         logger.error(
             "cannot watch %s: %s.%s The operator keeps trying and goes on by itself.",
             self.description,
@@ -321,7 +322,7 @@ class Reflector(Generic[R]):
             logger.warning("cannot read %s %s, it is left alone until it changes: %s", self.resource.kind, key, why)
 
 
-def _remedy(error: KubeError | None, resource: Resource) -> str:
+def _remedy(error: KubeError | None, resource: Resource, selectors: str) -> str:
     match error:
         case NotFound():
             return f"The kind {resource.kind} is not served: install its CustomResourceDefinition."
@@ -338,6 +339,8 @@ def _remedy(error: KubeError | None, resource: Resource) -> str:
             return "Check that the API server is up and can be reached from here."
         case AuthenticationUnavailable():
             return ""  # its message ends with the remedy
+        case Invalid() if selectors:
+            return f"Mend the selector {selectors!r}, which the operator was written or set to use."
         case ApiError():
             return "See the API server's log."
         case _:

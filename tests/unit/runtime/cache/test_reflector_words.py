@@ -152,6 +152,7 @@ async def test_half_a_picture_is_no_recovery(caplog: pytest.LogCaptureFixture) -
         (classify(401), "401 Unauthorized: no message. Give the operator a credential"),
         (classify(403, "", 'User "system:anonymous" cannot list'), "The request carried no credential"),
         (classify(500, "", "etcd is down."), "500 ServerError: etcd is down. See the API server's log."),
+        (classify(400, "", "found '='"), "400 Invalid: found '='. Mend the selector 'app=x'"),
         (MalformedAnswer("a line is too long"), "a line is too long. Check what stands between"),
         (Unreachable("refused"), "refused. Check that the API server is up"),
         ([], "the answers end without an event. Check what stands between"),
