@@ -114,8 +114,17 @@ class Store(Generic[R]):
         return self._records.get(key)
 
     def by_index(self, index: str, value: ObjectKey) -> list[R]:
-        """The records that the index files under `value`, in no particular order."""
-        return [self._records[key] for key in self._indexes[index].get(value, ())]
+        """The records that the index files under `value`, in no particular order.
+
+        Raises:
+            ValueError: there is no such index.
+        """
+        try:
+            filed = self._indexes[index]
+        except KeyError:
+            names = ", ".join(map(repr, self._indexes)) or "none"
+            raise ValueError(f"there is no index {index!r}: add it by add_index; there are {names}") from None
+        return [self._records[key] for key in filed.get(value, ())]
 
     def values(self, namespace: str | None = None) -> list[R]:
         """The records held, of one namespace or of all, in no particular order."""

@@ -103,6 +103,11 @@ def test_the_echo_of_a_quiet_change_is_told_no_more_than_the_change_and_the_next
     assert told == [Thing(resource_version="12")]
 
 
+def test_an_index_that_nobody_added_is_told_with_those_that_there_are() -> None:
+    with pytest.raises(ValueError, match="there is no index 'wner': add it by add_index; there are 'owner'"):
+        new_store().by_index("wner", A)
+
+
 def test_handlers_see_the_indexes_as_they_are_after_the_change() -> None:
     store = new_store()
     seen: list[list[Thing]] = []
