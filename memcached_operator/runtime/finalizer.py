@@ -193,7 +193,7 @@ class Finalizer(Generic[A]):
                 await self._report(obj, Condition(CONDITION, "False", "CleanupPending", waiting.why))
             return Finalized(Stage.WAITING, obj)
         await self._let_go(obj)
-        logger.info("cleaned up, and removed the finalizer %s", self.name)
+        logger.info("cleaned up after the %s, and removed its finalizer %s", self._kind.resource.kind, self.name)
         return Finalized(Stage.CLEANED, obj)
 
     def _tell(self, obj: A, why: str, again: str = "after a while") -> str:

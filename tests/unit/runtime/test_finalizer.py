@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import msgspec
@@ -103,11 +104,16 @@ async def test_an_object_under_deletion_without_it_gets_none_and_no_cleanup(at: 
     assert (at.server.sent, at.cleaned) == ([], [])
 
 
-async def test_an_object_under_deletion_goes_when_its_cleanup_is_done(at: Fixture) -> None:
+async def test_an_object_under_deletion_goes_when_its_cleanup_is_done(
+    at: Fixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     stage, _ = await at.finalizer.finalize(at.stored(NAME, **GOING))
     assert (stage, at.cleaned) == (Stage.CLEANED, ["a"])
     assert PATH not in at.server.objects
     assert at.told == []
+    # One controller may have finalizers on two kinds, whose objects have one name.
+    assert f"cleaned up after the Deployment, and removed its finalizer {NAME}" in caplog.text
 
 
 async def test_finalizers_of_others_stay(at: Fixture) -> None:
