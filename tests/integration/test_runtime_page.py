@@ -465,6 +465,16 @@ async def test_mistakes_that_show_later_are_told_and_end_nothing(
         await async_until("nothing is told of the key", lambda: re.search(endless, caplog.text) is not None)
 
 
+async def test_the_tests_of_the_page_pass(example: Examples) -> None:
+    page = example("test_shops")
+    tests = [function for name, function in vars(page).items() if name.startswith("test_")]
+    assert len(tests) == 3
+    for test in tests:
+        with SimulatedCluster() as simulator:
+            await test(simulator)
+
+
 def test_each_file_of_the_page_has_a_test() -> None:
     text = Path(__file__).read_text()
-    assert [path for path in PAGE if f'example("{path.removesuffix(".py")}")' not in text] == []
+    modules = [path for path in PAGE if path.endswith(".py")]
+    assert [path for path in modules if f'example("{path.removesuffix(".py")}")' not in text] == []
