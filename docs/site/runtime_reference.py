@@ -68,8 +68,8 @@ INNER = frozenset(
         *("Channel.listen", "Histogram.copy", "Store.put", "Store.remove", "Store.replace"),
     }
 )
-# A class of more fields is not called by hand; its page of settings, or its docstring, says what they are.
-_MOST_FIELDS = 16
+# Not called by hand, and `--help` says what its fields mean; RuntimeConfig shows their names and types.
+FIELDS_ELSEWHERE = frozenset({"RuntimeSettings"})
 _LONGEST_LINE = 100
 _SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\n((?:(?: {4}.*)?(?:\n|$))+)", re.MULTILINE)
 # For who changes the class, and not for who uses it.
@@ -141,7 +141,7 @@ def _class(tree: ast.Module, node: ast.ClassDef) -> Iterator[str]:
     begin = None if node.name in GIVEN else functions.get("__init__")
     if begin is not None:
         yield from _block(_signature(begin, called=node.name))
-    elif fields and len(fields) <= _MOST_FIELDS:
+    elif fields and node.name not in FIELDS_ELSEWHERE:
         yield from _block(_folded(node.name, [_field(each) for each in fields], ""))
     yield _words(ast.get_docstring(node))
     if begin is not None:

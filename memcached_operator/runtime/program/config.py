@@ -8,7 +8,7 @@ import msgspec
 
 
 class RuntimeConfig(msgspec.Struct, frozen=True):
-    """What every operator is told; `settings.RuntimeSettings` says what each means, where it comes from, and why.
+    """What every operator is told: `--help` says what each means, `settings.RuntimeSettings` why.
 
     A plain struct, so that the operator's process need not load pydantic. An operator with settings of its own has a
     subclass, with a field of the same name for each of them.
