@@ -105,7 +105,8 @@ class Finalizer(Generic[A]):
     """One finalizer on the objects of one kind; see `finalize`.
 
     `_cut_off` holds what is yet to be reported of a cleanup that was cancelled, by the object's uid. The next attempt
-    begins with it: a cleanup that hangs is cancelled each time, and would never be seen in the status.
+    begins with it: a cleanup that hangs is cancelled each time, and would never be seen in the status. `_waits` holds
+    what was last said of a cleanup that is not done.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class Finalizer(Generic[A]):
             cleanup: what is to be done before an object goes. It is called again after a failure, and after a write
                 that failed, so whatever it did before must not disturb it. It gives back None when all is done, or
                 `Waiting`.
-            events: where a failure is told, on the object.
+            events: where a failure is told, on the object, and what a cleanup waits for, each time that this changes.
             report: writes the condition `Finalized` into the object's status while the cleanup fails or waits; it is
                 called at each attempt, and sends nothing where nothing differs, as `Client.patch_status` does.
 
@@ -148,6 +149,7 @@ class Finalizer(Generic[A]):
         self._events = events
         self._report = report
         self._cut_off: dict[str, str] = {}
+        self._waits: dict[str, str] = {}
 
     async def finalize(self, obj: A) -> Finalized[A]:
         """Put the finalizer on an object that is to live; clean up after one that is to go, and let it.
@@ -164,6 +166,7 @@ class Finalizer(Generic[A]):
             logger.debug("added the finalizer %s", self.name)
             return Finalized(Stage.LIVE, held)
         if self.name not in obj.finalizers:
+            self._forget(obj)
             return Finalized(Stage.GOING, obj)
         if (what := self._cut_off.pop(obj.uid, None)) is not None:
             await self._report_failure(obj, what)
@@ -188,13 +191,30 @@ class Finalizer(Generic[A]):
             await self._report_failure(obj, self._tell(obj, told))
             raise
         if waiting is not None:
-            logger.debug("the finalizer %s waits: %s", self.name, waiting.why)
+            self._say_what_for(obj, waiting.why)
             if self._report is not None:
                 await self._report(obj, Condition(CONDITION, "False", "CleanupPending", waiting.why))
             return Finalized(Stage.WAITING, obj)
         await self._let_go(obj)
+        self._forget(obj)
         logger.info("cleaned up after the %s, and removed its finalizer %s", self._kind.resource.kind, self.name)
         return Finalized(Stage.CLEANED, obj)
+
+    def _forget(self, obj: A) -> None:
+        self._cut_off.pop(obj.uid, None)
+        self._waits.pop(obj.uid, None)
+
+    def _say_what_for(self, obj: A, why: str) -> None:
+        """Say what the cleanup waits for, once."""
+        if self._waits.get(obj.uid) == why:
+            return
+        self._waits[obj.uid] = why
+        kind = self._kind.resource.kind
+        logger.info("the %s cannot go yet, as its finalizer %s waits: %s", kind, self.name, why)
+        note = f"{kind} {obj.name} cannot go yet, as its finalizer {self.name} waits: {why}"
+        self._events.emit(
+            reference(self._kind, obj), type="Normal", reason="CleanupPending", action="Cleanup", note=note
+        )
 
     def _tell(self, obj: A, why: str, again: str = "after a while") -> str:
         """Say that the cleanup failed, and what it keeps from going; what was said."""

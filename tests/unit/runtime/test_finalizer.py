@@ -126,9 +126,23 @@ async def test_a_cleanup_that_is_not_done_keeps_the_object_and_says_what_for(at:
     at.outcomes = [Waiting("2 disks are being released.")]
     assert await at.finalizer.finalize(obj) == (Stage.WAITING, obj)
     assert at.reports == [Condition("Finalized", "False", "CleanupPending", "2 disks are being released.")]
-    assert (at.server.sent, at.told) == ([], [])
+    assert at.server.sent == []
+    note = f"Deployment a cannot go yet, as its finalizer {NAME} waits: 2 disks are being released."
+    assert [(event.type, event.reason, event.note) for event in at.told] == [("Normal", "CleanupPending", note)]
     assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
     assert at.cleaned == ["a", "a"]
+
+
+async def test_what_a_cleanup_waits_for_is_said_once_and_again_when_it_changes(
+    at: Fixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    obj = at.stored(NAME, **GOING)
+    at.outcomes = [Waiting("2 disks."), Waiting("2 disks."), Waiting("1 disk.")]
+    for _ in range(3):
+        await at.finalizer.finalize(obj)
+    assert [event.note.rpartition(": ")[2] for event in at.told] == ["2 disks.", "1 disk."]
+    assert [line.rpartition(": ")[2] for line in caplog.messages] == ["2 disks.", "1 disk."]
 
 
 @pytest.mark.parametrize(
@@ -181,14 +195,15 @@ async def test_a_cleanup_that_was_cancelled_is_reported_when_the_next_attempt_be
     assert vars(at.finalizer)["_cut_off"] == {}
 
 
-async def test_failures_are_told_without_a_report(at: Fixture) -> None:
+async def test_failures_and_waits_are_told_without_a_report(at: Fixture) -> None:
     quiet = Finalizer(NAME, at.client, DEPLOYMENTS, at.cleanup, events=at.events)
     obj = at.stored(NAME, **GOING)
     at.outcomes = [RuntimeError("no disk"), Waiting("Later.")]
     with pytest.raises(RuntimeError):
         await quiet.finalize(obj)
     assert (await quiet.finalize(obj)).stage is Stage.WAITING
-    assert (len(at.told), at.reports) == (1, [])
+    assert [event.reason for event in at.told] == ["CleanupFailed", "CleanupPending"]
+    assert at.reports == []
 
 
 async def test_who_changes_the_object_during_its_cleanup_does_not_have_it_cleaned_twice(at: Fixture) -> None:
