@@ -65,6 +65,7 @@ class ControllerBuilder:
         labels: str = "",
         fields: str = "",
         missing: str = "",
+        optional: bool = False,
     ) -> ControllerBuilder:
         """Wake the owner of an object of `kind`: whom its controller reference names, also when that is gone already.
 
@@ -74,8 +75,11 @@ class ControllerBuilder:
             labels: label selector of the watch.
             fields: field selector of the watch.
             missing: what to do where the cluster does not know the kind, for the log.
+            optional: the cluster may do without the kind: nobody waits for its first list.
         """
-        return self.watches(kind, self._owner_of, when=when, labels=labels, fields=fields, missing=missing)
+        return self.watches(
+            kind, self._owner_of, when=when, labels=labels, fields=fields, missing=missing, optional=optional
+        )
 
     def watches(
         self,
@@ -86,6 +90,7 @@ class ControllerBuilder:
         labels: str = "",
         fields: str = "",
         missing: str = "",
+        optional: bool = False,
     ) -> ControllerBuilder:
         """Wake whom `concerned` finds for an object of `kind`.
 
@@ -96,6 +101,7 @@ class ControllerBuilder:
             labels: label selector of the watch.
             fields: field selector of the watch.
             missing: what to do where the cluster does not know the kind, for the log.
+            optional: the cluster may do without the kind: nobody waits for its first list.
 
         Raises:
             RuntimeError: the operator runs already.
@@ -107,7 +113,7 @@ class ControllerBuilder:
                 "add it in the set-up function, as the operator runs already"
             )
         check_plain(when, f"the predicate of controller {self._controller.name!r} for {kind.resource.kind}")
-        store = self._informers.store(kind, labels=labels, fields=fields, missing=missing)
+        store = self._informers.store(kind, labels=labels, fields=fields, missing=missing, optional=optional)
         keys, pending, wake = self._keys(concerned, kind.resource.kind), self._own_writes.pending, self._controller.wake
 
         def changed(before: R | None, after: R | None) -> None:

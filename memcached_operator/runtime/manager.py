@@ -72,8 +72,13 @@ class Manager:
         """Those that were added, for probes and metrics."""
         return tuple(self._reflectors)
 
+    @property
+    def awaited(self) -> Sequence[Reflector[Any]]:
+        """Those whose first list the runnables wait for, and readiness asks about."""
+        return [each for each in self._reflectors if not each.optional]
+
     def add_reflector(self, reflector: Reflector[Any]) -> None:
-        """Feed a cache from the start on; the runnables wait for its first complete picture.
+        """Feed a cache from the start on; the runnables wait for its first complete picture, unless it is optional.
 
         Raises:
             RuntimeError: it runs already, so that nobody would fill the cache.
@@ -137,7 +142,7 @@ class Manager:
     async def _synced(self, stop: asyncio.Event) -> bool:
         """Wait for all caches, and say once which ones are missing when it takes long; False when `stop` came first."""
         stopping = asyncio.create_task(stop.wait())
-        syncs = {asyncio.create_task(each.synced.wait()): each for each in self._reflectors}
+        syncs = {asyncio.create_task(each.synced.wait()): each for each in self.awaited}
         try:
             waiting = set(syncs)
             said = waiting - waiting
@@ -157,7 +162,7 @@ class Manager:
         # What came with the first pictures lives as long as the process: the collector need not look at it again.
         gc.collect()
         gc.freeze()
-        logger.info("caches are in sync: %s", ", ".join(each.description for each in self._reflectors))
+        logger.info("caches are in sync: %s", ", ".join(each.description for each in self.awaited))
         return True
 
     async def _leads(self, stop: asyncio.Event) -> bool:

@@ -142,7 +142,9 @@ class Operator:
         self.manager.add_service("webhook server", webhooks)
         return webhooks
 
-    def informer(self, kind: Kind[R], *, labels: str = "", fields: str = "", missing: str = "") -> Store[R]:
+    def informer(
+        self, kind: Kind[R], *, labels: str = "", fields: str = "", missing: str = "", optional: bool = False
+    ) -> Store[R]:
         """The cache of the objects of `kind` that the selectors choose: shared, read without waiting.
 
         Args:
@@ -150,8 +152,10 @@ class Operator:
             labels: label selector, as in the API's query.
             fields: field selector, likewise.
             missing: what to do where the cluster does not know the kind, for the log.
+            optional: the cluster may do without the kind: nobody waits for its first list, and until then the cache is
+                empty. When the kind is installed, it is filled.
         """
-        return self._informers.store(kind, labels=labels, fields=fields, missing=missing)
+        return self._informers.store(kind, labels=labels, fields=fields, missing=missing, optional=optional)
 
     def controller(
         self,

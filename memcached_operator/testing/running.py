@@ -80,7 +80,7 @@ async def running_operator(
         set_up(operator, config)
 
     def in_sync() -> bool:
-        return bool(made) and all(reflector.synced.is_set() for reflector in made[0].manager.reflectors)
+        return bool(made) and all(reflector.synced.is_set() for reflector in made[0].manager.awaited)
 
     test = asyncio.current_task()
     assert test is not None

@@ -26,6 +26,7 @@ class _Informer(NamedTuple):
     kind: Kind[Any]  # held so that its identity stays its own
     store: Store[Any]
     remedies: dict[type[KubeError], str]
+    reflectors: list[Reflector[Any]]
 
 
 class Informers:
@@ -55,7 +56,9 @@ class Informers:
         self._silence_limit_s = silence_limit_s
         self._stores: dict[_Selection, _Informer] = {}
 
-    def store(self, kind: Kind[R], *, labels: str = "", fields: str = "", missing: str = "") -> Store[R]:
+    def store(
+        self, kind: Kind[R], *, labels: str = "", fields: str = "", missing: str = "", optional: bool = False
+    ) -> Store[R]:
         """The cache of the objects of `kind` that the selectors choose; the same one for the same question.
 
         Args:
@@ -63,11 +66,17 @@ class Informers:
             labels: label selector, as in the API's query.
             fields: field selector, likewise.
             missing: what to do where the cluster does not know the kind, for the log; a sentence of its own if "".
+            optional: nobody waits for the first list, which may never come: the cluster may do without the kind. Not
+                where another asks for the same cache and waits.
         """
         selection = _Selection(id(kind), labels, fields)
         informer = self._stores.get(selection)
         if informer is None:
             informer = self._stores[selection] = self._watched(kind, labels, fields)
+            for reflector in informer.reflectors:
+                reflector.optional = optional
+        for reflector in informer.reflectors:
+            reflector.optional &= optional
         if missing:  # also where another asked first, who had nothing to say
             informer.remedies[NotFound] = missing
         return cast("Store[R]", informer.store)
@@ -85,20 +94,22 @@ class Informers:
             )
         # Each kind's caches are numbered, so that probes and metrics tell their watches apart.
         number = 1 + sum(each.kind.resource.qualified_name == resource.qualified_name for each in self._stores.values())
-        for namespace in scope or (None,):
-            self._manager.add_reflector(
-                Reflector(
-                    self._client,
-                    resource,
-                    kind.decode,
-                    store,
-                    namespace=namespace,
-                    label_selector=labels,
-                    field_selector=fields,
-                    number=number,
-                    page_size=self._page_size,
-                    silence_limit_s=self._silence_limit_s,
-                    remedies=remedies,
-                )
+        reflectors = [
+            Reflector(
+                self._client,
+                resource,
+                kind.decode,
+                store,
+                namespace=namespace,
+                label_selector=labels,
+                field_selector=fields,
+                number=number,
+                page_size=self._page_size,
+                silence_limit_s=self._silence_limit_s,
+                remedies=remedies,
             )
-        return _Informer(kind, store, remedies)
+            for namespace in scope or (None,)
+        ]
+        for reflector in reflectors:
+            self._manager.add_reflector(reflector)
+        return _Informer(kind, store, remedies, reflectors)

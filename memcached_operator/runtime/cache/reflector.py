@@ -93,6 +93,9 @@ class Reflector(Generic[R]):
     one go: readers never see half a picture. `_kept` holds what the picture has but nobody could read. `_unreadable`
     holds the unreadable objects that were named in the log. `_causes` counts why requests failed since the watch last
     worked.
+
+    Attributes:
+        optional: nobody waits for its first picture, which may never come.
     """
 
     def __init__(
@@ -133,6 +136,7 @@ class Reflector(Generic[R]):
         self.resource = resource
         self.namespace = namespace
         self.number = number
+        self.optional = False
         self._selectors = ", ".join(each for each in (label_selector, field_selector) if each)
         self.synced = asyncio.Event()
         self.statistics = StreamStatistics()

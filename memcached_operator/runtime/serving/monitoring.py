@@ -118,7 +118,7 @@ async def served(
         if (address := parse_address(config.probes)) is None:
             _say_unserved(PROBES_FLAG, routes.paths("probes"))
         else:
-            answers = probes_of(manager.reflectors, health_checks, ready_checks, routes)
+            answers = probes_of(manager.awaited, health_checks, ready_checks, routes)
             probes = HttpServer("probes", PROBES_FLAG, address, answers.answer)
             await stack.enter_async_context(probes)
             manager.add_service("probe server", probes)

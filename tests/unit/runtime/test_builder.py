@@ -25,6 +25,7 @@ SHELLS = plain("example.org/v1", "Shell", "shells")
 CLUSTER_SHELLS = plain("example.org/v1", "ClusterShell", "clustershells", namespaced=False)
 DEPLOYMENTS = plain("apps/v1", "Deployment", "deployments")
 NODES = plain("v1", "Node", "nodes", namespaced=False)
+PROGRAM_OF_SHELLS = Program("shells", "1")
 A, B = ObjectKey("shop", "a"), ObjectKey("shop", "b")
 
 
@@ -33,7 +34,7 @@ async def reconcile(key: ObjectKey) -> Result:
 
 
 def operator_of(*namespaces: str) -> Operator:
-    return Operator(config(), Program("shells", "1"), client_of("https://api.invalid"), namespaces=namespaces)
+    return Operator(config(), PROGRAM_OF_SHELLS, client_of("https://api.invalid"), namespaces=namespaces)
 
 
 @pytest.fixture
