@@ -249,6 +249,10 @@ class Operator:
 
     def finish(self) -> Manager:
         """Nothing more is added: what runs it all."""
+        if not self._builders and "webhooks" not in vars(self):
+            logger.warning(
+                "this operator has no controller and will do nothing: add one in set_up, operator.controller(…)"
+            )
         for builder in self._builders:
             builder.finish()
         return self.manager

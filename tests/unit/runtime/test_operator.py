@@ -123,6 +123,16 @@ def test_the_lock_of_its_leader_is_the_settings_or_bears_the_operators_name() ->
     assert election_config(config(), PROGRAM) is None
 
 
+def test_an_operator_that_has_nothing_to_do_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    operator_of().finish()
+    assert "has no controller and will do nothing" in caplog.text
+    caplog.clear()
+    busy = operator_of()
+    busy.controller("shell", SHELLS, reconcile)
+    busy.finish()
+    assert caplog.text == ""
+
+
 async def test_a_service_of_an_authors_own_runs_from_the_start_to_the_end() -> None:
     class Clockwork:
         def __init__(self) -> None:
