@@ -34,7 +34,21 @@ HOLD = "example.com/hold"
 def finalizing(installed: Cluster) -> Iterator[OperatorProcess]:
     """One operator for all namespaces that puts the finalizer on, for all tests of a class."""
     with ExitStack() as ends:
+        ends.callback(let_all_go, installed)
         yield Operators(installed, ends).start("--all-namespaces", "--log-level=debug", ON).ready()
+
+
+def let_all_go(cluster: Cluster) -> None:
+    """Take the finalizer off whatever still carries it, when no operator is there to do so.
+
+    Else its namespace never goes, nor does the kind, which later tests delete and make anew.
+    """
+    for each in json.loads(cluster.kubectl("get", "memcacheds", "--all-namespaces", "-o", "json"))["items"]:
+        if FINALIZER in each["metadata"].get("finalizers", []):
+            metadata = each["metadata"]
+            Kubectl(cluster, metadata["namespace"]).run(
+                "patch", f"mc/{metadata['name']}", "--type=merge", "-p", '{"metadata":{"finalizers":null}}', check=False
+            )
 
 
 def finalizers(kubectl: Kubectl, what: str) -> list[str]:
@@ -149,7 +163,14 @@ class TestWithTheSetting:
 
 
 @pytest.fixture
-def start(kubectl: Kubectl, operators: Operators) -> Callable[..., OperatorProcess]:
+def released(kubectl: Kubectl) -> Iterator[None]:
+    """What a test leaves is let go when its operators have ended."""
+    yield
+    let_all_go(kubectl.cluster)
+
+
+@pytest.fixture
+def start(released: None, kubectl: Kubectl, operators: Operators) -> Callable[..., OperatorProcess]:
     """Starts operators in the test's namespace whose rights the test chooses."""
     folder = account_with_role(kubectl, operator_rules())
     return lambda *flags: operators.start(*flags, "--log-level=debug", account_dir=folder).ready()

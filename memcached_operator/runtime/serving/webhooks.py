@@ -223,8 +223,14 @@ class Webhooks:
     async def __aexit__(self, *_: object) -> None:
         """Listen no more, finish what is being answered, for `DRAIN_S` at most, and end all connections."""
         runner, self._runner = self._runner, None
-        if runner is not None:
-            await runner.cleanup()
+        if runner is None:
+            return
+        transports = [] if runner.server is None else [each.transport for each in runner.server.connections]
+        await runner.cleanup()
+        for transport in transports:
+            # TLS's own farewell waits for the API server, which nobody waits for: it may outlast the event loop.
+            if transport is not None:
+                transport.abort()
 
     async def run(self) -> None:
         """Serve until `stop`; listens first, if nobody has entered it.

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import io
 import logging
+import socket
 import ssl
 import subprocess
 import sys
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -254,6 +257,28 @@ async def test_what_is_being_answered_at_the_end_is_finished(directory: Path) ->
         await asyncio.wait_for(running, DEADLINE_S)
         with pytest.raises(aiohttp.ClientConnectionError):
             await caller.post()
+
+
+def test_a_connection_that_the_api_server_keeps_is_closed_before_the_event_loop_is(directory: Path) -> None:
+    kept: list[ssl.SSLSocket] = []
+
+    def ask(port: int) -> None:
+        context = ssl.create_default_context(cafile=directory / CERTIFICATE_FILE)
+        raw = socket.create_connection((HOST, port), timeout=DEADLINE_S)
+        kept.append(context.wrap_socket(raw, server_hostname=HOST))
+        kept[0].sendall(b"GET /validate HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert kept[0].recv(1000).startswith(b"HTTP/1.1 405")
+
+    async def serve() -> None:
+        async with webhooks_in(directory, validate=allow) as webhooks:
+            await asyncio.to_thread(ask, int(webhooks.url.rpartition(":")[2]))
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        asyncio.run(serve())
+        gc.collect()
+    kept[0].close()
+    assert [str(each.message) for each in told if "unclosed" in str(each.message)] == []
 
 
 async def test_as_a_service_alone_it_listens_too(directory: Path) -> None:
