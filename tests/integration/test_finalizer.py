@@ -43,7 +43,8 @@ def let_all_go(cluster: Cluster) -> None:
 
     Else its namespace never goes, nor does the kind, which later tests delete and make anew.
     """
-    for each in json.loads(cluster.kubectl("get", "memcacheds", "--all-namespaces", "-o", "json"))["items"]:
+    found = cluster.kubectl("get", "memcacheds", "--all-namespaces", "-o", "json").stdout
+    for each in json.loads(found)["items"]:
         if FINALIZER in each["metadata"].get("finalizers", []):
             metadata = each["metadata"]
             Kubectl(cluster, metadata["namespace"]).run(
