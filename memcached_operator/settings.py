@@ -1,6 +1,5 @@
 """Memcached's own knobs beside those of any operator, and what the program's name makes of all of them."""
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Annotated
 
@@ -75,15 +74,6 @@ class Settings(RuntimeSettings):
 def options() -> tuple[Option, ...]:
     """All knobs in the order in which they are documented."""
     return knobs.options_of(Settings)
-
-
-def load_settings(flags: Mapping[str, str]) -> Settings:
-    """The settings from the flags that were given (by field name, as text) and the environment.
-
-    Raises:
-        SettingsError: naming each flag or variable that holds a wrong value.
-    """
-    return knobs.load(Settings, flags)
 
 
 def settings_reference() -> str:

@@ -20,14 +20,6 @@ class HelmError(Exception):
     """Helm did not do what was asked; the message carries its words."""
 
 
-def helm_path() -> Path:
-    """The program in the user's cache; it may have to be built first.
-
-    Whatever ``helm`` the machine has is left alone: what it prints depends on its version.
-    """
-    return _folder() / "helm"
-
-
 def is_built() -> bool:
     """Whether it is in the cache."""
     return _folder().is_dir()
@@ -35,6 +27,8 @@ def is_built() -> bool:
 
 def build() -> Path:
     """Build it if it is not built yet, and return its path.
+
+    Whatever ``helm`` the machine has is left alone: what it prints depends on its version.
 
     Raises:
         BuildError: no Go toolchain could be had, or the compiler failed.

@@ -146,12 +146,7 @@ class ControllerBuilder:
 
     def everything(self) -> Iterator[ObjectKey]:
         """Whom all that the caches hold concerns: the keys to look at when the controller begins."""
-        yielded: set[ObjectKey] = set()
-        for picture in self._pictures:
-            for key in picture():
-                if key not in yielded:
-                    yielded.add(key)
-                    yield key
+        return iter(dict.fromkeys(key for picture in self._pictures for key in picture()))
 
     def finish(self) -> None:
         """Nothing more is added: let the caches tell which own writes have arrived.

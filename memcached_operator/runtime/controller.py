@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import itertools
 import logging
 import math
@@ -25,6 +24,7 @@ from memcached_operator.kube.errors import (
 )
 from memcached_operator.runtime.busy_keys import LIMIT, BusyKeys
 from memcached_operator.runtime.failure_log import FailureLog, ReconcileTimeout, TerminalError
+from memcached_operator.runtime.mishaps import is_coroutine_function
 from memcached_operator.runtime.workqueue.async_queue import AsyncWorkQueue
 from memcached_operator.runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
 
@@ -169,7 +169,7 @@ class Controller(Generic[K]):
         Raises:
             TypeError: `reconcile` is not a coroutine function.
         """
-        if not (inspect.iscoroutinefunction(reconcile) or inspect.iscoroutinefunction(type(reconcile).__call__)):
+        if not is_coroutine_function(reconcile):
             raise TypeError(f"the reconciler of controller {name!r} is not a coroutine function: write `async def`")
         self.name = name
         self.config = config or ControllerConfig()

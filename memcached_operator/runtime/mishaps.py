@@ -92,6 +92,4 @@ def check_plain(function: Callable[..., object], what: str) -> None:
     if not callable(function):
         raise TypeError(f"{what} is {function!r}, which cannot be called")
     if is_coroutine_function(function):
-        raise TypeError(
-            f"{what} is a coroutine function, {described(function)}: write `def`, as caches are read without waiting"
-        )
+        raise TypeError(f"{what} is a coroutine function, {described(function)}: write `def`, as nothing waits for it")

@@ -75,7 +75,7 @@ async def test_a_cleanup_that_fails_is_retried_and_seen_until_it_succeeds(
         await run("delete", what, "--wait=false")
         condition = await asyncio.to_thread(await_condition, kubectl, "CleanupFailed")
         assert (condition["status"], "the register does not answer" in condition["message"]) == ("False", True)
-        await async_eventually(lambda: asyncio.sleep(0, failing.calls), lambda calls: calls >= 3, what="it is retried")
+        await async_eventually(lambda: failing.calls, lambda calls: calls >= 3, what="it is retried")
         events = await async_eventually(
             lambda: run("events", f"--for={what}", "--no-headers"), lambda found: "CleanupFailed" in found
         )

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from memcached_operator.about import PROGRAM
-from memcached_operator.runtime.program.knobs import SERVICE_LINK, SettingsError
-from memcached_operator.settings import load_settings, options, settings_reference
+from memcached_operator.runtime.program.knobs import SERVICE_LINK, SettingsError, load
+from memcached_operator.settings import Settings, options, settings_reference
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "settings.md"
 
@@ -13,12 +13,12 @@ pytestmark = pytest.mark.usefixtures("no_variables")
 
 def problems_of(**flags: str) -> tuple[str, ...]:
     with pytest.raises(SettingsError) as caught:
-        load_settings(flags)
+        load(Settings, flags)
     return caught.value.problems
 
 
 def test_the_defaults_stand_when_nothing_is_said() -> None:
-    assert load_settings({}).model_dump() == {
+    assert load(Settings, {}).model_dump() == {
         "kubeconfig": None,
         "context": None,
         "service_account_dir": Path("/var/run/secrets/kubernetes.io/serviceaccount"),
@@ -65,7 +65,7 @@ def test_each_variable_sets_its_field(
     monkeypatch: pytest.MonkeyPatch, variable: str, field: str, text: str, value: object
 ) -> None:
     monkeypatch.setenv(variable, text)
-    assert getattr(load_settings({}), field) == (text if value is None else value)
+    assert getattr(load(Settings, {}), field) == (text if value is None else value)
 
 
 @pytest.mark.parametrize("value", ["", "memcached 1.6", "memcached:1\n"])

@@ -7,11 +7,11 @@ kube-apiserver and of controller-runtime: `?verbose` lists the checks, `?exclude
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from memcached_operator.runtime.mishaps import check_plain
 from memcached_operator.runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from memcached_operator.runtime.serving.routes import Routes
 
@@ -67,8 +67,7 @@ class Checks:
 def _add(checks: list[Check], probe: str, name: str, ask: Callable[[], str | None]) -> None:
     if not name or any(name == each.name for each in checks):
         raise ValueError(f"a check of {probe} is named {name!r}: give each a name of its own")
-    if inspect.iscoroutinefunction(ask) or not callable(ask):
-        raise TypeError(f"the check {name} of {probe} must be a plain function that never waits, not {ask!r}")
+    check_plain(ask, f"the check {name} of {probe}")
     checks.append(Check(name, ask))
 
 

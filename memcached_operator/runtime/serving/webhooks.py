@@ -14,7 +14,6 @@ Every replica answers, whether it leads or not: the API server asks any of them.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import re
 import time
@@ -24,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, overload
 
+from memcached_operator.runtime.mishaps import described, is_coroutine_function
 from memcached_operator.runtime.serving.admission import (
     AdmissionRequest,
     Allowed,
@@ -294,10 +294,9 @@ class Webhooks:
 
     def _add(self, verb: str, path: str, handler: Callable[..., object], answer: _Hook, max_bytes: int) -> None:
         checked_path(path, self._hooks)
-        call = getattr(handler, "__call__", None)  # noqa: B004 - of an instance, its method
-        if not (inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(call)):
-            name = getattr(handler, "__qualname__", repr(handler))
-            raise TypeError(f"webhooks.{verb}({path!r}): {name} is no coroutine function: define it with `async def`")
+        if not is_coroutine_function(handler):
+            what = described(handler)
+            raise TypeError(f"webhooks.{verb}({path!r}): {what} is no coroutine function: define it with `async def`")
         self._hooks[path] = _Served(answer, max_bytes)
         self._in_flight[path] = 0
         self._answers[path] = Counter({200: 0, 500: 0})

@@ -30,7 +30,8 @@ from lab.packaging.bundle import (
 )
 from lab.packaging.manifests import IMAGE
 from memcached_operator import __version__
-from memcached_operator.settings import load_settings
+from memcached_operator.runtime.program.knobs import load
+from memcached_operator.settings import Settings
 from memcached_operator.simulator.schema import custom, kubernetes
 from memcached_operator.simulator.schema.decoding import decode_problems
 from memcached_operator.simulator.schema.node import Node
@@ -267,7 +268,7 @@ def test_the_operator_watches_what_olm_writes_into_its_pod_in_each_install_mode(
         "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['olm.targetNamespaces']"}},
     }
     monkeypatch.setenv("WATCH_NAMESPACE", annotation)
-    assert load_settings({}).watch_namespaces == watched
+    assert load(Settings, {}).watch_namespaces == watched
 
 
 def test_each_install_mode_is_told_once() -> None:
