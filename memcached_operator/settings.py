@@ -29,9 +29,9 @@ class Settings(RuntimeSettings):
             why="A pinned release, so that an operator's restart never changes what runs.",
             metavar="IMAGE",
             variable="RELATED_IMAGE_MEMCACHED",
-            allowed="an image's reference without spaces, for example memcached:1.6.45-alpine",
+            allowed="an image's reference without spaces, for example docker.io/library/memcached:1.6.45-alpine",
         ),
-    ] = "memcached:1.6.45-alpine"
+    ] = "docker.io/library/memcached:1.6.45-alpine"
     finalizer: Annotated[
         bool,
         Field(

@@ -25,7 +25,7 @@ import kopf
 import orjson
 
 GROUP, VERSION = "cache.example.com", "v1alpha1"
-DEFAULT_IMAGE = "memcached:1.6.45-alpine"
+DEFAULT_IMAGE = "docker.io/library/memcached:1.6.45-alpine"
 FIELD_MANAGER = "memcached-operator"
 OURS = {"app": "memcached", "memcached_cr": kopf.PRESENT}
 RETRY_S = 1.0

@@ -42,7 +42,7 @@ def deployment_of(shell: Shell) -> dict[str, Any]:
     labels = {"app": APP, SHELL_OF_POD: shell.name}
     container = {
         "name": "busybox",
-        "image": "busybox:latest",
+        "image": "docker.io/library/busybox:latest",
         "imagePullPolicy": "IfNotPresent",  # for :latest the default is to ask a registry at each start
         "command": ["sh", "-c", COMMAND],
     }

@@ -47,11 +47,8 @@ def example_image() -> Path:
         with tempfile.TemporaryDirectory(prefix="memcached-operator-build-") as temporary:
             apart = builder.stored_in(Path(temporary))
             apart.load(base)
-            # Stores of podman and buildah know no short names, and would save it under two.
-            whole = name() if builder.name == "docker" else images.canonical(name())
-            below = images.IMAGE if builder.name == "docker" else images.canonical(images.IMAGE)
-            apart.build(FOLDER, whole, arguments={"BASE_IMAGE": below}, secrets={}, cached=False)
-            apart.save(whole, folder / "image.tar")
+            apart.build(FOLDER, name(), arguments={"BASE_IMAGE": images.IMAGE}, secrets={}, cached=False)
+            apart.save(name(), folder / "image.tar")
 
     archive = kept(target, f"the example's image as {name()}", fill) / "image.tar"
     os.utime(target)  # what is used is not old

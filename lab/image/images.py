@@ -22,7 +22,7 @@ from lab.image import bases, builders, pip_settings
 from lab.image.builders import Builder, ImageError
 from memcached_operator import __version__
 
-IMAGE = f"memcached-operator:{__version__}"
+IMAGE = f"localhost/memcached-operator:{__version__}"
 
 # Which bases to build on: what a registry has, stand-ins, or stand-ins only if the registry cannot be reached.
 BASES_VARIABLE = "IMAGE_BASES"
@@ -47,7 +47,8 @@ def operator_image(tag: str = IMAGE, *, source: Path = ROOT) -> Path:
     """The operator's image as a docker-archive, built by the Dockerfile.
 
     Args:
-        tag: the name under which it is found when it has been loaded.
+        tag: the whole name under which it is found when it has been loaded. Stores of podman and buildah know no short
+            ones, and would save it under two.
         source: the checkout to build, which may be one of an earlier commit.
 
     Raises:
@@ -61,10 +62,8 @@ def operator_image(tag: str = IMAGE, *, source: Path = ROOT) -> Path:
     def fill(folder: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="memcached-operator-build-") as temporary:
             apart = builder.stored_in(Path(temporary))
-            # Stores of podman and buildah know no short names, and would save it under two.
-            name = tag if builder.name == "docker" else canonical(tag)
-            _build(apart, name, source=source, cached=False)
-            apart.save(name, folder / "image.tar")
+            _build(apart, tag, source=source, cached=False)
+            apart.save(tag, folder / "image.tar")
 
     archive = kept(target, f"the operator's image as {tag}", fill) / "image.tar"
     os.utime(target)  # what is used is not old
@@ -89,14 +88,6 @@ def busybox_image(tag: str) -> Path:
 def pause_image(tag: str) -> Path:
     """An image that only sleeps, for the sandboxes of a container runtime; raises as :func:`memcached_image` does."""
     return bases.archive(bases.PAUSE, tag, images_dir())
-
-
-def canonical(name: str) -> str:
-    """An image's name with the registry that docker takes for granted: ``a:1`` is ``docker.io/library/a:1``."""
-    first, slash, _ = name.partition("/")
-    if not slash:
-        return f"docker.io/library/{name}"
-    return name if "." in first or ":" in first or first == "localhost" else f"docker.io/{name}"
 
 
 def base_images(dockerfile: str) -> dict[str, str]:

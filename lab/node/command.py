@@ -12,7 +12,7 @@ from lab.programs import kubernetes
 from lab.staying import stay
 
 # What the install files name, so that they work as they are.
-MEMCACHED_IMAGE = "memcached:1.6.45-alpine"
+MEMCACHED_IMAGE = "docker.io/library/memcached:1.6.45-alpine"
 
 
 def up(kubeconfig: Path, *, bare: bool) -> int:

@@ -12,7 +12,7 @@ from memcached_operator.simulator.access.pki import Pair
 
 # In the node's own /run.
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
-PAUSE_IMAGE = "memcached-operator-lab/pause:1"
+PAUSE_IMAGE = "localhost/memcached-operator-lab/pause:1"
 CLUSTER_DOMAIN = "cluster.local"
 # Debian's folder first, then that of the plugins' own releases.
 _CNI_DIRS = (Path("/usr/lib/cni"), Path("/opt/cni/bin"))

@@ -21,7 +21,7 @@ def version() -> str:
 
 def image_name() -> str:
     """What the image is called on a node."""
-    return f"memcached-operator-lab/coredns:{version().removeprefix('v')}"
+    return f"localhost/memcached-operator-lab/coredns:{version().removeprefix('v')}"
 
 
 def image() -> Path:

@@ -30,7 +30,7 @@ PACKAGE = "memcached-operator"
 CHANNEL = "candidate"
 """Where releases are announced. OLM's convention knows candidate, fast and stable; before 1.0 it is the first."""
 
-BUNDLE_IMAGE = f"{PACKAGE}-bundle:{__version__}"
+BUNDLE_IMAGE = f"localhost/{PACKAGE}-bundle:{__version__}"
 DOCKERFILE = "bundle.Dockerfile"
 TARGET_NAMESPACES = "metadata.annotations['olm.targetNamespaces']"
 """Where OLM writes the OperatorGroup's namespaces into the operator's pod: joined by commas, empty for all."""

@@ -17,7 +17,7 @@ from memcached_operator import __version__
 
 MANIFESTS = ROOT / "manifests"
 INSTALL = MANIFESTS / "install"
-IMAGE = f"memcached-operator:{__version__}"
+IMAGE = f"localhost/memcached-operator:{__version__}"
 """The operator's image as the install files name it, and as `./dev image` tags it."""
 
 NAMESPACE = "memcached-operator-system"

@@ -32,7 +32,7 @@ _SHOWN_LENGTH = 60
 _RULES: Final[Mapping[str, str]] = {
     "spec": 'must be an object such as {"size": 3}',
     "spec.size": f"must be a whole number from 0 to {SIZE_MAX}",
-    "spec.image": "must be an image reference such as memcached:1.6.45-alpine: 1 to "
+    "spec.image": "must be an image reference such as docker.io/library/memcached:1.6.45-alpine: 1 to "
     f"{IMAGE_MAX_LENGTH} letters, digits and characters of -_.:/@+[]",
 }
 _NAMES_OF_TYPES = {
@@ -69,7 +69,7 @@ class MemcachedSpec(_Model):
     size: _Count = Field(default=1, description="How many memcached pods to run; 0 runs none. 1 where it is left out.")
     image: _Image | None = Field(
         default=None,
-        description="Container image that the pods run, such as memcached:1.6.45-alpine. "
+        description="Container image that the pods run, such as docker.io/library/memcached:1.6.45-alpine. "
         "Where it is left out, the operator's own setting decides, and may change with the operator.",
     )
 

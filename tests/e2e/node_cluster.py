@@ -14,10 +14,10 @@ from tests.kubectl_in_namespace import Kubectl
 PROJECT = Path(__file__).parents[2]
 INSTALL = PROJECT / "manifests" / "install"
 SAMPLE = PROJECT / "manifests" / "samples" / "cache_v1alpha1_memcached_cr.yaml"
-BUSYBOX = "busybox:1.36"
+BUSYBOX = "docker.io/library/busybox:1.36"
 # What the example's shells run, as its guide has it.
-EXAMPLE_BUSYBOX = "busybox:latest"
-MEMCACHED = "memcached:1.6.45-alpine"
+EXAMPLE_BUSYBOX = "docker.io/library/busybox:latest"
+MEMCACHED = "docker.io/library/memcached:1.6.45-alpine"
 
 SYSTEM = "memcached-operator-system"
 OPERATOR = "memcached-operator"

@@ -14,12 +14,12 @@ import pytest
 
 from lab.image import images
 from lab.node.node import Node
-from lab.packaging import manifests
 from memcached_operator.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.e2e.conftest import uninstall
 from tests.e2e.node_cluster import (
     INSTALL,
+    MEMCACHED,
     OPERATOR,
     PROJECT,
     SYSTEM,
@@ -36,7 +36,10 @@ from tests.kubectl_in_namespace import Kubectl
 
 # The first commit with an image and an install file. Nothing was released before the first release; later ones go here.
 EARLIER = "be300e6724d88d7bac128ea6210053d1ac197429"
-EARLIER_IMAGE = f"{OPERATOR}:earlier"
+EARLIER_IMAGE = f"localhost/{OPERATOR}:earlier"
+# What that install file names. Today's names are whole, and another name of the same image is another pod template.
+_NAMED = f"image: {OPERATOR}:0.1.0\n"
+_NAMED_MEMCACHED = "value: memcached:1.6.45-alpine\n"
 
 NAME = "cache"
 SIZE = 3
@@ -84,8 +87,10 @@ def upgrade(node: Node, operator_images: None, earlier: Path) -> Iterator[Upgrad
     """A Memcached whose servers were ready before; today's operator leads now, and has looked at it."""
     node.load_image(images.operator_image(EARLIER_IMAGE, source=earlier))
     install = (earlier / "manifests" / "install" / "cluster.yaml").read_text()
+    assert (install.count(_NAMED), install.count(_NAMED_MEMCACHED)) == (1, 1)
     # Both releases may bear the same version.
-    install = manifests.with_image(install, EARLIER_IMAGE)
+    install = install.replace(_NAMED, f"image: {EARLIER_IMAGE}\n")
+    install = install.replace(_NAMED_MEMCACHED, f"value: {MEMCACHED}\n")
     system = Kubectl(node.plane, SYSTEM)
     try:
         with fresh_namespace(node, "e2e-upgrade") as servers:

@@ -63,7 +63,7 @@ def test_the_sample_gets_the_deployment_that_the_guide_shows(sample: Kubectl) ->
     assert (spec["replicas"], spec["selector"]["matchLabels"]) == (3, labels)
     assert spec["template"]["metadata"]["labels"] == labels
     (container,) = spec["template"]["spec"]["containers"]
-    assert (container["name"], container["image"]) == ("busybox", "busybox:latest")
+    assert (container["name"], container["image"]) == ("busybox", "docker.io/library/busybox:latest")
     command = "echo The app is running, You can now ssh into for a while! && sleep 99999999 "
     assert container["command"] == ["sh", "-c", command]
     assert owner["metadata"]["finalizers"] == deployment["metadata"]["finalizers"] == [FINALIZER]

@@ -350,8 +350,11 @@ def test_a_certificate_is_mounted_where_the_flag_says() -> None:
     ("values", "image"),
     [
         ({"image.repository": "registry.example.com/op"}, f"registry.example.com/op:{__version__}"),
-        ({"image.tag": "1.2.3"}, "memcached-operator:1.2.3"),
-        ({"image.tag": "1.2.3", "image.digest": "sha256:" + "0" * 64}, "memcached-operator@sha256:" + "0" * 64),
+        ({"image.tag": "1.2.3"}, "localhost/memcached-operator:1.2.3"),
+        (
+            {"image.tag": "1.2.3", "image.digest": "sha256:" + "0" * 64},
+            "localhost/memcached-operator@sha256:" + "0" * 64,
+        ),
     ],
 )
 def test_the_image_is_of_its_parts_and_a_digest_wins(values: Mapping[str, Any], image: str) -> None:

@@ -17,8 +17,8 @@ _PORT = 11311
 
 
 def test_memcached_keeps_what_it_is_given(unpacked: Unpack) -> None:
-    image = unpacked(lambda: images.memcached_image("memcached:1.6.45-alpine"))
-    assert (image.names, image.config["User"]) == (["memcached:1.6.45-alpine"], "11211")
+    image = unpacked(lambda: images.memcached_image("docker.io/library/memcached:1.6.45-alpine"))
+    assert (image.names, image.config["User"]) == (["docker.io/library/memcached:1.6.45-alpine"], "11211")
     said: list[str] = []
 
     def answers() -> bool:
@@ -35,12 +35,12 @@ def test_memcached_keeps_what_it_is_given(unpacked: Unpack) -> None:
 
 
 def test_memcached_s_image_has_a_shell_to_look_around_with(unpacked: Unpack) -> None:
-    image = unpacked(lambda: images.memcached_image("memcached:1.6.45-alpine"))
+    image = unpacked(lambda: images.memcached_image("docker.io/library/memcached:1.6.45-alpine"))
     assert image.run("sh", "-c", "id -u; memcached --version | cut -d ' ' -f 1").stdout == "11211\nmemcached\n"
 
 
 def test_busybox_is_a_shell_with_tools(unpacked: Unpack) -> None:
-    image = unpacked(lambda: images.busybox_image("busybox:latest"))
+    image = unpacked(lambda: images.busybox_image("docker.io/library/busybox:latest"))
     assert image.run("sh", "-c", "echo one two | awk '{print $2}'").stdout == "two\n"
 
 

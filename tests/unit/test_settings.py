@@ -25,7 +25,7 @@ def test_the_defaults_stand_when_nothing_is_said() -> None:
         "request_timeout_s": 30.0,
         "page_size": 500,
         "watch_namespaces": None,
-        "memcached_image": "memcached:1.6.45-alpine",
+        "memcached_image": "docker.io/library/memcached:1.6.45-alpine",
         "finalizer": False,
         "operator_name": "memcached-operator",
         "workers": 8,

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	defaultImage  = "memcached:1.6.45-alpine"
+	defaultImage  = "docker.io/library/memcached:1.6.45-alpine"
 	instanceLabel = "memcached_cr"
 	memcachedUser = int64(11211)
 )

@@ -7,22 +7,8 @@ import pytest
 from lab import ROOT
 from lab.image import images
 from lab.image.builders import Builder, ImageError
-from lab.image.images import base_images, canonical, public_address
+from lab.image.images import base_images, public_address
 from memcached_operator import __version__
-
-
-@pytest.mark.parametrize(
-    ("name", "full"),
-    [
-        ("memcached:1", "docker.io/library/memcached:1"),
-        ("example/memcached:1", "docker.io/example/memcached:1"),
-        ("registry.example.com/memcached:1", "registry.example.com/memcached:1"),
-        ("localhost/memcached:1", "localhost/memcached:1"),
-        ("localhost:5000/memcached:1", "localhost:5000/memcached:1"),
-    ],
-)
-def test_a_short_name_gets_the_registry_that_everybody_takes_for_granted(name: str, full: str) -> None:
-    assert canonical(name) == full
 
 
 @pytest.mark.parametrize(
