@@ -183,11 +183,15 @@ def _check_parser() -> Parser:
     return parser
 
 
+# The settings that say what a Memcached becomes.
+_RENDERED = frozenset({"memcached_image", "memcached_user_id"})
+
+
 def _render(flags: Flags) -> int:
     files = flags.get("filename", ())
     if not all(files) or not files:
         raise UsageError("render needs a file: -f FILE, or -f - for standard input")
-    settings = _settings({name: values for name, values in flags.items() if name == "memcached_image"})
+    settings = _settings({name: values for name, values in flags.items() if name in _RENDERED})
 
     from memcached_operator.kube.dns_names import LABEL_IN_WORDS, is_label
     from memcached_operator.render.command import RenderOptions, run
@@ -195,7 +199,7 @@ def _render(flags: Flags) -> int:
     (namespace,) = flags.get("namespace", ("default",))
     if not is_label(namespace):
         raise UsageError(f"--namespace: {namespace!r} is not allowed, it must be {LABEL_IN_WORDS}")
-    return run(RenderOptions(files, namespace, settings.memcached_image))
+    return run(RenderOptions(files, namespace, settings.memcached_image, settings.memcached_user_id))
 
 
 def _render_parser() -> Parser:
@@ -223,7 +227,9 @@ def _render_parser() -> Parser:
         default=argparse.SUPPRESS,
         help="Namespace of a Memcached that names none (default: default).",
     )
-    add_option(parser, next(option for option in options() if option.name == "memcached_image"))
+    for option in options():
+        if option.name in _RENDERED:
+            add_option(parser, option)
     return parser
 
 

@@ -45,6 +45,7 @@ class OperatorConfig(RuntimeConfig, frozen=True):
     """
 
     memcached_image: str
+    memcached_user_id: int | None
     finalizer: bool
     status_interval_ms: int
     metrics_per_object: bool
@@ -85,6 +86,7 @@ def set_up(operator: Operator, config: OperatorConfig) -> None:
         operator.events,
         ReconcilerConfig(
             image=config.memcached_image,
+            user_id=config.memcached_user_id,
             field_manager=PROGRAM.name,
             status_delay_s=config.status_interval_ms / 1000,
             finalizer=config.finalizer,

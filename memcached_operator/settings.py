@@ -3,13 +3,22 @@
 from functools import cache
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from pydantic_settings import SettingsConfigDict
 
 from memcached_operator.about import PROGRAM
+from memcached_operator.memcached.desired import USER_ID
 from memcached_operator.runtime.program import knobs
 from memcached_operator.runtime.program.knobs import Knob, Option
 from memcached_operator.runtime.program.settings import OperatorName, RuntimeSettings
+
+# What the API server takes for runAsUser.
+_USER_ID_MAX = 2_147_483_647
+
+
+def _none(value: object) -> object:
+    """Takes the word "none" for no value."""
+    return None if isinstance(value, str) and value.lower() == "none" else value
 
 
 class Settings(RuntimeSettings):
@@ -32,6 +41,21 @@ class Settings(RuntimeSettings):
             allowed="an image's reference without spaces, for example docker.io/library/memcached:1.6.45-alpine",
         ),
     ] = "docker.io/library/memcached:1.6.45-alpine"
+    memcached_user_id: Annotated[
+        Annotated[int, Field(ge=1, le=_USER_ID_MAX)] | None,
+        BeforeValidator(_none),
+        Field(
+            description="User and group of the memcached containers, by number; none names none. "
+            "Changing it rolls out the servers of every Memcached.",
+        ),
+        Knob(
+            "What is made",
+            why="The official image makes a user of that number and names it by a word, which runAsNonRoot cannot "
+            "judge. OpenShift gives each namespace numbers of its own and refuses others: say none there.",
+            metavar="ID|none",
+            allowed=f"a whole number from 1 to {_USER_ID_MAX}, or none",
+        ),
+    ] = USER_ID
     finalizer: Annotated[
         bool,
         Field(

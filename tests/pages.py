@@ -47,6 +47,7 @@ PAGES_FOR_KUBERNETES = (
     Page("docs/install.md"),
     Page("docs/upgrade.md", (*INSTALLED, *EXAMPLE)),
     Page("docs/helm.md", helm=True),
+    Page("docs/openshift.md"),
     Page("docs/uninstall.md", (*INSTALLED, *EXAMPLE)),
     Page("docs/namespaces.md"),
     Page("docs/namespaces.md", INSTALLED, when="over an install for the whole cluster"),

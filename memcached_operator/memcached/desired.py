@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import msgspec
@@ -59,12 +60,13 @@ def labels(name: str) -> dict[str, str]:
     }
 
 
-def deployment(name: str, namespace: str, uid: str, size: int, image: str) -> Deployment:
+def deployment(name: str, namespace: str, uid: str, size: int, image: str, user_id: int | None = USER_ID) -> Deployment:
     """The Deployment that a Memcached of that name, namespace and uid wants.
 
     Args:
         size: pods to run, 0 or more.
         image: container image.
+        user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
     """
     all_labels = labels(name)
     owner = OwnerReference(API_VERSION, KIND, name, uid, controller=True, blockOwnerDeletion=True)
@@ -81,20 +83,20 @@ def deployment(name: str, namespace: str, uid: str, size: int, image: str) -> De
         spec=DeploymentSpec(
             replicas=size,
             selector=LabelSelector(selector_labels(name)),
-            template=PodTemplate(ObjectMeta(labels=all_labels), _pod_spec(image)),
+            template=PodTemplate(ObjectMeta(labels=all_labels), _pod_spec(image, user_id)),
         ),
     )
 
 
 @lru_cache(maxsize=64)  # most Memcacheds share an image, and frozen structs can be shared
-def _pod_spec(image: str) -> PodSpec:
+def _pod_spec(image: str, user_id: int | None) -> PodSpec:
     """A pod that the `restricted` Pod Security profile admits."""
     return PodSpec(
         automountServiceAccountToken=False,
         securityContext=PodSecurity(
             runAsNonRoot=True,
-            runAsUser=USER_ID,
-            runAsGroup=USER_ID,
+            runAsUser=user_id,
+            runAsGroup=user_id,
             seccompProfile=SeccompProfile("RuntimeDefault"),
         ),
         containers=(
@@ -129,13 +131,22 @@ def update_body(wanted: Deployment, uid: str) -> object:
     return _with(wanted, msgspec.structs.replace(wanted.metadata, uid=uid))
 
 
-def ports_patch(wanted: Deployment, uid: str) -> object:
-    """A strategic merge patch that makes the container's ports ours alone, on the Deployment of that uid."""
+def ports_patch(wanted: Deployment) -> dict[str, object]:
+    """A strategic merge patch of a pod's spec that makes the container's ports ours alone."""
     template = wanted.spec.template
     pod = template.spec if template else None
     (container,) = (pod.containers if pod else None) or ()
     ports = [{"$patch": "replace"}, *msgspec.to_builtins(container.ports)]
-    patch = {"containers": [{"name": container.name, "ports": ports}]}
+    return {"containers": [{"name": container.name, "ports": ports}]}
+
+
+def no_ids_patch(fields: Iterable[str]) -> dict[str, object]:
+    """A strategic merge patch of a pod's spec that takes these fields out of its securityContext, whoever set them."""
+    return {"securityContext": dict.fromkeys(fields)}
+
+
+def pod_spec_patch(uid: str, patch: Mapping[str, object]) -> object:
+    """The patch of the pods' spec as one of the Deployment of that uid."""
     return {"metadata": {"uid": uid}, "spec": {"template": {"spec": patch}}}
 
 

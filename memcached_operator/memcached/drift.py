@@ -15,6 +15,8 @@ import msgspec
 # By which field an entry of a list is known, as Kubernetes' own list-maps have it. Other lists are compared as a whole:
 # an argument more is another command.
 _KEYS = {"Container": "name", "OwnerReference": "uid"}
+# Of which fields we also say that they must not be there: a user id that was wanted once, and is none any more.
+_ABSENCE_IS_OURS = {("PodSecurity", "runAsUser"), ("PodSecurity", "runAsGroup")}
 _KEYS_IN_PATHS = re.compile(r"\[[^\]]*\]")
 
 
@@ -23,7 +25,7 @@ class Difference(NamedTuple):
 
     Attributes:
         path: as `kubectl explain` names it, list entries by their key: `spec.containers[memcached].image`.
-        wanted: the value that we want.
+        wanted: the value that we want, None where there must be none.
         live: the value that is there, None when there is none.
     """
 
@@ -36,7 +38,7 @@ class Difference(NamedTuple):
 
 
 def differences(wanted: object, live: object, path: str = "") -> Iterator[Difference]:
-    """The fields of `wanted` that `live` has not, or has otherwise; None in `wanted` means not ours."""
+    """The fields of `wanted` that `live` has not, or has otherwise; None in `wanted` means not ours, but for few."""
     match wanted:
         case None:
             return
@@ -46,7 +48,10 @@ def differences(wanted: object, live: object, path: str = "") -> Iterator[Differ
                 return
             for field in wanted.__struct_fields__:
                 inner = f"{path}.{field}" if path else field
-                yield from differences(getattr(wanted, field), getattr(live, field), inner)
+                ours, theirs = getattr(wanted, field), getattr(live, field)
+                if ours is None and theirs is not None and (type(wanted).__name__, field) in _ABSENCE_IS_OURS:
+                    yield Difference(inner, None, theirs)
+                yield from differences(ours, theirs, inner)
         case dict():
             held = live if isinstance(live, dict) else {}
             for key, value in wanted.items():

@@ -38,14 +38,17 @@ class Repair:
     """Some of our fields differ.
 
     Attributes:
-        ports: those of them that are about ports. They are put right by a patch of their own, before anything else:
-            ports merge by their number, so an apply would leave an edited one beside ours, under the same name, and be
-            refused.
+        ports: those of them that are about ports: these merge by their number, so an apply would leave an edited one
+            beside ours, under the same name, and be refused.
+        excess: those of fields that must not be there: an apply takes away only what nobody else has set.
+
+    Ports and excess are put right by a patch of their own, before anything else.
     """
 
     uid: str
     differences: tuple[Difference, ...]
     ports: tuple[Difference, ...]
+    excess: tuple[Difference, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,8 @@ def plan(wanted: Deployment, uid: str, live: DeploymentRecord | None) -> Action:
                 f"The Deployment's {fixed}, which Kubernetes does not allow. Delete the Deployment: a new one follows."
             )
         case _:
-            return Repair(live.uid, found, tuple(each for each in found if each.path == _PORTS))
+            ports = tuple(each for each in found if each.path == _PORTS)
+            return Repair(live.uid, found, ports, tuple(each for each in found if each.wanted is None))
 
 
 def is_ours(live: DeploymentRecord, uid: str) -> bool:

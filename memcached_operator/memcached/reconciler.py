@@ -60,12 +60,14 @@ class ReconcilerConfig:
 
     Attributes:
         image: of a Memcached that names none.
+        user_id: of the servers; None names none.
         field_manager: names this operator in managedFields.
         status_delay_s: how long a status that is still changing may be held back.
         finalizer: put the finalizer on each Memcached.
     """
 
     image: str
+    user_id: int | None
     field_manager: str
     status_delay_s: float
     finalizer: bool = False
@@ -193,7 +195,7 @@ class MemcachedReconciler:
             found = Found(deployment, Trouble(Reason.INVALID_SPEC, str(error)))
             return await self._reporter.report(memcached, None, found)
         image = spec.image or self._config.image
-        wanted = desired.deployment(key.name, key.namespace, memcached.uid, spec.size, image)
+        wanted = desired.deployment(key.name, key.namespace, memcached.uid, spec.size, image, self._config.user_id)
         try:
             found = await self._act(memcached, wanted, deployment, may_repair=may_repair)
         except _VanishedError as vanished:
@@ -333,15 +335,18 @@ class MemcachedReconciler:
             # Deleted with --cascade=orphan; the watch of Deployments was faster. Owned by it again, the Deployment
             # would be the garbage collector's.
             raise _VanishedError
-        repaired = action.ports or action.differences
+        repaired = (*action.ports, *action.excess) or action.differences
         paths = [each.path for each in repaired]
         rivals = await self._contests.rivals(memcached, DEPLOYMENTS, paths)
-        if action.ports:
+        if action.ports or action.excess:
+            patch = desired.ports_patch(wanted) if action.ports else {}
+            if action.excess:
+                patch |= desired.no_ids_patch(each.path.rpartition(".")[2] for each in action.excess)
             answer = await self._client.strategic_merge_patch(
                 DEPLOYMENTS,
                 key.namespace,
                 key.name,
-                desired.ports_patch(wanted, action.uid),
+                desired.pod_spec_patch(action.uid, patch),
                 field_manager=self._config.field_manager,
             )
         else:

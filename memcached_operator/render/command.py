@@ -27,11 +27,13 @@ class RenderOptions:
         files: paths, `-` for standard input.
         namespace: of a Memcached that names none.
         image: of a Memcached that names none.
+        user_id: of the servers; None names none.
     """
 
     files: Sequence[str]
     namespace: str
     image: str
+    user_id: int | None
 
 
 def run(options: RenderOptions) -> int:
@@ -55,7 +57,7 @@ def run(options: RenderOptions) -> int:
 
 def _render(document: Document, options: RenderOptions) -> bool:
     try:
-        rendered = render(document.content, namespace=options.namespace, image=options.image)
+        rendered = render(document.content, namespace=options.namespace, image=options.image, user_id=options.user_id)
     except InvalidSpec as error:
         _say(f"{document.place}: {error}")
         return False

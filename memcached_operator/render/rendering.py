@@ -53,13 +53,14 @@ def is_memcached(content: Mapping[str, Any]) -> bool:
     return content.get("kind") == KIND and content.get("apiVersion") == API_VERSION
 
 
-def render(content: Mapping[str, Any], *, namespace: str, image: str) -> Rendered:
+def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: int | None) -> Rendered:
     """The Deployment of a Memcached.
 
     Args:
         content: the object's fields.
         namespace: where it is, if it does not say.
         image: of the servers, if it does not say.
+        user_id: of the servers; None names none.
 
     Raises:
         InvalidSpec: a field is wrong; the message is the operator's own, as its condition bears it.
@@ -70,7 +71,7 @@ def render(content: Mapping[str, Any], *, namespace: str, image: str) -> Rendere
     spec = read_spec(_json(_without_nulls(content["spec"])) if "spec" in content else b"")
     uid = _text(metadata, "uid")
     place = _namespace(metadata) or namespace
-    wanted = desired.deployment(name, place, uid or UNKNOWN_UID, spec.size, spec.image or image)
+    wanted = desired.deployment(name, place, uid or UNKNOWN_UID, spec.size, spec.image or image, user_id)
     return Rendered(f"{place}/{name}", msgspec.to_builtins(wanted), bool(uid), tuple(unknown_fields(content)))
 
 

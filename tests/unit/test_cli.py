@@ -312,6 +312,13 @@ class TestRender:
         out = capsys.readouterr().out
         assert "namespace: default" in out
         assert "image: memcached:of-the-flag" in out
+        assert "runAsUser: 11211" in out
+
+    def test_no_user_id_is_rendered_where_none_is_set(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        path = tmp_path / "mc.yaml"
+        path.write_text("apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: a}\n")
+        assert cli.main(["render", "-f", str(path), "--memcached-user-id=none"]) == 0
+        assert "runAsUser" not in capsys.readouterr().out
 
     def test_a_comma_belongs_to_the_name_of_a_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for name in ("a,b", "c"):

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from memcached_operator.about import PROGRAM
+from memcached_operator.operator import decode_config
 from memcached_operator.runtime.program.knobs import SERVICE_LINK, SettingsError, load
 from memcached_operator.settings import Settings, options, settings_reference
 
@@ -26,6 +27,7 @@ def test_the_defaults_stand_when_nothing_is_said() -> None:
         "page_size": 500,
         "watch_namespaces": None,
         "memcached_image": "docker.io/library/memcached:1.6.45-alpine",
+        "memcached_user_id": 11211,
         "finalizer": False,
         "operator_name": "memcached-operator",
         "workers": 8,
@@ -56,6 +58,7 @@ def test_the_defaults_stand_when_nothing_is_said() -> None:
     [
         ("MEMCACHED_OPERATOR_WORKERS", "workers", "256", 256),
         ("RELATED_IMAGE_MEMCACHED", "memcached_image", "registry.example:5000/mc@sha256:1", None),
+        ("MEMCACHED_OPERATOR_MEMCACHED_USER_ID", "memcached_user_id", "1000680000", 1_000_680_000),
         ("MEMCACHED_OPERATOR_FINALIZER", "finalizer", "true", True),
         ("MEMCACHED_OPERATOR_STATUS_INTERVAL_MS", "status_interval_ms", "0", 0),
         ("MEMCACHED_OPERATOR_METRICS_PER_OBJECT", "metrics_per_object", "true", True),
@@ -71,6 +74,20 @@ def test_each_variable_sets_its_field(
 @pytest.mark.parametrize("value", ["", "memcached 1.6", "memcached:1\n"])
 def test_an_image_has_no_spaces(value: str) -> None:
     assert problems_of(memcached_image=value)[0].startswith(f"--memcached-image: {value!r} is not allowed")
+
+
+@pytest.mark.parametrize("word", ["none", "None"])
+def test_a_user_id_can_be_none_and_so_it_reaches_the_operator(word: str) -> None:
+    assert load(Settings, {}).memcached_user_id == 11211
+    chosen = load(Settings, {"memcached_user_id": word})
+    assert chosen.memcached_user_id is None
+    assert decode_config(chosen.model_dump_json()).memcached_user_id is None
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "2147483648", "memcached", "1.5", "nobody"])
+def test_another_user_id_is_refused_with_what_is_allowed(value: str) -> None:
+    allowed = "it must be a whole number from 1 to 2147483647, or none"
+    assert problems_of(memcached_user_id=value) == (f"--memcached-user-id: {value!r} is not allowed, {allowed}",)
 
 
 class TestReference:

@@ -98,6 +98,7 @@ The schema cannot say which value to use, so that it is said here.
   "WATCH_NAMESPACE" "watchNamespaces"
   "OPERATOR_NAME" "fullnameOverride"
   "RELATED_IMAGE_MEMCACHED" "memcachedImage"
+  "MEMCACHED_OPERATOR_MEMCACHED_USER_ID" "memcachedUserId"
   "POD_NAME" ""
   "POD_NAMESPACE" ""
   "MEMCACHED_OPERATOR_LEADER_ELECT_MODE" "leaderElection.mode"

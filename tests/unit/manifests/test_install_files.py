@@ -53,7 +53,7 @@ def test_an_install_file_is_what_kustomize_makes_of_its_folder(name: str) -> Non
 def test_each_file_of_a_folder_is_in_its_kustomization(folder: Path) -> None:
     kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
     text = (folder / "kustomization.yaml").read_text()
-    listed = {each for each in kustomization["resources"] if each.endswith(".yaml")}
+    listed = {each for each in kustomization.get("resources", ()) if each.endswith(".yaml")}
     beside = {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml"}
     assert {each for each in beside if each not in text} == set()
     assert listed <= beside
@@ -170,7 +170,12 @@ class TestComponents:
         assert scope == {"name": "WATCH_NAMESPACE", "value": "team-a,team-b"}
 
     @pytest.mark.parametrize(
-        ("component", "flag"), [("secure-metrics", "--metrics-secure"), ("leader-for-life", "--leader-elect-mode=life")]
+        ("component", "flag"),
+        [
+            ("secure-metrics", "--metrics-secure"),
+            ("leader-for-life", "--leader-elect-mode=life"),
+            ("openshift", "--memcached-user-id=none"),
+        ],
     )
     def test_flags_are_added_to_those_that_are_there(self, component: str, flag: str, tmp_path: Path) -> None:
         documents = built_on("cluster", component, tmp_path, namespace=NAMESPACE)

@@ -101,6 +101,8 @@ class FakeApi:
         sent = self._sent("strategic_merge_patch", resource, body, field_manager)
         held = self._held(resource, namespace, name)
         pod = sent["spec"]["template"]["spec"]
+        if "containers" not in pod:
+            return self._merged(held, sent)
         (patched,) = pod["containers"]
         directive, *ports = patched["ports"]
         assert directive == {"$patch": "replace"}

@@ -22,6 +22,13 @@ def test_the_image_is_the_one_that_is_given() -> None:
         assert container_of(json.loads(encode_deployment(wanted)))["image"] == image
 
 
+def test_a_user_id_is_named_as_it_is_set_or_not_at_all() -> None:
+    for user_id, ids in ((77, {"runAsUser": 77, "runAsGroup": 77}), (None, {})):
+        wanted = desired.deployment(NAME, NAMESPACE, UID, 1, "image", user_id)
+        security = json.loads(encode_deployment(wanted))["spec"]["template"]["spec"]["securityContext"]
+        assert security == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}, **ids}
+
+
 def test_the_pods_bear_every_label_of_the_selector() -> None:
     spec = json.loads(encode_deployment(wanted_deployment()))["spec"]
     assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()

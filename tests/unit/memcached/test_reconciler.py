@@ -249,6 +249,40 @@ async def test_edited_ports_are_replaced_by_a_patch_of_their_own_before_anything
     assert running.api.verbs()[0] == APPLY
 
 
+@pytest.mark.parametrize("theirs", [11211, 0], ids=["that was wanted before", "that somebody has put in"])
+async def test_a_user_id_where_there_must_be_none_is_taken_out_whoever_set_it(theirs: int) -> None:
+    world = World(user_id=None)
+    world.memcached(size=2)
+    world.api.put(live_deployment())
+    world.deployment["spec"]["template"]["spec"]["securityContext"] |= {"runAsUser": theirs, "runAsGroup": theirs}
+    world.show()
+    await world.reconcile()
+    call = world.api.calls[0]
+    assert (call.verb, call.body["metadata"]) == ("strategic_merge_patch", {"uid": DEPLOYMENT_UID})
+    security = world.deployment["spec"]["template"]["spec"]["securityContext"]
+    assert security == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    where = "spec.template.spec.securityContext"
+    assert world.recorder.events[0].note.endswith(
+        f"{where}.runAsUser was {theirs}, is to be absent; {where}.runAsGroup was {theirs}, is to be absent"
+    )
+    await world.settle()
+    assert await world.reconcile() == DONE
+    assert world.api.calls == []
+
+
+async def test_ports_and_user_ids_are_put_right_by_one_patch() -> None:
+    world = World(user_id=None)
+    world.memcached(size=2)
+    world.api.put(live_deployment())
+    container_of(world.deployment)["ports"][0]["name"] = "theirs"
+    world.show()
+    await world.reconcile()
+    assert [call.verb for call in world.api.calls if call.kind == "Deployment"] == ["strategic_merge_patch"]
+    await world.settle()
+    assert container_of(world.deployment)["ports"][0]["name"] == "memcached"
+    assert "runAsUser" not in world.deployment["spec"]["template"]["spec"]["securityContext"]
+
+
 async def test_a_selector_that_cannot_be_changed_is_not_even_tried(running: World) -> None:
     running.deployment["spec"]["selector"]["matchLabels"]["memcached_cr"] = "other"
     running.api.put(running.deployment)

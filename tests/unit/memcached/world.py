@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import KubeError
 from memcached_operator.kube.resources import DEPLOYMENTS
+from memcached_operator.memcached.desired import USER_ID
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.records import deployment_record, memcached_record, pod_record
 from memcached_operator.memcached.reporter import MEMCACHEDS, SLOW_RETRY_S, VANISHED_RETRY_S, Caches
@@ -53,7 +54,7 @@ class Recorder:
 class World:
     """One Memcached, the API server that holds it, and the operator's parts around its reconciler."""
 
-    def __init__(self, *, finalizer: bool = False) -> None:
+    def __init__(self, *, finalizer: bool = False, user_id: int | None = USER_ID) -> None:
         self.clock = FakeClock()
         self.api = FakeApi()
         self.recorder = Recorder()
@@ -66,7 +67,9 @@ class World:
             self.caches,
             self.own_writes,
             cast(EventRecorder, self.recorder),
-            ReconcilerConfig(image=IMAGE, field_manager="test-manager", status_delay_s=DELAY_S, finalizer=finalizer),
+            ReconcilerConfig(
+                image=IMAGE, user_id=user_id, field_manager="test-manager", status_delay_s=DELAY_S, finalizer=finalizer
+            ),
             clock=self.clock,
             utc_now=lambda: datetime.fromtimestamp(1_800_000_000 + self.clock.now, UTC),
         )

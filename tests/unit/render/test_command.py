@@ -21,7 +21,7 @@ def file(folder: Path, *documents: str) -> str:
 
 
 def options(*files: str) -> RenderOptions:
-    return RenderOptions(files, "default", "memcached:1")
+    return RenderOptions(files, "default", "memcached:1", None)
 
 
 def test_each_memcached_becomes_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

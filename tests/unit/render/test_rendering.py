@@ -8,6 +8,7 @@ import pytest
 
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.memcached import desired
+from memcached_operator.memcached.desired import USER_ID
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.render.rendering import UNKNOWN_UID, Rendered, is_memcached, render, unknown_fields
 
@@ -21,7 +22,7 @@ def memcached(spec: object = None, **metadata: object) -> dict[str, Any]:
 
 
 def rendered(content: dict[str, Any]) -> Rendered:
-    return render(content, namespace="default", image=DEFAULT_IMAGE)
+    return render(content, namespace="default", image=DEFAULT_IMAGE, user_id=USER_ID)
 
 
 def wanted(size: int, image: str = DEFAULT_IMAGE, *, namespace: str = "default", uid: str = UNKNOWN_UID) -> object:
