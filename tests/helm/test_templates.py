@@ -19,6 +19,8 @@ from lab.packaging.manifests import MANIFESTS, NAMESPACE, kustomize
 from lab.programs.helm import HelmError, helm
 from memcached_operator import __version__, rights
 from memcached_operator.rights import Right
+from memcached_operator.runtime.program.knobs import Option
+from memcached_operator.settings import options
 
 Object = dict[str, Any]
 
@@ -33,6 +35,7 @@ HELM_LABELS = {
 CLUSTER_WIDE = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace"}
 EVERYTHING = {
     "leaderElection.mode": "life",
+    "memcachedUserId": "none",
     "metrics.dashboard.enabled": True,
     "metrics.podMonitor.enabled": True,
     "metrics.prometheusRule.enabled": True,
@@ -150,7 +153,7 @@ def test_the_chart_for_several_namespaces_makes_what_the_manifests_make(tmp_path
 
 def test_the_chart_with_all_that_can_be_added_makes_what_the_components_make(tmp_path: Path) -> None:
     made = without_helm_labels(template(EVERYTHING))
-    components = ["leader-for-life", "secure-metrics", "prometheus", "prometheus/secure", "network-policy"]
+    components = ["leader-for-life", "secure-metrics", "prometheus", "prometheus/secure", "network-policy", "openshift"]
     inner = tmp_path / "inner"
     inner.mkdir()
     overlay(inner, resources=["cluster"], components=components)
@@ -401,6 +404,64 @@ def test_what_is_said_of_pods_reaches_the_pod() -> None:
     assert named(objects, "ClusterRoleBinding")["subjects"][0]["name"] == "other"
 
 
+def test_values_as_users_of_other_charts_write_them_reach_the_pod() -> None:
+    spread = {"maxSkew": 2, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}
+    theirs = {**spread, "labelSelector": {"matchLabels": {"team": "cache"}}}
+    volume, mount = {"name": "ca", "configMap": {"name": "ca"}}, {"name": "ca", "mountPath": "/etc/ca"}
+    objects = template(
+        {
+            "imagePullSecrets": [{"name": "pull"}, "other"],
+            "podSecurityContext": {"runAsUser": 1234, "fsGroup": 1234},
+            "securityContext": {"readOnlyRootFilesystem": None, "privileged": False},
+            "topologySpreadConstraints": [spread, theirs],
+            "extraVolumes": [volume],
+            "extraVolumeMounts": [mount],
+            "metrics.secure.enabled": True,
+            "metrics.secure.certificateSecret": "tls",
+        }
+    )
+    pod, operator = named(objects, "Deployment")["spec"]["template"]["spec"], container(objects)
+    assert pod["imagePullSecrets"] == [{"name": "pull"}, {"name": "other"}]
+    # Helm merges maps: what is not said of stays, and null takes a default away.
+    seccomp = {"type": "RuntimeDefault"}
+    assert pod["securityContext"] == {
+        "runAsNonRoot": True, "seccompProfile": seccomp, "runAsUser": 1234, "fsGroup": 1234
+    }  # fmt: skip
+    assert operator["securityContext"] == {
+        "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "privileged": False
+    }  # fmt: skip
+    selector = {"matchLabels": named(objects, "Deployment")["spec"]["selector"]["matchLabels"]}
+    assert pod["topologySpreadConstraints"] == [{**spread, "labelSelector": selector}, theirs]
+    assert [each["name"] for each in pod["volumes"]] == ["metrics-certificate", "ca"]
+    assert operator["volumeMounts"][1:] == [mount]
+    none = template({"topologySpreadConstraints": [], "extraVolumes": [volume], "extraVolumeMounts": [mount]})
+    assert "topologySpreadConstraints" not in named(none, "Deployment")["spec"]["template"]["spec"]
+    assert named(none, "Deployment")["spec"]["template"]["spec"]["volumes"] == [volume]
+    assert container(none)["volumeMounts"] == [mount]
+
+
+def test_common_labels_are_on_all_that_is_made_and_select_nothing() -> None:
+    labels = {"team": "cache", "cost": "12"}
+    objects = template({**EVERYTHING, "commonLabels": labels})
+    for thing in objects:
+        if thing["kind"] != "CustomResourceDefinition":
+            assert thing["metadata"]["labels"].items() >= labels.items(), thing["metadata"]["name"]
+    spec = named(objects, "Deployment")["spec"]
+    assert spec["template"]["metadata"]["labels"].items() >= labels.items()
+    assert "team" not in spec["selector"]["matchLabels"]
+    both = template({"commonLabels": {"team": "cache"}, "podLabels": {"team": "web"}})
+    assert named(both, "Deployment")["spec"]["template"]["metadata"]["labels"]["team"] == "web"
+
+
+def test_more_objects_are_made_along_with_what_stands_in_braces_filled_in() -> None:
+    name = "{{ .Release.Name }}-notes"
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: 'text-{name}'}}\n"
+    objects = template({"extraObjects": [{**kind, "metadata": {"name": name}, "data": {"a": "1"}}, text]})
+    assert named(objects, "ConfigMap", f"{RELEASE}-notes")["data"] == {"a": "1"}
+    assert named(objects, "ConfigMap", f"text-{RELEASE}-notes")
+
+
 def test_alerts_link_to_the_runbooks_where_they_are_served() -> None:
     values = {"metrics.prometheusRule": {"enabled": True, "runbookURL": "https://docs.example.org/mc/"}}
     rule = json.dumps(named(template(values), "PrometheusRule"))
@@ -457,6 +518,10 @@ def test_a_policy_names_who_may_scrape_and_nobody_where_there_are_no_metrics() -
         ({"extraEnv": [{"name": "POD_NAMESPACE"}]}, "extraEnv: POD_NAMESPACE is the chart's: leave it out"),
         ({"extraEnv": [{"name": "A"}, {"name": "A"}]}, "extraEnv: A stands there twice"),
         ({"serviceAccount.create": False}, "serviceAccount.name: name the account"),
+        ({"commonLabels": {"name": "x"}}, "commonLabels.name is the chart's: leave it out"),
+        ({"commonLabels": {"app.kubernetes.io/managed-by": "x"}}, "commonLabels.app.kubernetes.io/managed-by is the"),
+        ({"imagePullSecrets": [{"nam": "pull"}]}, "at '/imagePullSecrets/0'"),
+        ({"imagePullSecrets": [""]}, "at '/imagePullSecrets/0'"),
         ({"fullnameOverride": "a" * 59}, "fullnameOverride: at most 58 characters"),
     ],
 )
@@ -488,9 +553,57 @@ def test_what_a_value_stands_for_cannot_be_set_past_it(variable: str, flag: str,
 
 
 def test_each_variable_of_the_operator_s_container_is_guarded() -> None:
-    for variable in container(template({}))["env"]:
-        with pytest.raises(HelmError, match=f"extraEnv: {variable['name']} is the chart's"):
-            template({"extraEnv": [{"name": variable["name"], "value": "x"}]})
+    variables = container(template({}))["env"]
+    said = refusal({"extraEnv": [{"name": variable["name"], "value": "x"} for variable in variables]})
+    for variable in variables:
+        assert f"extraEnv: {variable['name']} is the chart's" in said
+
+
+# Settings of which no value speaks, and nothing that the chart makes depends on: they can be given.
+FREE = {
+    *("kubeconfig", "context", "service_account_dir", "request_timeout_s", "page_size", "finalizer"),
+    *("reconcile_timeout_s", "shutdown_timeout_s", "watch_silence_limit_s", "status_interval_ms", "tracing_endpoint"),
+    *("leader_elect_lease_duration_s", "leader_elect_renew_deadline_s", "leader_elect_retry_period_s"),
+}
+
+
+def refusal(values: Mapping[str, Any]) -> str:
+    with pytest.raises(HelmError) as refused:
+        template(values)
+    return str(refused.value)
+
+
+def flags_of(option: Option) -> list[str]:
+    return [*option.flags, *(flag for switch in option.knob.switches for flag in switch.flags)]
+
+
+def test_each_setting_that_the_chart_has_an_opinion_on_is_refused_however_it_is_written_and_all_at_once() -> None:
+    guarded = [option for option in options() if option.name not in FREE]
+    flags = [flag for option in guarded for flag in flags_of(option)]
+    said = refusal(
+        {
+            "extraArgs": [*flags, *(f"{flag}=false" for flag in flags if flag.startswith("--")), "-nshop"],
+            "extraEnv": [{"name": option.variable, "value": "x"} for option in guarded],
+        }
+    )
+    for flag in flags:
+        twice = 2 if flag.startswith("--") or flag == "-n" else 1
+        assert said.count(f"extraArgs: {flag} is the chart's: ") == twice, flag
+    for option in guarded:
+        assert f"extraEnv: {option.variable} is the chart's: " in said
+    assert "extraArgs: --leader-elect is the chart's: leave it out, for one replica and no standby" in said
+    assert "extraArgs: --leader-elect-id is the chart's: set the value fullnameOverride instead" in said
+    assert "extraArgs: -A is the chart's: set the value watchNamespaces instead" in said
+
+
+def test_each_other_setting_is_taken_as_it_is() -> None:
+    free = [option for option in options() if option.name in FREE]
+    assert {option.name for option in free} == FREE
+    arguments = [f"{flag}=x" for option in free for flag in flags_of(option)]
+    variables = [{"name": option.variable, "value": "x"} for option in free]
+    operator = container(template({"extraArgs": arguments, "extraEnv": variables}))
+    assert set(arguments) <= set(operator["args"])
+    assert all(variable in operator["env"] for variable in variables)
 
 
 def test_a_chart_may_have_this_one_as_a_part(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import yaml
 
 from lab.image import builders
 from lab.image.builders import ImageError
-from lab.image.images import canonical
 from lab.packaging.bundle import BUNDLE_IMAGE, build
 from tests.image.conftest import Unpack
 from tests.operator_process import PROJECT
@@ -22,9 +21,8 @@ def test_it_holds_the_bundle_where_its_labels_say(unpacked: Unpack, tmp_path: Pa
 
     def make() -> Path:
         builder = builders.find(("buildah", "podman", "docker")).stored_in(tmp_path / "builder")
-        name = BUNDLE_IMAGE if builder.name == "docker" else canonical(BUNDLE_IMAGE)
-        build(builder, name)
-        builder.save(name, archive)
+        build(builder, BUNDLE_IMAGE)
+        builder.save(BUNDLE_IMAGE, archive)
         return archive
 
     image = unpacked(make)

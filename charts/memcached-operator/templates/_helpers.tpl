@@ -15,12 +15,20 @@ app.kubernetes.io/name: {{ .Chart.Name | quote }}
 name: {{ include "memcached-operator.fullname" . | quote }}
 {{- end -}}
 
-{{- define "memcached-operator.labels" -}}
+{{/* What every object has of the chart's own. */}}
+{{- define "memcached-operator.chartLabels" -}}
 app.kubernetes.io/name: {{ .Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") | quote }}
+{{- end -}}
+
+{{- define "memcached-operator.labels" -}}
+{{- include "memcached-operator.chartLabels" . -}}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end -}}
 {{- end -}}
 
 {{- define "memcached-operator.serviceAccountName" -}}
@@ -87,47 +95,66 @@ others (false).
 {{- fail (printf "podLabels.%s: the Deployment selects its pods by this label, its value is %q: %s" $label $value $remedy) -}}
 {{- end -}}
 {{- end -}}
+{{- $own := merge (include "memcached-operator.selectorLabels" . | fromYaml) (include "memcached-operator.chartLabels" . | fromYaml) -}}
+{{- range $label := keys $own | sortAlpha -}}
+{{- if hasKey ($.Values.commonLabels | default dict) $label -}}
+{{- fail (printf "commonLabels.%s is the chart's: leave it out, or take a label of another name" $label) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/*
-What a value stands for is set by that value: rights, ports and volumes follow the value, and not the variable or flag.
-The schema cannot say which value to use, so that it is said here.
+What a value stands for is set by that value: rights, ports and volumes follow the value, and not the flag or variable.
+By flag, what to do instead. The schema cannot say that, so that it is said here.
 */}}
+{{- define "memcached-operator.taken" -}}
+watch-namespace: set the value watchNamespaces instead
+operator-name: set the value fullnameOverride instead
+memcached-image: set the value memcachedImage instead
+memcached-user-id: set the value memcachedUserId instead
+workers: set the value workers instead
+leader-elect: leave it out, for one replica and no standby set the value replicas to 1
+leader-elect-mode: set the value leaderElection.mode instead
+leader-elect-id: set the value fullnameOverride instead, the lock is named by it and -lock
+leader-elect-namespace: leave it out, the lock is in the release's namespace
+health-probe-bind-address: leave it out, the kubelet asks port 8081
+metrics-bind-address: set the value metrics.enabled instead
+metrics-per-object: set the value metrics.perObject instead
+metrics-secure: set the value metrics.secure.enabled instead
+metrics-cert-dir: set the value metrics.secure.certificateSecret instead
+log-format: set the value log.format instead
+log-level: set the value log.level instead
+{{- end -}}
+
 {{- define "memcached-operator.validateSettings" -}}
-{{- $values := dict
-  "WATCH_NAMESPACE" "watchNamespaces"
-  "OPERATOR_NAME" "fullnameOverride"
-  "RELATED_IMAGE_MEMCACHED" "memcachedImage"
-  "MEMCACHED_OPERATOR_MEMCACHED_USER_ID" "memcachedUserId"
-  "POD_NAME" ""
-  "POD_NAMESPACE" ""
-  "MEMCACHED_OPERATOR_LEADER_ELECT_MODE" "leaderElection.mode"
-  "MEMCACHED_OPERATOR_METRICS_BIND_ADDRESS" "metrics.enabled"
-  "MEMCACHED_OPERATOR_METRICS_SECURE" "metrics.secure.enabled"
-  "MEMCACHED_OPERATOR_METRICS_CERT_DIR" "metrics.secure.certificateSecret"
--}}
+{{- $taken := include "memcached-operator.taken" . | fromYaml -}}
+{{- $problems := list -}}
+{{- $pods := "leave it out, it is the pod's own" -}}
+{{- $variables := dict "POD_NAME" $pods "POD_NAMESPACE" $pods -}}
+{{- $named := dict "watch-namespace" "WATCH_NAMESPACE" "operator-name" "OPERATOR_NAME" "memcached-image" "RELATED_IMAGE_MEMCACHED" -}}
+{{- range $flag, $remedy := $taken -}}
+{{- $_ := set $variables (get $named $flag | default (printf "MEMCACHED_OPERATOR_%s" ($flag | upper | replace "-" "_"))) $remedy -}}
+{{- end -}}
 {{- $seen := dict -}}
 {{- range .Values.extraEnv -}}
-{{- if hasKey $values .name -}}
-{{- $remedy := empty (get $values .name) | ternary "leave it out, it is the pod's own" (printf "set the value %s instead" (get $values .name)) -}}
-{{- fail (printf "extraEnv: %s is the chart's: %s" .name $remedy) -}}
+{{- if hasKey $variables .name -}}
+{{- $problems = append $problems (printf "extraEnv: %s is the chart's: %s" .name (get $variables .name)) -}}
 {{- end -}}
 {{- if hasKey $seen .name -}}
-{{- fail (printf "extraEnv: %s stands there twice, leave one out" .name) -}}
+{{- $problems = append $problems (printf "extraEnv: %s stands there twice, leave one out" .name) -}}
 {{- end -}}
 {{- $_ := set $seen .name true -}}
 {{- end -}}
-{{- $flags := dict "--watch-namespace" "WATCH_NAMESPACE" "--operator-name" "OPERATOR_NAME" "--memcached-image" "RELATED_IMAGE_MEMCACHED" -}}
-{{- range $variable, $value := $values -}}
-{{- if hasPrefix "MEMCACHED_OPERATOR_" $variable -}}
-{{- $flag := $variable | trimPrefix "MEMCACHED_OPERATOR_" | lower | replace "_" "-" | printf "--%s" -}}
-{{- $_ := set $flags $flag $variable -}}
-{{- end -}}
-{{- end -}}
+{{- $others := dict "-n" "watch-namespace" "--namespace" "watch-namespace" "-A" "watch-namespace" "--all-namespaces" "watch-namespace" -}}
 {{- range .Values.extraArgs -}}
-{{- $flag := splitList "=" . | first -}}
-{{- if hasKey $flags $flag -}}
-{{- fail (printf "extraArgs: %s is the chart's: set the value %s instead" $flag (get $values (get $flags $flag))) -}}
+{{- /* A short flag may have its value right behind it: -nshop. */ -}}
+{{- $flag := hasPrefix "--" . | ternary (splitList "=" . | first) (trunc 2 .) -}}
+{{- $name := get $others $flag | default ($flag | trimPrefix "--") -}}
+{{- if hasKey $taken $name -}}
+{{- $problems = append $problems (printf "extraArgs: %s is the chart's: %s" $flag (get $taken $name)) -}}
 {{- end -}}
+{{- end -}}
+{{- if $problems -}}
+{{- fail (join "\n" $problems) -}}
 {{- end -}}
 {{- end -}}

@@ -21,6 +21,7 @@ SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 # Maps that are handed on as they are: Kubernetes or prometheus-operator judges what is in them.
 HANDED_ON = {
     "affinity",
+    "commonLabels",
     "global",
     "metrics.dashboard.labels",
     "metrics.podMonitor.labels",
@@ -29,8 +30,10 @@ HANDED_ON = {
     "nodeSelector",
     "podAnnotations",
     "podLabels",
+    "podSecurityContext",
     "resources.limits",
     "resources.requests",
+    "securityContext",
     "serviceAccount.annotations",
 }
 
