@@ -6,6 +6,7 @@ Every answer that is not an object of the API, and every way in which there is n
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -17,9 +18,11 @@ import aiohttp
 import orjson
 from yarl import URL
 
+from memcached_operator.kube.answers import MAX_OBJECT_BYTES, beginning, whole
 from memcached_operator.kube.auth import ClusterAccess
-from memcached_operator.kube.connections import Connections, cut, describe, was_cut
+from memcached_operator.kube.connections import Connections, Cut, cut, describe
 from memcached_operator.kube.errors import (
+    AnswerTooLong,
     KubeError,
     MalformedAnswer,
     StreamStalled,
@@ -29,7 +32,7 @@ from memcached_operator.kube.errors import (
 )
 from memcached_operator.kube.resources import Resource
 from memcached_operator.kube.retry import parse_retry_after
-from memcached_operator.kube.writes import WriteGate
+from memcached_operator.kube.writes import READS, WriteGate
 
 JSON = "application/json"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -49,26 +52,41 @@ CallTracer = Callable[[str, str], AbstractContextManager[object]]
 class Stream:
     """The body of an answer that goes on arriving. Read it until b""."""
 
-    __slots__ = ("_response", "_silence_limit_s", "received_bytes")
+    __slots__ = ("_ends_at", "_loop", "_response", "_silence_limit_s", "_silent_since", "received_bytes")
 
-    def __init__(self, response: aiohttp.ClientResponse, silence_limit_s: float) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, silence_limit_s: float, longest_s: float) -> None:
         self._response = response
+        self._loop = asyncio.get_running_loop()
         self._silence_limit_s = silence_limit_s
+        self._silent_since = self._loop.time()
+        self._ends_at = self._silent_since + longest_s
         self.received_bytes = 0
 
     async def read(self) -> bytes:
         """The next bytes, as they come; b"" at a clean end.
 
         Raises:
-            StreamStalled: no byte for the silence limit.
+            StreamStalled: no byte for the silence limit, or no end long after the one that was asked for.
             Unreachable: the connection broke, also in the middle of a chunk.
         """
+        content = self._response.content
+        silent_at = self._silent_since + self._silence_limit_s
+        # Not aiohttp's own timer: bytes of which nothing comes, such as the length of a chunk digit by digit, are bytes
+        # to it.
+        timeout = asyncio.timeout_at(min(silent_at, self._ends_at))
         try:
-            chunk = await self._response.content.readany()
-        except TimeoutError as error:
-            raise StreamStalled(f"no byte for {self._silence_limit_s:.0f} s") from error
+            async with timeout:
+                chunk = await content.readany()
         except (aiohttp.ClientError, OSError) as error:
-            raise Unreachable(describe(error)) from error
+            if not timeout.expired():
+                raise Unreachable(describe(error)) from error
+            if silent_at > self._ends_at:
+                raise StreamStalled("it goes on after its end") from error
+            # After this process itself was stopped, its timers are due in the same moment as what has come meanwhile.
+            chunk = b"" if content.exception() else content.read_nowait()
+            if not chunk:
+                raise StreamStalled(f"no byte for {self._silence_limit_s:.0f} s") from error
+        self._silent_since = self._loop.time()
         self.received_bytes += len(chunk)
         return chunk
 
@@ -130,20 +148,34 @@ class ApiClient:
         content_type: str = JSON,
         timeout_s: float | None = None,
         gzip: bool = False,
+        guarded: bool = False,
+        max_bytes: int = MAX_OBJECT_BYTES,
     ) -> bytes:
         """One API call; the answer's body.
 
-        A 401 is tried once more where a newer credential is to be had. A connection that the server closed just as we
-        reused it is tried once more unless the method is POST: the writes made here carry preconditions, so a second
-        arrival is answered 409 or changes nothing. Waiting for Retry-After is the caller's: it has a queue to wait in.
+        A 401 is tried once more where a newer credential is to be had. Where the server closed a pooled connection just
+        as we took it and no byte of an answer came, the call goes out again, if it reads or is guarded: nobody knows
+        whether it was carried out. Waiting for Retry-After is the caller's: it has a queue to wait in.
+
+        Args:
+            method: GET, POST, PATCH, PUT or DELETE.
+            path: of the API.
+            query: of the URL, not yet encoded.
+            body: of the request.
+            content_type: of the body.
+            timeout_s: bound on the call from the connection to the last byte; None: the client's.
+            gzip: ask for a compressed answer, which pays for lists alone.
+            guarded: the write has a precondition (a uid, a resourceVersion), so that a second arrival is answered 409
+                or changes nothing.
+            max_bytes: bound on the answer; see `kube.answers`.
 
         Raises:
             KubeError: one of the closed set of `kube.errors`.
         """
         if self._tracer is None:
-            return await self._request(method, path, query, body, content_type, timeout_s, gzip)
+            return await self._request(method, path, query, body, content_type, timeout_s, gzip, guarded, max_bytes)
         with self._tracer(method, path):
-            return await self._request(method, path, query, body, content_type, timeout_s, gzip)
+            return await self._request(method, path, query, body, content_type, timeout_s, gzip, guarded, max_bytes)
 
     async def _request(
         self,
@@ -154,11 +186,13 @@ class ApiClient:
         content_type: str,
         timeout_s: float | None,
         gzip: bool,
+        guarded: bool,
+        max_bytes: int,
     ) -> bytes:
-        timeout = aiohttp.ClientTimeout(total=timeout_s or self._timeout_s, sock_connect=CONNECT_TIMEOUT_S)
-        may_repeat = method != "POST"
+        left_s = timeout_s or self._timeout_s
         refreshed = False
         while True:
+            timeout = aiohttp.ClientTimeout(total=left_s, sock_connect=CONNECT_TIMEOUT_S)
             started = self._clock()
             try:
                 headers = await self._headers(gzip=gzip)
@@ -166,12 +200,17 @@ class ApiClient:
                     headers["Content-Type"] = content_type
                 pools = await self._connections.current()
                 async with await self._send(pools.calls, method, path, query, body, headers, timeout) as response:
-                    answer = await response.read()
+                    answer = await (whole(response, max_bytes) if response.status < 300 else beginning(response))
+            except AnswerTooLong as error:
+                self.requests[0, method] += 1
+                raise AnswerTooLong(f"{method} {path}: {error}") from error
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 self.requests[0, method] += 1
-                if may_repeat and was_cut(error):
-                    may_repeat = False
-                    continue
+                if isinstance(error, Cut) and error.idle and (guarded or method in READS):
+                    # The pool may hold more of the kind. Each is tried once, as it leaves the pool, and then a new one.
+                    left_s -= self._clock() - started
+                    if left_s > 0.0:
+                        continue
                 await self._look_at_trust(error, started)
                 raise Unreachable(f"{method} {path}: {describe(error)}") from error
             self.requests[response.status, method] += 1
@@ -186,45 +225,41 @@ class ApiClient:
 
     @asynccontextmanager
     async def stream(self, path: str, query: Mapping[str, str], silence_limit_s: float) -> AsyncIterator[Stream]:
-        """Open a watch. The silence timer runs from the request on and is reset by each byte.
+        """Open a watch. The silence timer runs from the request on, and again from each byte of the body.
 
-        The connection is closed on every way out: an unread watch must not go back to a pool.
+        So the headers must be whole in time, a proxy's answer to CONNECT included. A stream that the server does not
+        end after the query's `timeoutSeconds` is ended here, when the silence limit has passed once more. The
+        connection is closed on every way out: an unread watch must not go back to a pool.
 
         Raises:
             KubeError: the server said no, could not be reached, or kept silent before the headers.
         """
-        # No total: a watch lives as long as its timeoutSeconds. The server compresses watches from 1.37 on, one gzip
-        # member per flush, which costs more than it saves here: identity is asked for.
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=silence_limit_s)
+        # Both bounds are held here and in `Stream`: aiohttp's read timeout begins anew with any byte, and knows nothing
+        # of proxies. The server compresses watches from 1.37 on, one gzip member per flush, which costs more than it
+        # saves here: identity is asked for.
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)
+        silence = asyncio.timeout(silence_limit_s)
         started = self._clock()
         try:
             headers = await self._headers(gzip=False)
             pools = await self._connections.current()
-            response = await self._send(pools.watches, "GET", path, query, None, headers, timeout)
-        except aiohttp.ServerTimeoutError as error:
-            self.requests[0, "GET"] += 1
-            if isinstance(error, aiohttp.ConnectionTimeoutError):
-                raise Unreachable(describe(error)) from error
-            raise StreamStalled(f"no answer for {silence_limit_s:.0f} s") from error
+            async with silence:
+                response = await self._send(pools.watches, "GET", path, query, None, headers, timeout)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             self.requests[0, "GET"] += 1
+            if silence.expired():
+                raise StreamStalled(f"no answer for {silence_limit_s:.0f} s") from error
             await self._look_at_trust(error, started)
             raise Unreachable(describe(error)) from error
         self.requests[response.status, "GET"] += 1
         pools.watching.add(response)
         try:
-            failure = None
-            if response.status >= 300:
-                try:
-                    answer = await response.read()
-                except (aiohttp.ClientError, OSError, TimeoutError):
-                    answer = b""
-                failure = _failure(response, answer)
+            failure = _failure(response, await beginning(response)) if response.status >= 300 else None
             if isinstance(failure, Unauthorized):
                 await self.access.credentials.refresh(started)
             if failure is not None:
                 raise failure
-            yield Stream(response, silence_limit_s)
+            yield Stream(response, silence_limit_s, float(query.get("timeoutSeconds", "inf")) + silence_limit_s)
         finally:
             pools.watching.discard(response)
             cut(response)
@@ -304,7 +339,8 @@ class ApiClient:
             "propagationPolicy": propagation,
         }
         body = orjson.dumps({field: value for field, value in options.items() if value is not None})
-        answer = await self.request("DELETE", resource.path(namespace, name), body=body)
+        guarded = options["preconditions"] is not None
+        answer = await self.request("DELETE", resource.path(namespace, name), body=body, guarded=guarded)
         self.writes[resource.qualified_name, "delete"] += 1
         return answer
 
@@ -324,6 +360,7 @@ class ApiClient:
             query=query,
             body=orjson.dumps(body),
             content_type=content_type,
+            guarded=_has_precondition(body),
         )
         what = f"{resource.qualified_name}/{subresource}" if subresource else resource.qualified_name
         self.writes[what, "apply" if content_type == APPLY_PATCH else "patch"] += 1
@@ -362,6 +399,12 @@ class ApiClient:
     async def _look_at_trust(self, error: Exception, started: float) -> None:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             await self.access.credentials.distrusted(started)
+
+
+def _has_precondition(body: object) -> bool:
+    """Whether a patch names the very object or the version that it is for."""
+    metadata = body.get("metadata") if isinstance(body, Mapping) else None
+    return isinstance(metadata, Mapping) and bool(metadata.get("uid") or metadata.get("resourceVersion"))
 
 
 def _failure(response: aiohttp.ClientResponse, answer: bytes) -> KubeError | None:

@@ -59,6 +59,10 @@ class MalformedAnswer(KubeError):
     """Bytes that are not what the API speaks: HTML with 200, a line over the bound, a truncated body."""
 
 
+class AnswerTooLong(MalformedAnswer):
+    """An answer has more bytes than are read of one; of a list, fewer objects at once may fit."""
+
+
 class AuthenticationUnavailable(KubeError):
     """No credential can be had: a token file is missing, an exec plugin fails. The message names it and the remedy."""
 

@@ -12,8 +12,19 @@ import msgspec
 from memcached_operator.kube.errors import UNDECODABLE, KubeError, MalformedAnswer, classify_event
 from memcached_operator.kube.nesting import decode_nested
 
+# 500 objects, the usual page, of 128 KiB each; where they are larger, pages of fewer are asked for.
+MAX_PAGE_BYTES = 64 * 1024 * 1024
+# A list in one piece is as long as what there is: the 150,000 pods that Kubernetes is built for, of 7 KiB each.
+MAX_LIST_BYTES = 1024 * 1024 * 1024
+
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _QUOTED_CHARS = 80
+_FEWER = 8
+
+
+def smaller_page(size: int) -> int:
+    """How many objects to ask for when so many did not fit into `MAX_PAGE_BYTES`; 1 at least."""
+    return max(size // _FEWER, 1)
 
 
 class Frame(msgspec.Struct):

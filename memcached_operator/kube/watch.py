@@ -23,6 +23,7 @@ import msgspec
 
 from memcached_operator.kube.errors import (
     UNDECODABLE,
+    AnswerTooLong,
     ApiError,
     Expired,
     Forbidden,
@@ -37,7 +38,16 @@ from memcached_operator.kube.errors import (
     Unauthorized,
     Unreachable,
 )
-from memcached_operator.kube.frames import bookmark_of, frame_of, metadata_of, page_of, refusal_of
+from memcached_operator.kube.frames import (
+    MAX_LIST_BYTES,
+    MAX_PAGE_BYTES,
+    bookmark_of,
+    frame_of,
+    metadata_of,
+    page_of,
+    refusal_of,
+    smaller_page,
+)
 from memcached_operator.kube.retry import Backoff
 
 # Bookmarks come each 60 s (59.3 to 60.4 s were measured) and the server's watch cache keeps events for 75 s: a stream
@@ -136,6 +146,11 @@ class Request:
     def streams(self) -> bool:
         """True when the answer is to be read line by line."""
         return self.mode is not Mode.PAGES
+
+    @property
+    def max_bytes(self) -> int:
+        """Bound on the answer that is one page, or a list in one piece; the lines of a stream have their own."""
+        return MAX_PAGE_BYTES if "limit" in self.query else MAX_LIST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +370,9 @@ class Watch(Generic[R]):
                 cause = Cause.SERVER_ERROR
             case ServerError():
                 return Cause.SERVER_ERROR  # a gateway, or a server that boots: says nothing about what was asked for
+            case AnswerTooLong():
+                self._page_size = smaller_page(self._page_size)
+                return Cause.MALFORMED
             case MalformedAnswer():
                 cause = Cause.MALFORMED
             case _:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
 from memcached_operator.kube.client import ApiClient, Propagation
-from memcached_operator.kube.errors import Conflict, Expired, NotFound
-from memcached_operator.kube.frames import page_of
+from memcached_operator.kube.errors import AnswerTooLong, Conflict, Expired, NotFound
+from memcached_operator.kube.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, page_of, smaller_page
 from memcached_operator.kube.resources import Resource
 from memcached_operator.kube.watch import Record
 from memcached_operator.runtime.cache.own_writes import OwnWrites
@@ -21,6 +21,7 @@ from memcached_operator.runtime.controller import current_reconcile
 from memcached_operator.runtime.objects.bodies import (
     Body,
     checked_key,
+    identity_of,
     merge_diff,
     patch_body,
     plain_status,
@@ -90,10 +91,10 @@ class Client:
             )
         selector = {"labelSelector": labels} if labels else {}
         try:
-            return await _pages(self._api, kind, namespace, selector | {"limit": str(PAGE_SIZE)})
+            return await _pages(self._api, kind, namespace, selector, PAGE_SIZE)
         except Expired:
             # The pages took longer than the server keeps a version: all at once.
-            return await _pages(self._api, kind, namespace, selector)
+            return await _pages(self._api, kind, namespace, selector, 0)
 
     async def create(self, kind: Kind[R], body: Mapping[str, object]) -> R:
         """A new object.
@@ -142,14 +143,14 @@ class Client:
         return self._wrote(kind, answer, known=False)
 
     async def patch(
-        self, kind: Kind[R], key: ObjectKey, body: Mapping[str, object], *, subresource: str | None = None
+        self, kind: Kind[R], which: ObjectKey | R, body: Mapping[str, object], *, subresource: str | None = None
     ) -> R:
         """JSON merge patch (RFC 7386): objects merge, everything else is replaced, None removes.
 
         Args:
             kind: of the object.
-            key: of the object.
-            body: the change. `metadata.uid` makes it a change of that object and no successor of its name,
+            which: the object, and no successor of its name; or its key, for whatever has that name.
+            body: the change. `metadata.uid` makes it a change of that object alone, as giving the object does,
                 `metadata.resourceVersion` one of that version alone: else a Conflict.
             subresource: one that is answered with the object itself, such as `status`; not `scale`.
 
@@ -158,7 +159,8 @@ class Client:
         """
         if subresource == "scale":
             raise ValueError("subresource is 'scale', which is answered with a Scale: patch spec.replicas instead")
-        return await self._merge(kind, patch_body(kind.resource, key, body), subresource)
+        key, uid = identity_of(which)
+        return await self._merge(kind, patch_body(kind.resource, key, body, uid), subresource)
 
     @overload
     async def patch_status(self, kind: Kind[Object[S, T]], obj: Object[S, T], status: T) -> Object[S, T]: ...
@@ -192,16 +194,26 @@ class Client:
             raise NotFound(404, "NotFound", _no_status(kind.resource)) from None
 
     async def delete(
-        self, kind: Kind[Any], key: ObjectKey, *, uid: str | None = None, propagation: Propagation | None = None
+        self,
+        kind: Kind[R],
+        which: ObjectKey | R,
+        *,
+        uid: str | None = None,
+        propagation: Propagation | None = None,
     ) -> None:
         """Ask for an object's deletion; one that is gone already is as good. Finalizers may hold it up.
 
+        Give the object, or its uid: a deletion by the key alone is of whatever has that name when it arrives, also
+        where an earlier try that nobody answered has taken the object already.
+
         Args:
             kind: of the object.
-            key: of the object.
-            uid: of that very object; a successor of its name is left alone.
+            which: the object, and no successor of its name; or its key.
+            uid: of the object, where only its key is given.
             propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
         """
+        key, own_uid = identity_of(which)
+        uid = own_uid if uid is None else uid
         namespace = checked_key(kind.resource, key)
         try:
             await self._api.delete(kind.resource, namespace, key.name, uid=uid, propagation=propagation)
@@ -261,12 +273,22 @@ class Client:
         return None if own is None else (own, context.key)
 
 
-async def _pages(api: ApiClient, kind: Kind[R], namespace: str | None, query: dict[str, str]) -> list[R]:
+async def _pages(
+    api: ApiClient, kind: Kind[R], namespace: str | None, selector: dict[str, str], page_size: int
+) -> list[R]:
+    """A list page by page; in one piece where the page size is 0."""
     path, resume = kind.resource.path(namespace), ""
     found: list[R] = []
     while True:
-        more = {"continue": resume} if resume else {}
-        page = page_of(await api.request("GET", path, query=query | more, gzip=True))
+        query = selector | ({"limit": str(page_size)} if page_size else {}) | ({"continue": resume} if resume else {})
+        max_bytes = MAX_PAGE_BYTES if page_size else MAX_LIST_BYTES
+        try:
+            page = page_of(await api.request("GET", path, query=query, gzip=True, max_bytes=max_bytes))
+        except AnswerTooLong:
+            if page_size <= 1:
+                raise
+            page_size = smaller_page(page_size)
+            continue
         found += [kind.decode(item) for item in page.items or ()]
         resume = page.metadata.continue_
         if not resume:

@@ -59,7 +59,9 @@ class ByteStream(Protocol):
 class WatchClient(Protocol):
     """What a reflector needs of `kube.client.ApiClient`."""
 
-    async def request(self, method: str, path: str, *, query: Mapping[str, str] | None, gzip: bool) -> bytes: ...
+    async def request(
+        self, method: str, path: str, *, query: Mapping[str, str] | None, gzip: bool, max_bytes: int
+    ) -> bytes: ...
 
     def stream(
         self, path: str, query: Mapping[str, str], silence_limit_s: float
@@ -211,7 +213,9 @@ class Reflector(Generic[R]):
         received_bytes = 0
         try:
             if not request.streams:
-                body = await self._client.request("GET", self._path, query=request.query, gzip=True)
+                body = await self._client.request(
+                    "GET", self._path, query=request.query, gzip=True, max_bytes=request.max_bytes
+                )
                 received_bytes = len(body)
                 self.statistics.last_byte_s = self._clock()
                 self._watch.page(body)

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memcached_operator.kube.resources import Resource
-from memcached_operator.runtime.cache.store import ObjectKey
+from memcached_operator.kube.watch import Record
+from memcached_operator.runtime.cache.store import ObjectKey, key_of
 
 
 class Body(NamedTuple):
@@ -44,8 +45,22 @@ def whole_body(resource: Resource, body: Mapping[str, object]) -> Body:
     return Body(str(namespace) or None, str(name or ""), content)
 
 
-def patch_body(resource: Resource, key: ObjectKey, body: Mapping[str, object]) -> Body:
-    """A patch of the object of that name.
+def identity_of(which: ObjectKey | Record) -> tuple[ObjectKey, str | None]:
+    """The key of what is given, and the uid where it is an object and not a key alone.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(which, ObjectKey):
+        return which, None
+    try:
+        return key_of(which), which.uid or None
+    except AttributeError:
+        raise TypeError(f"the key is {which!r}: give ObjectKey(namespace, name), or an object") from None
+
+
+def patch_body(resource: Resource, key: ObjectKey, body: Mapping[str, object], uid: str | None = None) -> Body:
+    """A patch of the object of that name, and with a uid of that one alone.
 
     Raises:
         TypeError: it is no mapping, or its metadata is none, or `key` is no ObjectKey.
@@ -58,7 +73,10 @@ def patch_body(resource: Resource, key: ObjectKey, body: Mapping[str, object]) -
             raise ValueError(
                 f"metadata.{field} is {metadata[field]!r}, but the patch is for {resource.kind} {key}: leave it out"
             )
-    return Body(place, key.name, dict(body))
+    content = dict(body)
+    if uid is not None:
+        content["metadata"] = {"uid": uid, **metadata}
+    return Body(place, key.name, content)
 
 
 def checked_key(resource: Resource, key: ObjectKey) -> str | None:

@@ -7,6 +7,7 @@ import gzip
 import socket
 import ssl
 import struct
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -52,9 +53,14 @@ class FakeCredentials:
         return self.context
 
 
-def client_of(server: str, credentials: FakeCredentials | None = None, proxy: str | None = None) -> ApiClient:
+def client_of(
+    server: str,
+    credentials: FakeCredentials | None = None,
+    proxy: str | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> ApiClient:
     access = ClusterAccess(server, None, "a test", credentials or FakeCredentials(), proxy=proxy)
-    return ApiClient(access, user_agent=USER_AGENT, timeout_s=20.0)
+    return ApiClient(access, user_agent=USER_AGENT, timeout_s=20.0, clock=clock)
 
 
 @dataclass(frozen=True)

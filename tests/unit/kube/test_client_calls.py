@@ -38,54 +38,6 @@ async def test_an_api_call_without_an_answer_is_unreachable_in_time(skip: Callab
             await task
 
 
-# Connections that the server closes while they are idle.
-
-
-def first_answers_then_cuts(cut: Callable[[Peer], None]) -> Callable[[Peer, Request], object]:
-    served: list[Peer] = []
-
-    async def handler(peer: Peer, request: Request) -> None:
-        if peer in served:
-            cut(peer)
-            return
-        served.append(peer)
-        await peer.answer()
-
-    return handler
-
-
-@pytest.mark.parametrize("cut", [Peer.close, Peer.reset], ids=["closed", "reset"])
-@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-async def test_a_call_that_meets_a_closing_connection_is_sent_again(method: str, cut: Callable[[Peer], None]) -> None:
-    handler = first_answers_then_cuts(cut)
-    async with serving(handler) as server, client_of(server.url) as client:  # type: ignore[arg-type]
-        await client.request("GET", PATH)
-        assert await client.request(method, PATH, body=b'{"x":1}') == b"{}"
-        assert [request.method for request in server.requests] == ["GET", method, method]
-        assert server.requests[1].body == server.requests[2].body == b'{"x":1}'
-        assert server.connections == 2
-
-
-@pytest.mark.parametrize("cut", [Peer.close, Peer.reset], ids=["closed", "reset"])
-async def test_a_post_is_never_sent_twice(cut: Callable[[Peer], None]) -> None:
-    handler = first_answers_then_cuts(cut)
-    async with serving(handler) as server, client_of(server.url) as client:  # type: ignore[arg-type]
-        await client.request("GET", PATH)
-        with pytest.raises(Unreachable):
-            await client.request("POST", PATH, body=b"{}")
-        assert [request.method for request in server.requests] == ["GET", "POST"]
-
-
-async def test_a_server_that_cuts_every_connection_is_unreachable() -> None:
-    async def cut(peer: Peer, request: Request) -> None:
-        peer.close()
-
-    async with serving(cut) as server, client_of(server.url) as client:
-        with pytest.raises(Unreachable, match=f"PATCH {PATH}: Server disconnected"):
-            await client.request("PATCH", PATH, body=b"{}")
-        assert len(server.requests) == 2
-
-
 async def test_a_429_that_closes_the_connection_tells_how_long_to_wait() -> None:
     async def busy(peer: Peer, request: Request) -> None:
         await peer.answer(429, b"too many", Retry_After="2", Connection="close")

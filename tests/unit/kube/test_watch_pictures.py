@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.kube.errors import (
+    AnswerTooLong,
     Expired,
     Forbidden,
     KubeError,
@@ -20,7 +21,7 @@ from memcached_operator.kube.errors import (
 )
 from memcached_operator.kube.watch import STREAMING_TRIES, Cause, Mode, Pause, Watch
 from tests.unit.kube.watch_support import HTML, Sink, bookmark, event, page, status
-from tests.unit.things import Thing, thing
+from tests.unit.things import Thing, decode, thing
 
 # The picture, by a streaming list.
 
@@ -190,3 +191,30 @@ def test_an_object_of_a_list_that_does_not_decode_leaves_the_others(paging: Watc
     items = [thing("a", 1, size="big"), thing("b", 2)]
     assert paging.page(page("7", items=items)) is True
     assert sink.take() == [("unreadable", "ns", "a", False), ("put", "b", "2"), ("complete", "7")]
+
+
+def test_pages_that_are_too_long_are_asked_for_in_smaller_ones(sink: Sink) -> None:
+    watch = Watch(decode, sink, page_size=500, uniform=lambda low, high: high)
+    watch.next_request()
+    watch.ended(classify(422), 0.1, 0)
+    assert watch.next_request().query["limit"] == "500"
+    watch.page(page("5", "a", more="next"))
+    watch.ended(None, 0.1, 100)
+    sizes = []
+    for _ in range(4):
+        request = watch.next_request()
+        assert request.query["continue"] == "next"
+        sizes.append(request.query["limit"])
+        assert watch.ended(AnswerTooLong("it is"), 0.1, 0).cause is Cause.MALFORMED
+    assert sizes == ["500", "62", "7", "1"]
+    assert watch.next_request().query["limit"] == "1"
+
+
+def test_a_page_has_a_smaller_bound_than_a_list_in_one_piece(paging: Watch[Thing]) -> None:
+    paging.page(page("5", "a", more="next"))
+    paging.ended(None, 0.1, 100)
+    paged = paging.next_request()
+    paging.ended(classify(410), 0.1, 0)
+    whole = paging.next_request()
+    assert ("limit" in paged.query, "limit" in whole.query) == (True, False)
+    assert 1 < paged.max_bytes < whole.max_bytes

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from memcached_operator.kube.answers import MAX_OBJECT_BYTES
 from memcached_operator.kube.client import JSON, ApiClient
 from memcached_operator.kube.errors import Conflict, KubeError, NotFound
 
@@ -66,6 +67,8 @@ class FakeServer(ApiClient):
         content_type: str = JSON,
         timeout_s: float | None = None,
         gzip: bool = False,
+        guarded: bool = False,
+        max_bytes: int = MAX_OBJECT_BYTES,
     ) -> bytes:
         self.sent.append(Sent(method, path, dict(query or {}), json.loads(body or b"{}"), content_type))
         if self.refusals.get(method):

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from memcached_operator.kube.client import APPLY_PATCH, MERGE_PATCH
-from memcached_operator.kube.errors import Conflict, Expired, Forbidden, NotFound
+from memcached_operator.kube.errors import AnswerTooLong, Conflict, Expired, Forbidden, NotFound
 from memcached_operator.runtime.cache.own_writes import OwnWrites
 from memcached_operator.runtime.cache.store import ObjectKey, Store
 from memcached_operator.runtime.client import Client
@@ -234,6 +234,38 @@ async def test_a_deletion_is_of_that_object_and_with_its_dependents_as_told(at: 
     assert (at.server.last.method, at.server.last.path) == ("DELETE", PATH)
     assert at.server.last.body == {"preconditions": {"uid": uid}, "propagationPolicy": "Foreground"}
     assert PATH not in at.server.objects
+
+
+async def test_what_is_written_to_an_object_is_of_that_one_and_no_successor(at: Fixture) -> None:
+    at.server.put(PATH, shell())
+    obj = await at.client.get(SHELLS, KEY)
+    await at.client.patch(SHELLS, obj, {"spec": {"size": 2}, "metadata": {"labels": {"tier": "test"}}})
+    assert at.server.last.body["metadata"] == {"uid": obj.uid, "labels": {"tier": "test"}}
+    await at.client.patch(SHELLS, KEY, {"spec": {"size": 3}})
+    assert "metadata" not in at.server.last.body
+    await at.client.delete(SHELLS, obj)
+    assert at.server.last.body == {"preconditions": {"uid": obj.uid}}
+    at.server.put(PATH, shell())
+    await at.client.delete(SHELLS, obj)
+    assert PATH in at.server.objects
+    await at.client.delete(SHELLS, KEY)
+    assert PATH not in at.server.objects
+
+
+async def test_a_page_that_is_too_long_is_asked_for_in_smaller_ones(at: Fixture) -> None:
+    for name in "abc":
+        at.server.put(f"{COLLECTION}/{name}", shell(name=name))
+    at.server.pages = 2
+    at.server.refusals["GET"] = [AnswerTooLong("it is"), AnswerTooLong("it is")]
+    assert [each.name for each in await at.client.list(SHELLS, "ns")] == ["a", "b", "c"]
+    assert [each.query["limit"] for each in at.server.sent] == ["500", "62", "7", "7"]
+
+
+async def test_an_object_alone_that_is_too_long_is_told(at: Fixture) -> None:
+    at.server.refusals["GET"] = [AnswerTooLong("it is")] * 9
+    with pytest.raises(AnswerTooLong):
+        await at.client.list(SHELLS, "ns")
+    assert at.server.last.query["limit"] == "1"
 
 
 async def test_an_object_that_is_gone_need_not_be_deleted(at: Fixture) -> None:

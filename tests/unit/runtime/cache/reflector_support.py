@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from memcached_operator.kube.errors import KubeError, classify_response
+from memcached_operator.kube.frames import MAX_PAGE_BYTES
 from memcached_operator.runtime.cache.reflector import Reflector
 from memcached_operator.runtime.cache.store import Store
 from tests.unit.kube import watch_support
@@ -64,8 +65,10 @@ class Server:
         self.open_streams = 0
         self.exhausted = asyncio.Event()
 
-    async def request(self, method: str, path: str, *, query: Mapping[str, str] | None, gzip: bool) -> bytes:
-        assert (method, gzip) == ("GET", True)
+    async def request(
+        self, method: str, path: str, *, query: Mapping[str, str] | None, gzip: bool, max_bytes: int
+    ) -> bytes:
+        assert (method, gzip, max_bytes) == ("GET", True, MAX_PAGE_BYTES)
         answer = await self._next(query or {})
         return answer if isinstance(answer, bytes) else b"".join(map(_must_be_bytes, answer))
 

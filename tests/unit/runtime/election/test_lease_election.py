@@ -86,7 +86,9 @@ class Server:
             await asyncio.Event().wait()
         self.failure(method)
 
-    async def request(self, method: str, path: str, *, query: Mapping[str, str] | None, gzip: bool) -> bytes:
+    async def request(
+        self, method: str, path: str, *, query: Mapping[str, str] | None, gzip: bool, max_bytes: int
+    ) -> bytes:
         raise NotImplementedError
 
     @asynccontextmanager
