@@ -137,6 +137,23 @@ class ServerError(ApiError):
     """500, 502, 503, 504: the server or something before it is in trouble."""
 
 
+# Errors that say nothing about the object of the request: whatever it looks like, the same request may go well a moment
+# later, as soon as the server, the way to it, or this client's credential and rights are well again. A Forbidden may
+# come of an admission plugin that dislikes the object; which, no client can tell from a right that is missing.
+NOT_ABOUT_THE_OBJECT: tuple[type[KubeError], ...] = (
+    Unreachable,
+    StreamStalled,
+    MalformedAnswer,
+    AuthenticationUnavailable,
+    WriteRefused,
+    Unauthorized,
+    Forbidden,
+    Expired,
+    ResourceVersionTooLarge,
+    TooManyRequests,
+    ServerError,
+)
+
 _BY_STATUS: dict[int, type[ApiError]] = {
     400: Invalid,
     401: Unauthorized,

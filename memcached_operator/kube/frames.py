@@ -7,6 +7,9 @@ for the kind's own decoder to say.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import msgspec
 
 from memcached_operator.kube.errors import UNDECODABLE, KubeError, MalformedAnswer, classify_event
@@ -25,6 +28,8 @@ _FEWER = 8
 def smaller_page(size: int) -> int:
     """How many objects to ask for when so many did not fit into `MAX_PAGE_BYTES`; 1 at least."""
     return max(size // _FEWER, 1)
+
+T = TypeVar("T")
 
 
 class Frame(msgspec.Struct):
@@ -134,6 +139,21 @@ def metadata_of(raw: msgspec.Raw) -> Metadata:
         return decode_nested(_decode_bare, bytes(raw)).metadata
     except UNDECODABLE:
         return Metadata()
+
+
+def object_of(decode: Callable[[bytes], T], answer: bytes) -> T:
+    """What `decode` makes of an answer that is to be one object.
+
+    Raises:
+        MalformedAnswer: it is no object of the API at all: cut short, or a proxy's word in JSON.
+        msgspec.DecodeError: it is one, and `decode` cannot read it.
+    """
+    try:
+        return decode(answer)
+    except UNDECODABLE as error:
+        if metadata_of(msgspec.Raw(answer)).name:
+            raise
+        raise MalformedAnswer(f"not an object of the API: {_quote(answer)}") from error
 
 
 def _not_an_event(line: bytes) -> MalformedAnswer:

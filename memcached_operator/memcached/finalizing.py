@@ -17,6 +17,7 @@ import msgspec
 from memcached_operator.api.names import FINALIZER, InvalidSpec
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, ServerError
+from memcached_operator.kube.frames import object_of
 from memcached_operator.kube.resources import DEPLOYMENTS
 from memcached_operator.memcached.records import (
     ORPHAN_FINALIZER,
@@ -311,7 +312,7 @@ class Finalizing:
         answer = await self._client.merge_patch(
             MEMCACHEDS, key.namespace, key.name, body, field_manager=self._field_manager
         )
-        record = memcached_record(answer)
+        record = object_of(memcached_record, answer)
         if self._caches.memcacheds.get(key) is not None:
             # Quiet, as after a write of the status: the version in our write vouches that nothing else changed.
             self._caches.memcacheds.put(record, quiet=True)
@@ -375,7 +376,7 @@ class Finalizing:
 
     async def _live_deployment(self, key: ObjectKey) -> DeploymentRecord | None:
         try:
-            return deployment_record(await self._client.get(DEPLOYMENTS, key.namespace, key.name))
+            return object_of(deployment_record, await self._client.get(DEPLOYMENTS, key.namespace, key.name))
         except NotFound:
             return None
 

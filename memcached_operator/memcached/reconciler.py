@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from memcached_operator.api.names import FINALIZER, InvalidSpec
 from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import Conflict, Forbidden, Invalid, NotFound, Unreachable
+from memcached_operator.kube.errors import Conflict, Forbidden, Invalid, MalformedAnswer, NotFound, Unreachable
+from memcached_operator.kube.frames import object_of
 from memcached_operator.kube.resources import DEPLOYMENTS
 from memcached_operator.memcached import desired, plan
 from memcached_operator.memcached.finalizing import Finalizing
@@ -280,12 +281,12 @@ class MemcachedReconciler:
             raise _VanishedError
         try:
             answer = await self._apply(key, desired.create_body(wanted), force=False)
+            made = object_of(deployment_record, answer)
         except Conflict:
             return None
-        except Unreachable:
+        except (Unreachable, MalformedAnswer):
             self._made[key] = memcached.uid  # the request may have arrived
             raise
-        made = deployment_record(answer)
         if not again:
             self._made[key] = memcached.uid
         # Not put into the store: if it was deleted meanwhile, no event would ever take it out again.
@@ -379,14 +380,14 @@ class MemcachedReconciler:
 
     def _shown(self, key: ObjectKey, answer: bytes) -> DeploymentRecord:
         """Take the answer to an update into the cache at once, unless the object has left it."""
-        record = deployment_record(answer)
+        record = object_of(deployment_record, answer)
         if self._caches.deployments.get(key) is not None:
             self._caches.deployments.put(record)
         return record
 
     async def _live_deployment(self, key: ObjectKey) -> DeploymentRecord | None:
         try:
-            return deployment_record(await self._client.get(DEPLOYMENTS, key.namespace, key.name))
+            return object_of(deployment_record, await self._client.get(DEPLOYMENTS, key.namespace, key.name))
         except NotFound:
             return None
 

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from memcached_operator.api.names import API_VERSION, GROUP, KIND, PLURAL, VERSION
 from memcached_operator.kube.client import ApiClient
 from memcached_operator.kube.errors import Conflict, NotFound
+from memcached_operator.kube.frames import object_of
 from memcached_operator.kube.resources import Resource
 from memcached_operator.memcached.contests import REASON as CONTESTED, Contests
 from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord, memcached_record
@@ -115,7 +116,7 @@ class Reporter:
         """The Memcached as the API server has it now, None when there is none."""
         self._gone.pop(key, None)
         try:
-            return memcached_record(await self._client.get(MEMCACHEDS, key.namespace, key.name))
+            return object_of(memcached_record, await self._client.get(MEMCACHEDS, key.namespace, key.name))
         except NotFound:
             if (cached := self._caches.memcacheds.get(key)) is not None:
                 self._gone[key] = (cached.resource_version, self._clock() + VANISHED_RETRY_S)
@@ -190,7 +191,7 @@ class Reporter:
         self._warn(memcached, wanted.condition("Degraded"), last.condition("Degraded"))
         if self._caches.memcacheds.get(key) is not None:
             # Quiet: the version in our write vouches that nothing else changed, and this is what was just looked at.
-            self._caches.memcacheds.put(memcached_record(answer), quiet=True)
+            self._caches.memcacheds.put(object_of(memcached_record, answer), quiet=True)
         return retry
 
     async def after_conflict(self, memcached: MemcachedRecord) -> Result:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 
 from memcached_operator.kube.client import ApiClient, Propagation
 from memcached_operator.kube.errors import AnswerTooLong, Conflict, Expired, NotFound
-from memcached_operator.kube.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, page_of, smaller_page
+from memcached_operator.kube.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, object_of, page_of, smaller_page
 from memcached_operator.kube.resources import Resource
 from memcached_operator.kube.watch import Record
 from memcached_operator.runtime.cache.own_writes import OwnWrites
@@ -74,7 +74,8 @@ class Client:
         Raises:
             NotFound: there is none.
         """
-        return kind.decode(await self._api.get(kind.resource, checked_key(kind.resource, key), key.name))
+        answer = await self._api.get(kind.resource, checked_key(kind.resource, key), key.name)
+        return object_of(kind.decode, answer)
 
     async def list(self, kind: Kind[R], namespace: str | None = None, labels: str = "") -> list[R]:
         """All objects of a kind, live.
@@ -246,7 +247,7 @@ class Client:
 
     def _wrote(self, kind: Kind[R], answer: bytes, *, known: bool) -> R:
         """The object that a write was answered with, which the key that it was made for now waits to see."""
-        obj = kind.decode(answer)
+        obj = object_of(kind.decode, answer)
         if (waiting := self._waiting()) is not None:
             own, reconciled = waiting
             name, key = kind.resource.qualified_name, key_of(obj)

@@ -15,13 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from memcached_operator.kube.errors import (
-    ApiError,
-    KubeError,
-    ServerError,
-    TooManyRequests,
-    Unreachable,
-)
+from memcached_operator.kube.errors import NOT_ABOUT_THE_OBJECT, ApiError, KubeError
 from memcached_operator.runtime.busy_keys import LIMIT, BusyKeys
 from memcached_operator.runtime.failure_log import FailureLog, ReconcileTimeout, TerminalError
 from memcached_operator.runtime.mishaps import is_coroutine_function
@@ -124,8 +118,6 @@ class ControllerConfig:
 _SLICE_S = 0.002
 
 
-# Errors that say nothing about the object: whatever it looks like, the same request may go well a moment later.
-_ABOUT_THE_SERVER = (Unreachable, ServerError, TooManyRequests)
 # Errors that a right program meets too; any other is a bug, and counted as one.
 _ABOUT_THE_WORLD = (KubeError, OSError)  # TimeoutError is an OSError
 
@@ -134,10 +126,10 @@ class Controller(Generic[K]):
     """Reconciles keys with a fixed number of workers, each key in one worker at a time.
 
     What an end means for the key, in the order of controller-runtime: an error schedules the next attempt after the
-    backoff (and after Retry-After, if the server named one), of at most `OUTAGE_LONGEST_S` where the error is about the
-    server or a timeout and says nothing about the object; a `TerminalError` schedules nothing; `requeue_after_s`
-    forgets the failures and schedules the next look; `requeue` schedules it after the backoff; success forgets the
-    failures.
+    backoff (and after Retry-After, if the server named one), of at most `OUTAGE_LONGEST_S` where it is a timeout or
+    says nothing about the object (`kube.errors.NOT_ABOUT_THE_OBJECT`); a `TerminalError` schedules nothing;
+    `requeue_after_s` forgets the failures and schedules the next look; `requeue` schedules it after the backoff;
+    success forgets the failures.
     """
 
     def __init__(
@@ -296,7 +288,7 @@ class Controller(Generic[K]):
                 self._failures.failed(key, late, queue.fail(key, at_most_s=OUTAGE_LONGEST_S))
                 return Outcome.TIMEOUT
             asked_s = error.retry_after_s if isinstance(error, ApiError) else None
-            at_most_s = OUTAGE_LONGEST_S if isinstance(error, _ABOUT_THE_SERVER) else math.inf
+            at_most_s = OUTAGE_LONGEST_S if isinstance(error, NOT_ABOUT_THE_OBJECT) else math.inf
             retry_in_s = queue.fail(key, at_least_s=asked_s or 0.0, at_most_s=at_most_s)
             self._failures.failed(key, error, retry_in_s)
             return Outcome.ERROR if isinstance(error, _ABOUT_THE_WORLD) else Outcome.BUG

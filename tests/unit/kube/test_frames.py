@@ -8,7 +8,15 @@ import msgspec
 import pytest
 
 from memcached_operator.kube.errors import Expired, KubeError, MalformedAnswer, ServerError
-from memcached_operator.kube.frames import Metadata, bookmark_of, frame_of, metadata_of, page_of, refusal_of
+from memcached_operator.kube.frames import (
+    Metadata,
+    bookmark_of,
+    frame_of,
+    metadata_of,
+    object_of,
+    page_of,
+    refusal_of,
+)
 from tests.unit.kube.watch_support import HTML, bookmark, event, page, status
 from tests.unit.things import thing
 
@@ -87,3 +95,28 @@ def test_an_object_that_is_nested_deeper_than_a_stack_goes_leaves_all_others_rea
     assert items is not None
     assert [metadata_of(item).name for item in items] == ["deep", "other"]
     assert metadata_of(msgspec.Raw(object_.encode())).name == "deep"
+
+
+class Sized(msgspec.Struct):
+    metadata: Metadata
+    size: int
+
+
+_sized = msgspec.json.Decoder(Sized).decode
+
+
+def test_an_answer_that_is_one_object_is_decoded() -> None:
+    assert object_of(_sized, b'{"metadata":{"name":"a"},"size":3}').size == 3
+
+
+@pytest.mark.parametrize(
+    "answer", [b'{"metadata":{"name":"a"},"si', b'{"error":"log in first"}', b"{}", b'{"a":"\xff"}']
+)
+def test_an_answer_that_is_no_object_is_malformed(answer: bytes) -> None:
+    with pytest.raises(MalformedAnswer, match="not an object of the API: "):
+        object_of(_sized, answer)
+
+
+def test_an_object_that_its_kind_cannot_read_is_the_objects_own_affair() -> None:
+    with pytest.raises(msgspec.ValidationError, match="Expected `int`"):
+        object_of(_sized, b'{"metadata":{"name":"a"},"size":"large"}')

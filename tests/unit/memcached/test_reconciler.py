@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.kube.errors import Conflict, Unreachable
+from memcached_operator.kube.errors import Conflict, KubeError, MalformedAnswer, Unreachable
 from memcached_operator.kube.resources import DEPLOYMENTS, Resource
 from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
+from memcached_operator.runtime.cache.own_writes import PATIENCE_S
 from memcached_operator.runtime.cache.store import Store
 from tests.unit.memcached.fake_api import Json
 from tests.unit.memcached.support import (
@@ -313,13 +314,36 @@ async def test_what_was_made_for_a_memcached_that_is_gone_is_not_made_again_with
     assert world.api.verbs() == [GET_MEMCACHED]
 
 
-async def test_what_may_have_been_made_is_not_made_again_for_a_memcached_that_is_gone(world: World) -> None:
-    world.api.refuse("apply", "Deployment", Unreachable("reset"))
-    with pytest.raises(Unreachable):
+@pytest.mark.parametrize("error", [Unreachable("reset"), MalformedAnswer("HTTP 200 with a login page")])
+async def test_what_may_have_been_made_is_not_made_again_for_a_memcached_that_is_gone(
+    world: World, error: KubeError
+) -> None:
+    world.api.refuse("apply", "Deployment", error)
+    with pytest.raises(type(error)):
         await world.reconcile()
     del world.api.objects["Memcached", NAMESPACE, NAME]
     assert await world.reconcile() == SOON
     assert world.api.verbs() == [GET_MEMCACHED]
+
+
+@pytest.mark.parametrize("verb", ["apply", "merge_patch", "get"])
+async def test_an_answer_that_is_no_object_says_nothing_about_the_memcached(
+    world: World, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    async def proxy(*_: object, **__: object) -> bytes:
+        return b'{"error": "log in first"}'
+
+    if verb != "apply":
+        await world.settle()
+    if verb == "get":  # what is overdue is looked at live
+        world.own_writes.expect(KEY, DEPLOYMENTS.qualified_name, DEPLOYMENT_UID, "999999")
+        world.clock.advance(PATIENCE_S)
+    if verb == "merge_patch":
+        world.memcached(size=7)
+        world.show()
+    monkeypatch.setattr(world.api, verb, proxy)
+    with pytest.raises(MalformedAnswer, match="not an object of the API"):
+        await world.reconcile()
 
 
 async def test_what_was_made_and_deleted_before_a_status_was_written_is_made_again(world: World) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from memcached_operator.kube.client import APPLY_PATCH, MERGE_PATCH
-from memcached_operator.kube.errors import AnswerTooLong, Conflict, Expired, Forbidden, NotFound
+from memcached_operator.kube.errors import AnswerTooLong, Conflict, Expired, Forbidden, MalformedAnswer, NotFound
 from memcached_operator.runtime.cache.own_writes import OwnWrites
 from memcached_operator.runtime.cache.store import ObjectKey, Store
 from memcached_operator.runtime.client import Client
@@ -93,6 +93,12 @@ async def test_an_object_of_a_cluster_scoped_kind_has_no_namespace_in_its_path(a
 async def test_an_answer_that_cannot_be_read_names_the_object(at: Fixture) -> None:
     at.server.put(PATH, shell() | {"spec": {"size": "x"}})
     with pytest.raises(UnreadableObject, match=r"Shell ns/a: spec\.size"):
+        await at.client.get(SHELLS, KEY)
+
+
+async def test_an_answer_that_is_no_object_at_all_says_nothing_about_the_object(at: Fixture) -> None:
+    at.server.objects[PATH] = {"error": "log in first"}
+    with pytest.raises(MalformedAnswer, match=r"not an object of the API: .*log in first"):
         await at.client.get(SHELLS, KEY)
 
 

@@ -8,7 +8,22 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.kube.errors import Forbidden, ServerError, TooManyRequests, Unreachable
+from memcached_operator.kube.errors import (
+    AuthenticationUnavailable,
+    Conflict,
+    Expired,
+    Forbidden,
+    Invalid,
+    MalformedAnswer,
+    NotFound,
+    ResourceVersionTooLarge,
+    ServerError,
+    StreamStalled,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+    WriteRefused,
+)
 from memcached_operator.kube.retry import Backoff
 from memcached_operator.runtime.busy_keys import LIMIT
 from memcached_operator.runtime.controller import (
@@ -120,7 +135,17 @@ async def test_the_wait_that_a_server_asks_for_is_honoured_as_a_minimum() -> Non
         (ServerError(503), OUTAGE_LONGEST_S),
         (TooManyRequests(429), OUTAGE_LONGEST_S),
         (never, OUTAGE_LONGEST_S),
-        (Forbidden(403), 300.0),
+        (ResourceVersionTooLarge(504), OUTAGE_LONGEST_S),
+        (Expired(410), OUTAGE_LONGEST_S),
+        (Unauthorized(401), OUTAGE_LONGEST_S),
+        (Forbidden(403), OUTAGE_LONGEST_S),
+        (AuthenticationUnavailable("the token file is missing"), OUTAGE_LONGEST_S),
+        (WriteRefused("does not lead"), OUTAGE_LONGEST_S),
+        (MalformedAnswer("HTTP 200 with a login page"), OUTAGE_LONGEST_S),
+        (StreamStalled("no byte for 70 s"), OUTAGE_LONGEST_S),
+        (Conflict(409), 300.0),
+        (NotFound(404), 300.0),
+        (Invalid(422), 300.0),
         (KeyError("size"), 300.0),
     ],
 )
