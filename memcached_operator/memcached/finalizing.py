@@ -300,7 +300,10 @@ class Finalizing:
     async def _let_go(self, memcached: MemcachedRecord, why: str) -> Result:
         """Take the finalizer off."""
         key = key_of(memcached)
-        await self._patch(memcached, removing(memcached, FINALIZER))
+        released = await self._patch(memcached, removing(memcached, FINALIZER))
+        if not released.finalizers:
+            # The answer bears the version from before: nothing but the Memcached's end shows this write.
+            self._own_writes.expect_released(key, MEMCACHEDS.qualified_name, memcached.uid)
         logger.info("removed the finalizer: %s", why, extra={"fields": {"action": "release", "why": why}})
         self._reporter.tell(memcached, "Normal", "Finalized", "Release", f"Removed the finalizer {FINALIZER}: {why}")
         self.forget(key)

@@ -81,7 +81,8 @@ class OwnWrites:
             resource_version: that the write was answered with.
             object_key: of the object; None where it is `key` itself.
             labels: of the object, None where they are not known.
-            known: it was there before, so that one that is in no store has left already.
+            known: it was there before, so that one that is in no store has left already, but for one that is yet to
+                arrive: it was created just now, or a snapshot is on its way.
         """
         at = object_key or key
         stores = self._stores.get(kind, ())
@@ -89,7 +90,9 @@ class OwnWrites:
         # One that is held will be seen to leave.
         if not held and not any(each.selection.may_hold(at.namespace, at.name, labels) for each in stores):
             return
-        if (known and not held) or any(version_reached(each.resource_version, resource_version) for each in held):
+        if (known and not held and not self._may_arrive(key, kind, at, uid)) or any(
+            version_reached(each.resource_version, resource_version) for each in held
+        ):
             return
         self._await(key, kind, at, uid, lambda record: version_reached(record.resource_version, resource_version))
 
@@ -145,11 +148,23 @@ class OwnWrites:
     def _expect_end(
         self, key: ObjectKey, kind: str, uid: str | None, at: ObjectKey, ends: Callable[[Any], bool]
     ) -> None:
-        for store in self._stores.get(kind, ()):
-            held = store.get(at)
-            if held is not None and uid in (None, held.uid) and not ends(held):
-                self._await(key, kind, at, held.uid, _end_of(held.uid, ends))
+        stores = self._stores.get(kind, ())
+        held = [record for store in stores if (record := store.get(at)) is not None]
+        for record in held:
+            if uid in (None, record.uid) and not ends(record):
+                self._await(key, kind, at, record.uid, _end_of(record.uid, ends))
                 return
+        if uid is not None and not held and self._may_arrive(key, kind, at, uid):
+            self._await(key, kind, at, uid, _end_of(uid, ends))
+
+    def _may_arrive(self, key: ObjectKey, kind: str, at: ObjectKey, uid: str) -> bool:
+        """Whether an object that no store holds may yet be shown as it was before a write to it."""
+        if any((each.place, each.uid) == ((kind, at), uid) for each in self._pending.get(key, ())):
+            return True
+        return any(
+            store.awaits_snapshot(at.namespace) and store.selection.may_hold(at.namespace, at.name, None)
+            for store in self._stores.get(kind, ())
+        )
 
     def _await(self, key: ObjectKey, kind: str, at: ObjectKey, uid: str, shown_by: Callable[[Any], bool]) -> None:
         expectation = _Expectation(kind, at, uid, shown_by, self._clock() + PATIENCE_S)

@@ -280,7 +280,8 @@ class Reflector(Generic[R]):
     # The sink of the watch.
 
     def begin(self) -> None:
-        """A new picture begins."""
+        """A new snapshot is asked for."""
+        self._store.begin(self.namespace)
         self._picture = {}
         self._kept = set()
 
@@ -304,7 +305,7 @@ class Reflector(Generic[R]):
     def complete(self, resource_version: str) -> None:
         """The picture is whole: swap it in."""
         picture, self._picture = self._picture or {}, None
-        self._store.replace(picture.values(), self._kept, self.namespace)
+        self._store.replace(picture.values(), self._kept, self.namespace, version=resource_version)
         self._unreadable &= self._kept
         self.statistics.relists += 1
         logger.debug("%s: %d objects at resourceVersion %s", self.description, len(picture), resource_version)

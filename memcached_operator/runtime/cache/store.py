@@ -42,11 +42,12 @@ def version_reached(seen: str, wanted: str) -> bool:
     Kubernetes promises since 1.35 that versions of one kind compare as decimal numbers: the shorter is the smaller,
     then digit by digit. It was so with etcd before. What is no such number is compared for equality.
     """
-    if seen == wanted:
-        return True
-    if not (_is_number(seen) and _is_number(wanted)):
-        return False
-    return (len(seen), seen) > (len(wanted), wanted)
+    return seen == wanted or version_newer(seen, wanted)
+
+
+def version_newer(seen: str, other: str) -> bool:
+    """Whether a resourceVersion is later than another, which is never so of what is no number."""
+    return _is_number(seen) and _is_number(other) and (len(seen), seen) > (len(other), other)
 
 
 def _is_number(version: str) -> bool:
@@ -58,7 +59,8 @@ class Store(Generic[R]):
 
     Invariants:
         Under one name a resourceVersion never goes backwards by `put`, nor a uid: a late answer cannot undo what a
-            watch has shown. By `replace` it may: a complete picture is the truth, also after an etcd was restored.
+            watch has shown. By `replace` it may: a complete snapshot is the truth, also after an etcd was restored;
+            but for what was put since the snapshot was begun, in a version that is later than the snapshot's own.
         Each index holds exactly the keys of records for which its function gives a value.
         Handlers run after the store and its indexes have changed, once for each change that is not quiet, never for an
             unchanged record.
@@ -78,6 +80,8 @@ class Store(Generic[R]):
         self._indexes: dict[str, dict[ObjectKey, set[ObjectKey]]] = {name: {} for name in self._functions}
         self._handlers: list[Handler[R]] = []
         self._mishaps = Mishaps()
+        # By scope, while a snapshot of it is on its way: what was put since it was begun.
+        self._put_since: dict[str | None, set[ObjectKey]] = {}
         self.relisting = False  # handlers may ask: what comes now is a picture, of no urgency
 
     def __len__(self) -> int:
@@ -145,6 +149,11 @@ class Store(Generic[R]):
         if before is not None and version_reached(before.resource_version, record.resource_version):
             return False
         self._set(before, record, quiet=quiet)
+        if self._put_since:
+            key = key_of(record)
+            for scope, put in self._put_since.items():
+                if scope in (None, key.namespace):
+                    put.add(key)
         return True
 
     def remove(self, key: ObjectKey, uid: str | None = None) -> bool:
@@ -159,19 +168,37 @@ class Store(Generic[R]):
             handler(before, None)
         return True
 
-    def replace(self, records: Iterable[R], kept: set[ObjectKey], namespace: str | None = None) -> None:
-        """Make the picture of a namespace (or of all) equal to `records`; what is missing counts as deleted.
+    def begin(self, namespace: str | None = None) -> None:
+        """A snapshot of a namespace (or of all) is asked for now; `replace` follows, or another `begin`."""
+        self._put_since[namespace] = set()
+
+    def awaits_snapshot(self, namespace: str) -> bool:
+        """Whether a snapshot that has objects of that namespace is on its way."""
+        return None in self._put_since or namespace in self._put_since
+
+    def replace(
+        self, records: Iterable[R], kept: set[ObjectKey], namespace: str | None = None, *, version: str = ""
+    ) -> None:
+        """Make what is held of a namespace (or of all) equal to a snapshot; what is missing counts as deleted.
+
+        The answer to a write of ours may have been put here since the snapshot was begun. Where it is later than the
+        snapshot it stays, also where the snapshot does not know the object: the watch that goes on from the snapshot
+        shows what became of it.
 
         Args:
-            records: the complete picture.
+            records: the complete snapshot.
             kept: keys that are there although no record of them could be read: what is held of them stays.
-            namespace: the scope of the picture, None for all namespaces.
+            namespace: the scope of the snapshot, None for all namespaces.
+            version: the snapshot's own, from which its watch goes on.
         """
-        missing = set(self.keys(namespace)) - kept
+        later = self._later(self._put_since.pop(namespace, set()), version)
+        missing = set(self.keys(namespace)) - kept - later
         self.relisting = True
         try:
             for record in records:
                 key = key_of(record)
+                if key in later:
+                    continue
                 missing.discard(key)
                 before = self._records.get(key)
                 if before is None or (before.uid, before.resource_version) != (record.uid, record.resource_version):
@@ -180,6 +207,11 @@ class Store(Generic[R]):
                 self.remove(key)
         finally:
             self.relisting = False
+
+    def _later(self, keys: Iterable[ObjectKey], version: str) -> set[ObjectKey]:
+        """Those of which a version later than this one is held."""
+        held = ((key, self._records.get(key)) for key in keys)
+        return {key for key, record in held if record is not None and version_newer(record.resource_version, version)}
 
     def _set(self, before: R | None, record: R, *, quiet: bool = False) -> None:
         key = key_of(record)

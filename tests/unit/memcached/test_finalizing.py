@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -461,3 +462,24 @@ async def test_what_is_gone_when_it_is_written_is_left_to_its_event(held: World)
     end(held)
     held.api.refuse("merge_patch", "Memcached", NotFound(404))
     assert await held.reconcile() == SOON
+
+
+async def test_what_was_released_is_not_released_again_before_the_watch_has_shown_its_end(
+    held: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delete(held)
+    end(held)
+    version = meta(held)["resourceVersion"]
+    take_off = held.api.merge_patch
+
+    async def taken_off(*arguments: Any, **options: Any) -> bytes:
+        # The last finalizer takes the object with it, and the answer has the version from before.
+        answer = json.loads(await take_off(*arguments, **options))
+        answer["metadata"]["resourceVersion"] = version
+        return json.dumps(answer).encode()
+
+    monkeypatch.setattr(held.api, "merge_patch", taken_off)
+    assert await held.reconcile() == DONE
+    assert held.reconciler.wait_s(KEY) == PATIENCE_S
+    held.caches.memcacheds.remove(KEY)
+    assert held.reconciler.wait_s(KEY) == 0.0

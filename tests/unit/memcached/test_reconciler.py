@@ -11,6 +11,7 @@ import pytest
 from memcached_operator.kube.errors import Conflict, KubeError, MalformedAnswer, Unreachable
 from memcached_operator.kube.resources import DEPLOYMENTS, Resource
 from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
+from memcached_operator.memcached.records import memcached_record
 from memcached_operator.runtime.cache.own_writes import PATIENCE_S
 from memcached_operator.runtime.cache.store import Store
 from tests.unit.memcached.fake_api import Json
@@ -324,6 +325,23 @@ async def test_what_may_have_been_made_is_not_made_again_for_a_memcached_that_is
     del world.api.objects["Memcached", NAMESPACE, NAME]
     assert await world.reconcile() == SOON
     assert world.api.verbs() == [GET_MEMCACHED]
+
+
+async def test_a_snapshot_that_was_begun_before_a_write_does_not_have_it_made_again(running: World) -> None:
+    store = running.caches.deployments
+    before, version = store.values(), str(running.api.version)
+    running.memcached(size=7)
+    running.caches.memcacheds.put(
+        memcached_record(json.dumps(running.api.objects["Memcached", NAMESPACE, NAME]).encode())
+    )
+    store.begin()
+    running.recorder.events.clear()
+    await running.reconcile()
+    assert [event.reason for event in running.recorder.events] == ["Scaled"]
+    store.replace(before, set(), version=version)
+    await running.reconcile()
+    assert "merge_patch Deployment" not in running.api.verbs()
+    assert [event.reason for event in running.recorder.events] == ["Scaled"]
 
 
 @pytest.mark.parametrize("verb", ["apply", "merge_patch", "get"])

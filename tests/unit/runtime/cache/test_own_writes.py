@@ -306,3 +306,44 @@ def test_what_has_left_or_is_without_finalizers_already_is_not_awaited(at: Fixtu
         doomed.put(held)
     at.writes.expect_released(KEY, "Doomed", "u1")
     assert not at.writes.pending(KEY)
+
+
+# A snapshot on its way
+
+
+def test_a_write_to_an_object_that_only_a_snapshot_on_its_way_can_show_is_awaited(at: Fixture) -> None:
+    at.things.begin()
+    at.writes.expect(KEY, "Thing", "u1", "20", known=True)
+    assert at.writes.pending(KEY)
+    at.things.replace([Thing(resource_version="15")], set(), version="18")
+    assert at.writes.pending(KEY), "it was begun before the write"
+    at.things.put(Thing(resource_version="20"))
+    assert not at.writes.pending(KEY)
+
+
+def test_a_write_to_an_object_that_was_created_just_now_is_awaited_too(at: Fixture) -> None:
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.writes.expect(KEY, "Thing", "u1", "25", known=True)
+    at.things.put(Thing(resource_version="20"))
+    assert at.writes.pending(KEY)
+    at.things.put(Thing(resource_version="25"))
+    assert not at.writes.pending(KEY)
+
+
+def test_a_deletion_of_an_object_that_only_a_snapshot_on_its_way_can_show_is_awaited(at: Fixture) -> None:
+    at.things.begin()
+    at.writes.expect_gone(KEY, "Thing", "u1")
+    at.things.replace([Thing(resource_version="15")], set(), version="18")
+    assert at.writes.pending(KEY)
+    at.things.remove(KEY)
+    assert not at.writes.pending(KEY)
+
+
+def test_what_no_snapshot_on_its_way_can_show_is_not_awaited(at: Fixture) -> None:
+    shops: Store[Thing] = Store(selection=Selection(("shops",)))
+    at.writes.observe("Shop", shops)
+    shops.begin("shops")
+    at.writes.expect(KEY, "Shop", "u1", "20", known=True)
+    at.writes.expect_gone(KEY, "Shop", "u1")
+    at.writes.expect_gone(KEY, "Thing", "u1")
+    assert not at.writes.pending(KEY)

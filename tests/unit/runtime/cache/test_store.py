@@ -165,6 +165,69 @@ def test_a_picture_wins_over_a_newer_version_as_an_etcd_may_have_been_restored()
     assert store.put(Thing(resource_version="21"))
 
 
+@pytest.mark.parametrize(
+    ("put_before", "put_since", "snapshot", "version", "held"),
+    [
+        ("10", "15", "10", "12", "15"),
+        (None, "15", None, "12", "15"),
+        ("10", "15", "15", "15", "15"),
+        ("10", "15", "17", "18", "17"),
+        ("10", "15", None, "18", None),
+        ("10", "9", "10", "12", "10"),
+        ("500", None, "20", "30", "20"),
+        ("500", None, None, "30", None),
+        ("10", "x", "10", "12", "10"),
+        ("10", "15", "10", "", "10"),
+    ],
+    ids=[
+        "the answer to a write that the snapshot is too old for",
+        "to an object that it is too old for",
+        "a write that it shows",
+        "a later change",
+        "a later deletion",
+        "an answer that came too late",
+        "an etcd that was restored",
+        "one that lost the object",
+        "a version that does not compare",
+        "a snapshot without a version",
+    ],
+)
+def test_a_snapshot_wins_but_over_what_was_put_since_it_was_begun_and_is_later(
+    put_before: str | None, put_since: str | None, snapshot: str | None, version: str, held: str | None
+) -> None:
+    store = new_store()
+    if put_before:
+        store.put(Thing(resource_version=put_before))
+    store.begin()
+    if put_since:
+        store.put(Thing(resource_version=put_since))
+    store.replace([Thing(resource_version=snapshot)] if snapshot else [], set(), version=version)
+    record = store.get(A)
+    assert (record and record.resource_version) == held
+
+
+def test_each_snapshot_counts_from_its_own_beginning() -> None:
+    store = new_store()
+    store.begin()
+    store.put(Thing(resource_version="500"))
+    store.begin()  # the first one failed, and the etcd was restored
+    store.replace([Thing(resource_version="20")], set(), version="30")
+    assert store.get(A) == Thing(resource_version="20")
+
+
+def test_the_snapshots_of_two_namespaces_keep_apart_what_was_put() -> None:
+    store = new_store()
+    store.begin("ns")
+    store.begin("other")
+    assert store.awaits_snapshot("ns")
+    store.put(Thing(resource_version="15"))
+    store.replace([], set(), "other", version="12")
+    store.replace([Thing()], set(), "ns", version="12")
+    assert store.get(A) == Thing(resource_version="15")
+    assert not store.awaits_snapshot("ns")
+    assert not store._put_since
+
+
 def test_what_could_not_be_read_stays_as_it_was() -> None:
     store = new_store()
     store.put(Thing())
