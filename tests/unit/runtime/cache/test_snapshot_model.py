@@ -122,7 +122,8 @@ class Cluster:
     def watch(self) -> None:
         """The next event comes, or the server takes a snapshot, or that comes."""
         if self.watching is not None:
-            event = next((each for each in self.history if each.version > cast("int", self.watching)), None)
+            shown = self.watching
+            event = next((each for each in self.history if each.version > shown), None)
             if event is None:
                 return
             self.watching = event.version
