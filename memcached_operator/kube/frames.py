@@ -29,6 +29,7 @@ def smaller_page(size: int) -> int:
     """How many objects to ask for when so many did not fit into `MAX_PAGE_BYTES`; 1 at least."""
     return max(size // _FEWER, 1)
 
+
 T = TypeVar("T")
 
 
