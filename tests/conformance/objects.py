@@ -154,4 +154,5 @@ def custom_resource_definition(kind: str, properties: Json, **version: Any) -> J
 def install(api: Api, crd: Json) -> None:
     """Create a CRD and wait until its resource is served."""
     api.post(path("customresourcedefinitions"), crd).expect(201)
-    eventually(lambda: api.get(path(crd["spec"]["names"]["plural"])).status, lambda status: status == 200)
+    served = f"/apis/{crd['spec']['group']}/v1/{crd['spec']['names']['plural']}"
+    eventually(lambda: api.get(served).status, lambda status: status == 200)

@@ -1,6 +1,7 @@
 """Expressions in CEL, the language of a CRD's rules and of admission policies: compiled once, evaluated often.
 
-The language is the library's (`cel`); Kubernetes' functions for strings, lists and regular expressions are added here.
+The language is the library's (`cel`); Kubernetes' functions for strings and lists are added here. Regular
+expressions are RE2's (`patterns`): the library's own `matches` takes others, and cannot be replaced under its name.
 
 Differs from Kubernetes: types are not checked before an expression runs, costs are neither estimated nor limited, and
 the libraries for sets, URLs, addresses, quantities, versions and named formats are missing, as are `.?field`, `[?key]`,
@@ -16,7 +17,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from memcached_operator.simulator.schema import formats
+from memcached_operator.simulator.errors import not_implemented
+from memcached_operator.simulator.schema import patterns
 
 # With the library comes its command line (prompt_toolkit, typer, rich), which costs as much as all else that the
 # simulator imports: it is imported when there is an expression.
@@ -30,6 +32,10 @@ class CompileError(ValueError):
 
 class SyntaxProblem(CompileError):
     """The expression is none, in CEL's own words, with the line and a mark beneath the place."""
+
+
+class InstantiationProblem(CompileError):
+    """What stands in the expression cannot be made use of, such as a pattern that is none; in Kubernetes' words."""
 
 
 class EvaluationError(Exception):
@@ -46,11 +52,18 @@ class Expression:
     """The names that it uses, besides those that its own macros bind."""
 
     def evaluate(self, values: Mapping[str, object]) -> Any:
-        """What it comes to. Raises EvaluationError."""
+        """What it comes to.
+
+        Raises:
+            EvaluationError: it comes to nothing.
+            ApiError: 501 for a pattern that the simulator does not know.
+        """
         import cel
 
+        failed: list[Exception] = []
+        functions = {**_FUNCTIONS, **{name: _noting(failed, each) for name, each in _OF_PATTERNS.items()}}
         try:
-            return self.program.execute(cel.Context(variables=dict(values), functions=dict(_FUNCTIONS)))
+            return self.program.execute(cel.Context(variables=dict(values), functions=functions))
         except KeyError as error:
             raise EvaluationError(f"no such key: {error.args[0]}") from error
         except IndexError as error:
@@ -62,6 +75,14 @@ class Expression:
         except TypeError as error:
             raise EvaluationError("no such overload") from error
         except (RuntimeError, ValueError) as error:
+            # The library tells its own story of what a function raised.
+            match failed:
+                case [patterns.UnknownPattern() as unknown, *_]:
+                    raise not_implemented(str(unknown)) from unknown
+                case [TypeError() as wrong, *_]:
+                    raise EvaluationError("no such overload") from wrong
+                case [cause, *_]:
+                    raise EvaluationError(str(cause)) from cause
             raise EvaluationError(str(error)) from error
 
 
@@ -70,20 +91,22 @@ def compiled(text: str, variables: frozenset[str]) -> Expression:
     """The expression of a text that may use these variables. Raises CompileError."""
     import cel
 
+    plain = _without_texts(text)
     try:
-        program = cel.compile(text)
+        program = cel.compile(_with_our_matches(text, plain))
     except ValueError as error:
-        said = str(error)
+        said = str(error).replace(_MATCHES, "matches")
         if "Syntax error: " in said and "unsupported" not in said:
             raise SyntaxProblem(said[said.index("ERROR: ") :].replace("\n| ", "\n | ")) from error
         raise CompileError(said) from error
-    bound = set(_BINDING.findall(_without_texts(text)))
+    bound = set(_BINDING.findall(plain))
     used = frozenset(program.variables()) - bound
     functions = frozenset(program.functions())
     for name in sorted(used - variables - _TYPES):
         raise CompileError(f"undeclared reference to '{name}'")
     for name in sorted(functions - _KNOWN):
         raise CompileError(f"the simulator's CEL has no function '{name}'")
+    _check_patterns(text, plain)
     return Expression(text, program, used)
 
 
@@ -97,6 +120,14 @@ def optional_value(value: object) -> object:
 def _without_texts(text: str) -> str:
     """The expression with blanks in the place of its string literals, so that what is in them is not mistaken."""
     return _TEXT.sub(lambda match: " " * len(match[0]), text)
+
+
+def _with_our_matches(text: str, plain: str) -> str:
+    """The expression with our name for `matches`; `plain` is it without its string literals."""
+    ends = [call.end() for call in _MATCHES_CALL.finditer(plain)]
+    for end in ends:
+        text = text[: end - len(_MATCHES)] + _MATCHES + text[end:]
+    return text
 
 
 def selections(text: str, variable: str) -> list[tuple[tuple[str, ...], tuple[int, ...]]]:
@@ -115,6 +146,9 @@ def selections(text: str, variable: str) -> list[tuple[tuple[str, ...], tuple[in
 
 _TEXT: Final = re.compile(r"""(?:[rR]?(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))""")
 _BINDING: Final = re.compile(r"\.(?:all|exists|exists_one|map|filter)\(\s*(\w+)\s*,")
+_PATTERN_CALL: Final = re.compile(r"\.(matches|find|findAll)\(")
+_MATCHES_CALL: Final = re.compile(r"\bmatches(?=\s*\()")
+_MATCHES: Final = "re2find"  # as long as the name that it stands for, so that marks in messages stay where they are
 _TYPES: Final = frozenset(
     {"bool", "bytes", "double", "int", "list", "map", "null_type", "optional", "string", "type", "uint"}
 )
@@ -125,19 +159,65 @@ _OPERATORS: Final = frozenset(
 _BUILT_IN: Final = frozenset(
     {"bytes", "contains", "double", "duration", "endsWith", "getDate", "getDayOfMonth", "getDayOfWeek"}
     | {"getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds"}
-    | {"hasValue", "int", "matches", "none", "of", "orValue", "size", "startsWith", "string", "timestamp", "type"}
+    | {"hasValue", "int", "none", "of", "orValue", "size", "startsWith", "string", "timestamp", "type"}
     | {"uint", "value"}
 )
 
 
+def _matches(text: str, pattern: str) -> bool:
+    return patterns.compiled(pattern).search(text) is not None
+
+
+def _to_be_found(pattern: str) -> patterns.Pattern:
+    try:
+        return patterns.compiled(pattern)
+    except patterns.InvalidPattern as error:
+        raise EvaluationError(f"Illegal regex: {error}") from error
+
+
 def _find(text: str, pattern: str) -> str:
-    match = formats.pattern(pattern).search(text)
-    return match[0] if match else ""
+    match = _to_be_found(pattern).search(text)
+    return match.group() if match else ""
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [match[0] for match in formats.pattern(pattern).finditer(text)]
+    found = patterns.find_all(_to_be_found(pattern), text)
     return found if limit < 0 else found[:limit]
+
+
+def _noting(failed: list[Exception], function: Callable[..., object]) -> Callable[..., object]:
+    """The function; what it raises is noted, too."""
+
+    def noting(*arguments: object) -> object:
+        try:
+            return function(*arguments)
+        except Exception as error:
+            failed.append(error)
+            raise
+
+    return noting
+
+
+def _check_patterns(text: str, plain: str) -> None:
+    """Look at the patterns that stand in the expression itself. Raises CompileError."""
+    import cel
+
+    for call in _PATTERN_CALL.finditer(plain):
+        literal = re.compile(rf"\s*({_TEXT.pattern})(?=\s*[,)])").match(text, call.end())
+        if not literal:
+            continue  # it is put together when the expression runs
+        try:
+            patterns.compiled(cel.compile(literal[1]).execute(cel.Context(variables={}, functions={})))
+        except patterns.InvalidPattern as error:
+            if call[1] != "matches":
+                raise InstantiationProblem(str(error)) from error
+            start = text.rfind("\n", 0, literal.start(1)) + 1
+            line, column = text.count("\n", 0, start) + 1, literal.start(1) - start
+            shown = text[start:].partition("\n")[0]
+            mark = f"\n | {shown}\n | {'.' * column}^"
+            raise SyntaxProblem(f"ERROR: <input>:{line}:{column + 1}: invalid matches argument{mark}") from error
+        except patterns.UnknownPattern as error:
+            raise CompileError(str(error)) from error
 
 
 def _index_of(value: Any, part: Any, start: int = 0) -> int:
@@ -171,8 +251,6 @@ def _ascii(change: Callable[[str], str]) -> Callable[[str], str]:
 _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "charAt": lambda text, index: "" if index == len(text) else text[index],
     "dyn": lambda value: value,
-    "find": _find,
-    "findAll": _find_all,
     "indexOf": _index_of,
     "isSorted": lambda values: all(one <= other for one, other in itertools.pairwise(values)),
     "join": lambda texts, separator="": separator.join(texts),
@@ -187,4 +265,5 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "trim": lambda text: text.strip(),
     "upperAscii": _ascii(str.upper),
 }
-_KNOWN: Final = _OPERATORS | _BUILT_IN | _FUNCTIONS.keys()
+_OF_PATTERNS: Final[Mapping[str, Callable[..., object]]] = {_MATCHES: _matches, "find": _find, "findAll": _find_all}
+_KNOWN: Final = _OPERATORS | _BUILT_IN | _FUNCTIONS.keys() | _OF_PATTERNS.keys()

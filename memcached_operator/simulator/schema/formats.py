@@ -1,11 +1,10 @@
-"""The formats and the patterns of schemas: which strings fit them, as the API server decides it.
+"""The formats of schemas: which strings fit them, as the API server decides it.
 
 The formats are those of Kubernetes' OpenAPI library, oddities and all: `date-time` takes any sign before the fraction,
 `email` takes a name before an address in angle brackets, `duration` finds its parts anywhere in the text.
 
 Differs from Kubernetes: `isbn`, `isbn10`, `isbn13` and `creditcard` are not checked here, and a CRD that has them is
-refused (see `custom`). A pattern is matched by Python after what RE2 writes otherwise has been translated; backtracking
-may be slow where RE2 is not.
+refused (see `custom`).
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from email.errors import HeaderParseError
 from email.headerregistry import Address
-from functools import cache
 from typing import Final
 
 UNCHECKED: Final = frozenset({"isbn", "isbn10", "isbn13", "creditcard"})
@@ -50,84 +48,6 @@ def fits(format: str, value: str) -> bool:
 def is_known(format: str) -> bool:
     """Whether Kubernetes checks this format of strings."""
     return _normal(format) in _CHECKS or _normal(format) in UNCHECKED
-
-
-@cache
-def pattern(text: str) -> re.Pattern[str]:
-    """A pattern in Go's syntax as one of Python. Raises `re.error` if it cannot be read."""
-    return re.compile(_translated(text), re.ASCII)
-
-
-_CLASSES: Final[Mapping[str, str]] = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "ascii": r"\x00-\x7F",
-    "blank": r"\t ",
-    "cntrl": r"\x00-\x1F\x7F",
-    "digit": "0-9",
-    "graph": "!-~",
-    "lower": "a-z",
-    "print": " -~",
-    "punct": r"!-/:-@\[-`{-~",
-    "space": r"\t\n\v\f\r ",
-    "upper": "A-Z",
-    "word": "0-9A-Za-z_",
-    "xdigit": "0-9A-Fa-f",
-}
-
-
-def _translated(text: str) -> str:
-    """What RE2 writes otherwise: `$` and `\\z` for the very end, `[[:alpha:]]`, `(?P<`, `\\Q...\\E`, `\\x{...}`."""
-    found: list[str] = []
-    position, in_class, multiline = 0, False, bool(re.match(r"\(\?[a-zA-Z]*m", text))
-    while position < len(text):
-        rest = text[position:]
-        if rest.startswith("\\Q"):
-            literal, _, after = rest[2:].partition("\\E")
-            found.append(re.escape(literal))
-            position = len(text) - len(after)
-        elif match := re.match(r"\\x\{([0-9a-fA-F]+)\}", rest):
-            found.append(re.escape(chr(int(match[1], 16))))
-            position += match.end()
-        elif match := re.match(r"\[:(\^?)(\w+):\]", rest) if in_class else None:
-            if match[1] or match[2] not in _CLASSES:
-                raise re.error(f"invalid character class range: `{match[0]}`")
-            found.append(_CLASSES[match[2]])
-            position += match.end()
-        elif rest.startswith("\\z") and not in_class:
-            found.append(r"\Z")
-            position += 2
-        elif rest[0] == "\\":
-            if rest[1:2] in ("p", "P", "C", "X"):
-                raise re.error(f"the simulator knows no `{rest[:2]}`")
-            if rest[1:2] in tuple("123456789ZkR"):
-                raise re.error(f"invalid escape sequence: `{rest[:2]}`")
-            found.append(rest[:2])
-            position += 2
-        else:
-            if in_class:
-                in_class = rest[0] != "]" or _opens(found)
-                # Python may read these as operations on sets one day, and warns.
-                found.append(f"\\{rest[0]}" if rest[0] in "[&|~" or rest.startswith("--") else rest[0])
-            elif rest[0] == "[":
-                in_class = True
-                found.append("[")
-            elif rest[0] == "$" and not multiline:
-                found.append(r"\Z")
-            elif re.match(r"\(\?<[A-Za-z_]", rest):
-                found.append("(?P<")
-                position += 2
-            elif re.match(r"\(\?(=|!|<=|<!|\(|#|P=|P>|>)", rest):
-                raise re.error(f"invalid or unsupported Perl syntax: `{rest[:3]}`")
-            else:
-                found.append(rest[0])
-            position += 1
-    return "".join(found)
-
-
-def _opens(found: list[str]) -> bool:
-    """Whether a class has only begun, where `]` stands for itself."""
-    return found[-1] == "[" or found[-2:] == ["[", "^"]
 
 
 def _normal(format: str) -> str:

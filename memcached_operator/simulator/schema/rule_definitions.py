@@ -97,6 +97,9 @@ def _expression_problems(rule: Json, node: Node, at: str, uncorrelated: str) -> 
         except rules.SyntaxProblem as problem:
             yield _not_compiled(rule, f"{at}.{key}", f"{prefix}compilation failed: {problem}")
             return
+        except rules.InstantiationProblem as problem:
+            yield _not_compiled(rule, f"{at}.{key}", f"{prefix}program instantiation failed: {problem}")
+            return
         except rules.CompileError as error:
             raise not_implemented(f"the {key} {json.dumps(text)} at {at}: {error}") from error
         transition = "oldSelf" in expression.variables

@@ -23,6 +23,7 @@ from memcached_operator.simulator.schema.expressions import (
     CompileError,
     EvaluationError,
     Expression,
+    InstantiationProblem,
     SyntaxProblem,
     compiled,
     optional_value,
@@ -263,6 +264,7 @@ def _duration(text: str) -> object:
 
 __all__ = [
     "CompileError",
+    "InstantiationProblem",
     "SyntaxProblem",
     "expression_of",
     "field_path",

@@ -1,18 +1,17 @@
 """What is wrong with the schema of a CRD: Kubernetes takes structural ones only.
 
-Differs from Kubernetes: a pattern that is none is told in Python's words, and a whole schema that is shown stands as it
-was sent; a pattern or a format that the simulator cannot check is answered with 501.
+Differs from Kubernetes: a whole schema that is shown stands as it was sent; a pattern or a format that the simulator
+cannot check is answered with 501.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 from memcached_operator.simulator.errors import Cause, Json, not_implemented
-from memcached_operator.simulator.schema import causes, formats
+from memcached_operator.simulator.schema import causes, formats, patterns
 from memcached_operator.simulator.schema.node import of_schema
 from memcached_operator.simulator.schema.rule_definitions import (
     children,
@@ -154,11 +153,12 @@ def _judging(schema: Json, path: str, *, nested: bool = False) -> Iterator[Cause
     pattern = schema.get("pattern")
     if pattern:
         try:
-            formats.pattern(pattern)
-        except re.error as error:
-            if "the simulator" not in str(error):
-                why = f"must be a valid regular expression, but isn't: {error}"
-                yield causes.invalid(f"{path}.pattern", pattern, why)
+            patterns.compiled(pattern)
+        except patterns.InvalidPattern as error:
+            why = f"must be a valid regular expression, but isn't: {error}"
+            yield causes.invalid(f"{path}.pattern", pattern, why)
+        except patterns.UnknownPattern:
+            pass  # `_refuse_the_unknown` says so, once all else is known to be good
     for at, part in _parts(schema):
         keyword = at.partition("[")[0]
         if not nested and keyword == "anyOf" and schema["anyOf"] == _INT_OR_STRING:
@@ -323,8 +323,8 @@ def _refuse_the_unknown(schema: Json, path: str) -> None:
         raise not_implemented(f"the format {schema['format']} at {path}")
     if schema.get("pattern"):
         try:
-            formats.pattern(schema["pattern"])
-        except re.error as error:
+            patterns.compiled(schema["pattern"])
+        except patterns.UnknownPattern as error:
             raise not_implemented(f"the pattern at {path}: {error}") from error
     for key, child in (*((key, child) for key, child, _ in children(schema)), *_parts(schema)):
         _refuse_the_unknown(child, f"{path}.{key}")

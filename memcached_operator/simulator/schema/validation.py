@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Final
 
 from memcached_operator.simulator.errors import Cause, Json
-from memcached_operator.simulator.schema import causes, formats
+from memcached_operator.simulator.schema import causes, formats, patterns
 from memcached_operator.simulator.schema.embedded import embedded_problems
 from memcached_operator.simulator.schema.node import MISSING, Node
 from memcached_operator.simulator.schema.uniqueness import correlated, list_problems
@@ -98,7 +98,7 @@ def _string_problems(node: Node, value: str, path: str) -> Iterator[Cause]:
         yield causes.too_long(path, limit)
     elif (least := raw.get("minLength")) is not None and len(value) < least:
         yield causes.invalid(path, value, f"{path} in body should be at least {least} chars long")
-    elif (pattern := raw.get("pattern")) and not formats.pattern(pattern).search(value):
+    elif (pattern := raw.get("pattern")) and not patterns.compiled(pattern).search(value):
         yield causes.invalid(path, value, f"{path} in body should match '{pattern}'")
     format = _format(node)
     if format and not formats.fits(format, value):

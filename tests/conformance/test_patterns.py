@@ -1,0 +1,121 @@
+"""Regular expressions, of schemas and of CEL: they are Go's, and mean what Go means by them."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from memcached_operator.testing.waiting import eventually
+from tests.cluster import Cluster
+from tests.conformance.api import Api, Json
+from tests.conformance.objects import GROUP, custom_resource_definition, install, path
+
+# A pattern, texts that it is found in, and texts that it is not.
+MEANINGS: Final[dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
+    "flags": ("^(?i)(a|b)?$", ("", "A", "b"), ("c", "ab")),
+    "braces": ("^x{,3}$", ("x{,3}",), ("x", "xxx")),
+    "negated": ("^[[:^alpha:]]+$", ("1-", "é"), ("a1",)),
+    "digit": (r"^\d$", ("3",), ("٣",)),
+    "greek": (r"^\p{Greek}+$", ("αω",), ("a",)),
+    "end": ("a$", ("a", "ba"), ("a\n",)),
+    "slow": ("^(a+)+$", ("a" * 200,), ("a" * 200 + "b",)),
+    "ungreedy": (r"^(?U)a+\z", ("aa",), ("ab",)),
+    "dash": (r"^[\w.-]+$", ("a.b-c",), ("a b",)),
+}
+
+TEXT: Final[Json] = {"type": "string", "maxLength": 250}  # with a limit, which the estimate of a rule's cost needs
+
+
+@pytest.fixture(scope="module")
+def patterns(cluster: Cluster) -> Iterator[None]:
+    """`patterns` are served, with a field for each pattern, and `rules`, with a rule for each."""
+    client = Api(cluster, cluster.kubeconfig_path)
+    fields = {name: {**TEXT, "pattern": pattern} for name, (pattern, _, _) in MEANINGS.items()}
+    ruled = {
+        name: {**TEXT, "x-kubernetes-validations": [{"rule": f"self.matches({_literal(pattern)})"}]}
+        for name, (pattern, _, _) in MEANINGS.items()
+    }
+    dynamic = {"type": "object", "properties": dict.fromkeys(("text", "pattern"), TEXT)}
+    dynamic["x-kubernetes-validations"] = [{"rule": "self.text.matches(self.pattern)"}]
+    found = {**TEXT, "x-kubernetes-validations": [{"rule": r"self.findAll('\\pL*') == ['ä', '', 'b']"}]}
+    spec = {"pattern": fields, "rule": ruled | {"dynamic": dynamic, "found": found}}
+    for kind in ("Pattern", "Rule"):
+        properties = {"spec": {"type": "object", "properties": spec[kind.lower()]}}
+        install(client, custom_resource_definition(kind, properties))
+    yield
+    for plural in ("patterns", "rules"):
+        name = path("customresourcedefinitions", name=f"{plural}.{GROUP}")
+        client.delete(name).expect(200)
+        eventually(lambda name=name: client.get(name).status, lambda status: status == 404)
+    client.close()
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\") + "'"
+
+
+def _sent(api: Api, namespace: str, kind: str, spec: Json) -> tuple[int, str]:
+    body = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": "one"}, "spec": spec}
+    answer = api.post(f"/apis/{GROUP}/v1/namespaces/{namespace}/{kind.lower()}s", body, dryRun="All")
+    return answer.status, answer.json.get("message", "")
+
+
+@pytest.mark.usefixtures("patterns")
+@pytest.mark.parametrize("kind", ["Pattern", "Rule"])
+@pytest.mark.parametrize("name", MEANINGS)
+def test_a_pattern_means_what_it_means_in_go(api: Api, namespace: str, name: str, kind: str) -> None:
+    pattern, fitting, others = MEANINGS[name]
+    answers = {text: _sent(api, namespace, kind, {name: text})[0] for text in (*fitting, *others)}
+    assert answers == dict.fromkeys(fitting, 201) | dict.fromkeys(others, 422), pattern
+
+
+@pytest.mark.usefixtures("patterns")
+def test_a_pattern_may_be_put_together_while_a_rule_runs(api: Api, namespace: str) -> None:
+    for pattern, status in (("^x{,3}$", 201), ("^x{1,3}$", 422)):
+        assert _sent(api, namespace, "Rule", {"dynamic": {"text": "x{,3}", "pattern": pattern}})[0] == status
+    status, message = _sent(api, namespace, "Rule", {"dynamic": {"text": "a", "pattern": "a++"}})
+    assert status == 422
+    assert "error parsing regexp: invalid nested repetition operator: `++` evaluating rule" in message
+
+
+@pytest.mark.usefixtures("patterns")
+def test_an_empty_match_right_behind_another_is_none(api: Api, namespace: str) -> None:
+    assert [_sent(api, namespace, "Rule", {"found": text})[0] for text in ("ä--b", "ä-b")] == [201, 422]
+
+
+def _refused(api: Api, x: Json) -> str:
+    crd = custom_resource_definition("Refused", {"spec": {"type": "object", "properties": {"x": x}}})
+    return str(api.post(path("customresourcedefinitions"), crd, dryRun="All").expect(422, "Invalid")["message"])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("a++", "invalid nested repetition operator: `++`"),
+        ("*", "missing argument to repetition operator: `*`"),
+        ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
+        ("b(?<=a)b", "invalid named capture: `(?<=a)b`"),
+        (r"(a)\1", r"invalid escape sequence: `\1`"),
+        (r"a\Z", r"invalid escape sequence: `\Z`"),
+        (r"\C", r"invalid escape sequence: `\C`"),
+        ("[b-a]", "invalid character class range: `b-a`"),
+        ("[a", "missing closing ]: `[a`"),
+        ("(a", "missing closing ): `(a`"),
+        ("a{1001}", "invalid repeat count: `{1001}`"),
+        ("a\\", "trailing backslash at end of expression: ``"),
+    ],
+)
+def test_a_pattern_that_is_none_is_refused_in_go_s_words(api: Api, pattern: str, why: str) -> None:
+    message = _refused(api, {"type": "string", "pattern": pattern})
+    assert f"must be a valid regular expression, but isn't: error parsing regexp: {why}" in message
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ("self.matches('a++')", "compilation failed: ERROR: <input>:1:14: invalid matches argument"),
+        ("self.find('a++') == ''", "program instantiation failed: error parsing regexp: invalid nested repetition"),
+    ],
+)
+def test_a_rule_with_a_pattern_that_is_none_is_refused(api: Api, rule: str, why: str) -> None:
+    assert why in _refused(api, {"type": "string", "maxLength": 9, "x-kubernetes-validations": [{"rule": rule}]})
