@@ -20,6 +20,7 @@ _PREFIXES = {
     "customresourcedefinitions": "/apis/apiextensions.k8s.io/v1",
     "widgets": f"/apis/{GROUP}/v1",
     "gadgets": f"/apis/{GROUP}/v1",
+    "nulls": f"/apis/{GROUP}/v1",
 }
 
 

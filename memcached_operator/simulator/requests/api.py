@@ -44,6 +44,7 @@ from memcached_operator.simulator.requests.preconditions import (
 from memcached_operator.simulator.requests.types import Caller, DeleteOptions, Patch, Target, WriteOptions, Written
 from memcached_operator.simulator.resources import Registry
 from memcached_operator.simulator.schema import rules, structural
+from memcached_operator.simulator.schema.nulls import without_nulls
 from memcached_operator.simulator.store.selectors import Selection
 from memcached_operator.simulator.store.store import Store
 
@@ -257,6 +258,7 @@ class Api:
             subresource=target.subresource,
             now=self._time(),
         )
+        merged = without_nulls(resource.schema, merged)
         if old is None:
             self._may_create(target, caller)
             return await self._create(change, views.stored(resource, without(merged, "resourceVersion", "uid")))

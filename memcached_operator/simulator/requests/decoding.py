@@ -8,6 +8,7 @@ from memcached_operator.simulator.errors import ApiError, Cause, Json, bad_reque
 from memcached_operator.simulator.patches.values import printed
 from memcached_operator.simulator.requests.types import Patch, Target, WriteOptions
 from memcached_operator.simulator.resources import Resource
+from memcached_operator.simulator.schema.nulls import without_nulls
 from memcached_operator.simulator.schema.structural import decode_problems, prune
 from memcached_operator.simulator.store.go_text import quoted
 
@@ -15,6 +16,7 @@ from memcached_operator.simulator.store.go_text import quoted
 def identified(body: object, target: Target) -> Json:
     """The body with apiVersion and kind, which a built-in kind may leave out, provided that it is one of this kind."""
     resource = target.resource
+    body = {} if body is None else body
     if not isinstance(body, dict):
         found = type(body).__name__
         raise bad_request(f"couldn't get version/kind; json parse error: json: cannot unmarshal {found} into an object")
@@ -100,7 +102,7 @@ def _pruned(body: Json, target: Target, options: WriteOptions) -> tuple[Json, tu
     if said and options.field_validation == "Strict":
         raise _Unfit(f"strict decoding error: {', '.join(said)}")
     assert isinstance(kept, dict)
-    return kept, said if options.field_validation == "Warn" else ()
+    return without_nulls(resource.schema, kept), said if options.field_validation == "Warn" else ()
 
 
 def unversioned(body: Json) -> Json:

@@ -57,7 +57,7 @@ def problems_of(crd: Json, old: Json | None = None) -> list[Cause]:
 def _name_problems(crd: Json, spec: Json) -> Iterator[Cause]:
     name = (crd.get("metadata") or {}).get("name") or ""
     wanted = f"{(spec.get('names') or {}).get('plural') or ''}.{spec.get('group') or ''}"
-    if name != wanted:
+    if name and name != wanted:
         yield causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
 
 
@@ -84,6 +84,7 @@ def _spec_problems(spec: Json) -> Iterator[Cause]:
 
 def _versions_problems(spec: Json) -> Iterator[Cause]:
     versions: list[Json] = spec.get("versions") or []
+    shown = versions if "versions" in spec else None
     for index, version in enumerate(versions):
         if (version.get("schema") or {}).get("openAPIV3Schema") is None:
             yield causes.required(f"spec.versions[{index}].schema.openAPIV3Schema")
@@ -92,7 +93,7 @@ def _versions_problems(spec: Json) -> Iterator[Cause]:
         name = version.get("name") or ""
         if problem := _label_problem(f"{at}.name", name, required=False):
             yield problem
-            if index == 0:  # Kubernetes still has a field for the version of the times when there was one
+            if index == 0 and name:  # Kubernetes still has a field for the version of the times when there was one
                 yield replace(problem, field="spec.version")
         warning = version.get("deprecationWarning")
         if warning is not None and not version.get("deprecated"):
@@ -103,7 +104,7 @@ def _versions_problems(spec: Json) -> Iterator[Cause]:
         yield causes.invalid("spec.versions", versions, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
-        yield causes.invalid("spec.versions", versions, why)
+        yield causes.invalid("spec.versions", shown, why)
 
 
 def _parts_problems(versions: list[Json]) -> Iterator[Cause]:
