@@ -132,7 +132,7 @@ class Simulator:
         self._ends.push_async_callback(self._admission.close)
         self._ends.push_async_callback(self._http.stop)
         self._ends.callback(self.faults.clear)
-        for collection, found in bootstrap.objects(_now()):
+        for collection, found in bootstrap.objects(_now(), self.port):
             self.store.put(collection, found)
         self._crds.start()
         self._ends.push_async_callback(self._crds.stop)

@@ -115,6 +115,24 @@ def test_a_container_cannot_be_privileged_and_forgo_privileges(api: Api, namespa
         assert f"cannot set `allowPrivilegeEscalation` to false and {words}" in refused["message"]
 
 
+def test_a_pod_can_be_made_again_from_what_it_was(api: Api, namespace: str) -> None:
+    container = {"name": "web", "image": "registry.example.com/web:1"}
+    one = path("pods", namespace, "again")
+    eventually(lambda: api.get(path("serviceaccounts", namespace, "default")).status, lambda status: status == 200)
+    body: Json = {"metadata": {"name": "again"}, "spec": {"containers": [container]}}
+    pod = api.post(path("pods", namespace), body).expect(201)
+    api.delete(one, gracePeriodSeconds="0").expect(200)
+    del pod["metadata"]["resourceVersion"]
+    again = api.post(path("pods", namespace), pod).expect(201)
+    assert again["spec"] == pod["spec"]
+    # With a container that has no token yet, which gets it from the volume that is there.
+    more = {**pod["spec"], "containers": [*pod["spec"]["containers"], {**container, "name": "second"}]}
+    body = {"metadata": {"name": "more"}, "spec": more}
+    made = api.post(path("pods", namespace), body, dryRun="All").expect(201)["spec"]
+    assert made["volumes"] == pod["spec"]["volumes"]
+    assert made["containers"][1]["volumeMounts"] == pod["spec"]["containers"][0]["volumeMounts"]
+
+
 def test_a_deployment_becomes_a_replica_set_and_pods_that_name_their_owners(api: Api, namespace: str) -> None:
     web = create(api, namespace)
     pods = await_items(api, "pods", namespace, 2)

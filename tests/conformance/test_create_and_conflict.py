@@ -29,6 +29,20 @@ def test_create_overrides_what_only_the_server_may_say(api: Api, namespace: str)
     assert "deletionTimestamp" not in metadata
 
 
+def test_a_version_in_a_create_is_refused_last_of_all(api: Api, namespace: str) -> None:
+    """It is the store that refuses it: nothing else may be wrong, and a dry run never gets there."""
+    why = "resourceVersion should not be set on objects to be created"
+    claiming = config_map("c", resourceVersion="5")
+    assert api.post(path("configmaps", namespace), claiming).expect(500)["message"] == why
+    dry = api.post(path("configmaps", namespace), claiming, dryRun="All").expect(201)
+    assert dry["metadata"]["resourceVersion"] == "5"
+    api.post(path("configmaps", namespace), config_map("C!", resourceVersion="5")).expect(422, "Invalid")
+    for number, nothing in enumerate(("", "0", "abc")):
+        created = api.post(path("configmaps", namespace), config_map(f"c{number}", resourceVersion=nothing)).expect(201)
+        assert version(created) > 0
+    assert api.post(path("configmaps", namespace), config_map("c0", resourceVersion="5")).expect(500)["message"] == why
+
+
 def test_create_on_a_taken_name_is_409_already_exists(api: Api, namespace: str) -> None:
     first = api.post(path("configmaps", namespace), config_map("a", {"by": "first"})).expect(201)
     refused = api.post(path("configmaps", namespace), config_map("a", {"by": "second"})).expect(409, "AlreadyExists")

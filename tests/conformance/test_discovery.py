@@ -18,6 +18,20 @@ def resources(api: Api, group_version: str) -> dict[str, Json]:
     return {resource["name"]: resource for resource in found["resources"]}
 
 
+def test_the_api_server_has_a_service_and_a_role_for_servers_that_ask_it(api: Api) -> None:
+    service = api.get("/api/v1/namespaces/default/services/kubernetes").expect(200)
+    assert service["metadata"]["labels"] == {"component": "apiserver", "provider": "kubernetes"}
+    [port] = service["spec"]["ports"]
+    assert (port["name"], port["port"], service["spec"]["type"]) == ("https", 443, "ClusterIP")
+    assert service["spec"]["clusterIP"].endswith(".0.1")
+    assert "selector" not in service["spec"]
+    role = api.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/system:auth-delegator").expect(200)
+    assert [(rule["apiGroups"], rule["resources"], rule["verbs"]) for rule in role["rules"]] == [
+        (["authentication.k8s.io"], ["tokenreviews"], ["create"]),
+        (["authorization.k8s.io"], ["subjectaccessreviews"], ["create"]),
+    ]
+
+
 def test_the_server_says_its_version(api: Api) -> None:
     found = api.get("/version").expect(200)
     assert re.fullmatch(r"v\d+\.\d+\.\d+\S*", found["gitVersion"])

@@ -1,4 +1,4 @@
-"""What every cluster has from its beginning: namespaces, and the roles and bindings that Kubernetes makes itself.
+"""What every cluster has from its beginning: namespaces, its own Service, and the roles and bindings of Kubernetes.
 
 Roles name only what the simulator serves. Rules of v1.36.
 
@@ -16,6 +16,7 @@ from memcached_operator.simulator.access.identities import AUTHENTICATED, MASTER
 from memcached_operator.simulator.access.rbac import CLUSTER_BINDINGS, CLUSTER_ROLES
 from memcached_operator.simulator.access.rules import RBAC_GROUP
 from memcached_operator.simulator.errors import Json
+from memcached_operator.simulator.kinds import services
 from memcached_operator.simulator.store.label_selectors import from_label_selector
 from memcached_operator.simulator.store.store import Store
 
@@ -32,16 +33,18 @@ _EVENT_GROUPS = ("", "events.k8s.io")
 _WORKLOADS = ("deployments", "deployments/scale", "replicasets", "replicasets/scale")
 
 
-def objects(now: datetime, new_uid: Callable[[], str] = lambda: str(uuid.uuid4())) -> list[tuple[str, Json]]:
+def objects(now: datetime, port: int, new_uid: Callable[[], str] = lambda: str(uuid.uuid4())) -> list[tuple[str, Json]]:
     """Each collection and object, complete but for the resourceVersion, in an order that can be stored.
 
     Args:
         now: when they are made, in UTC.
+        port: the API server's own.
         new_uid: the uid of the next.
     """
     stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     made = [
         *(("namespaces", _namespace(name)) for name in NAMESPACES),
+        ("services", _service(port)),
         *((CLUSTER_ROLES, role) for role in _roles()),
         *((CLUSTER_BINDINGS, binding) for binding in _bindings()),
     ]
@@ -80,6 +83,10 @@ def _roles() -> list[Json]:
         _rule(("authorization.k8s.io",), reviews, ("create",)),
         _rule(("authentication.k8s.io",), ("selfsubjectreviews",), ("create",)),
     ]
+    delegated = [
+        _rule(("authentication.k8s.io",), ("tokenreviews",), ("create",)),
+        _rule(("authorization.k8s.io",), ("subjectaccessreviews",), ("create",)),
+    ]
     return [
         _aggregating("admin", "", [*edit, *view, *admin]),
         _role("cluster-admin", everything),
@@ -87,6 +94,7 @@ def _roles() -> list[Json]:
         _role("system:aggregate-to-admin", admin, "admin"),
         _role("system:aggregate-to-edit", edit, "edit"),
         _role("system:aggregate-to-view", view, "view"),
+        _role("system:auth-delegator", delegated),
         _role("system:basic-user", basic),
         _role("system:discovery", [_paths(*_DISCOVERY, *_VERSION)]),
         _role("system:public-info-viewer", [_paths(*_HEALTH, *_VERSION)]),
@@ -180,6 +188,32 @@ def _common(kind: str, name: str, aggregated_to: str = "") -> Json:
 
 def _aggregation_label(role: str) -> str:
     return f"{RBAC_GROUP}/aggregate-to-{role}"
+
+
+def _service(port: int) -> Json:
+    """The Service by which pods find the API server, with the first address of Services."""
+    address = str(services.RANGE[1])
+    https = {"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "ports": [https],
+            "clusterIP": address,
+            "clusterIPs": [address],
+            "type": "ClusterIP",
+            "sessionAffinity": "None",
+            "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "internalTrafficPolicy": "Cluster",
+        },
+        "status": {"loadBalancer": {}},
+    }
 
 
 def _namespace(name: str) -> Json:

@@ -185,6 +185,11 @@ class Process:
         """Its process id while it runs."""
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
+    @property
+    def exit_code(self) -> int:
+        """How the last one ended, or minus the signal that ended it; 0 if there was none."""
+        return (self._process.returncode or 0) if self._process is not None else 0
+
     async def _live(self) -> None:
         back_off_s: float | None = None
         while True:
@@ -197,7 +202,7 @@ class Process:
                 await asyncio.sleep(self._first_back_off_s)
                 continue
             finished_at = self._now()
-            end = End(exit_code if exit_code >= 0 else 128 - exit_code, max(0, -exit_code), started_at, finished_at)
+            end = ended(exit_code, started_at, finished_at)
             if self._policy == "Never" or (self._policy == "OnFailure" and exit_code == 0):
                 self._show(Container(restarts=self.container.restarts, last_end=end, finished=True))
                 return
@@ -226,6 +231,11 @@ class Process:
     def _show(self, container: Container) -> None:
         self.container = container
         self._changed()
+
+
+def ended(exit_code: int, started_at: datetime, finished_at: datetime) -> End:
+    """The end of a process, whose exit code is minus the signal that ended it; a kubelet adds 128 to that."""
+    return End(exit_code if exit_code >= 0 else 128 - exit_code, max(0, -exit_code), started_at, finished_at)
 
 
 def next_back_off_s(previous_s: float | None, ran_s: float, first_s: float) -> float:

@@ -82,7 +82,7 @@ def status_of(pod: Json, running: Running, now: datetime) -> Json:
     unready = [name for name, each in containers.items() if not each.ready]
     phase = _phase(list(containers.values()))
     conditions = [
-        _condition(_READY_TO_START, bool(running.address), pod, now),
+        _condition(_READY_TO_START, bool(running.address) and phase in ("Pending", "Running"), pod, now),
         _condition("Initialized", True, pod, now),
         _readiness("Ready", phase, unready, pod, now),
         _readiness("ContainersReady", phase, unready, pod, now),

@@ -11,6 +11,7 @@ containers, probes, resources, gates and pods made by hand for other nodes are n
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
@@ -222,21 +223,41 @@ class Kubelet:
         if uid in self._endings:
             return
         known = self._pods.get(uid)
-        for each in pod["spec"]["containers"] if known is not None else ():
+        for each in pod["spec"]["containers"] if known is not None and not is_finished(pod) else ():
             self._recorder.say(pod, "Normal", "Killing", f"Stopping container {each['name']}", "kubelet")
-        self._finish(uid, self._gone(pod, known.process if known is not None else None))
+        self._finish(uid, self._gone(pod, known))
 
-    async def _gone(self, pod: Json, process: memcached.Process | None) -> None:
-        """Wait for its process to end, and then take it away for good."""
+    async def _gone(self, pod: Json, known: _Pod | None) -> None:
+        """Wait for its process to end, show that it has, and then take it away for good."""
         meta = pod["metadata"]
-        if process is not None:
-            await process.stop(meta.get("deletionGracePeriodSeconds", 0))
+        if known is not None and known.process is not None:
+            await known.process.stop(meta.get("deletionGracePeriodSeconds", 0))
+        if known is not None:
+            await self._show_end(known, meta["uid"])
         options = DeleteOptions(uid=meta["uid"], grace_period_s=0)
         try:
             await self._context.api.delete(self._context.target("pods", *key_of(pod)), options, _KUBELET)
         except ApiError as error:
             if error.code not in (404, 409):  # somebody was faster, or it is another pod by now
                 self.controller.add_after(key_of(pod), _RETRY_S)
+
+    async def _show_end(self, known: _Pod, uid: str) -> None:
+        """A pod that is deleted ends as any other: it is not ready any more, and a finalizer may keep it so."""
+        pod = self._context.store.get("pods", *known.key)
+        if pod is None or pod["metadata"]["uid"] != uid or is_finished(pod):
+            return
+        now = self._context.now()
+        containers = {}
+        for each in pod["spec"]["containers"]:
+            process, code, restarts = known.process, 0, 0
+            if process is not None and process.command.container == each["name"]:
+                code, restarts = process.exit_code, process.container.restarts
+            end = memcached.ended(code, known.running_since or known.started_at, now)
+            containers[each["name"]] = Container(restarts=restarts, last_end=end, finished=True)
+        status = status_of(pod, Running(known.started_at, known.address, containers), now)
+        with contextlib.suppress(ApiError):  # refused by somebody's webhook, maybe: it goes all the same
+            target = self._context.target("pods", *known.key, "status")
+            await self._context.api.update(target, {**pod, "status": status}, _KUBELET)
 
     def _forget(self, pod: Json) -> None:
         """A pod that is gone, maybe by force: its process ends at once."""

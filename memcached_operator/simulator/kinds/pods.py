@@ -86,7 +86,7 @@ def _admitted(spec: Json, name: str) -> Json:
         "tolerations": _tolerations(spec.get("tolerations", [])),
     }
     if spec.get("automountServiceAccountToken") is not False:
-        new |= _with_token(new, _TOKEN_VOLUME + _suffix(name))
+        new |= _with_token(new, name)
     return new
 
 
@@ -104,14 +104,20 @@ def _tolerations(given: list[Json]) -> list[Json]:
     return [*given, *added]
 
 
-def _with_token(spec: Json, volume: str) -> Json:
+def _with_token(spec: Json, name: str) -> Json:
     """The spec's volumes and containers with the projected token of the service account mounted in each."""
+    volumes = spec.get("volumes", [])
+    # A pod that is made again from what another one was has its volume.
+    given = next((each["name"] for each in volumes if each["name"].startswith(_TOKEN_VOLUME)), "")
+    volume = given or _TOKEN_VOLUME + _suffix(name)
     mount = {"name": volume, "readOnly": True, "mountPath": _TOKEN_PATH}
     changed = {
         key: [_mounted(each, mount) for each in spec[key]] for key in ("initContainers", "containers") if spec.get(key)
     }
-    if all(mount not in each["volumeMounts"] for containers in changed.values() for each in containers):
+    if all(containers == spec[key] for key, containers in changed.items()):
         return {}
+    if given:
+        return changed
     namespace = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
     sources = [
         {"serviceAccountToken": {"expirationSeconds": _TOKEN_EXPIRATION_S, "path": "token"}},
@@ -119,7 +125,7 @@ def _with_token(spec: Json, volume: str) -> Json:
         {"downwardAPI": {"items": [namespace]}},
     ]
     projected = {"name": volume, "projected": {"sources": sources, "defaultMode": 0o644}}
-    return {**changed, "volumes": [*spec.get("volumes", []), projected]}
+    return {**changed, "volumes": [*volumes, projected]}
 
 
 def _mounted(container: Json, mount: Json) -> Json:

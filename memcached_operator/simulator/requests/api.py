@@ -31,7 +31,7 @@ from memcached_operator.simulator.kinds.strategies import strategy_of
 from memcached_operator.simulator.patches import apply, json_patch, managed, merge, strategic
 from memcached_operator.simulator.patches.values import same
 from memcached_operator.simulator.requests import deletion, views
-from memcached_operator.simulator.requests.decoding import fitted, fitted_patch, identified, placed, unversioned
+from memcached_operator.simulator.requests.decoding import fitted, fitted_patch, identified, placed
 from memcached_operator.simulator.requests.preconditions import (
     check_update,
     check_version,
@@ -109,7 +109,7 @@ class Api:
         if target.subresource:
             raise not_implemented(f"a POST to the subresource {target.subresource} of {target.resource.full_name}")
         body, warnings = fitted(identified(body, target), target, options)
-        body = views.stored(target.resource, unversioned(placed(body, target)))
+        body = views.stored(target.resource, placed(body, target))
         return await self._create(_Change(target, caller, options, warnings), body)
 
     async def update(self, target: Target, body: Json, caller: Caller, options: WriteOptions = _PLAIN) -> Written:
@@ -197,6 +197,8 @@ class Api:
         warnings = await self._admission.admit(
             "CREATE", named, new, None, change.caller, dry_run=change.options.dry_run
         )
+        if not change.options.dry_run and _claims_version(new):
+            raise internal("resourceVersion should not be set on objects to be created")
         taken = self._live(named)
         if taken is not None:
             if change.applied:
@@ -358,3 +360,9 @@ class Api:
 
     def _time(self) -> str:
         return self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _claims_version(new: Json) -> bool:
+    """Whether a new object names a version, which only the store finds out, and only if it is a number."""
+    version = new["metadata"].get("resourceVersion") or ""
+    return version.isdecimal() and int(version) != 0

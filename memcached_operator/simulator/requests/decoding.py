@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from memcached_operator.simulator.errors import ApiError, Cause, Json, bad_request, internal, invalid
+from memcached_operator.simulator.errors import ApiError, Cause, Json, bad_request, invalid
 from memcached_operator.simulator.patches.values import printed
 from memcached_operator.simulator.requests.types import Patch, Target, WriteOptions
 from memcached_operator.simulator.resources import Resource
@@ -103,13 +103,6 @@ def _pruned(body: Json, target: Target, options: WriteOptions) -> tuple[Json, tu
         raise _Unfit(f"strict decoding error: {', '.join(said)}")
     assert isinstance(kept, dict)
     return without_nulls(resource.schema, kept), said if options.field_validation == "Warn" else ()
-
-
-def unversioned(body: Json) -> Json:
-    """The body of a creation, provided that it claims no version."""
-    if (body["metadata"].get("resourceVersion") or "") != "":
-        raise internal("resourceVersion should not be set on objects to be created")
-    return body
 
 
 def _metadata(body: Json) -> Json:

@@ -19,13 +19,13 @@ ANYBODY = User("anybody", frozenset({"system:authenticated"}))
 @pytest.fixture
 def store() -> Store:
     store = Store()
-    for collection, each in objects(Clock().now):
+    for collection, each in objects(Clock().now, 6443):
         store.put(collection, each)
     return store
 
 
 def test_every_object_is_complete_and_of_a_kind_that_is_served() -> None:
-    made = objects(Clock().now, new_uid=iter(map(str, range(100))).__next__)
+    made = objects(Clock().now, 6443, new_uid=iter(map(str, range(100))).__next__)
     for collection, each in made:
         resource = RESOURCES[collection]
         assert (each["apiVersion"], each["kind"]) == (resource.api_version, resource.kind)

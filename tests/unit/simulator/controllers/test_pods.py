@@ -101,6 +101,24 @@ async def test_a_finalizer_keeps_a_pod_that_has_ended(node: World) -> None:
     assert node.gone("pods", "a")
 
 
+async def test_a_pod_that_is_deleted_has_ended_before_it_is_gone(node: World) -> None:
+    await node.create("pods", {"metadata": {"name": "a", "finalizers": ["example.com/f"]}, "spec": template()["spec"]})
+    await node.settle()
+    assert ready(node.get("pods", "a"))
+    await node.delete("pods", "a")
+    await node.settle()
+    pod = node.get("pods", "a")
+    assert pod["status"]["phase"] == "Succeeded"
+    for kind in ("Ready", "ContainersReady"):
+        found = condition(pod, kind)
+        assert (found["status"], found["reason"]) == ("False", "PodCompleted")
+    assert condition(pod, "PodReadyToStartContainers")["status"] == "False"
+    [container] = pod["status"]["containerStatuses"]
+    assert not container["ready"]
+    assert container["state"]["terminated"]["exitCode"] == 0
+    assert len([each for each in node.all("events") if each["reason"] == "Killing"]) == 1
+
+
 async def test_a_pod_for_another_node_is_left_alone(node: World) -> None:
     pod = await run(node, nodeName="elsewhere")
     assert pod["status"]["phase"] == "Pending"
