@@ -1,0 +1,63 @@
+"""The component deployment-policy: the operator's account writes Memcacheds' Deployments, and nobody else's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from memcached_operator.testing.waiting import until
+from tests.cluster import Cluster
+from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, MANIFESTS, Operators, memcached
+from tests.integration.witness import catch_up, complete, deployment, wait, wait_condition
+from tests.kubectl_in_namespace import Kubectl
+
+POLICY = MANIFESTS / "components" / "deployment-policy" / "policy.yaml"
+AS_OPERATOR = f"--as=system:serviceaccount:{ACCOUNT_NAMESPACE}:{ACCOUNT}"
+REFUSED = "memcached-operator writes only Deployments whose spec.selector.matchLabels are app=memcached"
+
+
+@pytest.fixture
+def policy(installed: Cluster) -> Iterator[None]:
+    installed.kubectl("apply", "--server-side", "-f", str(POLICY))
+    yield
+    installed.kubectl("delete", "-f", str(POLICY))
+
+
+def refused(kubectl: Kubectl, *words: str, body: str = "") -> bool:
+    """Whether the policy refuses this of the operator's account; nothing else may."""
+    done = kubectl.run(*words, AS_OPERATOR, input=body or None, check=False)
+    assert done.returncode == 0 or REFUSED in done.stderr, done.stderr
+    return done.returncode != 0
+
+
+@pytest.mark.usefixtures("policy")
+def test_the_operator_does_all_its_work_and_cannot_touch_a_stranger_s_deployment(
+    kubectl: Kubectl, operators: Operators
+) -> None:
+    stranger = deployment("stranger")
+    kubectl.apply(stranger, create=True)
+    # A policy is in force some time after it was written.
+    scale = ("patch", "deployment/stranger", "--type=merge", "-p", '{"spec":{"replicas":0}}')
+    until("the policy is not in force", lambda: refused(kubectl, *scale))
+    labels = '{"metadata":{"labels":{"app":"memcached","memcached_cr":"stranger"}}}'
+    assert refused(kubectl, "patch", "deployment/stranger", "--type=merge", "-p", labels), "labels are no way in"
+    assert refused(kubectl, "delete", "deployment/stranger")
+    other = json.dumps(deployment("other"))
+    assert refused(kubectl, "create", "-f", "-", body=other)
+    kubectl("create", "-f", "-", input=other)  # of anybody else nothing is asked
+
+    operators.start("-n", kubectl.namespace, "--finalizer").ready()
+    complete(kubectl, "shop", 1)
+    kubectl("scale", "mc/shop", "--replicas=0")
+    wait(kubectl, "deployment/shop", ".spec.replicas", 0)
+    kubectl("label", "deployment/shop", "app-", "memcached_cr-")
+    wait(kubectl, "deployment/shop", ".metadata.labels.app", "memcached")
+    kubectl("delete", "mc/shop", "--timeout=60s")
+    until("it is still there", lambda: not kubectl("get", "deployment/shop", "--ignore-not-found", "-o", "name"))
+
+    kubectl.apply(memcached("stranger", 1), create=True)
+    wait_condition(kubectl, "stranger", "Degraded", "NotControlled")
+    catch_up(kubectl)
+    assert kubectl.get("deployment", "stranger")["metadata"]["generation"] == 1
