@@ -1,5 +1,6 @@
 """The node's part: pods are bound, run, become ready, and end."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -60,8 +61,8 @@ async def test_each_pod_has_an_address_of_its_own(node: World) -> None:
     assert len(addresses) == 3
 
 
-async def test_until_its_time_a_pod_is_being_created(node: World) -> None:
-    node.manager.kubelet.ready_after_s = 0.05
+async def test_until_its_time_a_pod_is_being_created(node: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    node.manager.kubelet.ready_after_s = 600.0
     pod = await run(node)
     assert (pod["status"]["phase"], "podIP" in pod["status"]) == ("Pending", False)
     assert pod["status"]["containerStatuses"][0]["state"] == {"waiting": {"reason": "ContainerCreating"}}
@@ -71,6 +72,9 @@ async def test_until_its_time_a_pod_is_being_created(node: World) -> None:
         "ContainersNotReady",
         "containers with unready status: [web]",
     )
+    loop = asyncio.get_running_loop()
+    now = loop.time
+    monkeypatch.setattr(loop, "time", lambda: now() + 600.0)
     await node.until(lambda: ready(node.get("pods", "a")))
 
 
