@@ -21,15 +21,15 @@ export BUNDLE_IMG := env("BUNDLE_IMG", "")
 demo *args:
     @exec python -m memcached_operator demo "$@"
 
-# Run every check and test, and say at the end what became of each tier; arguments go to pytest
+# Run the checks and tests that need Python alone (--all, --coverage); other arguments go to pytest
 [no-exit-message]
 test *args:
     @python -m tests.run_tiers "$@"
 
-# Run the unit tests alone, in seconds; arguments go to pytest
+# Run the unit tests alone, on two processors; arguments go to pytest (-n0: in one process)
 [no-exit-message]
 test-unit *args:
-    @pytest tests/unit -m "not slow" "$@"
+    @pytest tests/unit -m "not slow" --numprocesses=2 --dist=worksteal "$@"
 
 # Let Memcacheds come and go for half an hour on each server, and look for leaks (SOAK_S=SECONDS); arguments go to pytest
 [no-exit-message]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.cache import BuildError, cache_dir
+from lab.cache import BuildError, cache_dir, refuse_builds
 from lab.programs.go import find_go, go_version
 
 PEERS = Path(__file__).resolve().parent / "peers"
@@ -69,6 +69,7 @@ def go_peer(package: str = ".") -> Path:
     name = "-".join(["controller-runtime", *folder.relative_to(_GO_MODULE).parts])
     binary = _cache_dir() / f"{name}-{_digest(sources)}"
     if not binary.exists():
+        refuse_builds(name)
         _say(f"building {name}")
         go = find_go(go_version((_GO_MODULE / "go.mod").read_text()))
         environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
@@ -89,6 +90,7 @@ def kopf_environment(lock: Path = _KOPF_LOCK) -> Path:
     venv = _cache_dir() / f"{name}-{_digest([lock])}-{sys.version_info.major}.{sys.version_info.minor}"
     done = venv / "installed"
     if not done.exists():
+        refuse_builds(f"what {name} needs")
         _say(f"installing what {name} needs")
         pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         _run([sys.executable, "-m", "venv", "--clear", str(venv)])

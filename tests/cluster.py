@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -17,7 +17,7 @@ from typing import Protocol
 import pytest
 
 from lab.audit import AuditEvent
-from lab.cache import BuildError
+from lab.cache import BuildError, NotBuiltError
 from lab.control_plane import ControlPlane, Options
 from lab.programs.kubernetes import build
 
@@ -99,6 +99,24 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if needed and not spared and not session.config.option.collectonly:
         with contextlib.suppress(BuildError):  # the fixture meets it again, and decides
             build()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None]:
+    """Skip, with the reason, what wants a program that the quick run has not and must not build."""
+    try:
+        yield
+    except NotBuiltError as error:
+        pytest.skip(str(error))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None]:
+    """As in the setup."""
+    try:
+        yield
+    except NotBuiltError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

@@ -1,37 +1,37 @@
-"""Run every tier of checks and tests, and end with one line that says what became of each.
+"""Run the tiers of checks and tests, and end with where the time went and one line that says what became of each.
 
-``./dev test`` is this. Arguments go to pytest; paths, which begin with ``tests/``, run only the tiers that they lie
-in. The exit code is 1 when a tier failed, and under ``CI`` also when one was left out.
+``./dev test`` is this: it runs what Python alone can run, and ``--all`` runs everything. ``--coverage`` traces the
+tiers that are measured. Other arguments go to pytest; paths, which begin with ``tests/``, run the tiers that they lie
+in, all of them. The exit code is 1 when a tier failed, and under ``CI`` also when one was left out.
 """
 
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from subprocess import STDOUT
 from typing import IO
 
-from benchmarks import operators
-from lab.cache import BuildError
-from lab.image import builders, example, images
-from lab.kubectl import LabError
-from lab.node import config, dns, node
-from lab.programs import helm, kubernetes, prometheus, prometheus_operator
+from lab.cache import NO_BUILDS_VARIABLE, BuildError
+from lab.image.builders import ImageError
+from tests import time_table
 from tests.cluster import REQUIRED_VARIABLE
-from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, MEMCACHED
-from tests.image import container
+from tests.tiers import TIERS, Tier
 
 ROOT = Path(__file__).resolve().parent.parent
 _COVERAGE_DIR = ROOT / ".cache" / "coverage"
+_REPORT_DIR = ROOT / ".cache" / "test-reports"
 _NO_TESTS_COLLECTED = 5  # pytest's exit code
 _NONE_SELECTED = "the arguments select none of its tests"
+_LEAST_URGENT = 19
 
 
 class Result(Enum):
@@ -40,105 +40,78 @@ class Result(Enum):
     PASSED = "passed"
     FAILED = "failed"
     LEFT_OUT = "left out"
+    LEFT_TO_ALL = "left to ./dev test --all"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A tier's result, why if it did not pass, and how long it took in seconds."""
+    """A tier's result, why if it did not pass, and what it took if it ran."""
 
     tier: str
     result: Result
     reason: str = ""
-    took_s: float = 0.0
-
-
-def _no_node() -> str | None:
-    try:
-        node.check_machine()
-    except LabError as error:
-        return str(error)
-    return None
-
-
-def _no_image() -> str | None:
-    try:
-        builders.find(images.APART)
-    except builders.ImageError as error:
-        return str(error)
-    return container.why_not()
-
-
-# What tiers build before they start, each once on a machine, by how it is called.
-_KUBERNETES: Mapping[str, Callable[[], object]] = {"Kubernetes": kubernetes.build}
-_HELM: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "Helm": helm.build}
-_MONITORING: Mapping[str, Callable[[], object]] = {
-    "Prometheus": prometheus.build,
-    "prometheus-operator": prometheus_operator.build,
-}
-_PEERS: Mapping[str, Callable[[], object]] = {"what runs on kopf and controller-runtime": operators.greetings}
-_IMAGE: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "the operator's image": images.operator_image}
-_NODE: Mapping[str, Callable[[], object]] = {
-    **_IMAGE,
-    "CoreDNS": dns.image,
-    "memcached's image": lambda: images.memcached_image(MEMCACHED),
-    "busybox's image": lambda: images.busybox_image(BUSYBOX),
-    "the example's image": example.example_image,
-    "the image of its shells": lambda: images.busybox_image(EXAMPLE_BUSYBOX),
-    "the pause image": lambda: images.pause_image(config.PAUSE_IMAGE),
-}
+    spent: time_table.Spent | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Tier:
-    """A tier is either a recipe of the justfile or a folder of tests.
+class Plan:
+    """What a run was asked for.
 
-    ``lacking`` says what keeps the tier from running on this machine, or None. ``needs`` is what must be built before
-    it starts, as it may take both cores for minutes: inside, deadlines would pass meanwhile, its own and those of the
-    tiers beside. ``cluster`` is which of the servers that its tests know they run on. Those that
-    are ``measured`` are traced for the report on coverage, which makes them slower. One that runs ``beside`` the tier
-    before it shares the machine with it: tests mostly wait, for processes to start and for servers to answer.
+    Attributes:
+        everything: all tiers run, and what they need is built; else the quick ones run with what is there.
+        coverage: measured tiers are traced.
+        arguments: those for pytest.
     """
 
-    name: str
-    recipe: tuple[str, ...] = ()
-    folder: str | None = None
-    cluster: str | None = None
-    needs: Mapping[str, Callable[[], object]] = field(default_factory=dict)
-    lacking: Callable[[], str | None] | None = None
-    measured: bool = False
-    beside: bool = False
+    everything: bool
+    coverage: bool = False
+    arguments: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, arguments: Sequence[str]) -> "Plan":
+        """What the arguments of the command line say."""
+        rest = [argument for argument in arguments if argument not in ("--all", "--coverage")]
+        everything = "--all" in arguments or any(argument.startswith("tests/") for argument in rest)
+        return cls(everything, "--coverage" in arguments, tuple(rest))
 
 
-TIERS = (
-    Tier("lint", recipe=("lint",)),
-    Tier("docs", recipe=("docs",)),
-    Tier("unit", folder="tests/unit", measured=True),
-    Tier("demo", recipe=("demo", "--plain")),
-    Tier("conformance on the simulator", folder="tests/conformance", cluster="simulator", needs=_KUBERNETES),
-    Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", beside=True),
-    Tier("kubectl on both", folder="tests/kubectl", needs=_KUBERNETES),
-    Tier("helm on both", folder="tests/helm", needs=_HELM, beside=True),
-    Tier(
-        "integration on the simulator",
-        folder="tests/integration",
-        cluster="simulator",
-        needs={**_KUBERNETES, **_PEERS},
-        measured=True,
-    ),
-    Tier(
-        "integration on kubernetes",
-        folder="tests/integration",
-        cluster="kubernetes",
-        needs={**_HELM, **_MONITORING, **_PEERS},
-        beside=True,
-    ),
-    Tier("examples on the simulator", folder="tests/examples", cluster="simulator", needs=_KUBERNETES),
-    Tier("examples on kubernetes", folder="tests/examples", cluster="kubernetes", beside=True),
-    Tier("faults on the simulator", folder="tests/faults", cluster="simulator", needs=_KUBERNETES),
-    Tier("faults on kubernetes", folder="tests/faults", cluster="kubernetes", beside=True),
-    Tier("image", folder="tests/image", needs=_IMAGE, lacking=_no_image),
-    Tier("e2e on a real node", folder="tests/e2e", needs={**_NODE, **_HELM, **_MONITORING}, lacking=_no_node),
-)
+class Builds:
+    """What tiers need, built one after the other beside the tiers that need none of it.
+
+    The thread and its compilers have the lowest priority, so that no deadline of a test passes for their sake.
+    """
+
+    def __init__(self, needs: Mapping[str, Callable[[], object]]) -> None:
+        self.took_s: dict[str, float] = {}
+        self._pool = ThreadPoolExecutor(1, "builds", self._step_back)
+        self._futures: dict[str, Future[str | None]] = {
+            what: self._pool.submit(self._build, what, made) for what, made in needs.items()
+        }
+
+    def wait_for(self, tier: Tier) -> str | None:
+        """Until what is built of a tier's needs is there; what is wrong with it, or None."""
+        building = [self._futures[what] for what in tier.needs if what in self._futures]
+        return next((wrong for future in building if (wrong := future.result()) is not None), None)
+
+    def close(self) -> None:
+        """Begin nothing more, and wait for what was begun."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _build(self, what: str, made: Callable[[], object]) -> str | None:
+        started = time.monotonic()
+        try:
+            made()
+        except (BuildError, ImageError) as error:
+            return f"{what}: {error}"
+        finally:
+            self.took_s[what] = time.monotonic() - started
+        return None
+
+    @staticmethod
+    def _step_back() -> None:
+        # Of this thread alone, and of the processes that it starts: Linux has a priority for each thread.
+        if sys.platform == "linux":
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LEAST_URGENT)
 
 
 def split_arguments(arguments: Sequence[str], folder: str) -> list[str] | None:
@@ -152,18 +125,24 @@ def split_arguments(arguments: Sequence[str], folder: str) -> list[str] | None:
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """The closing line: every tier, and why it did not pass."""
-    return "tiers: " + "; ".join(
+    """The closing line: every tier, why it did not pass, and which ones only ``--all`` runs."""
+    parts = [
         f"{outcome.tier} {outcome.result.value}"
-        + (f" ({outcome.reason})" if outcome.reason else f" in {outcome.took_s:.0f} s")
+        + (f" ({outcome.reason})" if outcome.reason else "")
+        + (f" in {outcome.spent.took_s:.0f} s" if outcome.result is Result.PASSED and outcome.spent else "")
         for outcome in outcomes
-    )
+        if outcome.result is not Result.LEFT_TO_ALL
+    ]
+    left = [outcome.tier for outcome in outcomes if outcome.result is Result.LEFT_TO_ALL]
+    if left:
+        parts.append(f"{Result.LEFT_TO_ALL.value}: {', '.join(left)}")
+    return "tiers: " + "; ".join(parts)
 
 
 def exit_code(outcomes: Sequence[Outcome], *, complete: bool) -> int:
     """0 if nothing failed and, where the run must be ``complete``, nothing was left out."""
-    bad = {Result.FAILED, Result.LEFT_OUT} if complete else {Result.FAILED}
-    return int(any(outcome.result in bad for outcome in outcomes))
+    good = {Result.PASSED} if complete else {Result.PASSED, Result.LEFT_OUT, Result.LEFT_TO_ALL}
+    return int(any(outcome.result not in good for outcome in outcomes))
 
 
 def turns(tiers: Sequence[Tier]) -> list[list[Tier]]:
@@ -177,78 +156,103 @@ def turns(tiers: Sequence[Tier]) -> list[list[Tier]]:
     return found
 
 
-def command_of(tier: Tier, arguments: Sequence[str]) -> list[str] | str:
-    """What runs a tier, or why it is left out."""
+def command_of(tier: Tier, plan: Plan) -> list[str] | Outcome:
+    """What runs a tier, or that it is left out."""
+    if not tier.quick and not plan.everything:
+        return Outcome(tier.name, Result.LEFT_TO_ALL)
     if tier.folder is None:
-        return "the arguments select tests" if arguments else ["just", *tier.recipe]
-    selected = split_arguments(arguments, tier.folder)
+        if plan.arguments:
+            return Outcome(tier.name, Result.LEFT_OUT, "the arguments select tests")
+        return ["just", *tier.recipe]
+    selected = split_arguments(plan.arguments, tier.folder)
     if selected is None:
-        return _NONE_SELECTED
+        return Outcome(tier.name, Result.LEFT_OUT, _NONE_SELECTED)
     if not any((ROOT / tier.folder).rglob("test_*.py")):
-        return "it has no tests"
+        return Outcome(tier.name, Result.LEFT_OUT, "it has no tests")
+    if tier.lacking is not None and (lacks := tier.lacking()) is not None:
+        return Outcome(tier.name, Result.LEFT_OUT, lacks)
     servers = [f"--cluster={tier.cluster}"] if tier.cluster else []
-    coverage = ["--cov", "--cov-report="] if tier.measured else ["--no-cov"]
-    return [sys.executable, "-m", "pytest", *coverage, *servers, *selected]
+    coverage = ["--cov", "--cov-report="] if plan.coverage and tier.measured else ["--no-cov"]
+    # Of a few tests, most of the time would be that of starting the workers.
+    shared = tier.workers > 1 and not plan.arguments
+    workers = [f"--numprocesses={tier.workers}", f"--dist={tier.distribution}"] if shared else []
+    report = [f"--junit-xml={_report(tier.name)}", "-o", "junit_family=xunit1"]
+    return [sys.executable, "-m", "pytest", *coverage, *workers, *report, *servers, *selected]
 
 
-def prepare(tier: Tier) -> str | None:
-    """Build what a tier needs and is not built yet, and say so; what is wrong, or None."""
-    for what, made in tier.needs.items():
-        print(f"{tier.name}: {what}, which is built now if it never was", flush=True)
-        try:
-            made()
-        except (BuildError, builders.ImageError) as error:
-            return f"{what}: {error}"
-    return None
-
-
-def run_beside(tiers: Sequence[Tier], arguments: Sequence[str]) -> list[Outcome]:
+def run_beside(
+    tiers: Sequence[tuple[Tier, Sequence[str]]], builds: Builds, environment: Mapping[str, str]
+) -> list[Outcome]:
     """Run tiers at the same time. The first one writes where this writes, the output of the others follows it."""
-    commands: list[tuple[Tier, list[str]]] = []
-    outcomes: dict[str, Outcome] = {}
-    for tier in tiers:
-        command = command_of(tier, arguments)
-        if isinstance(command, str):
-            outcomes[tier.name] = Outcome(tier.name, Result.LEFT_OUT, command)
-        elif tier.lacking is not None and (lacks := tier.lacking()) is not None:
-            outcomes[tier.name] = Outcome(tier.name, Result.LEFT_OUT, lacks)
-        elif (wrong := prepare(tier)) is not None:
-            outcomes[tier.name] = Outcome(tier.name, Result.FAILED, wrong)
-        else:
-            commands.append((tier, command))
-    if commands:
-        print(f"\n=== {' and, beside it, '.join(tier.name for tier, _ in commands)} ===", flush=True)
-    with ThreadPoolExecutor(max(len(commands), 1)) as pool, ExitStack() as files:
-        outputs = [
-            files.enter_context(tempfile.TemporaryFile("w+")) if place else None for place in range(len(commands))
-        ]
+    wrong = {tier.name: what for tier, _ in tiers if (what := builds.wait_for(tier)) is not None}
+    ready = [(tier, command) for tier, command in tiers if tier.name not in wrong]
+    outcomes = [Outcome(tier, Result.FAILED, what) for tier, what in wrong.items()]
+    if ready:
+        print(f"\n=== {' and, beside it, '.join(tier.name for tier, _ in ready)} ===", flush=True)
+    with ThreadPoolExecutor(max(len(ready), 1)) as pool, ExitStack() as files:
+        outputs = [files.enter_context(tempfile.TemporaryFile("w+")) if place else None for place in range(len(ready))]
         running = [
-            pool.submit(_run, tier, command, output) for (tier, command), output in zip(commands, outputs, strict=True)
+            pool.submit(_run, tier, command, environment, output)
+            for (tier, command), output in zip(ready, outputs, strict=True)
         ]
-        for (tier, _), output, future in zip(commands, outputs, running, strict=True):
-            outcomes[tier.name] = future.result()
+        for (tier, _), output, future in zip(ready, outputs, running, strict=True):
+            outcomes.append(future.result())
             if output is not None:
                 output.seek(0)
                 print(f"\n=== {tier.name} ===\n{output.read()}", flush=True)
-    return [outcomes[tier.name] for tier in tiers]
+    return outcomes
 
 
-def _run(tier: Tier, command: Sequence[str], output: IO[str] | None) -> Outcome:
+def _run(tier: Tier, command: Sequence[str], environment: Mapping[str, str], output: IO[str] | None) -> Outcome:
     """Run one tier, into a file if one is given."""
     started = time.monotonic()
-    environment = os.environ | {
-        REQUIRED_VARIABLE: "1",
-        "COVERAGE_FILE": str(_COVERAGE_DIR / f"tier-{tier.name.replace(' ', '-')}"),
-    }
-    code = subprocess.run(
-        command, cwd=ROOT, env=environment, check=False, stdout=output, stderr=None if output is None else STDOUT
-    ).returncode
-    took_s = time.monotonic() - started
+    own = {**environment, "COVERAGE_FILE": str(_COVERAGE_DIR / f"tier-{_slug(tier.name)}")}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=own, stdout=output, stderr=None if output is None else STDOUT
+    ) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = code = os.waitstatus_to_exitcode(status)
+    spent = time_table.Spent(time.monotonic() - started, usage.ru_utime + usage.ru_stime)
     if code == 0:
-        return Outcome(tier.name, Result.PASSED, took_s=took_s)
+        return Outcome(tier.name, Result.PASSED, spent=spent)
     if tier.folder is not None and code == _NO_TESTS_COLLECTED:
         return Outcome(tier.name, Result.LEFT_OUT, _NONE_SELECTED)
-    return Outcome(tier.name, Result.FAILED, f"exit code {code}")
+    return Outcome(tier.name, Result.FAILED, f"exit code {code}", spent)
+
+
+def run(tiers: Sequence[Tier], plan: Plan) -> list[Outcome]:
+    """Run tiers as planned and show where the time went."""
+    for folder in (_COVERAGE_DIR, _REPORT_DIR):
+        folder.mkdir(parents=True, exist_ok=True)
+        for stale in folder.iterdir():
+            stale.unlink()
+    commands = {tier.name: command_of(tier, plan) for tier in tiers}
+    needs = {
+        what: made
+        for tier in tiers
+        if plan.everything and isinstance(commands[tier.name], list)
+        for what, made in tier.needs.items()
+    }
+    environment = os.environ | ({REQUIRED_VARIABLE: "1"} if plan.everything else {NO_BUILDS_VARIABLE: "1"})
+    found: dict[str, Outcome] = {}
+    builds = Builds(needs)
+    try:
+        for turn in turns(tiers):
+            ready = [(tier, command) for tier in turn if isinstance(command := commands[tier.name], list)]
+            found |= {outcome.tier: outcome for outcome in run_beside(ready, builds, environment)}
+    finally:
+        builds.close()
+    outcomes = [
+        left_out if isinstance(left_out := commands[tier.name], Outcome) else found[tier.name] for tier in tiers
+    ]
+    _report_times(builds, outcomes)
+    return outcomes
+
+
+def _report_times(builds: Builds, outcomes: Sequence[Outcome]) -> None:
+    spent = {outcome.tier: outcome.spent for outcome in outcomes if outcome.spent is not None}
+    tests = {tier: time_table.read(_report(tier)) for tier in spent}
+    print("\n=== where the time went ===", *time_table.lines(builds.took_s, spent, tests), sep="\n", flush=True)
 
 
 def _report_coverage() -> None:
@@ -261,14 +265,20 @@ def _report_coverage() -> None:
         subprocess.run([sys.executable, "-m", "coverage", *command], cwd=ROOT, env=environment, check=False)
 
 
+def _report(tier: str) -> Path:
+    """Where pytest writes down how long each test of a tier took."""
+    return _REPORT_DIR / f"{_slug(tier)}.xml"
+
+
+def _slug(tier: str) -> str:
+    return tier.replace(" ", "-")
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Run all tiers and return the exit code."""
-    _COVERAGE_DIR.mkdir(parents=True, exist_ok=True)
-    for stale in _COVERAGE_DIR.iterdir():
-        stale.unlink()
-    outcomes = [outcome for turn in turns(TIERS) for outcome in run_beside(turn, arguments)]
-    if not arguments:  # of a few tests it would say nothing
-        _report_coverage()
+    """Run the tiers that the arguments ask for and return the exit code."""
+    plan = Plan.of(arguments)
+    outcomes = run(TIERS, plan)
+    _report_coverage()
     print(f"\n{summary(outcomes)}", flush=True)
     return exit_code(outcomes, complete=bool(os.environ.get("CI")))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from pathlib import Path
 
 from lab import audit, kubectl
+from lab.cache import NotBuiltError
 from lab.programs import kubernetes
 from memcached_operator.simulator import Options
 from memcached_operator.testing import cluster
@@ -17,11 +19,13 @@ class SimulatedCluster(cluster.SimulatedCluster):
     ``tests.cluster.Cluster`` says what each part does.
 
     Raises:
-        BuildError: from the constructor, when there is no kubectl and none can be built.
+        BuildError: from the constructor, when there is no kubectl and none can be built; in a run that builds nothing,
+            from the first call of ``kubectl``.
     """
 
     def __init__(self, *, streaming_lists: bool = True) -> None:
-        self._kubectl = kubernetes.kubectl_path()
+        with contextlib.suppress(NotBuiltError):
+            kubernetes.kubectl_path()
         super().__init__(
             Options(
                 pods_ready_after_s=None,
@@ -37,10 +41,11 @@ class SimulatedCluster(cluster.SimulatedCluster):
         """Run the real kubectl, as the administrator or as the user of another kubeconfig.
 
         Raises:
+            BuildError: there is no kubectl, and none can be built.
             LabError: it failed, and ``check`` is true.
         """
         return kubectl.run(
-            self._kubectl,
+            kubernetes.kubectl_path(),
             *arguments,
             kubeconfig=kubeconfig or self.kubeconfig_path,
             home=self.simulator.directory,

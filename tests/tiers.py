@@ -1,0 +1,109 @@
+"""The tiers of checks and tests, in the order in which they run, and what each needs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from benchmarks import operators
+from lab.image import builders, example, images
+from lab.kubectl import LabError
+from lab.node import config, dns, node
+from lab.programs import helm, kubernetes, prometheus, prometheus_operator
+from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, MEMCACHED
+from tests.image import container
+
+
+def _no_node() -> str | None:
+    try:
+        node.check_machine()
+    except LabError as error:
+        return str(error)
+    return None
+
+
+def _no_image() -> str | None:
+    try:
+        builders.find(images.APART)
+    except builders.ImageError as error:
+        return str(error)
+    return container.why_not()
+
+
+# What tiers build before they start, each once on a machine, by how it is called.
+_KUBERNETES: Mapping[str, Callable[[], object]] = {"Kubernetes": kubernetes.build}
+_HELM: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "Helm": helm.build}
+_MONITORING: Mapping[str, Callable[[], object]] = {
+    "Prometheus": prometheus.build,
+    "prometheus-operator": prometheus_operator.build,
+}
+_PEERS: Mapping[str, Callable[[], object]] = {"what runs on kopf and controller-runtime": operators.greetings}
+_IMAGE: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "the operator's image": images.operator_image}
+_NODE: Mapping[str, Callable[[], object]] = {
+    **_IMAGE,
+    "CoreDNS": dns.image,
+    "memcached's image": lambda: images.memcached_image(MEMCACHED),
+    "busybox's image": lambda: images.busybox_image(BUSYBOX),
+    "the example's image": example.example_image,
+    "the image of its shells": lambda: images.busybox_image(EXAMPLE_BUSYBOX),
+    "the pause image": lambda: images.pause_image(config.PAUSE_IMAGE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """A tier is either a recipe of the justfile or a folder of tests.
+
+    A ``quick`` one does with Python and whatever else the machine has, and runs also without ``--all``. ``lacking``
+    says what keeps the tier from running on this machine, or None. ``needs`` is what must be built before it starts:
+    inside, deadlines would pass meanwhile. ``cluster`` is which of the servers that its tests know they run on.
+    ``workers`` is how many processes share its tests, each with a cluster of its own; ``distribution`` is how
+    (pytest-xdist's ``--dist``). Those that are ``measured`` are traced where coverage is asked for, which makes them
+    slower. One that runs ``beside`` the tier before it shares the machine with it: tests mostly wait, for processes to
+    start and for servers to answer.
+    """
+
+    name: str
+    recipe: tuple[str, ...] = ()
+    folder: str | None = None
+    quick: bool = False
+    cluster: str | None = None
+    needs: Mapping[str, Callable[[], object]] = field(default_factory=dict)
+    lacking: Callable[[], str | None] | None = None
+    workers: int = 1
+    distribution: str = "loadfile"
+    measured: bool = False
+    beside: bool = False
+
+
+TIERS = (
+    Tier("lint", recipe=("lint",), quick=True),
+    Tier("docs", recipe=("docs",), quick=True, beside=True),
+    Tier("demo", recipe=("demo", "--plain"), quick=True, beside=True),
+    Tier("unit", folder="tests/unit", quick=True, workers=2, distribution="worksteal", measured=True),
+    Tier(
+        "conformance on the simulator", folder="tests/conformance", quick=True, cluster="simulator", needs=_KUBERNETES
+    ),
+    Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", beside=True),
+    Tier("kubectl on both", folder="tests/kubectl", needs=_KUBERNETES),
+    Tier("helm on both", folder="tests/helm", needs=_HELM, beside=True),
+    Tier(
+        "integration on the simulator",
+        folder="tests/integration",
+        quick=True,
+        cluster="simulator",
+        needs={**_KUBERNETES, **_PEERS},
+        measured=True,
+    ),
+    Tier(
+        "integration on kubernetes",
+        folder="tests/integration",
+        cluster="kubernetes",
+        needs={**_HELM, **_MONITORING, **_PEERS},
+        beside=True,
+    ),
+    Tier("examples on the simulator", folder="tests/examples", quick=True, cluster="simulator", needs=_KUBERNETES),
+    Tier("examples on kubernetes", folder="tests/examples", cluster="kubernetes", beside=True),
+    Tier("faults on the simulator", folder="tests/faults", cluster="simulator", needs=_KUBERNETES),
+    Tier("faults on kubernetes", folder="tests/faults", cluster="kubernetes", beside=True),
+    Tier("image", folder="tests/image", needs=_IMAGE, lacking=_no_image),
+    Tier("e2e on a real node", folder="tests/e2e", needs={**_NODE, **_HELM, **_MONITORING}, lacking=_no_node),
+)
