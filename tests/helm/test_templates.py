@@ -40,6 +40,7 @@ EVERYTHING = {
     "metrics.podMonitor.enabled": True,
     "metrics.prometheusRule.enabled": True,
     "metrics.secure.enabled": True,
+    "metrics.secure.certManager.enabled": True,
     "metrics.service.enabled": True,
     "networkPolicy.enabled": True,
 }
@@ -153,7 +154,15 @@ def test_the_chart_for_several_namespaces_makes_what_the_manifests_make(tmp_path
 
 def test_the_chart_with_all_that_can_be_added_makes_what_the_components_make(tmp_path: Path) -> None:
     made = without_helm_labels(template(EVERYTHING))
-    components = ["leader-for-life", "secure-metrics", "prometheus", "prometheus/secure", "network-policy", "openshift"]
+    components = [
+        "leader-for-life",
+        "secure-metrics",
+        "prometheus",
+        "prometheus/secure",
+        "network-policy",
+        "openshift",
+        "cert-manager",
+    ]
     inner = tmp_path / "inner"
     inner.mkdir()
     overlay(inner, resources=["cluster"], components=components)
@@ -273,6 +282,7 @@ def test_a_name_stays_text_where_yaml_would_read_something_else(word: str, mode:
         "serviceAccount.name": word,
         "imagePullSecrets": [word],
         "priorityClassName": word,
+        "metrics.secure.certManager.enabled": False,
         "metrics.secure.certificateSecret": word,
         "metrics.podMonitor.labels": {"release": word},
         "podLabels": {"team": word},
@@ -341,6 +351,34 @@ def test_a_label_or_annotation_that_the_chart_has_too_stands_once_and_the_user_s
 def test_a_value_becomes_the_flag_that_it_stands_for(values: Mapping[str, Any], flag: str) -> None:
     assert flag in container(template(values))["args"]
     assert flag not in container(template({}))["args"]
+
+
+@pytest.mark.parametrize(
+    ("values", "checked"),
+    [
+        ({}, {"insecureSkipVerify": True}),
+        (
+            {"metrics.secure.certificateSecret": "tls"},
+            {"ca": {"secret": {"name": "tls", "key": "ca.crt"}}, "serverName": "memcached-operator-metrics"},
+        ),
+        (
+            {"metrics.secure.certManager.enabled": True},
+            {
+                "ca": {"secret": {"name": "memcached-operator-metrics-certificate", "key": "ca.crt"}},
+                "serverName": "memcached-operator-metrics",
+            },
+        ),
+        (
+            {"metrics.secure.certificateSecret": "tls", "metrics.podMonitor.tlsConfig": {"serverName": "mine"}},
+            {"serverName": "mine"},
+        ),
+    ],
+    ids=["signed by itself", "a Secret", "cert-manager", "as the user says"],
+)
+def test_a_certificate_whose_authority_is_known_is_checked(values: Mapping[str, Any], checked: Object) -> None:
+    objects = template({"metrics.secure.enabled": True, "metrics.podMonitor.enabled": True, **values})
+    (endpoint,) = named(objects, "PodMonitor")["spec"]["podMetricsEndpoints"]
+    assert endpoint["tlsConfig"] == checked
 
 
 def test_a_certificate_is_mounted_where_the_flag_says() -> None:
@@ -511,6 +549,11 @@ def test_a_policy_names_who_may_scrape_and_nobody_where_there_are_no_metrics() -
         ),
         ({"metrics.prometheusRule.runbookURL": "https://a b"}, "at '/metrics/prometheusRule/runbookURL'"),
         ({"metrics.secure.certificateSecret": "tls"}, "set metrics.secure.enabled too"),
+        ({"metrics.secure.certManager.enabled": True}, "set metrics.secure.enabled too"),
+        (
+            {"metrics.secure": {"enabled": True, "certificateSecret": "tls", "certManager": {"enabled": True}}},
+            "metrics.secure.certificateSecret: leave it out",
+        ),
         ({"podLabels": {"name": "x"}}, "podLabels.name: the Deployment selects its pods by this label"),
         ({"podLabels": {"name": "x"}}, "set fullnameOverride instead"),
         ({"podLabels": {"app.kubernetes.io/name": "x"}}, "podLabels.app.kubernetes.io/name: the Deployment selects"),

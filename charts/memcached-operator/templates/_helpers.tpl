@@ -67,6 +67,31 @@ others (false).
   namespace: {{ .Release.Namespace | quote }}
 {{- end -}}
 
+{{/* The Secret with the metrics' certificate; empty where the operator signs one itself. */}}
+{{- define "memcached-operator.certificateSecret" -}}
+{{- if .Values.metrics.secure.certManager.enabled -}}
+{{- printf "%s-metrics-certificate" (include "memcached-operator.fullname" .) -}}
+{{- else -}}
+{{- .Values.metrics.secure.certificateSecret -}}
+{{- end -}}
+{{- end -}}
+
+{{/* How Prometheus checks the certificate: by its authority wherever that is known. */}}
+{{- define "memcached-operator.scrapeTLS" -}}
+{{- $secret := include "memcached-operator.certificateSecret" . -}}
+{{- if .Values.metrics.podMonitor.tlsConfig -}}
+{{- toYaml .Values.metrics.podMonitor.tlsConfig -}}
+{{- else if $secret -}}
+ca:
+  secret:
+    name: {{ $secret | quote }}
+    key: ca.crt
+serverName: {{ printf "%s-metrics" (include "memcached-operator.fullname" .) | quote }}
+{{- else -}}
+insecureSkipVerify: true
+{{- end -}}
+{{- end -}}
+
 {{- define "memcached-operator.validate" -}}
 {{- if and .Values.metrics.secure.enabled (not .Values.metrics.enabled) -}}
 {{- fail "metrics.secure.enabled: set metrics.enabled too, there are no metrics to protect" -}}
@@ -79,6 +104,12 @@ others (false).
 {{- end -}}
 {{- if and .Values.metrics.secure.certificateSecret (not .Values.metrics.secure.enabled) -}}
 {{- fail "metrics.secure.certificateSecret: set metrics.secure.enabled too, else nothing is served by TLS" -}}
+{{- end -}}
+{{- if and .Values.metrics.secure.certManager.enabled (not .Values.metrics.secure.enabled) -}}
+{{- fail "metrics.secure.certManager.enabled: set metrics.secure.enabled too, else nothing is served by TLS" -}}
+{{- end -}}
+{{- if and .Values.metrics.secure.certManager.enabled .Values.metrics.secure.certificateSecret -}}
+{{- fail "metrics.secure.certificateSecret: leave it out, metrics.secure.certManager.enabled has cert-manager make a Secret" -}}
 {{- end -}}
 {{- if gt (len (include "memcached-operator.fullname" .)) 58 -}}
 {{- fail "fullnameOverride: at most 58 characters, the Lease is named by it and -lock" -}}

@@ -33,11 +33,11 @@ def kubectl() -> None:
         pytest.skip("there is no kubectl to ask for kustomize")
 
 
-def built_on(base: str, component: str, folder: Path, *, namespace: str = "") -> dict[tuple[str, str, str], Any]:
-    """What a user's kustomization with a component gives, by kind, namespace and name."""
+def built_on(base: str, *components: str, folder: Path, namespace: str = "") -> dict[tuple[str, str, str], Any]:
+    """What a user's kustomization with components gives, by kind, namespace and name."""
     text = {
         "resources": [os.path.relpath(MANIFESTS / base, folder)],
-        "components": [os.path.relpath(MANIFESTS / "components" / component, folder)],
+        "components": [os.path.relpath(MANIFESTS / "components" / component, folder) for component in components],
         **({"namespace": namespace} if namespace else {}),
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
@@ -143,7 +143,7 @@ class TestComponents:
     def test_each_puts_what_it_adds_into_the_namespace_of_the_operator(
         self, base: str, component: str, tmp_path: Path
     ) -> None:
-        documents = built_on(base, component, tmp_path, namespace="caches")
+        documents = built_on(base, component, folder=tmp_path, namespace="caches")
         assert ("Deployment", "caches", "memcached-operator") in documents
         for (kind, namespace, name), document in documents.items():
             if kind not in UNKNOWN_TO_KUSTOMIZE:
@@ -154,7 +154,7 @@ class TestComponents:
     def test_several_namespaces_have_each_the_rights_of_the_cluster_role_and_nobody_has_that(
         self, tmp_path: Path
     ) -> None:
-        documents = built_on("cluster", "several-namespaces", tmp_path)
+        documents = built_on("cluster", "several-namespaces", folder=tmp_path)
         rules = one(MANIFESTS / "rbac" / "cluster_role.yaml", "ClusterRole")["rules"]
         for team in ("team-a", "team-b"):
             assert documents["Role", team, "memcached-operator"]["rules"] == rules
@@ -174,6 +174,22 @@ class TestComponents:
         (scope,) = [each for each in container["env"] if each["name"] == "WATCH_NAMESPACE"]
         assert scope == {"name": "WATCH_NAMESPACE", "value": "team-a,team-b"}
 
+    def test_with_cert_manager_the_certificate_is_mounted_and_prometheus_checks_it(self, tmp_path: Path) -> None:
+        parts = ["secure-metrics", "prometheus", "prometheus/secure", "cert-manager"]
+        documents = built_on("cluster", *parts, folder=tmp_path, namespace=NAMESPACE)
+        certificate = documents["Certificate", NAMESPACE, "memcached-operator-metrics"]["spec"]
+        pod = documents["Deployment", NAMESPACE, "memcached-operator"]["spec"]["template"]["spec"]
+        (volume,), (container,) = pod["volumes"], pod["containers"]
+        (mount,) = container["volumeMounts"]
+        assert volume == {"name": mount["name"], "secret": {"secretName": certificate["secretName"]}}
+        assert f"--metrics-cert-dir={mount['mountPath']}" in container["args"]
+        (endpoint,) = documents["PodMonitor", NAMESPACE, "memcached-operator"]["spec"]["podMetricsEndpoints"]
+        assert endpoint["tlsConfig"] == {
+            "ca": {"secret": {"name": certificate["secretName"], "key": "ca.crt"}},
+            "serverName": certificate["dnsNames"][0],
+        }
+        assert ("Issuer", NAMESPACE, certificate["issuerRef"]["name"]) in documents
+
     @pytest.mark.parametrize(
         ("component", "flag"),
         [
@@ -183,7 +199,7 @@ class TestComponents:
         ],
     )
     def test_flags_are_added_to_those_that_are_there(self, component: str, flag: str, tmp_path: Path) -> None:
-        documents = built_on("cluster", component, tmp_path, namespace=NAMESPACE)
+        documents = built_on("cluster", component, folder=tmp_path, namespace=NAMESPACE)
         (container,) = documents["Deployment", NAMESPACE, "memcached-operator"]["spec"]["template"]["spec"][
             "containers"
         ]
@@ -199,16 +215,16 @@ class TestComponents:
                 if "pods" in rule.get("resources", ()) and {"delete", "deletecollection"} & {*rule["verbs"]}
             ]
 
-        life = built_on("cluster", "leader-for-life", tmp_path)
+        life = built_on("cluster", "leader-for-life", folder=tmp_path)
         assert deletes(life.values()) == ["memcached-operator-leader-for-life"]
         for component in COMPONENTS:
             if component != "leader-for-life":
-                made = built_on("cluster", component, tmp_path)
+                made = built_on("cluster", component, folder=tmp_path)
                 assert deletes(made.values()) == [], component
         everywhere = [*(MANIFESTS / "rbac").glob("*.yaml"), *(MANIFESTS / "tenants").glob("*.yaml"), *INSTALL.glob("*")]
         assert deletes(document for path in everywhere for document in read(path)) == []
 
     def test_a_leader_for_life_has_no_right_to_leases(self, tmp_path: Path) -> None:
-        documents = built_on("cluster", "leader-for-life", tmp_path, namespace=NAMESPACE)
+        documents = built_on("cluster", "leader-for-life", folder=tmp_path, namespace=NAMESPACE)
         granted = [rule for document in documents.values() for rule in document.get("rules", ())]
         assert [rule for rule in granted if "leases" in rule.get("resources", ())] == []
