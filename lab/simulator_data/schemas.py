@@ -34,6 +34,7 @@ SERVED: Mapping[tuple[str, str], tuple[str, ...]] = {
         *("replicasets", "replicasets/status", "replicasets/scale"),
     ),
     ("events.k8s.io", "v1"): ("events",),
+    ("policy", "v1"): ("poddisruptionbudgets", "poddisruptionbudgets/status"),
     ("coordination.k8s.io", "v1"): ("leases",),
     ("apiextensions.k8s.io", "v1"): ("customresourcedefinitions", "customresourcedefinitions/status"),
     ("rbac.authorization.k8s.io", "v1"): ("roles", "rolebindings", "clusterroles", "clusterrolebindings"),

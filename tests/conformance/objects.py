@@ -16,6 +16,7 @@ _PREFIXES = {
     "leases": "/apis/coordination.k8s.io/v1",
     "events": "/apis/events.k8s.io/v1",
     "roles": "/apis/rbac.authorization.k8s.io/v1",
+    "poddisruptionbudgets": "/apis/policy/v1",
     "rolebindings": "/apis/rbac.authorization.k8s.io/v1",
     "customresourcedefinitions": "/apis/apiextensions.k8s.io/v1",
     "widgets": f"/apis/{GROUP}/v1",

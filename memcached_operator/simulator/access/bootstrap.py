@@ -112,6 +112,7 @@ def _view_rules() -> list[Json]:
         _rule(("",), ("namespaces",), _READ),
         _rule(_EVENT_GROUPS, ("events",), _READ),
         _rule(("apps",), workloads, _READ),
+        _rule(("policy",), ("poddisruptionbudgets", "poddisruptionbudgets/status"), _READ),
     ]
 
 
@@ -124,6 +125,7 @@ def _edit_rules() -> list[Json]:
         _rule(("",), ("serviceaccounts/token",), ("create",)),
         _rule(_EVENT_GROUPS, ("events",), _WRITE),
         _rule(("apps",), _WORKLOADS, _WRITE),
+        _rule(("policy",), ("poddisruptionbudgets",), _WRITE),
         _rule(("coordination.k8s.io",), ("leases",), _ALL),
     ]
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from memcached_operator.simulator.controllers import memcached
 from memcached_operator.simulator.controllers.accounts import Accounts
 from memcached_operator.simulator.controllers.base import Context, Controller
+from memcached_operator.simulator.controllers.budgets import Budgets
 from memcached_operator.simulator.controllers.deployments import Deployments
 from memcached_operator.simulator.controllers.endpoints import Endpoints
 from memcached_operator.simulator.controllers.events import Recorder
@@ -78,6 +79,7 @@ class ControllerManager:
             Endpoints(context).controller,
             Quotas(context).controller,
             PolicyStatus(context).controller,
+            Budgets(context).controller,
         ]
         self.kubelet = Kubelet(
             context,

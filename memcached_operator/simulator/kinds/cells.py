@@ -144,6 +144,12 @@ def _event(found: Json, now: datetime) -> Cells:
     ]
 
 
+def _budget(found: Json, now: datetime) -> Cells:
+    spec = found["spec"]
+    shares = [str(spec[key]) if key in spec else "N/A" for key in ("minAvailable", "maxUnavailable")]
+    return [_name(found), *shares, (found.get("status") or {}).get("disruptionsAllowed", 0), _age(found, now)]
+
+
 def _lease(found: Json, now: datetime) -> Cells:
     return [_name(found), (found.get("spec") or {}).get("holderIdentity") or "", _age(found, now)]
 
@@ -207,6 +213,7 @@ BUILT_IN: Mapping[str, Callable[[Json, datetime], Cells]] = {
     "resourcequotas": _resource_quota,
     "deployments.apps": _deployment,
     "replicasets.apps": _replica_set,
+    "poddisruptionbudgets.policy": _budget,
     "leases.coordination.k8s.io": _lease,
     "customresourcedefinitions.apiextensions.k8s.io": _created,
     f"roles.{_RBAC}": _created,

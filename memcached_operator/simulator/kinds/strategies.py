@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memcached_operator.simulator.errors import Cause, Json
 from memcached_operator.simulator.kinds import (
+    budgets,
     configuration,
     definitions,
     events,
@@ -34,6 +35,7 @@ _BUILT_IN: dict[str, Strategy] = {
     "events.events.k8s.io": events.STRATEGY,
     "deployments.apps": workloads.DEPLOYMENT,
     "replicasets.apps": workloads.REPLICA_SET,
+    "poddisruptionbudgets.policy": budgets.STRATEGY,
     "leases.coordination.k8s.io": leases.STRATEGY,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.STRATEGY,
     f"roles.{rbac.GROUP}": rbac.role(namespaced=True),

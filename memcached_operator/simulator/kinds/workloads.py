@@ -109,19 +109,24 @@ def _strategy_problems(strategy: Json) -> list[Cause]:
         shown = {"Type": strategy["type"], "RollingUpdate": rolling}
         return [not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate"))]
     unavailable, surge = rolling["maxUnavailable"], rolling["maxSurge"]
-    found = _share_problems(unavailable, f"{field}.maxUnavailable") + _share_problems(surge, f"{field}.maxSurge")
+    found = share_problems(unavailable, f"{field}.maxUnavailable") + share_problems(surge, f"{field}.maxSurge")
     if unavailable in (0, "0%") and surge in (0, "0%"):
         found.append(invalid(f"{field}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0"))
-    if isinstance(unavailable, str) and re.fullmatch(_PERCENT, unavailable) and int(unavailable[:-1]) > 100:
-        found.append(invalid(f"{field}.maxUnavailable", unavailable, "must not be greater than 100%"))
-    return found
+    return found + more_than_all(unavailable, f"{field}.maxUnavailable")
 
 
-def _share_problems(share: int | str, field: str) -> list[Cause]:
+def share_problems(share: int | str, field: str) -> list[Cause]:
     """Of a number of pods, or a percentage."""
     if isinstance(share, int):
         return at_least_zero(field, share)
     return [] if re.fullmatch(_PERCENT, share) else [invalid(field, share, _PERCENT_WORDS)]
+
+
+def more_than_all(share: int | str, field: str) -> list[Cause]:
+    """Of a percentage, where more than all makes no sense."""
+    if isinstance(share, str) and re.fullmatch(_PERCENT, share) and int(share[:-1]) > 100:
+        return [invalid(field, share, "must not be greater than 100%")]
+    return []
 
 
 def _status_problems(new: Json, old: Json, part: str) -> list[Cause]:
