@@ -34,6 +34,14 @@ class BadRequest(Exception):
         self.status = status
 
 
+class TooLong(Exception):
+    """A body is longer than is taken."""
+
+
+class Gone(Exception):
+    """The connection ended within a body: there is nobody to answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
     """One request.
@@ -43,6 +51,7 @@ class HttpRequest:
         query: values by name; a name without a value has "".
         headers: by lower-case name; of repeated ones the values joined by commas.
         keep_alive: the client wants to send more on this connection.
+        peer: IP address of the other end of the connection, which may be a proxy's; "" where it is not known.
     """
 
     method: str
@@ -50,6 +59,7 @@ class HttpRequest:
     query: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     keep_alive: bool = True
+    peer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +90,8 @@ def json_response(status: int, value: object) -> HttpResponse:
     return HttpResponse(status, msgspec.json.encode(value), JSON)
 
 
-def parse_head(head: bytes) -> HttpRequest:
-    """Read a request's head, up to and with the blank line.
+def parse_head(head: bytes, peer: str = "") -> HttpRequest:
+    """Read a request's head, up to and with the blank line, which came from that address.
 
     Raises:
         BadRequest: it is no HTTP/1 request, or it announces a body.
@@ -113,7 +123,7 @@ def parse_head(head: bytes) -> HttpRequest:
     connection = {each.strip().lower() for each in headers.get("connection", "").split(",")}
     keep_alive = "close" not in connection if version == "HTTP/1.1" else "keep-alive" in connection
     values = {name: tuple(each) for name, each in query.items()}
-    return HttpRequest(method, unquote(parts.path), values, headers, keep_alive)
+    return HttpRequest(method, unquote(parts.path), values, headers, keep_alive, peer)
 
 
 def encode_response(response: HttpResponse, *, keep_alive: bool, body: bool = True) -> Iterator[bytes | memoryview]:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from memcached_operator.runtime.serving.connections import ACCEPT_PAUSE_S, Connections
 from memcached_operator.runtime.serving.http_messages import (
     MAX_HEAD_BYTES,
     BadRequest,
@@ -36,8 +37,6 @@ IDLE_S = 120.0
 # For an answer to be taken, and for a TLS handshake: a slow peer does not hold a connection for ever.
 WRITE_TIMEOUT_S = 30.0
 HANDSHAKE_TIMEOUT_S = 5.0
-# As asyncio's own servers do when descriptors or memory are short.
-ACCEPT_PAUSE_S = 1.0
 
 
 class ServingError(Exception):
@@ -74,12 +73,7 @@ class HttpServer:
     """Answers GETs at one address; a service of the manager, opened before it runs so that a taken port is found first.
 
     Anybody may connect, so everything that a connection takes is bounded: their number, from before a TLS handshake
-    on, and the bytes of the answers that they do not take.
-
-    Invariants:
-        `_connections` holds the task of each open connection, and at most `MAX_CONNECTIONS`. Of these, `_idle` has
-        those that wait for a handshake or a request, and `_writing` those whose peer is taking an answer, with its
-        body; both longest first. The others are being answered. `_ending` were told to make room and do so.
+    on, and the bytes of the answers that they do not take (`Connections`).
     """
 
     def __init__(
@@ -98,12 +92,9 @@ class HttpServer:
         self._address = address
         self._handler = handler
         self._context = context
-        self._listening: list[socket.socket] = []
-        self._connections: set[asyncio.Task[None]] = set()
-        self._idle: dict[asyncio.Task[None], None] = {}
-        self._writing: dict[asyncio.Task[None], bytes] = {}
-        self._ending: set[asyncio.Task[None]] = set()
-        self._short = False
+        self._connections = Connections(
+            name, self._converse, most=MAX_CONNECTIONS, most_bytes=MAX_UNTAKEN_BYTES, pause_s=ACCEPT_PAUSE_S
+        )
         self._stopping = asyncio.Event()
         self.url = ""
 
@@ -120,10 +111,9 @@ class HttpServer:
         Raises:
             ListenError: the address is taken, not this machine's, or not ours to take.
         """
-        self._listening = await listen(self.name, self._flag, self._address)
-        for each in self._listening:
-            self._resume(each)
-        self.url = url_of(self._address, self._listening, secure=self._context is not None)
+        listening = await listen(self.name, self._flag, self._address)
+        self._connections.listen(listening)
+        self.url = url_of(self._address, listening, secure=self._context is not None)
 
     async def run(self) -> None:
         """Serve until `stop`."""
@@ -138,70 +128,7 @@ class HttpServer:
 
     async def close(self) -> None:
         """Listen no more, and end all connections."""
-        for each in self._listening:
-            asyncio.get_running_loop().remove_reader(each)
-            each.close()
-        self._listening.clear()
-        # A task that is cancelled before it began would not close its connection.
-        await asyncio.sleep(0)
-        tasks = [*self._connections, *self._ending]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _resume(self, listening: socket.socket) -> None:
-        # asyncio's own servers tell of a connection with TLS only after its handshake: too late to bound them.
-        if listening.fileno() != -1:
-            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
-
-    def _accept(self, listening: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            connection, _ = listening.accept()
-        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return  # it has gone again
-        except OSError as error:
-            loop.remove_reader(listening)
-            loop.call_later(ACCEPT_PAUSE_S, self._resume, listening)
-            if not self._short:
-                self._short = True
-                logger.warning("%s: cannot accept connections: %s", self.name, (error.strerror or str(error)).lower())
-            return
-        self._short = False
-        if len(self._connections) >= MAX_CONNECTIONS and not self._make_room():
-            connection.close()
-            return
-        connection.setblocking(False)
-        task = loop.create_task(self._converse(connection))
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
-
-    def _make_room(self) -> bool:
-        """End the connection that has waited longest for its peer; False if none waits."""
-        for waiting in (self._idle, self._writing):
-            if waiting:
-                self._end(next(iter(waiting)))
-                return True
-        return False
-
-    def _drop_bodies(self) -> None:
-        """End the connections that have been writing longest, while there are too many bytes to be taken."""
-        while True:
-            sizes = {id(body): len(body) for body in self._writing.values()}
-            if len(sizes) <= 1 or sum(sizes.values()) <= MAX_UNTAKEN_BYTES:
-                return
-            oldest = next(iter(self._writing.values()))
-            for task in [task for task, body in self._writing.items() if body is oldest]:
-                self._end(task)
-
-    def _end(self, task: asyncio.Task[None]) -> None:
-        # Before it is cancelled: it does not run at once, and another must not be found to end in its place.
-        self._idle.pop(task, None)
-        self._writing.pop(task, None)
-        self._connections.discard(task)
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
-        task.cancel()
+        await self._connections.close()
 
     async def _converse(self, connection: socket.socket) -> None:
         task = asyncio.current_task()
@@ -211,7 +138,6 @@ class HttpServer:
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
         transport: asyncio.Transport | None = None
         handshake_s = None if self._context is None else HANDSHAKE_TIMEOUT_S
-        self._idle[task] = None
         try:
             # Peers that go away, stay silent or are too slow are no news.
             with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
@@ -222,7 +148,6 @@ class HttpServer:
                 while await self._serve(reader, writer, task):
                     pass
         finally:
-            self._idle.pop(task, None)
             if transport is not None:
                 transport.abort()
 
@@ -231,31 +156,26 @@ class HttpServer:
     ) -> bool:
         """One request and its answer; whether another may follow. Nothing of them is held while that is waited for."""
         keep_alive, method = False, "GET"
-        self._idle[task] = None
+        self._connections.waits(task)
         try:
             async with asyncio.timeout(IDLE_S):
                 head = await reader.readuntil(b"\r\n\r\n")
-            self._idle.pop(task, None)
-            request = parse_head(head)
+            self._connections.answers(task)
+            request = parse_head(head, _address_of(writer))
             method, keep_alive = request.method, request.keep_alive
             response = await self._answer(request)
         except asyncio.LimitOverrunError:
             response, keep_alive = text_response(431, "the head is too long\n"), False
         except BadRequest as error:
             response, keep_alive = text_response(error.status, f"{error}\n"), False
-        self._idle.pop(task, None)
-        self._writing[task] = response.body
-        self._drop_bodies()
-        try:
-            async with asyncio.timeout(WRITE_TIMEOUT_S):
-                for piece in encode_response(response, keep_alive=keep_alive, body=method != "HEAD"):
-                    writer.write(piece)
-                    await writer.drain()
-                if not keep_alive:
-                    writer.close()
-                    await writer.wait_closed()
-        finally:
-            self._writing.pop(task, None)
+        self._connections.moves(task, response.body)
+        async with asyncio.timeout(WRITE_TIMEOUT_S):
+            for piece in encode_response(response, keep_alive=keep_alive, body=method != "HEAD"):
+                writer.write(piece)
+                await writer.drain()
+            if not keep_alive:
+                writer.close()
+                await writer.wait_closed()
         return keep_alive
 
     async def _answer(self, request: HttpRequest) -> HttpResponse:
@@ -264,6 +184,11 @@ class HttpServer:
         except Exception:
             logger.exception("%s: cannot answer %s", self.name, request.path)
             return text_response(500, "internal server error; see the operator's log\n")
+
+
+def _address_of(writer: asyncio.StreamWriter) -> str:
+    peer = writer.get_extra_info("peername")
+    return str(peer[0]) if peer else ""
 
 
 async def listen(name: str, flag: str, address: ListenAddress) -> list[socket.socket]:

@@ -39,6 +39,7 @@ from memcached_operator.runtime.serving.admission import (
     write_review,
 )
 from memcached_operator.runtime.serving.conversion import Converter, converted
+from memcached_operator.runtime.serving.http_messages import JSON, Gone, HttpResponse, TooLong, text_response
 from memcached_operator.runtime.serving.http_server import ServingError, listen, parse_address, url_of
 from memcached_operator.runtime.serving.routes import checked_path
 from memcached_operator.runtime.telemetry.metrics import QUEUE_BUCKETS_S, Family, Histogram, counter, gauge, histogram
@@ -46,6 +47,8 @@ from memcached_operator.runtime.telemetry.metrics import QUEUE_BUCKETS_S, Family
 if TYPE_CHECKING:
     # Some MiB, in an operator that has no webhooks, for nothing.
     from aiohttp import web
+
+    from memcached_operator.runtime.serving.webhook_server import TakeBody, WebhookServer
 
 logger = logging.getLogger(__name__)
 
@@ -62,9 +65,6 @@ MAX_REVIEW_BYTES = 7 * 1024 * 1024
 MAX_CONVERSION_BYTES = 64 * 1024 * 1024
 # Kubernetes' default and greatest `timeoutSeconds`; the API server says in each request which one holds.
 _TIMEOUT_S, _LONGEST_TIMEOUT_S = 10.0, 30.0
-# The API server closes its idle connections after 90 s (Go's default). It must be the first to do so: a request that
-# meets a connection that we have just closed fails.
-_KEEPALIVE_S = 120.0
 # For what is being answered when everything ends; nobody waits longer for an answer by default.
 DRAIN_S = _TIMEOUT_S
 
@@ -90,10 +90,6 @@ class _Served(NamedTuple):
     max_bytes: int
 
 
-class _TooLong(Exception):
-    """A body is longer than is taken."""
-
-
 class Webhooks:
     """Serves webhooks over HTTPS, once there is one; add them before it is entered.
 
@@ -112,7 +108,7 @@ class Webhooks:
         self._config = config or WebhookConfig()
         self._clock = clock
         self._hooks: dict[str, _Served] = {}
-        self._runner: web.AppRunner | None = None
+        self._server: WebhookServer | None = None
         self._stopping = asyncio.Event()
         self._in_flight: dict[str, int] = {}
         self._answers: dict[str, Counter[int]] = {}
@@ -189,7 +185,7 @@ class Webhooks:
         Raises:
             ServingError: the address is taken, or there is no certificate; the message names the flag.
         """
-        if not self._hooks or self._runner is not None:
+        if not self._hooks or self._server is not None:
             return self
         try:
             address = parse_address(self._config.address)
@@ -202,35 +198,22 @@ class Webhooks:
             raise ServingError(
                 f"webhooks are served with TLS alone: name a folder with tls.crt and tls.key with {CERTIFICATE_FLAG}"
             )
-        from aiohttp import web
-
         from memcached_operator.runtime.serving.serving_tls import CertificateFiles
+        from memcached_operator.runtime.serving.webhook_server import WebhookServer
 
         files = CertificateFiles(self._config.cert_dir, CERTIFICATE_FLAG, "webhooks")
         listening = await listen("webhooks", FLAG, address)
-        application = web.Application()
-        application.router.add_route("*", "/{path:.*}", self._answer)
-        self._runner = web.AppRunner(
-            application, access_log=None, keepalive_timeout=_KEEPALIVE_S, shutdown_timeout=DRAIN_S
-        )
-        await self._runner.setup()
-        for each in listening:
-            await web.SockSite(self._runner, each, ssl_context=files.context).start()
+        self._server = WebhookServer(self._answer, files.context)
+        self._server.listen(listening)
         self.url = url_of(address, listening, secure=True)
         logger.info("serving webhooks at %s: %s", self.url, ", ".join(self.paths))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Listen no more, finish what is being answered, for `DRAIN_S` at most, and end all connections."""
-        runner, self._runner = self._runner, None
-        if runner is None:
-            return
-        transports = [] if runner.server is None else [each.transport for each in runner.server.connections]
-        await runner.cleanup()
-        for transport in transports:
-            # TLS's own farewell waits for the API server, which nobody waits for: it may outlast the event loop.
-            if transport is not None:
-                transport.abort()
+        server, self._server = self._server, None
+        if server is not None:
+            await server.close(DRAIN_S)
 
     async def run(self) -> None:
         """Serve until `stop`; listens first, if nobody has entered it.
@@ -302,59 +285,47 @@ class Webhooks:
         self._answers[path] = Counter({200: 0, 500: 0})
         self._latencies_s[path] = Histogram(QUEUE_BUCKETS_S)
 
-    async def _answer(self, request: web.Request) -> web.Response:
-        from aiohttp import web
-
+    async def _answer(self, request: web.BaseRequest, take: TakeBody) -> HttpResponse:
         path = request.path
         hook = self._hooks.get(path)
         if hook is None:
-            return web.Response(status=404, text=f"there are {', '.join(self.paths)} here\n")
+            return text_response(404, f"there are {', '.join(self.paths)} here\n")
         if request.method != "POST":
-            return web.Response(status=405, text="only POST is answered here\n", headers={"Allow": "POST"})
+            return HttpResponse(405, b"only POST is answered here\n", headers={"Allow": "POST"})
         began = self._clock()
         self._in_flight[path] += 1
         code = 500
         try:
-            code, content = await self._answered(hook, request)
+            response = await self._answered(hook, request, take)
+            code = response.status
         finally:
             self._in_flight[path] -= 1
             self._answers[path][code] += 1
             self._latencies_s[path].observe(self._clock() - began)
-        return web.Response(status=code, body=content, content_type="application/json" if code == 200 else "text/plain")
+        return response
 
-    async def _answered(self, hook: _Served, request: web.Request) -> tuple[int, bytes]:
-        """Status and body, in the time that the API server waits; what goes wrong is logged."""
+    async def _answered(self, hook: _Served, request: web.BaseRequest, take: TakeBody) -> HttpResponse:
+        """The answer, in the time that the API server waits; what goes wrong is logged."""
         limit_s = timeout_of(request.query.get("timeout", ""))
         timeout = asyncio.timeout(limit_s)
         try:
             async with timeout:
-                return 200, await hook.answer(await _body(request, hook.max_bytes))
-        except _TooLong:
+                return HttpResponse(200, await hook.answer(await take(hook.max_bytes)), JSON)
+        except Gone:
+            logger.debug("webhook %s: the connection ended within a request", request.path)
+            return text_response(400, "the body is not whole\n")
+        except TooLong:
             logger.warning("webhook %s: refused a request of more than %d bytes", request.path, hook.max_bytes)
-            return 413, b"the body is too long\n"
+            return text_response(413, "the body is too long\n")
         except MalformedReview as error:
             logger.warning("webhook %s: cannot read what it is asked: %s", request.path, error)
-            return 400, f"{error}\n".encode()
+            return text_response(400, f"{error}\n")
         except Exception as error:
             if timeout.expired() and isinstance(error, TimeoutError):
                 logger.error("webhook %s: no answer within the %g s that the API server waits", request.path, limit_s)
             else:
                 logger.exception("webhook %s: cannot answer", request.path)
-            return 500, b"internal server error; see the operator's log\n"
-
-
-async def _body(request: web.Request, max_bytes: int) -> bytes:
-    if (request.content_length or 0) > max_bytes:
-        raise _TooLong
-    read = bytearray()
-    try:
-        async for piece in request.content.iter_any():
-            read += piece
-            if len(read) > max_bytes:
-                raise _TooLong
-    except OSError as error:
-        raise MalformedReview(f"the connection ended: {error}") from None
-    return bytes(read)
+            return text_response(500, "internal server error; see the operator's log\n")
 
 
 def timeout_of(said: str) -> float:

@@ -16,33 +16,15 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-import uvloop
 
 from memcached_operator.runtime.serving import http_server
 from memcached_operator.runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from memcached_operator.runtime.serving.http_server import HttpServer, ListenAddress
 from memcached_operator.runtime.serving.serving_tls import self_signed_context
+from tests.unit.runtime.serving.conftest import DEADLINE_S, Run
 
-DEADLINE_S = 10.0
 MIB = 2**20
 GET = b"GET / HTTP/1.1\r\n\r\n"
-
-Run = Callable[[Callable[[], Awaitable[None]]], None]
-
-
-@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Run:
-    """Runs a scenario on one of the event loops."""
-
-    def run(scenario: Callable[[], Awaitable[None]]) -> None:
-        async def in_time() -> None:
-            async with asyncio.timeout(10 * DEADLINE_S):
-                await scenario()
-
-        with asyncio.Runner(loop_factory=request.param) as runner:
-            runner.run(in_time())
-
-    return run
 
 
 class Clients:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -12,15 +13,22 @@ import pytest
 
 from memcached_operator.kube.errors import Forbidden, Unreachable
 from memcached_operator.runtime.serving.http_messages import HttpRequest
+from memcached_operator.runtime.serving.http_server import MAX_CONNECTIONS, HttpServer, ListenAddress
+from memcached_operator.runtime.serving.scrape import Scrapes
 from memcached_operator.runtime.serving.scrape_access import (
     ACCOUNT_S,
     ALLOWED_S,
     DENIED_S,
     MAX_REMEMBERED,
+    MAX_STRANGERS,
+    MAX_STRANGERS_OF_ADDRESS,
     Remembered,
     ReviewedAccess,
 )
+from memcached_operator.runtime.telemetry.metrics import Metrics
 from memcached_operator.testing.clock import FakeClock
+
+DEADLINE_S = 10.0
 
 USER = {"username": "system:serviceaccount:monitoring:prometheus", "uid": "u-1", "groups": ["a", "b"],
         "extra": {"key": ["value"]}}  # fmt: skip
@@ -34,6 +42,7 @@ class Reviews:
     allowed: bool = True
     error: Exception | None = None
     asked: list[tuple[str, Any]] = field(default_factory=list)
+    go_on: asyncio.Event | None = None  # what is asked about tokens that it does not know is answered only then
 
     async def request(self, method: str, path: str, *, body: bytes) -> bytes:
         assert method == "POST"
@@ -46,6 +55,8 @@ class Reviews:
             raise self.error
         if question["kind"] == "TokenReview":
             known = question["spec"]["token"] == self.token
+            if not known and self.go_on is not None:
+                await self.go_on.wait()
             status: object = {"authenticated": True, "user": USER} if known else {"user": {}, "error": "unknown"}
         else:
             status = {"allowed": self.allowed}
@@ -65,10 +76,12 @@ def access(reviews: Reviews, clock: FakeClock) -> ReviewedAccess:
     return ReviewedAccess(reviews, clock=clock)
 
 
-async def status_of(access: ReviewedAccess, authorization: str | None, path: str = "/metrics") -> int:
+async def status_of(
+    access: ReviewedAccess, authorization: str | None, path: str = "/metrics", peer: str = "10.0.0.1"
+) -> int:
     """What is answered in place of what is there, 200 for that itself."""
     headers = {} if authorization is None else {"authorization": authorization}
-    refusal = await access.refusal(HttpRequest("GET", path, headers=headers), path)
+    refusal = await access.refusal(HttpRequest("GET", path, headers=headers, peer=peer), path)
     return 200 if refusal is None else refusal.status
 
 
@@ -163,6 +176,131 @@ async def test_a_missing_right_of_ours_is_named(
     reviews.error = Forbidden(403, "Forbidden", "no")
     assert await status_of(access, "Bearer good") == 503
     assert "Grant the operator's account create on tokenreviews.authentication.k8s.io" in caplog.text
+
+
+# Strangers: tokens that nobody knows must not keep others out.
+
+STRANGE = "10.0.0.66"
+
+
+async def settled() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+class Strangers:
+    """Requests with bogus tokens, none of which the API server answers before it may."""
+
+    def __init__(self, access: ReviewedAccess, reviews: Reviews, *, addresses: int = 1, tokens: int = 64) -> None:
+        reviews.go_on = asyncio.Event()
+        self.tasks = [
+            asyncio.create_task(status_of(access, f"Bearer bogus-{number}", peer=f"{STRANGE}.{number % addresses}"))
+            for number in range(tokens)
+        ]
+        self._reviews = reviews
+
+    async def waiting(self) -> int:
+        await settled()
+        assert {task.result() for task in self.tasks if task.done()} <= {429}
+        return sum(not task.done() for task in self.tasks)
+
+    async def answered(self) -> set[int]:
+        assert self._reviews.go_on is not None
+        self._reviews.go_on.set()
+        return set(await asyncio.gather(*self.tasks))
+
+
+@pytest.mark.parametrize(("addresses", "wait"), [(1, MAX_STRANGERS_OF_ADDRESS), (64, MAX_STRANGERS)])
+async def test_few_strangers_wait_and_the_others_are_told_to_come_again(
+    access: ReviewedAccess, reviews: Reviews, addresses: int, wait: int
+) -> None:
+    strangers = Strangers(access, reviews, addresses=addresses)
+    assert await strangers.waiting() == wait
+    assert await strangers.answered() == {401, 429}
+    assert len(reviews.asked) == wait
+    assert await status_of(access, "Bearer another", peer=f"{STRANGE}.0") == 401, "there is room again"
+
+
+async def test_who_is_known_does_not_wait_for_strangers(
+    access: ReviewedAccess, reviews: Reviews, clock: FakeClock
+) -> None:
+    assert await status_of(access, "Bearer good") == 200
+    clock.advance(ACCOUNT_S)
+    strangers = Strangers(access, reviews, addresses=64)
+    await strangers.waiting()
+    async with asyncio.timeout(DEADLINE_S):
+        assert await status_of(access, "Bearer good") == 200
+    assert reviews.kinds().count("SubjectAccessReview") == 1, "the right was remembered, the account asked about"
+    assert len([token for kind, token in reviews.asked if token == {"token": "good"}]) == 2
+    await strangers.answered()
+
+
+async def test_a_scraper_that_is_new_gets_its_turn_among_strangers_of_another_address(
+    access: ReviewedAccess, reviews: Reviews
+) -> None:
+    strangers = Strangers(access, reviews)
+    await strangers.waiting()
+    scrape = asyncio.create_task(status_of(access, "Bearer good", peer="10.0.0.1"))
+    await settled()
+    await strangers.answered()
+    assert await scrape == 200
+
+
+async def test_who_is_known_is_not_forgotten_for_strangers(access: ReviewedAccess, reviews: Reviews) -> None:
+    assert await status_of(access, "Bearer good") == 200
+    for number in range(MAX_REMEMBERED + 1):
+        assert await status_of(access, f"Bearer bogus-{number}") == 401
+    reviews.asked.clear()
+    assert await status_of(access, "Bearer good") == 200
+    assert reviews.asked == []
+
+
+async def test_a_token_that_was_revoked_is_a_strangers(
+    access: ReviewedAccess, reviews: Reviews, clock: FakeClock
+) -> None:
+    assert await status_of(access, "Bearer good") == 200
+    clock.advance(ACCOUNT_S)
+    reviews.token = "another"
+    assert await status_of(access, "Bearer good") == 401
+    clock.advance(ACCOUNT_S)
+    strangers = Strangers(access, reviews, addresses=64)
+    await strangers.waiting()
+    assert await status_of(access, "Bearer good") == 429
+    await strangers.answered()
+
+
+async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
+    access: ReviewedAccess, reviews: Reviews, clock: FakeClock
+) -> None:
+    metrics = Scrapes(Metrics(), access)
+    server = HttpServer("metrics", "--flag", ListenAddress("127.0.0.1", 0), metrics.answer)
+
+    async def ask(token: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+        writer.write(f"GET /metrics HTTP/1.1\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+        return reader, writer
+
+    async def scraped() -> bytes:
+        reader, writer = await ask("good")
+        status = await reader.readline()
+        writer.close()
+        return status
+
+    async with server, asyncio.timeout(DEADLINE_S):
+        assert await scraped() == b"HTTP/1.1 200 OK\r\n"
+        clock.advance(ALLOWED_S)
+        reviews.go_on = asyncio.Event()
+        strangers = [await ask(f"bogus-{number}") for number in range(MAX_CONNECTIONS)]
+        told = [asyncio.create_task(reader.readline()) for reader, _ in strangers]
+        # Those that may not wait are told so, which shows that all were taken in.
+        for each in islice(asyncio.as_completed(told), MAX_CONNECTIONS - MAX_STRANGERS_OF_ADDRESS):
+            assert await each == b"HTTP/1.1 429 Too Many Requests\r\n"
+        for _ in range(3):
+            assert await scraped() == b"HTTP/1.1 200 OK\r\n"
+        reviews.go_on.set()
+        await asyncio.gather(*told)
+        for _, writer in strangers:
+            writer.close()
 
 
 def test_no_more_is_remembered_than_is_bearable() -> None:
