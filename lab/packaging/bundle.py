@@ -143,6 +143,7 @@ def cluster_service_version(sources: Sources, *, image: str, version: str) -> Ob
         "name": f"{PACKAGE}.v{version}",
         "namespace": "placeholder",  # OLM puts the namespace of the Subscription here
         "annotations": dict(sorted(annotations.items())),
+        "labels": csv["metadata"]["labels"],
     }
     spec: Object = csv["spec"]
     spec["version"] = version

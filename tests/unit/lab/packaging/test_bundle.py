@@ -11,6 +11,7 @@ import copy
 import dataclasses
 import json
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -293,6 +294,24 @@ def test_the_words_are_of_the_lists_that_catalogs_know() -> None:
     assert SPEC["provider"]["name"]
     for field in ("displayName", "description", "keywords"):
         assert SPEC[field]
+
+
+def test_a_catalog_is_told_when_it_was_made_by_whom_and_for_which_machines() -> None:
+    made = CSV["metadata"]["annotations"]["createdAt"]
+    assert datetime.strptime(made, "%Y-%m-%dT%H:%M:%S%z").tzinfo is not None
+    for maintainer in SPEC["maintainers"]:
+        assert maintainer["name"]
+        assert re.fullmatch(r"[^@\s]+@[^@\s]+", maintainer["email"])
+    assert SPEC["links"]
+    assert all(link["name"] and re.fullmatch(r"https://\S+", link["url"]) for link in SPEC["links"])
+    assert CSV["metadata"]["labels"] == {
+        "operatorframework.io/arch.amd64": "supported",
+        "operatorframework.io/arch.arm64": "supported",
+        "operatorframework.io/os.linux": "supported",
+    }
+    built = re.search(r"--platform (\S+)", (PROJECT / "docs" / "releasing.md").read_text())
+    assert built is not None
+    assert set(built[1].split(",")) == {"linux/amd64", "linux/arm64"}
 
 
 def test_the_oldest_kubernetes_is_the_chart_s() -> None:
