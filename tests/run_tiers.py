@@ -6,6 +6,7 @@ in, all of them. The exit code is 1 when a tier failed, and under ``CI`` also wh
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -135,7 +136,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     ]
     left = [outcome.tier for outcome in outcomes if outcome.result is Result.LEFT_TO_ALL]
     if left:
-        parts.append(f"{Result.LEFT_TO_ALL.value}: {', '.join(left)}")
+        parts.append(f"{Result.LEFT_TO_ALL.value}: tests marked slow, {', '.join(left)}")
     return "tiers: " + "; ".join(parts)
 
 
@@ -171,13 +172,14 @@ def command_of(tier: Tier, plan: Plan) -> list[str] | Outcome:
         return Outcome(tier.name, Result.LEFT_OUT, "it has no tests")
     if tier.lacking is not None and (lacks := tier.lacking()) is not None:
         return Outcome(tier.name, Result.LEFT_OUT, lacks)
+    speed = [] if plan.everything else ["-m", "not slow"]
     servers = [f"--cluster={tier.cluster}"] if tier.cluster else []
     coverage = ["--cov", "--cov-report="] if plan.coverage and tier.measured else ["--no-cov"]
     # Of a few tests, most of the time would be that of starting the workers.
     shared = tier.workers > 1 and not plan.arguments
     workers = [f"--numprocesses={tier.workers}", f"--dist={tier.distribution}"] if shared else []
     report = [f"--junit-xml={_report(tier.name)}", "-o", "junit_family=xunit1"]
-    return [sys.executable, "-m", "pytest", *coverage, *workers, *report, *servers, *selected]
+    return [sys.executable, "-m", "pytest", *coverage, *workers, *report, *speed, *servers, *selected]
 
 
 def run_beside(
@@ -276,6 +278,8 @@ def _slug(tier: str) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the tiers that the arguments ask for and return the exit code."""
+    # What a shell starts in the background may ignore Ctrl-C and hand that down, and tests end processes by it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     plan = Plan.of(arguments)
     outcomes = run(TIERS, plan)
     _report_coverage()

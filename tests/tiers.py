@@ -91,6 +91,7 @@ TIERS = (
         quick=True,
         cluster="simulator",
         needs={**_KUBERNETES, **_PEERS},
+        workers=2,
         measured=True,
     ),
     Tier(

@@ -31,7 +31,9 @@ def test_the_closing_line_names_each_tier_and_why_it_did_not_pass() -> None:
 
 
 def test_the_closing_line_names_the_tiers_that_were_left_to_all() -> None:
-    assert summary([PASSED, *LEFT_TO_ALL]) == "tiers: unit passed in 3 s; left to ./dev test --all: image, helm"
+    assert summary([PASSED, *LEFT_TO_ALL]) == (
+        "tiers: unit passed in 3 s; left to ./dev test --all: tests marked slow, image, helm"
+    )
 
 
 @pytest.mark.parametrize(
@@ -162,6 +164,12 @@ def test_the_whole_of_a_tier_is_shared_among_its_workers_and_a_few_tests_are_not
     tier = Tier("unit", folder="tests/unit", workers=3)
     assert "--numprocesses=3" in command(tier, EVERYTHING)
     assert "--numprocesses=3" not in command(tier, Plan(everything=True, arguments=("-k", "queue")))
+
+
+def test_slow_tests_are_left_to_all() -> None:
+    tier = Tier("unit", folder="tests/unit", quick=True)
+    assert command(tier, QUICK)[-3:] == ["-m", "not slow", "tests/unit"]
+    assert "not slow" not in command(tier, EVERYTHING)
 
 
 @pytest.fixture
