@@ -34,7 +34,7 @@ def test_the_operator_s_pods_have_the_arguments_and_the_lock_of_the_guide() -> N
     rights = list(yaml.safe_load_all((MANIFESTS / "rbac.yaml").read_text()))
     (role,) = [each for each in rights if each["kind"] == "Role"]
     assert role["rules"][0]["resourceNames"] == [LOCK]
-    assert container["image"] == f"my-first-operator:{__version__}"
+    assert container["image"] == f"localhost/my-first-operator:{__version__}"
 
 
 def free_port() -> int:
