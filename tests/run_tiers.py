@@ -46,12 +46,13 @@ class Result(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A tier's result, why if it did not pass, and what it took if it ran."""
+    """A tier's result, why if it did not pass, and if it ran what it took, and its tests as far as it has any."""
 
     tier: str
     result: Result
     reason: str = ""
     spent: time_table.Spent | None = None
+    cases: Sequence[time_table.Case] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +128,18 @@ def split_arguments(arguments: Sequence[str], folder: str) -> list[str] | None:
 
 def summary(outcomes: Sequence[Outcome]) -> str:
     """The closing line: every tier, why it did not pass, and which ones only ``--all`` runs."""
-    parts = [
-        f"{outcome.tier} {outcome.result.value}"
-        + (f" ({outcome.reason})" if outcome.reason else "")
-        + (f" in {outcome.spent.took_s:.0f} s" if outcome.result is Result.PASSED and outcome.spent else "")
-        for outcome in outcomes
-        if outcome.result is not Result.LEFT_TO_ALL
-    ]
+    parts = [_in_words(outcome) for outcome in outcomes if outcome.result is not Result.LEFT_TO_ALL]
     left = [outcome.tier for outcome in outcomes if outcome.result is Result.LEFT_TO_ALL]
     if left:
         parts.append(f"{Result.LEFT_TO_ALL.value}: tests marked slow, {', '.join(left)}")
     return "tiers: " + "; ".join(parts)
+
+
+def _in_words(outcome: Outcome) -> str:
+    if outcome.result is not Result.PASSED or outcome.spent is None:
+        return f"{outcome.tier} {outcome.result.value} ({outcome.reason})"
+    skipped = sum(case.skipped is not None for case in outcome.cases)
+    return f"{outcome.tier} passed in {outcome.spent.took_s:.0f} s" + (f" ({skipped} skipped)" if skipped else "")
 
 
 def exit_code(outcomes: Sequence[Outcome], *, complete: bool) -> int:
@@ -215,11 +217,12 @@ def _run(tier: Tier, command: Sequence[str], environment: Mapping[str, str], out
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = code = os.waitstatus_to_exitcode(status)
     spent = time_table.Spent(time.monotonic() - started, usage.ru_utime + usage.ru_stime)
+    cases = time_table.read(_report(tier.name))
     if code == 0:
-        return Outcome(tier.name, Result.PASSED, spent=spent)
+        return Outcome(tier.name, Result.PASSED, spent=spent, cases=cases)
     if tier.folder is not None and code == _NO_TESTS_COLLECTED:
         return Outcome(tier.name, Result.LEFT_OUT, _NONE_SELECTED)
-    return Outcome(tier.name, Result.FAILED, f"exit code {code}", spent)
+    return Outcome(tier.name, Result.FAILED, f"exit code {code}", spent, cases)
 
 
 def run(tiers: Sequence[Tier], plan: Plan) -> list[Outcome]:
@@ -253,7 +256,7 @@ def run(tiers: Sequence[Tier], plan: Plan) -> list[Outcome]:
 
 def _report_times(builds: Builds, outcomes: Sequence[Outcome]) -> None:
     spent = {outcome.tier: outcome.spent for outcome in outcomes if outcome.spent is not None}
-    tests = {tier: time_table.read(_report(tier)) for tier in spent}
+    tests = {outcome.tier: outcome.cases for outcome in outcomes}
     print("\n=== where the time went ===", *time_table.lines(builds.took_s, spent, tests), sep="\n", flush=True)
 
 

@@ -8,7 +8,7 @@ from lab.cache import BuildError
 from tests import run_tiers
 from tests.run_tiers import Builds, Outcome, Plan, Result, command_of, exit_code, run, split_arguments, summary, turns
 from tests.tiers import TIERS, Tier
-from tests.time_table import Spent
+from tests.time_table import Case, Spent
 
 PASSED = Outcome("unit", Result.PASSED, spent=Spent(2.6, 4.0))
 FAILED = Outcome("lint", Result.FAILED, "exit code 1", Spent(60.0, 60.0))
@@ -28,6 +28,12 @@ def test_the_closing_line_names_each_tier_and_why_it_did_not_pass() -> None:
     assert summary([FAILED, PASSED, LEFT_OUT]) == (
         "tiers: lint failed (exit code 1); unit passed in 3 s; e2e left out (no containerd)"
     )
+
+
+def test_the_closing_line_says_how_many_tests_were_skipped() -> None:
+    cases = [Case("test_a", 0.1), Case("test_b", 0.0, "no kubectl")]
+    outcome = Outcome("unit", Result.PASSED, spent=Spent(2.6, 4.0), cases=cases)
+    assert summary([outcome]) == "tiers: unit passed in 3 s (1 skipped)"
 
 
 def test_the_closing_line_names_the_tiers_that_were_left_to_all() -> None:
