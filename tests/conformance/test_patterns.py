@@ -1,6 +1,7 @@
 """Regular expressions, of schemas and of CEL: they are Go's, and mean what Go means by them."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import pytest
@@ -35,7 +36,7 @@ def patterns(cluster: Cluster) -> Iterator[None]:
         name: {**TEXT, "x-kubernetes-validations": [{"rule": f"self.matches({_literal(pattern)})"}]}
         for name, (pattern, _, _) in MEANINGS.items()
     }
-    dynamic = {"type": "object", "properties": dict.fromkeys(("text", "pattern"), TEXT)}
+    dynamic: Json = {"type": "object", "properties": dict.fromkeys(("text", "pattern"), TEXT)}
     dynamic["x-kubernetes-validations"] = [{"rule": "self.text.matches(self.pattern)"}]
     found = {**TEXT, "x-kubernetes-validations": [{"rule": r"self.findAll('\\pL*') == ['ä', '', 'b']"}]}
     spec = {"pattern": fields, "rule": ruled | {"dynamic": dynamic, "found": found}}
@@ -46,7 +47,7 @@ def patterns(cluster: Cluster) -> Iterator[None]:
     for plural in ("patterns", "rules"):
         name = path("customresourcedefinitions", name=f"{plural}.{GROUP}")
         client.delete(name).expect(200)
-        eventually(lambda name=name: client.get(name).status, lambda status: status == 404)
+        eventually(partial(client.get, name), lambda answer: answer.status == 404)
     client.close()
 
 
