@@ -24,6 +24,15 @@ def kubectl(cluster: Cluster, namespace: str, widgets: None) -> Kubectl:
     return run
 
 
+@pytest.mark.parametrize("command", ["apply", "create"])
+def test_a_kind_that_is_not_served_is_said_to_be_none(kubectl: Kubectl, command: str) -> None:
+    body = {"apiVersion": "absent.example.com/v1", "kind": "Absent", "metadata": {"name": "a"}}
+    refused = kubectl(command, "-f", "-", body=body)
+    assert refused.returncode == 1
+    assert 'no matches for kind "Absent" in version "absent.example.com/v1"' in refused.stderr
+    assert "unknown" not in refused.stderr
+
+
 @pytest.mark.parametrize("flags", [[], ["--server-side"]])
 def test_apply_says_what_it_did(kubectl: Kubectl, flags: list[str]) -> None:
     apply = ("apply", *flags, "-f", "-")

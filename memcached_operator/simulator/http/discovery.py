@@ -2,7 +2,7 @@
 
 Everything is made once and made anew when the registry changes.
 
-Differs from Kubernetes: OpenAPI v2, metrics and the OpenID documents answer 501; the checks behind /readyz are one.
+Differs from Kubernetes: metrics and the OpenID documents answer 501; the checks behind /readyz are one.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Protocol
 import orjson
 
 from memcached_operator.simulator.errors import Json, not_implemented
-from memcached_operator.simulator.http.negotiation import JSON_TYPE, discovery_representation, encoded
+from memcached_operator.simulator.http.negotiation import JSON_TYPE, discovery_representation, encoded, not_acceptable
 from memcached_operator.simulator.http.routes import SUBRESOURCE_VERBS, Route, TextNotFound, unknown_path, wrong_method
 from memcached_operator.simulator.resources import Registry, Resource, by_group_version
-from memcached_operator.simulator.schema import kubernetes
+from memcached_operator.simulator.schema import kubernetes, openapi_v2
 
 TEXT_TYPE = "text/plain; charset=utf-8"
 _HEALTH = ("healthz", "livez", "readyz")
 # What Kubernetes serves besides, and a client may look for.
-_KNOWN = ("/openapi/v2", "/metrics", "/.well-known/openid-configuration", "/openid/v1/jwks", "/debug", "/logs")
+_KNOWN = ("/metrics", "/.well-known/openid-configuration", "/openid/v1/jwks", "/debug", "/logs")
 _VERSION = re.compile(r"^v(\d+)(?:(alpha|beta)(\d+))?$")
 _STABILITY = {"alpha": 1, "beta": 2, None: 3}
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -35,6 +35,7 @@ class Schemas(Protocol):
 
     def index(self) -> Json: ...
     def document(self, group_version_path: str) -> bytes: ...
+    def v2(self) -> Json: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,8 @@ class Discovery:
             return Found(self._kept("paths", lambda: _indented({"paths": self._paths()})))
         if path == "/version":
             return Found(self._kept("version", lambda: _indented(kubernetes.version_info())))
+        if path == "/openapi/v2":
+            return self._schemas_v2(accept)
         if path == "/openapi/v3":
             return Found(self._kept("schemas", lambda: _plain(self.schemas.index())))
         if path.startswith("/openapi/v3/"):
@@ -121,6 +124,18 @@ class Discovery:
         except KeyError:
             raise TextNotFound from None
 
+    def _schemas_v2(self, accept: str) -> Found:
+        """All schemas in one document; as protobuf where the client names that first."""
+        offered = (openapi_v2.PROTOBUF, openapi_v2.PROTOBUF.replace(".v2.", ".v2@"))
+        ranges = [each.partition(";")[0].strip() for each in accept.split(",")]
+        known = [each for each in ranges if each in (*offered, "", "*/*", "application/*", JSON_TYPE)]
+        if not known:
+            raise not_acceptable((JSON_TYPE, openapi_v2.PROTOBUF))
+        if known[0] not in offered:
+            return Found(self._kept("v2", lambda: _plain(self.schemas.v2())))
+        body = self._kept("v2 protobuf", lambda: openapi_v2.encoded(self.schemas.v2()))
+        return Found(body, openapi_v2.PROTOBUF)
+
     def _kept(self, name: str, make: Callable[[], bytes]) -> bytes:
         if name not in self._made:
             self._made[name] = make()
@@ -130,7 +145,8 @@ class Discovery:
         served = by_group_version(self.registry)
         own = {f"/apis/{group}" if group else "/api" for group, _ in served}
         versioned = {f"/apis/{group}/{version}" if group else f"/api/{version}" for group, version in served}
-        return sorted(own | versioned | {"/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"})
+        schemas = {"/openapi/v2", "/openapi/v3"}
+        return sorted(own | versioned | schemas | {"/apis", "/healthz", "/livez", "/readyz", "/version"})
 
     def _groups(self) -> dict[str, Json]:
         """Each group but the core with its versions, the preferred one first; built-in groups stand first."""

@@ -4,7 +4,7 @@ kubectl reads them for `explain`, for the merge keys of `apply`, and to learn wh
 Schemas are Kubernetes' own, or a CRD's with Kubernetes' metadata.
 
 Differs from Kubernetes: of paths only what kubectl looks for is said, their verbs, kinds and query parameters; there is
-no /openapi/v2, and no form but JSON.
+no form but JSON.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import orjson
 
 from memcached_operator.simulator.errors import Json
 from memcached_operator.simulator.resources import Registry, Resource, by_group_version
-from memcached_operator.simulator.schema import kubernetes
+from memcached_operator.simulator.schema import kubernetes, openapi_v2
 from memcached_operator.simulator.schema.node import REFERENCE_PREFIX
 
 _META: Final = kubernetes.META
@@ -53,6 +53,10 @@ class Documents:
             resources = self._paths()[group_version_path]
             self._documents[group_version_path] = orjson.dumps(_document(resources))
         return self._documents[group_version_path]
+
+    def v2(self) -> Json:
+        """The one document of `/openapi/v2`."""
+        return openapi_v2.document(orjson.loads(self.document(path)) for path in self._paths())
 
     def _paths(self) -> dict[str, list[Resource]]:
         groups = by_group_version(self._registry)
