@@ -1,4 +1,7 @@
-"""Somebody rewrites our fields in a loop: notice it, find out who, say so, and hold back. The rule is in `fights`."""
+"""Somebody rewrites our fields, or deletes the Deployment, in a loop: notice it, find out who, say so, and hold back.
+
+The rule is in `fights`.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,8 @@ from memcached_operator.runtime.telemetry.metrics import Family, gauge
 logger = logging.getLogger(__name__)
 
 REASON = "Contested"
+# The field in whose name a fight over the Deployment's existence is known: the rival deletes it, we make it again.
+EXISTENCE = "the Deployment itself"
 _OUR_CONDITIONS = ("Available", "Progressing", "Degraded")
 
 
@@ -63,7 +68,7 @@ class Contests:
         key = key_of(memcached)
         if fields := self._fights.over(key):
             self._told.pop(key, None)
-            logger.info("no longer contested: nobody has changed %s for %d s", ", ".join(fields), QUIET_S)
+            logger.info("no longer contested: nobody has %s for %d s", _done(fields), QUIET_S)
         return self._fights.look(key, memcached.generation)
 
     def damped(self, memcached: MemcachedRecord) -> bool:
@@ -116,11 +121,18 @@ class Contests:
         told = self._told.setdefault(key, []) if self._fights.contested(key) else []
         for field in self._fights.contested(key)[len(before) :]:
             who = rivals.get(field, "Another client")
-            text = (
-                f"{who} keeps changing {field} of the {resource.kind}: put right {REPAIRS} times within "
-                f"{WINDOW_S:.0f} s, from now on once a second at most. Stop that client from writing the field; "
-                "what is to change for good belongs into the Memcached."
-            )
+            if field == EXISTENCE:
+                text = (
+                    f"{who} keeps deleting the {resource.kind}: made again {REPAIRS} times within {WINDOW_S:.0f} s, "
+                    "from now on once a second at most. Stop that client; for good, the Deployment goes with the "
+                    "Memcached."
+                )
+            else:
+                text = (
+                    f"{who} keeps changing {field} of the {resource.kind}: put right {REPAIRS} times within "
+                    f"{WINDOW_S:.0f} s, from now on once a second at most. Stop that client from writing the field; "
+                    "what is to change for good belongs into the Memcached."
+                )
             told.append(text)
             logger.warning("contested: %s", text)
             self._tell(memcached, text)
@@ -162,6 +174,13 @@ class Contests:
             if writer.manager != self._field_manager:
                 return f'Another client (the last one to write the object is "{writer.manager}")'
         return "Another client"
+
+
+def _done(fields: Sequence[str]) -> str:
+    """What a rival did to these fields, to follow "has"."""
+    changed = [field for field in fields if field != EXISTENCE]
+    done = [f"changed {', '.join(changed)}"] if changed else []
+    return " or ".join([*done, "deleted the Deployment"] if EXISTENCE in fields else done)
 
 
 def _digest(status: Status, field: str) -> int:

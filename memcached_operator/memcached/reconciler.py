@@ -19,6 +19,7 @@ from memcached_operator.kube.errors import Conflict, Forbidden, Invalid, Malform
 from memcached_operator.kube.frames import object_of
 from memcached_operator.kube.resources import DEPLOYMENTS
 from memcached_operator.memcached import desired, plan
+from memcached_operator.memcached.contests import EXISTENCE
 from memcached_operator.memcached.finalizing import Finalizing
 from memcached_operator.memcached.metrics import Repairs
 from memcached_operator.memcached.objects import Deployment
@@ -213,6 +214,8 @@ class MemcachedReconciler:
         action = plan.plan(wanted, memcached.uid, deployment)
         if not may_repair and isinstance(action, plan.Scale | plan.Repair):
             return Found(deployment)  # contested: this look is for the status
+        if not may_repair and isinstance(action, plan.Create):
+            return Found(None, waiting="The Deployment was deleted; a new one follows.")
         if refusal := self._refused.pop(key, None):
             same = (refusal.wanted, refusal.action) == (wanted, action)
             if same and self._clock() < refusal.until_s:
@@ -289,13 +292,24 @@ class MemcachedReconciler:
             raise
         if not again:
             self._made[key] = memcached.uid
+        if again:
+            self._contests.repaired(memcached, DEPLOYMENTS, [EXISTENCE], {}, asked=False)
         # Not put into the store: if it was deleted meanwhile, no event would ever take it out again.
         self._own_writes.expect(key, DEPLOYMENTS.qualified_name, made.uid, made.resource_version)
         why = "there was none" if again else "new Memcached"
         fields = {"action": "create", "replicas": wanted.spec.replicas, "why": why}
-        logger.info("created Deployment with %d replicas (%s)", wanted.spec.replicas, why, extra={"fields": fields})
-        note = f"Created Deployment {key.name} with {wanted.spec.replicas} replicas" + (f": {why}" if again else "")
-        self._reporter.tell(memcached, "Normal", "Created", "Create", note)
+        told = not (again and self._contests.damped(memcached))
+        logger.log(
+            logging.INFO if told else logging.DEBUG,
+            "created Deployment with %d replicas (%s)",
+            wanted.spec.replicas,
+            why,
+            extra={"fields": fields},
+        )
+        if told:
+            note = f"Created Deployment {key.name} with {wanted.spec.replicas} replicas"
+            note += f": {why}" if again else ""
+            self._reporter.tell(memcached, "Normal", "Created", "Create", note)
         return made
 
     async def _scale(self, memcached: MemcachedRecord, action: plan.Scale) -> DeploymentRecord:

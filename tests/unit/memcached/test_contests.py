@@ -11,7 +11,7 @@ import pytest
 
 from memcached_operator.kube.errors import Conflict, ServerError
 from memcached_operator.memcached.contests import REASON
-from memcached_operator.memcached.fights import LOOK_S, QUIET_S, REPAIRS
+from memcached_operator.memcached.fights import LOOK_S, QUIET_S, REPAIRS, WINDOW_S
 from tests.unit.memcached.fake_api import Json
 from tests.unit.memcached.support import IMAGE, NAME, NAMESPACE, container_of
 from tests.unit.memcached.world import APPLY, DELAY_S, GET_DEPLOYMENT, GET_MEMCACHED, KEY, WRITE_STATUS, World
@@ -85,6 +85,15 @@ def of_nodes(running: World) -> Rival:
         running.api.put(memcached)
 
     return Rival(running, edit)
+
+
+@pytest.fixture
+def of_existence(running: World) -> Rival:
+    def delete(number: int) -> None:
+        running.api.objects.pop(("Deployment", NAMESPACE, NAME), None)
+        running.pods(0)
+
+    return Rival(running, delete)
 
 
 @pytest.fixture(autouse=True)
@@ -231,6 +240,79 @@ async def test_what_the_gauge_shows(of_image: Rival) -> None:
     assert of_image.world.reconciler.wait_s(KEY) == 0.0
     await of_image.look()
     assert contested() == 0
+
+
+# The Deployment as a whole
+
+
+async def test_a_deployment_that_is_deleted_in_a_loop_is_made_again_once_in_two_seconds_and_told_of_once(
+    of_existence: Rival, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = of_existence.world
+    await of_existence.fight(REPAIRS)
+    (warning,) = (event for event in world.recorder.events if event.type == "Warning")
+    assert warning.reason == REASON
+    assert warning.note.startswith("Another client keeps deleting the Deployment: made again 5 times within 60 s")
+    assert [event.reason for event in world.recorder.events].count("Created") == REPAIRS - 1
+    assert caplog.messages[-1] == f"contested: {warning.note}"
+
+    caplog.clear()
+    world.recorder.events.clear()
+    began = len(of_existence.writes)
+    await of_existence.fight(40)
+    times = [at for at, _ in of_existence.writes[began - 1 :]]
+    assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
+    made = [verb for _, verb in of_existence.writes[began:] if verb == APPLY]
+    assert len(made) == 20, "it is not given up either"
+    assert (caplog.messages, world.recorder.events) == ([], [])
+
+
+async def test_the_status_tells_of_a_deployment_that_is_not_made_again_yet(of_existence: Rival) -> None:
+    await of_existence.fight(REPAIRS)
+    for _ in range(3):
+        of_existence.strike()
+        await of_existence.look()
+        of_existence.world.clock.advance(DELAY_S)
+    assert of_existence.world.status.get("readyReplicas", 0) == 0
+    assert of_existence.world.condition("Available")[0] == "False"
+
+
+async def test_a_new_size_is_made_at_once_although_the_deployment_is_deleted_in_a_loop(of_existence: Rival) -> None:
+    world = of_existence.world
+    await of_existence.fight(REPAIRS + 2)
+    of_existence.strike()
+    world.memcached(size=5)
+    world.show()
+    assert world.reconciler.wait_s(KEY) == 0.0
+    await of_existence.look()
+    assert world.deployment["spec"]["replicas"] == 5
+
+
+async def test_when_nobody_deletes_it_any_more_that_is_said(
+    of_existence: Rival, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = of_existence.world
+    await of_existence.fight(REPAIRS)
+    caplog.clear()
+    waited_s = 0.0
+    while (next_s := await of_existence.look()) is not None:
+        world.clock.advance(next_s)
+        waited_s += next_s
+        assert waited_s < QUIET_S + 4 * LOOK_S
+    assert caplog.messages == ["no longer contested: nobody has deleted the Deployment for 60 s"]
+    of_existence.strike()
+    await of_existence.look()
+    assert "apply Deployment" in world.api.verbs()
+
+
+async def test_a_deployment_that_is_deleted_now_and_then_is_made_again_at_once(of_existence: Rival) -> None:
+    for _ in range(3 * REPAIRS):
+        of_existence.strike()
+        assert of_existence.world.reconciler.wait_s(KEY) == 0.0
+        await of_existence.look()
+        assert APPLY in of_existence.world.api.verbs()
+        of_existence.world.clock.advance(WINDOW_S / (REPAIRS - 1))
+    assert not [event for event in of_existence.world.recorder.events if event.type == "Warning"]
 
 
 # The status
