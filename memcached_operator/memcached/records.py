@@ -6,7 +6,6 @@ look into them (`gc=False`), and a few hundred bytes each where a decoded object
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 
 import msgspec
@@ -24,6 +23,7 @@ from memcached_operator.memcached.objects import (
     controller_of,
     encode_deployment,
 )
+from memcached_operator.runtime.cache.sharing import shared
 from memcached_operator.runtime.cache.store import ObjectKey
 
 
@@ -145,7 +145,7 @@ def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
         object_ = _decode_memcached(shallow(bytes(raw)))
     meta = object_.metadata
     return MemcachedRecord(
-        namespace=sys.intern(meta.namespace),
+        namespace=shared(meta.namespace),
         name=meta.name,
         uid=meta.uid,
         resource_version=meta.resourceVersion,
@@ -213,7 +213,7 @@ def deployment_record(raw: msgspec.Raw | bytes) -> DeploymentRecord:
             case _:
                 pass
     return DeploymentRecord(
-        namespace=sys.intern(meta.namespace or ""),
+        namespace=shared(meta.namespace or ""),
         name=meta.name or "",
         uid=meta.uid or "",
         resource_version=meta.resourceVersion or "",
@@ -343,12 +343,12 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         and owner.name == f"{labels.memcached_cr}-{labels.template_hash}"
     )
     return PodRecord(
-        namespace=sys.intern(meta.namespace),
+        namespace=shared(meta.namespace),
         name=meta.name,
         uid=meta.uid,
         resource_version=meta.resourceVersion,
         memcached=labels.memcached_cr if ours else "",
-        template_hash=sys.intern(labels.template_hash),
+        template_hash=shared(labels.template_hash),
         active=meta.deletionTimestamp is None and status.phase not in ("Succeeded", "Failed"),
         ready=any(condition.type == "Ready" and condition.status == "True" for condition in status.conditions or ()),
         problem=_problem(status),
@@ -359,8 +359,8 @@ def _problem(status: _PodStatus) -> str:
     for container in status.containerStatuses or ():
         state = container.state.waiting or container.state.terminated
         if state is not None and state.reason not in _ORDINARY_WAITS:
-            return sys.intern(_ONE_NAME.get(state.reason, state.reason))
+            return shared(_ONE_NAME.get(state.reason, state.reason))
     for condition in status.conditions or ():
         if condition.type == "PodScheduled" and condition.status == "False":
-            return sys.intern(f"{condition.reason}: {condition.message}"[:_PROBLEM_CHARS].rstrip(": "))
+            return shared(f"{condition.reason}: {condition.message}"[:_PROBLEM_CHARS].rstrip(": "))
     return ""

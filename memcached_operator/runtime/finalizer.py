@@ -14,6 +14,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -38,6 +40,9 @@ _NAME = re.compile(
 )
 # Whoever else changes the object between our look and our write does so once or twice, not for ever.
 _TRIES = 5
+# What was said of an object that was not looked at for so long is forgotten: it went by another's hand. If it did not,
+# the same is said once more.
+_FORGET_AFTER_S = 3600.0
 # The condition that a report is given.
 CONDITION = "Finalized"
 
@@ -101,12 +106,27 @@ def _patch(obj: Finalizable, finalizers: Sequence[str]) -> dict[str, object]:
     return {"metadata": {"resourceVersion": obj.resource_version, "finalizers": list(finalizers)}}
 
 
+@dataclass(slots=True)
+class _Unfinished:
+    """A cleanup that is not done.
+
+    Attributes:
+        looked_s: when it was last tried.
+        cut_off: what is yet to be reported of one that was cancelled. The next attempt begins with it: a cleanup that
+            hangs is cancelled each time, and would never be seen in the status.
+        waits: what was last said of one that waits.
+    """
+
+    looked_s: float
+    cut_off: str = ""
+    waits: str = ""
+
+
 class Finalizer(Generic[A]):
     """One finalizer on the objects of one kind; see `finalize`.
 
-    `_cut_off` holds what is yet to be reported of a cleanup that was cancelled, by the object's uid. The next attempt
-    begins with it: a cleanup that hangs is cancelled each time, and would never be seen in the status. `_waits` holds
-    what was last said of a cleanup that is not done.
+    `_unfinished` holds the cleanups that are not done by the object's uid, in the order in which they were last tried.
+    Nobody tells of an object that goes by another's hand, so what was not tried for long is forgotten.
     """
 
     def __init__(
@@ -118,6 +138,7 @@ class Finalizer(Generic[A]):
         *,
         events: EventRecorder,
         report: Callable[[A, Condition], Awaitable[object]] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
         Args:
@@ -131,6 +152,7 @@ class Finalizer(Generic[A]):
             events: where a failure is told, on the object, and what a cleanup waits for, each time that this changes.
             report: writes the condition `Finalized` into the object's status while the cleanup fails or waits; it is
                 called at each attempt, and sends nothing where nothing differs, as `Client.patch_status` does.
+            clock: monotonic seconds.
 
         Raises:
             ValueError: the name is none that the API server takes.
@@ -148,8 +170,8 @@ class Finalizer(Generic[A]):
         self._cleanup = cleanup
         self._events = events
         self._report = report
-        self._cut_off: dict[str, str] = {}
-        self._waits: dict[str, str] = {}
+        self._clock = clock
+        self._unfinished: OrderedDict[str, _Unfinished] = OrderedDict()
 
     async def finalize(self, obj: A) -> Finalized[A]:
         """Put the finalizer on an object that is to live; clean up after one that is to go, and let it.
@@ -158,6 +180,7 @@ class Finalizer(Generic[A]):
             Exception: whatever the cleanup raised, after it was told; let it pass, and the controller tries again.
             KubeError: a write failed, likewise.
         """
+        self._forget_the_unseen()
         if not obj.deleting:
             patch = adding(obj, self.name)
             if patch is None:
@@ -166,9 +189,13 @@ class Finalizer(Generic[A]):
             logger.debug("added the finalizer %s", self.name)
             return Finalized(Stage.LIVE, held)
         if self.name not in obj.finalizers:
-            self._forget(obj)
+            self._unfinished.pop(obj.uid, None)
             return Finalized(Stage.GOING, obj)
-        if (what := self._cut_off.pop(obj.uid, None)) is not None:
+        unfinished = self._unfinished.setdefault(obj.uid, _Unfinished(self._clock()))
+        unfinished.looked_s = self._clock()
+        self._unfinished.move_to_end(obj.uid)
+        if what := unfinished.cut_off:
+            unfinished.cut_off = ""
             await self._report_failure(obj, what)
         try:
             waiting = await self._cleanup(obj)
@@ -179,7 +206,7 @@ class Finalizer(Generic[A]):
                 )
         except asyncio.CancelledError:
             # Which of the two is not known here, and there is no time for more than to note the event down.
-            self._cut_off[obj.uid] = self._tell(
+            unfinished.cut_off = self._tell(
                 obj, "it was cancelled, as it took longer than a reconcile may, or as the operator ends"
             )
             raise
@@ -191,24 +218,25 @@ class Finalizer(Generic[A]):
             await self._report_failure(obj, self._tell(obj, told))
             raise
         if waiting is not None:
-            self._say_what_for(obj, waiting.why)
+            if unfinished.waits != waiting.why:
+                unfinished.waits = waiting.why
+                self._say_what_for(obj, waiting.why)
             if self._report is not None:
                 await self._report(obj, Condition(CONDITION, "False", "CleanupPending", waiting.why))
             return Finalized(Stage.WAITING, obj)
         await self._let_go(obj)
-        self._forget(obj)
+        self._unfinished.pop(obj.uid, None)
         logger.info("cleaned up after the %s, and removed its finalizer %s", self._kind.resource.kind, self.name)
         return Finalized(Stage.CLEANED, obj)
 
-    def _forget(self, obj: A) -> None:
-        self._cut_off.pop(obj.uid, None)
-        self._waits.pop(obj.uid, None)
+    def _forget_the_unseen(self) -> None:
+        while self._unfinished:
+            oldest = next(iter(self._unfinished))
+            if self._unfinished[oldest].looked_s > self._clock() - _FORGET_AFTER_S:
+                return
+            del self._unfinished[oldest]
 
     def _say_what_for(self, obj: A, why: str) -> None:
-        """Say what the cleanup waits for, once."""
-        if self._waits.get(obj.uid) == why:
-            return
-        self._waits[obj.uid] = why
         kind = self._kind.resource.kind
         logger.info("the %s cannot go yet, as its finalizer %s waits: %s", kind, self.name, why)
         note = f"{kind} {obj.name} cannot go yet, as its finalizer {self.name} waits: {why}"

@@ -6,13 +6,13 @@ What the caches hold is shared by all who read it: an object is never changed in
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 import msgspec
 
 from memcached_operator.kube.watch import Record
+from memcached_operator.runtime.cache.sharing import shared
 from memcached_operator.runtime.cache.store import ObjectKey
 
 S = TypeVar("S")
@@ -216,7 +216,7 @@ _decode_body = msgspec.json.Decoder(dict[str, Any]).decode
 
 def _metadata(wire: _WireMetadata) -> Metadata:
     return Metadata(
-        sys.intern(wire.namespace or ""),
+        shared(wire.namespace or ""),
         wire.name,
         wire.uid,
         wire.resource_version,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import Any
 
@@ -18,6 +19,7 @@ from memcached_operator.runtime.failure_log import TerminalError
 from memcached_operator.runtime.finalizer import Finalizer, Stage, Waiting, adding, removing
 from memcached_operator.runtime.objects.conditions import Condition
 from memcached_operator.runtime.objects.kinds import PlainObject, plain
+from memcached_operator.testing.clock import FakeClock
 from tests.unit.runtime.fake_server import FakeServer
 
 NAME = "shells.example.com/finalizer"
@@ -44,7 +46,10 @@ class Fixture:
         self.outcomes: list[BaseException | Waiting] = []
         self.reports: list[Condition] = []
         self.report_error: Exception | None = None
-        self.finalizer = Finalizer(NAME, self.client, DEPLOYMENTS, self.cleanup, events=self.events, report=self.report)
+        self.clock = FakeClock()
+        self.finalizer = Finalizer(
+            NAME, self.client, DEPLOYMENTS, self.cleanup, events=self.events, report=self.report, clock=self.clock
+        )
 
     async def cleanup(self, obj: PlainObject) -> Waiting | None:
         self.cleaned.append(obj.name)
@@ -192,7 +197,27 @@ async def test_a_cleanup_that_was_cancelled_is_reported_when_the_next_attempt_be
         assert [each.reason for each in at.reports] == ["CleanupFailed"] * reported
     assert "it was cancelled, as it took longer than a reconcile may" in at.reports[0].message
     assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
-    assert vars(at.finalizer)["_cut_off"] == {}
+    assert not at.finalizer._unfinished
+
+
+@pytest.mark.parametrize("outcome", [Waiting("the backup runs"), asyncio.CancelledError()])
+async def test_what_went_by_anothers_hand_is_forgotten_and_what_is_still_there_is_not(
+    at: Fixture, outcome: BaseException | Waiting
+) -> None:
+    async def attempt(uid: str) -> None:
+        at.outcomes.append(outcome)
+        with contextlib.suppress(asyncio.CancelledError):
+            await at.finalizer.finalize(at.stored(NAME, uid=uid, **GOING))
+
+    for number in range(100):
+        await attempt(f"gone-{number}")
+    for _ in range(7):
+        await attempt("still-there")
+        at.clock.advance(600.0)
+    assert list(at.finalizer._unfinished) == ["still-there"]
+    at.clock.advance(3600.0)
+    await at.finalizer.finalize(at.stored(NAME))
+    assert not at.finalizer._unfinished
 
 
 async def test_failures_and_waits_are_told_without_a_report(at: Fixture) -> None:
