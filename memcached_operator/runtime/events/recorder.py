@@ -185,8 +185,10 @@ class EventRecorder:
         """
         now, now_ns = self._clock(), self._now_ns()
         event = event_of(regarding, type, reason, action, note)
+        while self._known and now - next(iter(self._known.values())).seen_at >= _SERIES_FINISH_S:
+            self._known.popitem(last=False)
         known = self._known.get(event.identity)
-        if known is not None and now - known.seen_at < _SERIES_FINISH_S:
+        if known is not None:
             self._known.move_to_end(event.identity)
             known.count += 1
             known.seen_at, known.last_ns = now, now_ns

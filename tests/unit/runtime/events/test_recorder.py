@@ -246,6 +246,7 @@ def test_what_is_remembered_is_bounded(time: FakeClock) -> None:
     time.advance(1000.0)
     emit(recorder)
     assert len(recorder._objects) == 1
+    assert len(recorder._known) == 1, "what is not written yet is still in the queue"
 
 
 # The end
