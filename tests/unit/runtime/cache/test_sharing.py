@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -29,14 +31,26 @@ def test_what_nobody_has_used_for_long_is_forgotten() -> None:
     assert shared.cache_info().currsize == MANY
 
 
-@pytest.mark.parametrize("kind", ["Memcached", "Deployment", "Pod", "Shell"])
-def test_what_users_name_is_never_interned_for_good(kind: str) -> None:
-    namespace = f"namespace-of-a-{kind}"
-    body = {"Deployment": live_deployment, "Pod": live_pod}.get(kind, lambda: {"metadata": {"name": "a", "uid": "u"}})()
-    body["metadata"] |= {"namespace": namespace, "resourceVersion": "1"}
-    raw = json.dumps(body).encode()
-    decoders = {"Memcached": memcached_record, "Deployment": deployment_record, "Pod": pod_record}
-    decode = decoders.get(kind, lambda raw: plain_object(raw, "example.com/v1", "Shell"))
+def bare() -> dict[str, Any]:
+    return {"metadata": {"name": "a", "uid": "u"}}
+
+
+def shell(raw: bytes) -> Any:
+    return plain_object(raw, "example.com/v1", "Shell")
+
+
+@pytest.mark.parametrize(
+    ("body", "decode"),
+    [(bare, memcached_record), (live_deployment, deployment_record), (live_pod, pod_record), (bare, shell)],
+    ids=["Memcached", "Deployment", "Pod", "an author's kind"],
+)
+def test_what_users_name_is_never_interned_for_good(
+    body: Callable[[], dict[str, Any]], decode: Callable[[bytes], Any]
+) -> None:
+    namespace = f"namespace-of-a-{decode.__name__}"
+    object_ = body()
+    object_["metadata"] |= {"namespace": namespace, "resourceVersion": "1"}
+    raw = json.dumps(object_).encode()
     record = decode(raw)
     assert record.namespace == namespace
     assert record.namespace is decode(raw).namespace, "one object for all"
