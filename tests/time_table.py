@@ -55,7 +55,8 @@ def lines(builds_s: Mapping[str, float], spent: Mapping[str, Spent], tests: Mapp
     timed = sorted(
         ((test.took_s, tier, test.name) for tier, several in tests.items() for test in several), reverse=True
     )
-    found.append(f"the {_SLOWEST} slowest tests, with the fixtures that they were the first to use:")
+    if timed:
+        found.append(f"the {_SLOWEST} slowest tests, with the fixtures that they were the first to use:")
     found += [f"{took_s:8.1f} s  {tier}: {name}" for took_s, tier, name in timed[:_SLOWEST]]
     return found + skips(tests)
 

@@ -46,4 +46,6 @@ def test_the_table_has_what_was_built_each_tier_the_slowest_tests_and_what_was_s
 
 
 def test_a_run_that_built_nothing_says_so() -> None:
-    assert "    none; everything needed was there" in lines({"Kubernetes": 0.1}, {}, {})
+    text = lines({"Kubernetes": 0.1}, {"lint": Spent(61.0, 60.5)}, {"lint": []})
+    assert text[1] == "    none; everything needed was there"
+    assert text[-1].endswith("  lint")
