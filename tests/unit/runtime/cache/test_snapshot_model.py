@@ -113,9 +113,13 @@ class Cluster:
             self.store.put(thing, quiet=True)
 
     def lose_patience(self) -> None:
-        """What has left without a trace would be waited for: after a while the live object is looked at."""
-        self.own.forget(KEY)
-        self.ours = None
+        """What has left without a trace would be waited for: after a while the live object is looked at.
+
+        The next reconcile does that, which begins when all writes of the one before it are answered.
+        """
+        if not self.answers:
+            self.own.forget(KEY)
+            self.ours = None
 
     # The watch
 
