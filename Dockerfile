@@ -14,6 +14,7 @@ RUN --mount=type=secret,id=pip-conf,target=/etc/pip.conf --mount=type=secret,id=
         --require-hashes --only-binary :all: --target /dependencies --requirement /build/requirements-image.lock
 RUN python3 /build/slimming.py /dependencies
 COPY memcached_operator /source/memcached_operator
+COPY operator_runtime /source/operator_runtime
 RUN python3 /build/slimming.py /source
 
 FROM ${BASE_IMAGE}

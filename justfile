@@ -179,9 +179,9 @@ docs-serve *args:
 
 # Write down the schemas and the discovery that the simulator serves, as a real control plane and Kubernetes' types say
 simulator-schemas:
-    python -m lab.simulator_data.schemas memcached_operator/simulator/schema/kubernetes.json.gz
-    python -m lab.simulator_data.protobuf memcached_operator/simulator/schema/kubernetes.json.gz \
-        memcached_operator/simulator/schema/protobuf.json.gz
+    python -m lab.simulator_data.schemas kube_simulator/schema/kubernetes.json.gz
+    python -m lab.simulator_data.protobuf kube_simulator/schema/kubernetes.json.gz \
+        kube_simulator/schema/protobuf.json.gz
 
 # Draw the demo's live view for the README
 demo-picture:

@@ -11,7 +11,7 @@ import aiohttp
 import msgspec
 import orjson
 
-from memcached_operator.kube.resources import Resource
+from operator_runtime.client.resources import Resource
 
 MEMCACHEDS = Resource("cache.example.com", "v1alpha1", "memcacheds", "Memcached")
 NAMESPACE = "default"

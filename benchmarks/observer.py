@@ -15,7 +15,7 @@ import aiohttp
 import msgspec
 
 from benchmarks.endpoint import MEMCACHEDS, NAMESPACE
-from memcached_operator.kube.resources import DEPLOYMENTS, Resource
+from operator_runtime.client.resources import DEPLOYMENTS, Resource
 
 _RECONNECT_PAUSE_S = 0.05
 

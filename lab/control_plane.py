@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from kube_simulator.access import kubeconfig, pki
 from lab import audit, kubectl
 from lab.kubectl import LabError
 from lab.process import Program
 from lab.programs import kubernetes
 from lab.state import StateDir
-from memcached_operator.simulator.access import kubeconfig, pki
 
 _HOST = "127.0.0.1"
 # Below Linux's ephemeral range (32768 and up): no outgoing connection can take the API server's port while it is down.

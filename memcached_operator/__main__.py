@@ -3,7 +3,7 @@
 import sys
 
 from memcached_operator.about import PROGRAM
-from memcached_operator.runtime.program import process
+from operator_runtime.process import process
 
 
 def main() -> int:
@@ -12,7 +12,8 @@ def main() -> int:
     if settings is not None:
         from memcached_operator import operator
 
-        return process.operate(PROGRAM, settings, operator.OperatorConfig, operator.run)
+        own = (operator.__package__,)
+        return process.operate(PROGRAM, settings, operator.OperatorConfig, operator.run, own_packages=own)
 
     from memcached_operator import cli  # not in the operator's process
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memcached_operator.about import PROGRAM
-from memcached_operator.runtime.program.flags import (
+from operator_runtime.process.flags import (
     Flags,
     Parser,
     UsageError,
@@ -63,7 +63,7 @@ def _command_of(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def _run(flags: Flags) -> int:
-    from memcached_operator.runtime.program.command import start
+    from operator_runtime.process.command import start
 
     return start(PROGRAM, _settings(flags))
 
@@ -77,7 +77,12 @@ def _settings(flags: Flags) -> "Settings":
 def _demo(flags: Flags) -> int:
     from pathlib import Path
 
-    from memcached_operator.demo.command import DemoOptions, run
+    try:
+        from memcached_operator.demo.command import DemoOptions, run
+    except ModuleNotFoundError as error:
+        # The operator's image is made without it.
+        remedy = "in a checkout it is `./dev demo`, elsewhere `pip install 'memcached-operator[demo]'`"
+        raise UsageError(f"there is no demo here, as {error.name} is not installed: {remedy}") from None
 
     (picture,) = flags.get("picture", ("",))
     return run(
@@ -135,7 +140,7 @@ def _check(flags: Flags) -> int:
 
     from memcached_operator.check.command import CheckOptions, run
     from memcached_operator.operator import decode_config
-    from memcached_operator.runtime.cache.store import ObjectKey
+    from operator_runtime.cache.store import ObjectKey
 
     key = ObjectKey(*_account(*flags["as_service_account"])) if "as_service_account" in flags else None
     return run(CheckOptions(decode_config(settings.model_dump_json()), key, "json" if output == "json" else "text"))
@@ -143,7 +148,7 @@ def _check(flags: Flags) -> int:
 
 def _account(value: str) -> tuple[str, str]:
     """Namespace and name. They become parts of paths, where other characters would make another request of them."""
-    from memcached_operator.kube.dns_names import LABEL_IN_WORDS, SUBDOMAIN_IN_WORDS, is_label, is_subdomain
+    from operator_runtime.client.dns_names import LABEL_IN_WORDS, SUBDOMAIN_IN_WORDS, is_label, is_subdomain
 
     refused = f"--as-service-account: {value!r} is not allowed, it must be NAMESPACE/NAME"
     namespace, slash, name = value.partition("/")
@@ -193,8 +198,8 @@ def _render(flags: Flags) -> int:
         raise UsageError("render needs a file: -f FILE, or -f - for standard input")
     settings = _settings({name: values for name, values in flags.items() if name in _RENDERED})
 
-    from memcached_operator.kube.dns_names import LABEL_IN_WORDS, is_label
     from memcached_operator.render.command import RenderOptions, run
+    from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 
     (namespace,) = flags.get("namespace", ("default",))
     if not is_label(namespace):
@@ -254,8 +259,8 @@ def _plain_parser(name: str) -> Callable[[], Parser]:
 
 
 def _run_parser() -> Parser:
-    from memcached_operator.runtime.program.command import VARIABLES_IN_WORDS
     from memcached_operator.settings import options
+    from operator_runtime.process.command import VARIABLES_IN_WORDS
 
     width = max(map(len, _listed_commands()))
     commands = "\n".join(f"  {name:<{width}}  {COMMANDS[name].help}" for name in _listed_commands())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from memcached_operator.about import PROGRAM
-from memcached_operator.kube.resources import DEPLOYMENTS, EVENTS, PODS
 from memcached_operator.memcached.desired import POD_SELECTOR
 from memcached_operator.memcached.metrics import memcached_families
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
@@ -17,11 +16,12 @@ from memcached_operator.memcached.records import (
     pod_record,
 )
 from memcached_operator.memcached.reporter import MEMCACHEDS, Caches
-from memcached_operator.runtime.cache.own_writes import OwnWrites
-from memcached_operator.runtime.cache.store import ObjectKey, key_of
-from memcached_operator.runtime.objects.kinds import Kind
-from memcached_operator.runtime.operator import Operator, serve
-from memcached_operator.runtime.program.config import RuntimeConfig
+from operator_runtime.cache.own_writes import OwnWrites
+from operator_runtime.cache.store import ObjectKey, key_of
+from operator_runtime.client.resources import DEPLOYMENTS, EVENTS, PODS
+from operator_runtime.config import RuntimeConfig
+from operator_runtime.objects.kinds import Kind
+from operator_runtime.operator import Operator, serve
 
 # What this operator writes in its daily work, for the metrics.
 WRITES = (

@@ -8,9 +8,9 @@ from pydantic_settings import SettingsConfigDict
 
 from memcached_operator.about import PROGRAM
 from memcached_operator.memcached.desired import USER_ID
-from memcached_operator.runtime.program import knobs
-from memcached_operator.runtime.program.knobs import Knob, Option
-from memcached_operator.runtime.program.settings import OperatorName, RuntimeSettings
+from operator_runtime.process import knobs
+from operator_runtime.process.knobs import Knob, Option
+from operator_runtime.process.settings import OperatorName, RuntimeSettings
 
 # What the API server takes for runAsUser.
 _USER_ID_MAX = 2_147_483_647
@@ -106,5 +106,5 @@ def settings_reference() -> str:
         Settings,
         title="Settings",
         origin="Made by `./dev settings-docs` from memcached_operator/settings.py and "
-        "memcached_operator/runtime/program/settings.py; do not edit.",
+        "operator_runtime/process/settings.py; do not edit.",
     )

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any
 
-from memcached_operator.testing.waiting import DEADLINE_S
+from operator_runtime.testing.waiting import DEADLINE_S
 from tests.cluster import Cluster
 
 

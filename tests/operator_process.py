@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from memcached_operator.testing.waiting import DEADLINE_S
+from operator_runtime.testing.waiting import DEADLINE_S
 
 PROJECT = Path(__file__).parents[1]
 # Many run at the same time, and each would take the same two ports. Who wants them names them.

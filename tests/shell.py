@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.programs import kubernetes
-from memcached_operator.testing.waiting import DEADLINE_S, eventually
+from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.operator_process import IN_SYNC, NO_PORTS, PROJECT
 from tests.shell_blocks import How, Step, alike, fits, steps
 

@@ -6,11 +6,11 @@ import contextlib
 import subprocess
 from pathlib import Path
 
+from kube_simulator import Options
 from lab import audit, kubectl
 from lab.cache import NotBuiltError
 from lab.programs import kubernetes
-from memcached_operator.simulator import Options
-from memcached_operator.testing import cluster
+from operator_runtime.testing import cluster
 
 
 class SimulatedCluster(cluster.SimulatedCluster):

@@ -1,4 +1,4 @@
-"""The page docs/runtime-reference.md, from the sources of what `memcached_operator.runtime` exports.
+"""The page docs/runtime-reference.md, from the sources of what `operator_runtime` exports.
 
 Read and not imported: an annotation then stands on the page as its author wrote it.
 """
@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from memcached_operator import runtime
+import operator_runtime
 
 HEAD = """\
 # Runtime: the reference
 
-<!-- Made by `./dev runtime-docs` from the sources of memcached_operator/runtime/; do not edit. -->
+<!-- Made by `./dev runtime-docs` from the sources of operator_runtime/; do not edit. -->
 
-What `memcached_operator.runtime` exports, and with it everything that an operator needs. Names that are not here may
+What `operator_runtime` exports, and with it everything that an operator needs. Names that are not here may
 change at any time. [Write your own operator](write-your-own.md) is the way in, [Runtime, by example](runtime.md) shows
 each thing at work.
 """
@@ -86,8 +86,8 @@ def page() -> str:
         ValueError: a name that is exported has no place in `CHAPTERS`, or one there is not exported.
     """
     listed = [name for names in CHAPTERS.values() for name in names]
-    if wrong := sorted(set(listed) ^ set(runtime.__all__)):
-        raise ValueError(f"CHAPTERS and what memcached_operator.runtime exports differ in {', '.join(wrong)}")
+    if wrong := sorted(set(listed) ^ set(operator_runtime.__all__)):
+        raise ValueError(f"CHAPTERS and what operator_runtime exports differ in {', '.join(wrong)}")
     parts = [HEAD]
     for title, names in CHAPTERS.items():
         parts.append(f"## {title}\n")
@@ -96,9 +96,8 @@ def page() -> str:
 
 
 def _entry(name: str) -> Iterator[str]:
-    place = runtime._MODULES[name]
-    package = runtime.__name__.rpartition(".")[0] if place.startswith(".") else f"{runtime.__name__}."
-    tree, node, told = _definition(f"{package}{place}", name)
+    place = operator_runtime._MODULES[name]
+    tree, node, told = _definition(f"{operator_runtime.__name__}.{place}", name)
     yield f"### {name}\n"
     match node:
         case ast.ClassDef():

@@ -4,7 +4,7 @@ import sys
 
 from examples.my_own_shell import __version__
 from examples.my_own_shell.controller import set_up
-from memcached_operator.runtime import run
+from operator_runtime import run
 
 if __name__ == "__main__":
     sys.exit(

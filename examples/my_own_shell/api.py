@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from memcached_operator.runtime import Conditions, CustomResource, Object, typed
+from operator_runtime import Conditions, CustomResource, Object, typed
 
 GROUP, VERSION = "my-first-operator.jgato.io", "v1alpha1"
 

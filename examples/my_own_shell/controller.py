@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from examples.my_own_shell.api import DEPLOYMENTS, GROUP, PODS, SHELLS, Deployment, MyOwnShellStatus, Pod, Shell
-from memcached_operator.runtime import (
+from operator_runtime import (
     Condition,
     Finalizer,
     Forbidden,

@@ -3,7 +3,7 @@
 import sys
 
 from examples.my_own_shell.api import MY_OWN_SHELL
-from memcached_operator.runtime import custom_resource_definition, to_yaml
+from operator_runtime import custom_resource_definition, to_yaml
 
 
 def yaml() -> str:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kube_simulator.access.pki import Pair
 from lab.kubectl import LabError
 from lab.node.network import Addresses
-from memcached_operator.simulator.access.pki import Pair
 
 # In the node's own /run.
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"

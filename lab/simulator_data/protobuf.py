@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from kube_simulator.schema import protobuf
 from lab.programs.go import find_go, go_version
 from lab.programs.kubernetes import MODULE_DIR
 from lab.simulator_data.schemas import pack
-from memcached_operator.simulator.schema import protobuf
 
 Json = dict[str, Any]
 

@@ -23,9 +23,12 @@ from memcached_operator.check.demands import Demand, Scope, Subject, demands, ju
 from memcached_operator.check.findings import Finding, Verdict, all_ok, as_json, as_text
 from memcached_operator.check.reviews import Reviews, account_name, lacking_of, own_name
 from memcached_operator.check.version import judge_version
-from memcached_operator.kube.auth import ClusterAccess, NoClusterAccess
-from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import (
+from memcached_operator.memcached.crd import memcached_crd
+from memcached_operator.operator import OperatorConfig
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.auth import ClusterAccess, NoClusterAccess
+from operator_runtime.client.errors import (
     AuthenticationUnavailable,
     Forbidden,
     KubeError,
@@ -34,12 +37,9 @@ from memcached_operator.kube.errors import (
     Unauthorized,
     Unreachable,
 )
-from memcached_operator.kube.resources import Resource
-from memcached_operator.memcached.crd import memcached_crd
-from memcached_operator.operator import OperatorConfig
-from memcached_operator.runtime.cache.store import ObjectKey
-from memcached_operator.runtime.election.elections import ElectionError, lock_of
-from memcached_operator.runtime.operator import cluster_access, election_config, watched_namespaces
+from operator_runtime.client.resources import Resource
+from operator_runtime.election.elections import ElectionError, lock_of
+from operator_runtime.operator import cluster_access, election_config, watched_namespaces
 
 DONE, NOT_OK, INTERRUPTED = 0, 1, 130
 

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from memcached_operator.check.findings import Finding, Verdict
 from memcached_operator.rights import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, WATCHED, Right
-from memcached_operator.runtime.cache.store import ObjectKey
+from operator_runtime.cache.store import ObjectKey
 
 
 @dataclass(frozen=True, slots=True)

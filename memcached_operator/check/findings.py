@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from memcached_operator.runtime.program.logs import escape
+from operator_runtime.process.logs import escape
 
 
 class Verdict(StrEnum):

@@ -10,8 +10,8 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from memcached_operator.check.demands import Demand
-from memcached_operator.kube.errors import UNDECODABLE, Forbidden, MalformedAnswer, NotFound
-from memcached_operator.runtime.cache.store import ObjectKey
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.errors import UNDECODABLE, Forbidden, MalformedAnswer, NotFound
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ _AT_ONCE = 8
 
 
 class ReviewApi(Protocol):
-    """What is needed of `kube.client.ApiClient`."""
+    """What is needed of `client.api_client.ApiClient`."""
 
     async def request(self, method: str, path: str, *, body: bytes | None = None) -> bytes: ...
 

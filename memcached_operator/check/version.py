@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from memcached_operator.check.findings import Finding, Verdict
-from memcached_operator.kube.errors import UNDECODABLE
+from operator_runtime.client.errors import UNDECODABLE
 
 # The manifests name fields that servers before it do not know (unhealthyPodEvictionPolicy, matchLabelKeys; both on by
 # default since 1.27). The operator itself is content with 1.22, where server-side apply became stable.

@@ -7,9 +7,9 @@ import asyncio
 import orjson
 
 from memcached_operator.demo.world import NAMESPACE, ready, terminating
-from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import KubeError
-from memcached_operator.kube.resources import PODS
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import KubeError
+from operator_runtime.client.resources import PODS
 
 _LOOK_EVERY_S = 0.2
 _FIELD_MANAGER = "demo-kubelet"

@@ -13,7 +13,7 @@ from memcached_operator.demo import writes
 from memcached_operator.demo.script import STEPS, Play, Step, StepFailedError, install_crd
 from memcached_operator.demo.stage import LogLine, OperatorProcess, Stage, client_of, operator
 from memcached_operator.demo.world import LookOut
-from memcached_operator.kube.errors import KubeError
+from operator_runtime.client.errors import KubeError
 
 # The operator lists three kinds; the rest is the start of Python on a busy machine.
 _SYNC_DEADLINE_S = 60.0

@@ -12,11 +12,11 @@ from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.demo.caching import NoAnswerError, through_each_pod
 from memcached_operator.demo.stage import Stage
 from memcached_operator.demo.world import NAMESPACE, Json, LookOut, World, labels
-from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import NotFound, TooManyRequests
-from memcached_operator.kube.resources import DEPLOYMENTS, Resource
 from memcached_operator.memcached.crd import memcached_crd
 from memcached_operator.memcached.reporter import MEMCACHEDS
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import NotFound, TooManyRequests
+from operator_runtime.client.resources import DEPLOYMENTS, Resource
 
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 # The name of the sample in the manifests, and one that somebody has a Deployment of.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memcached_operator.demo.kubelet import play_the_kubelet
-from memcached_operator.kube.auth import load_access
-from memcached_operator.kube.client import ApiClient
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.auth import load_access
 
 _USER_AGENT = "memcached-operator-demo/1"
 _READY_AFTER_S = 0.4
@@ -62,8 +62,8 @@ async def simulated(*, memcached: bool = True) -> AsyncIterator[Stage]:
         NoStageError: the extra `demo` is not installed.
     """
     try:
-        from memcached_operator.simulator import Options, Simulator
-        from memcached_operator.simulator.controllers.memcached import find_program
+        from kube_simulator import Options, Simulator
+        from kube_simulator.controllers.memcached import find_program
     except ImportError as error:
         raise NoStageError(
             f"the simulator needs {error.name}, which is not installed: pip install 'memcached-operator[demo]'"

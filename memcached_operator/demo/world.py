@@ -10,10 +10,10 @@ from typing import Any
 import orjson
 
 from memcached_operator.api.names import KIND
-from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import KubeError, NotFound
-from memcached_operator.kube.resources import DEPLOYMENTS, EVENTS, PODS, Resource
 from memcached_operator.memcached.reporter import MEMCACHEDS
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import KubeError, NotFound
+from operator_runtime.client.resources import DEPLOYMENTS, EVENTS, PODS, Resource
 
 Json = dict[str, Any]
 

@@ -10,16 +10,16 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import KubeError
-from memcached_operator.kube.resources import Resource
 from memcached_operator.memcached.fights import QUIET_S, REPAIRS, WINDOW_S, Fights
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.status import Status
-from memcached_operator.runtime.cache.store import ObjectKey, key_of
-from memcached_operator.runtime.controller import Result
-from memcached_operator.runtime.objects.managed_fields import Writers
-from memcached_operator.runtime.telemetry.metrics import Family, gauge
+from operator_runtime.cache.store import ObjectKey, key_of
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import KubeError
+from operator_runtime.client.resources import Resource
+from operator_runtime.controller.controller import Result
+from operator_runtime.objects.managed_fields import Writers
+from operator_runtime.telemetry.metrics import Family, gauge
 
 logger = logging.getLogger(__name__)
 

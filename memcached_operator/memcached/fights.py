@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from memcached_operator.runtime.cache.store import ObjectKey
+from operator_runtime.cache.store import ObjectKey
 
 # A person who tries to edit a field gives up before; a loop is here within a second.
 REPAIRS = 5

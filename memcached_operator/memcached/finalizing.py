@@ -15,10 +15,6 @@ from typing import NamedTuple
 import msgspec
 
 from memcached_operator.api.names import FINALIZER, InvalidSpec
-from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, ServerError
-from memcached_operator.kube.frames import object_of
-from memcached_operator.kube.resources import DEPLOYMENTS
 from memcached_operator.memcached.records import (
     ORPHAN_FINALIZER,
     DeploymentRecord,
@@ -39,10 +35,14 @@ from memcached_operator.memcached.reporter import (
 )
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.status import Reason, Trouble, decode_status
-from memcached_operator.runtime.cache.own_writes import OwnWrites
-from memcached_operator.runtime.cache.store import ObjectKey, key_of
-from memcached_operator.runtime.controller import Result
-from memcached_operator.runtime.finalizer import adding, removing
+from operator_runtime.cache.own_writes import OwnWrites
+from operator_runtime.cache.store import ObjectKey, key_of
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, ServerError
+from operator_runtime.client.frames import object_of
+from operator_runtime.client.resources import DEPLOYMENTS
+from operator_runtime.controller.controller import Result
+from operator_runtime.controller.finalizer import adding, removing
 
 logger = logging.getLogger(__name__)
 

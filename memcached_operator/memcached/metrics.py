@@ -11,8 +11,8 @@ from memcached_operator.memcached.drift import field_name, field_names
 from memcached_operator.memcached.plan import without_names
 from memcached_operator.memcached.records import MemcachedRecord, PodRecord
 from memcached_operator.memcached.spec import read_spec
-from memcached_operator.runtime.cache.store import Store, key_of
-from memcached_operator.runtime.telemetry.metrics import Family, counter, gauge
+from operator_runtime.cache.store import Store, key_of
+from operator_runtime.telemetry.metrics import Family, counter, gauge
 
 OTHER_FIELDS = "other"
 

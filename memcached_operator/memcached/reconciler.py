@@ -14,10 +14,6 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from memcached_operator.api.names import FINALIZER, InvalidSpec
-from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import Conflict, Forbidden, Invalid, MalformedAnswer, NotFound, Unreachable
-from memcached_operator.kube.frames import object_of
-from memcached_operator.kube.resources import DEPLOYMENTS
 from memcached_operator.memcached import desired, plan
 from memcached_operator.memcached.contests import EXISTENCE
 from memcached_operator.memcached.finalizing import Finalizing
@@ -43,11 +39,15 @@ from memcached_operator.memcached.status import (
     Trouble,
     refusal_reason,
 )
-from memcached_operator.runtime.cache.own_writes import OwnWrites
-from memcached_operator.runtime.cache.store import ObjectKey
-from memcached_operator.runtime.controller import Result
-from memcached_operator.runtime.events.recorder import EventRecorder
-from memcached_operator.runtime.telemetry.metrics import Family
+from operator_runtime.cache.own_writes import OwnWrites
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import Conflict, Forbidden, Invalid, MalformedAnswer, NotFound, Unreachable
+from operator_runtime.client.frames import object_of
+from operator_runtime.client.resources import DEPLOYMENTS
+from operator_runtime.controller.controller import Result
+from operator_runtime.events.recorder import EventRecorder
+from operator_runtime.telemetry.metrics import Family
 
 logger = logging.getLogger(__name__)
 

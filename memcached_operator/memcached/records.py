@@ -11,7 +11,6 @@ from functools import lru_cache
 import msgspec
 
 from memcached_operator.api.names import API_VERSION, KIND
-from memcached_operator.kube.nesting import shallow
 from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
 from memcached_operator.memcached.objects import (
     Deployment,
@@ -23,8 +22,9 @@ from memcached_operator.memcached.objects import (
     controller_of,
     encode_deployment,
 )
-from memcached_operator.runtime.cache.sharing import shared
-from memcached_operator.runtime.cache.store import ObjectKey
+from operator_runtime.cache.sharing import shared
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.nesting import shallow
 
 
 class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):

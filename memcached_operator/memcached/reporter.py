@@ -9,10 +9,6 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from memcached_operator.api.names import API_VERSION, GROUP, KIND, PLURAL, VERSION
-from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import Conflict, NotFound
-from memcached_operator.kube.frames import object_of
-from memcached_operator.kube.resources import Resource
 from memcached_operator.memcached.contests import REASON as CONTESTED, Contests
 from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord, memcached_record
 from memcached_operator.memcached.status import (
@@ -25,12 +21,16 @@ from memcached_operator.memcached.status import (
     status_of,
     status_patch,
 )
-from memcached_operator.runtime.cache.own_writes import OwnWrites
-from memcached_operator.runtime.cache.store import ObjectKey, Store
-from memcached_operator.runtime.controller import Result
-from memcached_operator.runtime.events.objects import ObjectReference
-from memcached_operator.runtime.events.recorder import EventRecorder
-from memcached_operator.runtime.objects.conditions import Condition, rfc3339
+from operator_runtime.cache.own_writes import OwnWrites
+from operator_runtime.cache.store import ObjectKey, Store
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import Conflict, NotFound
+from operator_runtime.client.frames import object_of
+from operator_runtime.client.resources import Resource
+from operator_runtime.controller.controller import Result
+from operator_runtime.events.objects import ObjectReference
+from operator_runtime.events.recorder import EventRecorder
+from operator_runtime.objects.conditions import Condition, rfc3339
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from typing import Annotated
 import msgspec
 
 from memcached_operator.api.names import IMAGE_CHARACTERS, IMAGE_MAX_LENGTH, SIZE_MAX
-from memcached_operator.kube.errors import UNDECODABLE
-from memcached_operator.kube.nesting import shallow
+from operator_runtime.client.errors import UNDECODABLE
+from operator_runtime.client.nesting import shallow
 
 
 class Spec(msgspec.Struct, frozen=True):

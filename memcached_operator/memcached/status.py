@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from memcached_operator.kube.errors import UNDECODABLE
-from memcached_operator.kube.nesting import decode_nested
 from memcached_operator.memcached.desired import selector_text
 from memcached_operator.memcached.records import DeploymentRecord, PodRecord
-from memcached_operator.runtime.objects.conditions import Condition, condition_of, set_conditions
+from operator_runtime.client.errors import UNDECODABLE
+from operator_runtime.client.nesting import decode_nested
+from operator_runtime.objects.conditions import Condition, condition_of, set_conditions
 
 
 class Reason(StrEnum):

@@ -13,7 +13,7 @@ import yaml
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.render.documents import Document, DocumentError, documents
 from memcached_operator.render.rendering import Rendered, is_memcached, render
-from memcached_operator.runtime.program.logs import escape
+from operator_runtime.process.logs import escape
 
 DONE, NOT_ALL = 0, 1
 _PROGRAM = "memcached-operator"

@@ -13,10 +13,10 @@ import msgspec
 
 from memcached_operator.api.names import API_VERSION, KIND, InvalidSpec
 from memcached_operator.api.v1alpha1 import NAME_MAX_LENGTH, NAME_PATTERN
-from memcached_operator.kube.dns_names import LABEL_IN_WORDS, is_label
 from memcached_operator.memcached import desired
 from memcached_operator.memcached.crd import memcached_crd
 from memcached_operator.memcached.spec import read_spec
+from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 
 # Stands for what the API server gives out when the Memcached is created.
 UNKNOWN_UID: Final = "UID-OF-THE-MEMCACHED"

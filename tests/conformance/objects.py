@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Api, Json
 
 GROUP = "conformance.example.com"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Api, Json
 from tests.conformance.objects import config_map, deployment, path
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import TABLE, Api, Json, causes
 from tests.conformance.objects import deployment, path
 

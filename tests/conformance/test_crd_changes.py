@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Api, Json, version
 from tests.conformance.objects import GROUP, custom_resource_definition, install, path
 

@@ -2,7 +2,7 @@
 
 import re
 
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.conformance.api import OTHER_UID, Answer, Api, Json, statuses_at_once, version
 from tests.conformance.objects import config_map, deployment, path

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import OTHER_UID, Api, Json, version
 from tests.conformance.objects import config_map, owner_reference, path, widget
 

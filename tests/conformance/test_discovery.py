@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
 from tests.conformance.objects import GROUP

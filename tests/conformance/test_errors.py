@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.conformance.api import Answer, Api, Json, causes
 from tests.conformance.objects import GROUP, config_map, deployment, path, widget

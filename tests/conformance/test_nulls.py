@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Api, Json, causes
 from tests.conformance.objects import custom_resource_definition, install, path
 

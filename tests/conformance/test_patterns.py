@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
 from tests.conformance.objects import GROUP, custom_resource_definition, install, path

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lab.node.node import Node
-from memcached_operator.testing.waiting import DEADLINE_S, eventually
+from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.kubectl_in_namespace import Kubectl
 
 PROJECT = Path(__file__).parents[2]

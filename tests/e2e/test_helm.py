@@ -9,7 +9,7 @@ import pytest
 from lab.node.node import Node
 from lab.packaging.chart import CHART
 from lab.programs.helm import helm
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.e2e.node_cluster import OPERATOR, SAMPLE, leader, nodes_of, operator_pods, pod_address, stores
 from tests.kubectl_in_namespace import Kubectl
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.node.node import Node
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.e2e.node_cluster import fresh_namespace
 from tests.examples.shells import DEPLOYMENT, FINALIZER, MANIFESTS, SAMPLE, SHELL, SYSTEM
 from tests.kubectl_in_namespace import Kubectl

@@ -10,7 +10,7 @@ import pytest
 
 from lab.kubectl import LabError
 from lab.node.node import Node
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.e2e.node_cluster import BUSYBOX, pod_address, run_pod
 from tests.kubectl_in_namespace import Kubectl
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.image import images
-from memcached_operator.testing.waiting import DEADLINE_S
+from operator_runtime.testing.waiting import DEADLINE_S
 from tests.e2e.kept_up import keep_up, leftovers, machine
 from tests.e2e.node_cluster import PROJECT
 from tests.shell import read, terminal

@@ -12,7 +12,7 @@ import pytest
 
 from lab.node import remains
 from lab.state import sweep
-from memcached_operator.testing.waiting import DEADLINE_S, eventually
+from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.e2e.kept_up import KeptUp, keep_up, leftovers, machine, processes
 
 

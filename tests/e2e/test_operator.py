@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab.node.node import Node
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.e2e.node_cluster import (
     OPERATOR,
     SAMPLE,

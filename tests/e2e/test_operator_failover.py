@@ -9,7 +9,7 @@ import time
 from datetime import datetime
 
 from lab.node.node import Node
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.e2e.node_cluster import LOCK, OPERATOR, leader, new_leader, nodes_of, operator_pods
 from tests.kubectl_in_namespace import Kubectl
 

@@ -17,7 +17,7 @@ import pytest
 
 from lab.node.node import Node
 from lab.programs import prometheus_operator
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.e2e.node_cluster import OPERATOR, SYSTEM, leader, operator_pods, pod_address
 from tests.integration.conftest import memcached
 from tests.integration.monitoring import Prometheus, configured_prometheus, fetch

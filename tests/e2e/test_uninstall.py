@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from lab.node.node import Node
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.e2e.conftest import uninstall
 from tests.e2e.node_cluster import INSTALL, LOCK, OPERATOR, SAMPLE, SYSTEM, fresh_namespace, nodes_of
 from tests.kubectl_in_namespace import Kubectl

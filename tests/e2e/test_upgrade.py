@@ -14,7 +14,7 @@ import pytest
 
 from lab.image import images
 from lab.node.node import Node
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.e2e.conftest import uninstall
 from tests.e2e.node_cluster import (

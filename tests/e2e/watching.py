@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lab.programs import kubernetes
-from memcached_operator.testing.waiting import DEADLINE_S
+from operator_runtime.testing.waiting import DEADLINE_S
 
 Object = dict[str, Any]
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.examples.shells import ACCOUNT, CRD_NAME, MANIFESTS, SYSTEM
 from tests.kubectl_in_namespace import Kubectl

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from memcached_operator.testing.waiting import eventually
+from operator_runtime.testing.waiting import eventually
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
 

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from examples.my_own_shell.controller import ShellController, set_up
-from memcached_operator.runtime import Program, RuntimeConfig, RuntimeSettings, TerminalError
-from memcached_operator.testing.running import config_of, running_operator
-from memcached_operator.testing.waiting import async_eventually, eventually
+from operator_runtime import Program, RuntimeConfig, RuntimeSettings, TerminalError
+from operator_runtime.testing.running import config_of, running_operator
+from operator_runtime.testing.waiting import async_eventually, eventually
 from tests.examples.conftest import Start
 from tests.examples.shells import (
     DEPLOYMENT,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from memcached_operator.testing.waiting import eventually, until
+from operator_runtime.testing.waiting import eventually, until
 from tests.examples.shells import (
     DEPLOYMENT,
     FINALIZER,

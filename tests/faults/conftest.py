@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memcached_operator.simulator.access.pki import Authority
+from kube_simulator.access.pki import Authority
 from tests.faults.figures import SERVING, Figures
 from tests.faults.proxy import FaultProxy
 from tests.faults.scene import Scene, scene_of

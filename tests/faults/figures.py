@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memcached_operator.testing.waiting import await_none
+from operator_runtime.testing.waiting import await_none
 from tests.integration.monitoring import METRICS, PROBES, Scrape, fetch, url_of
 from tests.operator_process import OperatorProcess
 

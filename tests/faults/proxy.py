@@ -22,8 +22,8 @@ from typing import Any, Self, TypeVar
 
 import uvloop
 
-from memcached_operator.simulator.access.pki import Pair
-from memcached_operator.testing.waiting import DEADLINE_S, await_none
+from kube_simulator.access.pki import Pair
+from operator_runtime.testing.waiting import DEADLINE_S, await_none
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from lab.audit import AuditEvent
-from memcached_operator.testing.waiting import DEADLINE_S
+from operator_runtime.testing.waiting import DEADLINE_S
 from tests.conformance.api import Api
 from tests.integration.requests import received_at
 from tests.kubectl_in_namespace import Kubectl

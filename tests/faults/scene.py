@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from memcached_operator.testing.waiting import await_none
+from operator_runtime.testing.waiting import await_none
 from tests.conformance.api import Answer, Api
 from tests.integration.conftest import memcached
 from tests.integration.requests import requests_of, writes_of, written

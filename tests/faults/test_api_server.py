@@ -8,7 +8,7 @@ import time
 import pytest
 
 from lab.control_plane import ControlPlane
-from memcached_operator.testing.waiting import until
+from operator_runtime.testing.waiting import until
 from tests.faults.conftest import Starter, Watched
 from tests.faults.proxy import FaultProxy, every, writes_on
 from tests.faults.scene import Scene

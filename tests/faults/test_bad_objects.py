@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from memcached_operator.testing.waiting import await_none
+from operator_runtime.testing.waiting import await_none
 from tests.conformance.api import Api, Json
 from tests.integration.any_schema import CRD_NAME, any_schema
 from tests.integration.conftest import Operators, memcached

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from memcached_operator.simulator.access.pki import Authority
+from kube_simulator.access.pki import Authority
 from tests.faults.proxy import FaultProxy, Request
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import Operators

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lab.audit import AuditEvent
-from memcached_operator.testing.waiting import eventually, until
+from operator_runtime.testing.waiting import eventually, until
 from tests.faults.rivals import Rival, assert_at_most_one_a_second, writes_on
 from tests.integration.conftest import Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of

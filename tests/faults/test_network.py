@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memcached_operator.simulator.access.pki import Authority
-from memcached_operator.testing.waiting import await_none
+from kube_simulator.access.pki import Authority
+from operator_runtime.testing.waiting import await_none
 from tests.conformance.api import Api
 from tests.faults.conftest import Starter
 from tests.faults.proxy import FaultProxy, watch_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memcached_operator.testing.waiting import await_none
+from operator_runtime.testing.waiting import await_none
 from tests.faults.conftest import Starter
 from tests.faults.proxy import FaultProxy
 from tests.faults.scene import Scene

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from memcached_operator.simulator.faults import Break, Delay, End, Fault, Refuse, Rule, SendError, Stall
-from memcached_operator.testing.waiting import eventually
+from kube_simulator.faults import Break, Delay, End, Fault, Refuse, Rule, SendError, Stall
+from operator_runtime.testing.waiting import eventually
 from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.witness import wait
 from tests.kubectl_in_namespace import Kubectl

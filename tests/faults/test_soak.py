@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from memcached_operator.kube.connections import IDLE_CONNECTION_S
-from memcached_operator.testing.waiting import DEADLINE_S, eventually
+from operator_runtime.client.connections import IDLE_CONNECTION_S
+from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.integration.conftest import Operators
 from tests.integration.load import Load
 from tests.integration.monitoring import METRICS, Scrape, url_of
@@ -23,7 +23,7 @@ SOAK_S = float(os.environ.get("SOAK_S", "120"))
 # By then what is held for a while (events of the last minutes, pools, compiled paths) has its size.
 FIRST_PART = 1 / 6
 MAY_GROW_BYTES = 5 * 1024**2
-# What the recorder of events holds at most, and what it writes: see runtime/events.py.
+# What the recorder of events holds at most, and what it writes: see operator_runtime/events.py.
 MAX_EVENTS = 1000
 EVENTS_PER_S = 5
 # Besides the churn: to start, to delete, and to come to rest.

@@ -20,7 +20,7 @@ import yaml
 from lab.packaging.chart import CHART
 from lab.packaging.manifests import MANIFESTS
 from lab.programs.helm import HelmError, helm
-from memcached_operator.testing.waiting import DEADLINE_S
+from operator_runtime.testing.waiting import DEADLINE_S
 from tests.cluster import Cluster, another
 from tests.operator_process import OperatorProcess
 

@@ -19,8 +19,8 @@ from lab.packaging.manifests import MANIFESTS, NAMESPACE, kustomize
 from lab.programs.helm import HelmError, helm
 from memcached_operator import __version__, rights
 from memcached_operator.rights import Right
-from memcached_operator.runtime.program.knobs import Option
 from memcached_operator.settings import options
+from operator_runtime.process.knobs import Option
 
 Object = dict[str, Any]
 

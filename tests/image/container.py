@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from memcached_operator.testing.waiting import DEADLINE_S, until
+from operator_runtime.testing.waiting import DEADLINE_S, until
 
 # The kinds of capabilities that a process has, https://github.com/opencontainers/runtime-spec/blob/main/config.md
 _CAPABILITIES = ("bounding", "effective", "inheritable", "permitted", "ambient")

@@ -21,7 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from memcached_operator.testing.waiting import DEADLINE_S
+from operator_runtime.testing.waiting import DEADLINE_S
 
 _PATH = re.compile(r"/v2/(?P<name>[\w./-]+)/(?P<kind>blobs|manifests)/(?P<which>.+)")
 

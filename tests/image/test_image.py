@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 from lab.image import images
 from memcached_operator import __version__
 from memcached_operator.memcached.crd import memcached_crd_yaml
-from memcached_operator.testing.waiting import DEADLINE_S, eventually
+from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.image.container import Image, contents
 from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, memcached
 from tests.kubectl_in_namespace import Kubectl
@@ -84,6 +84,13 @@ def test_it_is_as_small_as_the_documents_say(image: Image) -> None:
 def test_it_has_no_installer_compiler_or_shell(image: Image, program: str) -> None:
     folders = ("bin", "sbin", "usr/bin", "usr/sbin", "usr/local/bin", "usr/local/sbin")
     assert not [folder for folder in folders if (image.root / folder / program).exists()]
+
+
+def test_it_carries_no_simulator_no_demo_and_no_testing_kit(image: Image) -> None:
+    names = ["kube_simulator", "memcached_operator.demo", "operator_runtime.testing"]
+    assert image.python(f"import importlib.util as u; print([n for n in {names} if u.find_spec(n)])") == "[]\n"
+    finished = image.run("demo")
+    assert (finished.returncode, "there is no demo here" in finished.stderr) == (2, True)
 
 
 def test_it_cannot_import_pip(image: Image) -> None:

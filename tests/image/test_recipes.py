@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(900)
 
 # What the recipes work with of a checkout.
 _FILES = ("justfile", "pyproject.toml", "Dockerfile", ".dockerignore", "requirements-image.lock", "LICENSE", "NOTICE")
-_FOLDERS = ("lab", "manifests", "memcached_operator")
+_FOLDERS = ("lab", "manifests", "memcached_operator", "operator_runtime")
 _UNTRUSTED = "--tls-verify=false"
 
 

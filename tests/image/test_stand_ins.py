@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from lab.image import images
-from memcached_operator.testing.waiting import until
+from operator_runtime.testing.waiting import until
 from tests.image.conftest import Unpack
 
 pytestmark = pytest.mark.timeout(600)

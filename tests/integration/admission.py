@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from memcached_operator.simulator.access.pki import Authority
-from memcached_operator.testing.waiting import DEADLINE_S
+from kube_simulator.access.pki import Authority
+from operator_runtime.testing.waiting import DEADLINE_S
 from tests.kubectl_in_namespace import Kubectl
 
 _HOST = "127.0.0.1"

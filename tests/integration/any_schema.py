@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from memcached_operator.testing.waiting import until
+from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster
 from tests.integration.conftest import CRD, memcached
 

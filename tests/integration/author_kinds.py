@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from memcached_operator.kube.auth import load_access
-from memcached_operator.kube.client import ApiClient
-from memcached_operator.runtime import Condition, Kind, Object, plain, typed
-from memcached_operator.testing.waiting import until
+from operator_runtime import Condition, Kind, Object, plain, typed
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.auth import load_access
+from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster
 from tests.conformance.objects import GROUP, custom_resource_definition
 

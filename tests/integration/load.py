@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Self
 
-from memcached_operator.testing.waiting import DEADLINE_S, await_none
+from operator_runtime.testing.waiting import DEADLINE_S, await_none
 from tests.conformance.api import Answer, Api
 from tests.integration.conftest import memcached
 from tests.kubectl_in_namespace import Kubectl

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from memcached_operator.api.names import FINALIZER
-from memcached_operator.testing.waiting import until
+from operator_runtime.testing.waiting import until
 from tests.integration.accounts import LOCK
 from tests.integration.conftest import memcached
 from tests.kubectl_in_namespace import Kubectl

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from memcached_operator.testing.waiting import until
+from operator_runtime.testing.waiting import until
 from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import MANIFESTS, Operators
 from tests.integration.monitoring import METRICS, prometheus, url_of

@@ -52,7 +52,7 @@ def test_its_name_settings_lock_and_lines_are_its_own_and_its_process_is_lean(ku
     assert f" INFO  kettle {kubectl.namespace}/green: made 5 cups  reconcile=" in line
     assert operator.stop() == 0
     log = operator.log
-    assert " runtime.operator: kettle-operator 1.2.3: " in log
+    assert " operator: kettle-operator 1.2.3: " in log
     # Of a module outside the runtime, at info, by its name within its package.
     assert " INFO  brewing: making 5 cups, lightly\n" in log
     assert f"leading: Lease {kubectl.namespace}/{LOCK} is held by " in log

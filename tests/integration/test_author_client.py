@@ -13,10 +13,10 @@ import pytest
 
 from lab.cache import BuildError
 from lab.programs import prometheus_operator
-from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import Conflict, Invalid, NotFound
-from memcached_operator.runtime import Client, ObjectKey, Operator, PlainObject, Program, Result, owner_reference
-from memcached_operator.testing.waiting import async_eventually, async_until
+from operator_runtime import Client, ObjectKey, Operator, PlainObject, Program, Result, owner_reference
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import Conflict, Invalid, NotFound
+from operator_runtime.testing.waiting import async_eventually, async_until
 from tests.cluster import Cluster
 from tests.integration.author_kinds import (
     CONFIG_MAPS,
@@ -34,7 +34,7 @@ from tests.integration.author_kinds import (
     shell,
 )
 from tests.integration.requests import written
-from tests.unit.runtime.operator_support import config
+from tests.unit.operator_runtime.operator_support import config
 
 PROGRAM = Program(FIELD_MANAGER, "0.1.0")
 MONITOR = {"selector": {"matchLabels": {"app": "shop"}}, "endpoints": [{"port": "metrics", "interval": "30s"}]}

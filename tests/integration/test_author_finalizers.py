@@ -11,9 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import NotFound
-from memcached_operator.runtime import (
+from operator_runtime import (
     Client,
     Condition,
     Finalizer,
@@ -29,7 +27,9 @@ from memcached_operator.runtime import (
     rfc3339,
     set_conditions,
 )
-from memcached_operator.testing.waiting import async_eventually, async_until
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import NotFound
+from operator_runtime.testing.waiting import async_eventually, async_until
 from tests.cluster import Cluster
 from tests.integration.author_kinds import (
     DEPLOYMENTS,
@@ -43,7 +43,7 @@ from tests.integration.author_kinds import (
     shell,
 )
 from tests.kubectl_in_namespace import Kubectl
-from tests.unit.runtime.operator_support import config
+from tests.unit.operator_runtime.operator_support import config
 
 PROGRAM = Program(FIELD_MANAGER, "0.1.0")
 ON_SHELLS = "shells.example.com/finalizer"

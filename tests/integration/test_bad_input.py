@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.testing.waiting import until
+from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster
 from tests.integration.any_schema import any_schema
 from tests.integration.conftest import memcached

@@ -20,7 +20,7 @@ import yaml
 
 from memcached_operator import cli
 from memcached_operator.memcached.crd import memcached_crd_yaml
-from memcached_operator.testing.waiting import DEADLINE_S, eventually
+from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.cluster import Cluster, another
 from tests.integration import conftest
 from tests.integration.accounts import ACCOUNT, account_with_role, grant, operator_rules

@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.operators import GREETING_LOCK, PEERS, go_peer, kopf_environment
 from lab.cache import BuildError
-from memcached_operator.testing.waiting import DEADLINE_S, eventually, until
+from operator_runtime.testing.waiting import DEADLINE_S, eventually, until
 from tests.cluster import Cluster
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.testing.waiting import until
+from operator_runtime.testing.waiting import until
 from tests.integration.accounts import ACCOUNT, LOCK, Rule, account_with_role, operator_rules, rules_of
 from tests.integration.conftest import MANIFESTS, Operators
 from tests.integration.monitoring import METRICS, fetch, url_of

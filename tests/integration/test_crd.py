@@ -14,7 +14,7 @@ import pytest
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from memcached_operator.runtime.crd.definition import CustomResource, Scale, custom_resource_definition, to_yaml
+from operator_runtime.crd.definition import CustomResource, Scale, custom_resource_definition, to_yaml
 from tests.cluster import Cluster
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from kube_simulator.state import state_directory
 from lab.programs import kubernetes
 from memcached_operator.demo.script import STEPS, TAKEN
-from memcached_operator.simulator.state import state_directory
 from tests.cluster import REQUIRED_VARIABLE
 from tests.integration.demo_process import (
     ALL_CAME_TRUE,
@@ -40,7 +40,7 @@ _SURE = 12
 _DIES = """
 import os, signal
 if "_MEMCACHED_OPERATOR_VALIDATED_SETTINGS" in os.environ:
-    from memcached_operator.kube.client import ApiClient
+    from operator_runtime.client.api_client import ApiClient
     async def apply(*_, **__):
         {death}
     ApiClient.apply = apply

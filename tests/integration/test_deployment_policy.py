@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memcached_operator.testing.waiting import until
+from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster
 from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, MANIFESTS, Operators, memcached
 from tests.integration.witness import catch_up, complete, deployment, wait, wait_condition

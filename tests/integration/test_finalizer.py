@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.api.names import FINALIZER
-from memcached_operator.testing.waiting import until
+from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster
 from tests.integration.accounts import account_with_role, grant, operator_rules
 from tests.integration.conftest import Operators, memcached

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from memcached_operator.simulator.access.pki import Authority
-from memcached_operator.testing.waiting import eventually
+from kube_simulator.access.pki import Authority
+from operator_runtime.testing.waiting import eventually
 from tests.integration.accounts import ACCOUNT as LOCAL_ACCOUNT, LOCK, account_with_role, operator_rules
 from tests.integration.admission import SlowAdmission
 from tests.integration.conftest import Operators, memcached

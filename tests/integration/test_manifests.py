@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from lab.packaging.manifests import INSTALL, MANIFESTS, NAMESPACE, kustomize
-from memcached_operator.testing.waiting import eventually, until
+from operator_runtime.testing.waiting import eventually, until
 from tests.cluster import Cluster, another
 from tests.integration.conftest import CRD
 from tests.kubectl_in_namespace import Kubectl

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from memcached_operator.runtime.serving.self_signed import self_signed
-from memcached_operator.testing.waiting import until
+from operator_runtime.serving.self_signed import self_signed
+from operator_runtime.testing.waiting import until
 from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, Operators, memcached
 from tests.integration.monitoring import (
     METRICS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from memcached_operator.testing.waiting import until
+from operator_runtime.testing.waiting import until
 from tests.integration.conftest import Operators
 from tests.integration.monitoring import METRICS, PROBES, fetch, url_of
 from tests.kubectl_in_namespace import Kubectl

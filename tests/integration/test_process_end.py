@@ -112,7 +112,7 @@ def test_it_ends_while_the_api_server_hangs(kubectl: Kubectl, operators: Operato
 
 # Python imports a module of this name as it starts: the one way into a process that is otherwise as users run it.
 FAULT = """
-from memcached_operator.runtime.cache import reflector
+from operator_runtime.cache import reflector
 
 def complete(self, resource_version):
     raise RuntimeError("a fault of the test's")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memcached_operator.simulator.access.pki import Authority
-from memcached_operator.testing.waiting import DEADLINE_S, eventually
+from kube_simulator.access.pki import Authority
+from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.cluster import Cluster
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, grant, operator_rules
 from tests.integration.conftest import CRD, Operators, memcached

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from kube_simulator.access.pki import Authority
 from lab.audit import AuditEvent
-from memcached_operator.simulator.access.pki import Authority
 from tests.cluster import Cluster, another
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import CRD, Operators, memcached

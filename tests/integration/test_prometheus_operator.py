@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from lab.control_plane import ControlPlane
-from memcached_operator.testing.waiting import eventually, until
+from operator_runtime.testing.waiting import eventually, until
 from tests.cluster import Cluster
 from tests.integration.conftest import MANIFESTS, Operators, memcached
 from tests.integration.monitoring import Prometheus, configured_prometheus

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from memcached_operator.testing.waiting import until
+from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster, another
 from tests.integration import rights
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules

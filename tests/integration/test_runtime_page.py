@@ -23,10 +23,7 @@ import pytest
 
 from lab.control_plane import ControlPlane
 from lab.programs import prometheus_operator
-from memcached_operator.kube.auth import load_access
-from memcached_operator.kube.client import ApiClient
-from memcached_operator.kube.errors import ApiError, NotFound
-from memcached_operator.runtime import (
+from operator_runtime import (
     Client,
     ConfigWithWebhooks,
     ObjectKey,
@@ -39,11 +36,14 @@ from memcached_operator.runtime import (
     plain,
     to_yaml,
 )
-from memcached_operator.runtime.serving.self_signed import self_signed
-from memcached_operator.runtime.serving.serving_tls import CERTIFICATE_FILE, KEY_FILE
-from memcached_operator.testing.cluster import UNDER_TEST, SimulatedCluster
-from memcached_operator.testing.running import config_of, running_operator
-from memcached_operator.testing.waiting import async_eventually, async_until
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.auth import load_access
+from operator_runtime.client.errors import ApiError, NotFound
+from operator_runtime.serving.self_signed import self_signed
+from operator_runtime.serving.serving_tls import CERTIFICATE_FILE, KEY_FILE
+from operator_runtime.testing.cluster import UNDER_TEST, SimulatedCluster
+from operator_runtime.testing.running import config_of, running_operator
+from operator_runtime.testing.waiting import async_eventually, async_until
 from tests.cluster import Cluster
 from tests.operator_process import PROJECT
 from tests.shell_blocks import files

@@ -15,9 +15,9 @@ import pytest
 
 from lab import audit
 from lab.programs.kubernetes import kubectl_path
-from memcached_operator.kube.auth import load_access
-from memcached_operator.kube.client import ApiClient
 from memcached_operator.memcached.reporter import MEMCACHEDS
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.auth import load_access
 from tests.integration.conftest import CRD, memcached
 from tests.operator_process import PROJECT, OperatorProcess
 
@@ -83,7 +83,7 @@ def kubeconfig(tmp_path: Path) -> Iterator[Path]:
     """Of a simulator whose pods are ready soon."""
     path, said = tmp_path / "kubeconfig", list[str]()
     options = ("--kubeconfig", path, "--ready-after", "0.1", "--no-memcached")
-    command = (sys.executable, "-m", "memcached_operator.simulator", *options)
+    command = (sys.executable, "-m", "kube_simulator", *options)
     with Lines(*command, home=tmp_path, on_line=said.append) as simulator:
         simulator.wait_until(lambda: _READY in "".join(said), lambda: "".join(said), 60.0)
         yield path

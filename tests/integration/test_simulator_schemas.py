@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from kube_simulator.schema import kubernetes
 from lab.simulator_data import schemas
-from memcached_operator.simulator.schema import kubernetes
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
-from tests.unit.simulator.schema import questions
+from tests.unit.kube_simulator.schema import questions
 
 
 @pytest.fixture(scope="module")

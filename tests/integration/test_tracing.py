@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from memcached_operator.runtime.telemetry.tracing import CLOSE_TIMEOUT_S
+from operator_runtime.telemetry.tracing import CLOSE_TIMEOUT_S
 from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import Operators, memcached
 from tests.integration.witness import wait

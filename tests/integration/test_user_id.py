@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memcached_operator.testing.waiting import until
+from operator_runtime.testing.waiting import until
 from tests.integration.conftest import Operators, memcached
 from tests.integration.witness import catch_up, deployment_writes, wait_condition
 from tests.kubectl_in_namespace import Kubectl

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.runtime.serving.admission import AdmissionRequest, Allowed, Denied, Json, Patched
-from memcached_operator.runtime.serving.conversion import CannotConvert
-from memcached_operator.runtime.serving.self_signed import self_signed
-from memcached_operator.runtime.serving.serving_tls import CERTIFICATE_FILE, KEY_FILE
-from memcached_operator.runtime.serving.webhooks import WebhookConfig, Webhooks
-from memcached_operator.testing.waiting import DEADLINE_S, eventually
+from operator_runtime.serving.admission import AdmissionRequest, Allowed, Denied, Json, Patched
+from operator_runtime.serving.conversion import CannotConvert
+from operator_runtime.serving.self_signed import self_signed
+from operator_runtime.serving.serving_tls import CERTIFICATE_FILE, KEY_FILE
+from operator_runtime.serving.webhooks import WebhookConfig, Webhooks
+from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.cluster import Cluster
 from tests.kubectl_in_namespace import Kubectl
 

@@ -20,7 +20,7 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def logging_as_it_was() -> Iterator[None]:
     """Whatever a test configures of logging is undone."""
-    root, own = logging.getLogger(), logging.getLogger("memcached_operator")
+    root, own = logging.getLogger(), logging.getLogger("operator_runtime")
     handlers, level, own_level = list(root.handlers), root.level, own.level
     yield
     root.handlers[:] = handlers

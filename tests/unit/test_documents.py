@@ -12,15 +12,14 @@ from typing import Any, get_args
 import pytest
 
 from docs.site.repository import links
+from kube_simulator import faults
+from kube_simulator.schema import kubernetes
 from memcached_operator.memcached.status import Reason
-from memcached_operator.simulator import faults
-from memcached_operator.simulator.schema import kubernetes
 from tests.pages import EXAMPLES, PAGES, PAGES_FOR_KUBERNETES
 from tests.shell_blocks import How, steps
 
 PROJECT = Path(__file__).parents[2]
-PACKAGE = PROJECT / "memcached_operator"
-SIMULATOR = PACKAGE / "simulator"
+SIMULATOR = PROJECT / "kube_simulator"
 DOCUMENTS = (
     *PROJECT.glob("*.md"),
     *PROJECT.glob("docs/*.md"),
@@ -118,8 +117,9 @@ def complaints(source: Path) -> Iterator[str]:
 
 SOURCES = [
     source
-    for source in sorted((PROJECT / "memcached_operator").rglob("*.py"))
-    if not {"simulator", "demo"} & set(source.relative_to(PACKAGE).parts) and any(complaints(source))
+    for package in ("memcached_operator", "operator_runtime")
+    for source in sorted((PROJECT / package).rglob("*.py"))
+    if "demo" not in source.relative_to(PROJECT).parts and any(complaints(source))
 ]
 
 
@@ -174,7 +174,8 @@ def test_each_file_that_a_document_names_is_there(name: str) -> None:
 
 def test_each_room_stands_in_the_architecture() -> None:
     architecture = (PROJECT / "docs" / "architecture.md").read_text()
-    rooms = [path.parent for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE]
+    packages = [PROJECT / name for name in ("memcached_operator", "operator_runtime", "kube_simulator")]
+    rooms = [path.parent for package in packages for path in package.rglob("__init__.py")]
     assert [room.name for room in rooms if f"`{room.name}/`" not in architecture] == []
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from memcached_operator.kube.resources import Resource
+from operator_runtime.client.resources import Resource
 
 THINGS = Resource("example.com", "v1", "things", "Thing")
 

@@ -3,7 +3,7 @@ which are ConfigMaps with a label."""
 
 import sys
 
-from memcached_operator.runtime import run
+from operator_runtime import run
 from tests.integration.kettles.brewing import KettleConfig, set_up
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 import logging
 import sys
 
-from memcached_operator.runtime import ObjectKey, Operator, Result, RuntimeConfig, plain
+from operator_runtime import ObjectKey, Operator, Result, RuntimeConfig, plain
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from memcached_operator.runtime import Knob, RuntimeSettings
+from operator_runtime import Knob, RuntimeSettings
 
 
 class KettleSettings(RuntimeSettings):

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.runtime import Operator, Program
+from operator_runtime import Operator, Program
 from tests.shell_blocks import files
-from tests.unit.kube.client_support import client_of
-from tests.unit.runtime.operator_support import config
+from tests.unit.operator_runtime.client.client_support import client_of
+from tests.unit.operator_runtime.operator_support import config
 
 PROJECT = Path(__file__).parents[3]
 RUNTIME = PROJECT / "docs" / "runtime.md"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import operator_runtime
 from docs.site import runtime_reference
-from memcached_operator import runtime
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "runtime-reference.md"
 
@@ -18,20 +18,22 @@ def test_the_reference_is_what_the_sources_say() -> None:
 
 def test_every_name_has_its_place_and_says_what_it_is() -> None:
     entries = REFERENCE.read_text().split("\n### ")[1:]
-    assert sorted(entry.partition("\n")[0] for entry in entries) == list(runtime.__all__)
+    assert sorted(entry.partition("\n")[0] for entry in entries) == list(operator_runtime.__all__)
     for entry in entries:
         assert len(entry.splitlines()) > 2, entry
 
 
 def test_what_is_left_out_is_there_to_be_left_out() -> None:
-    assert set(runtime.__all__) >= runtime_reference.GIVEN
+    assert set(operator_runtime.__all__) >= runtime_reference.GIVEN
     for name in runtime_reference.INNER:
         owner, _, member = name.partition(".")
-        assert hasattr(getattr(runtime, owner), member), name
+        assert hasattr(getattr(operator_runtime, owner), member), name
 
 
 def test_a_name_without_a_place_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime_reference, "CHAPTERS", {"All": [each for each in runtime.__all__ if each != "run"]})
+    monkeypatch.setattr(
+        runtime_reference, "CHAPTERS", {"All": [each for each in operator_runtime.__all__ if each != "run"]}
+    )
     with pytest.raises(ValueError, match=r"differ in run$"):
         runtime_reference.page()
 

@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import pytest
 
-from memcached_operator.runtime.cache.store import ObjectKey
-from memcached_operator.runtime.election import elections
-from memcached_operator.runtime.serving.self_signed import self_signed
-from memcached_operator.runtime.serving.serving_tls import CertificateFiles
-from memcached_operator.runtime.telemetry.exposition import Exposition
-from memcached_operator.runtime.telemetry.metrics import Metrics
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.election import elections
+from operator_runtime.serving.self_signed import self_signed
+from operator_runtime.serving.serving_tls import CertificateFiles
+from operator_runtime.telemetry.exposition import Exposition
+from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.manifests.expressions import joins, parsed, selectors, sums
 from tests.unit.manifests.monitoring_files import alerts, panels, queries
-from tests.unit.runtime.serving.test_monitoring import ON_REQUEST, built
+from tests.unit.operator_runtime.serving.test_monitoring import ON_REQUEST, built
 
 # What a PodMonitor gives to each series of a pod. A metric's own label of such a name becomes exported_NAME.
 TARGET_LABELS = frozenset({"job", "namespace", "pod", "container", "endpoint", "instance"})

@@ -8,10 +8,10 @@ import re
 import pytest
 
 from lab import ROOT
-from memcached_operator.runtime.election.lease_election import RELEASE_TIMEOUT_S
-from memcached_operator.runtime.events.recorder import EventRecorder
-from memcached_operator.runtime.telemetry.tracing import _SEND_TIMEOUT_S as TRACES_TIMEOUT_S
 from memcached_operator.settings import Settings, options
+from operator_runtime.election.lease_election import RELEASE_TIMEOUT_S
+from operator_runtime.events.recorder import EventRecorder
+from operator_runtime.telemetry.tracing import _SEND_TIMEOUT_S as TRACES_TIMEOUT_S
 from tests.unit.manifests.install_files import container, deployment, pod
 
 

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from kube_simulator.access.pki import Pair
 from lab.kubectl import LabError
 from lab.node import config
 from lab.node.network import Addresses
-from memcached_operator.simulator.access.pki import Pair
 
 MINE = Addresses(
     host="198.18.0.1",

@@ -19,6 +19,10 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from kube_simulator.schema import custom, kubernetes
+from kube_simulator.schema.decoding import decode_problems
+from kube_simulator.schema.node import Node
+from kube_simulator.schema.validation import validate
 from lab.packaging.bundle import (
     DOCKERFILE,
     PACKAGE,
@@ -31,12 +35,8 @@ from lab.packaging.bundle import (
 )
 from lab.packaging.manifests import IMAGE
 from memcached_operator import __version__
-from memcached_operator.runtime.program.knobs import load
 from memcached_operator.settings import Settings
-from memcached_operator.simulator.schema import custom, kubernetes
-from memcached_operator.simulator.schema.decoding import decode_problems
-from memcached_operator.simulator.schema.node import Node
-from memcached_operator.simulator.schema.validation import validate
+from operator_runtime.process.knobs import load
 
 PROJECT = Path(__file__).parents[4]
 COMMITTED = {

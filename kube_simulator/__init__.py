@@ -1,0 +1,54 @@
+"""A Kubernetes API in this process, over HTTP, for the demo, for tests, and for authors of other operators.
+
+    async with Simulator(Options(pods_ready_after_s=0.5)) as simulator:
+        ...  # kubectl, or any client, with simulator.kubeconfig_path
+
+It serves most of core/v1, Deployments and ReplicaSets, Events, Leases, RBAC, the reviews of authentication and
+authorization, validating admission policies and webhooks, and the custom resources of any CRD; it has the controllers
+behind them, the garbage collector too, and one node on which pods become ready after a settable time. It misbehaves on
+request: see `simulator.faults`. `docs/simulator.md` has all of it.
+
+It passes the same tests of conformance as a real API server. What it lacks answers 501 with a message and never a wrong
+200; where it differs from Kubernetes, the module that does says so in a line "Differs from Kubernetes: ...", and
+`docs/simulator.md` gathers these. The differences that reach furthest:
+
+- Everything is in memory and gone at the end. There is one API server, and it is as fast as Python.
+- HTTP/1.1; answers in JSON or YAML, and protobuf in bodies of requests alone, and for OpenAPI v2.
+- Built-in resources are served in one version, and of most groups none: no Jobs, StatefulSets, HPAs, Ingresses, ...
+- Of pods there are no logs, no exec and no port-forward.
+
+It needs the extra `demo`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kube_simulator.faults import (
+        Break as Break,
+        Delay as Delay,
+        End as End,
+        Fault as Fault,
+        Faults as Faults,
+        Refuse as Refuse,
+        SendError as SendError,
+        Stall as Stall,
+    )
+    from kube_simulator.simulator import Options as Options, Simulator as Simulator
+
+_HOMES = {
+    **dict.fromkeys(("Options", "Simulator"), "simulator"),
+    **dict.fromkeys(("Break", "Delay", "End", "Fault", "Faults", "Refuse", "SendError", "Stall"), "faults"),
+}
+
+__all__ = ["Break", "Delay", "End", "Fault", "Faults", "Options", "Refuse", "SendError", "Simulator", "Stall"]
+
+
+def __getattr__(name: str) -> object:
+    """Load what is asked for, so that one room can be used without all the others."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -1,0 +1,65 @@
+"""Kubeconfig files, with all credentials embedded so that a file can be copied anywhere, and what a pod has instead."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+from kube_simulator.access.pki import Pair
+
+
+def write(path: Path, *, name: str, server: str, authority: Path, user: str, credential: Pair | str) -> Path:
+    """Write a kubeconfig for one server and one user, readable by its owner alone; its namespace is ``default``.
+
+    Args:
+        path: the file, replaced if it is there; its folder is made if it is missing.
+        name: of the cluster and of the context.
+        server: its URL.
+        authority: the certificate that the server's is signed with, as a PEM file.
+        user: what the file calls the user; who it is to the server says the credential.
+        credential: a client certificate, or a bearer token.
+    """
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "clusters": [{"name": name, "cluster": {"server": server, "certificate-authority-data": _embedded(authority)}}],
+        "users": [{"name": user, "user": _credential(credential)}],
+        "contexts": [
+            {"name": name, "context": {"cluster": name, "user": user, "namespace": "default"}},
+        ],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.new")
+    new.touch(mode=0o600)
+    new.write_text(json.dumps(config, indent=2) + "\n")
+    new.replace(path)
+    return path
+
+
+def write_account(directory: Path, *, token: str, authority: Path, namespace: str) -> Path:
+    """Write the folder that a pod has of its service account: ``token``, ``ca.crt``, ``namespace``, each at one stroke.
+
+    Args:
+        authority: the certificate that the server's is signed with, as a PEM file.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in (("token", token), ("ca.crt", authority.read_text()), ("namespace", namespace)):
+        new = directory / f".{name}"
+        new.write_text(content)
+        new.replace(directory / name)
+    return directory
+
+
+def _credential(credential: Pair | str) -> dict[str, str]:
+    if isinstance(credential, str):
+        return {"token": credential}
+    return {
+        "client-certificate-data": _embedded(credential.certificate),
+        "client-key-data": _embedded(credential.key),
+    }
+
+
+def _embedded(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()

@@ -1,0 +1,168 @@
+"""Who may do what, by the roles and bindings in the store.
+
+It is asked before every request. The bindings of each namespace are therefore indexed by user and group, when they are
+first asked for after a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kube_simulator.access.identities import MASTERS, account_name
+from kube_simulator.access.rules import RBAC_GROUP, Attributes, Rule, parse
+from kube_simulator.errors import ApiError
+from kube_simulator.requests.types import User
+from kube_simulator.store.go_text import quoted
+from kube_simulator.store.store import Change, Store
+from kube_simulator.values import Json
+
+CLUSTER_ROLES = f"clusterroles.{RBAC_GROUP}"
+CLUSTER_BINDINGS = f"clusterrolebindings.{RBAC_GROUP}"
+ROLES = f"roles.{RBAC_GROUP}"
+BINDINGS = f"rolebindings.{RBAC_GROUP}"
+_CLUSTER_SCOPE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether something is allowed, and by which binding; or what is wrong with the bindings that might allow it."""
+
+    allowed: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What one binding gives to one of its subjects."""
+
+    binding: str
+    """Of `ClusterRoleBinding "admins"`, `RoleBinding "admins/default"`."""
+    role: str
+    """Of `ClusterRole "admin"`, `Role "admin"`."""
+    subject: str
+    """Of `User "jane"`, `Group "system:authenticated"`, `ServiceAccount "robot/default"`."""
+    rules: tuple[Json, ...]
+    parsed: tuple[Rule, ...]
+    missing: tuple[str, str] | None = None
+    """Kind in lower case, and name, of a role that does not exist."""
+
+
+_Index = dict[tuple[str, str], list[Grant]]
+
+
+class Authorizer:
+    """Answers for the store as it is now."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        # By namespace, the cluster-wide ones under "".
+        self._indexes: dict[str, _Index] = {}
+        for collection in (CLUSTER_ROLES, CLUSTER_BINDINGS, ROLES, BINDINGS):
+            store.subscribe(self._changed, collection)
+
+    def decide(self, user: User, asked: Attributes) -> Decision:
+        """Whether this user may do that."""
+        if MASTERS in user.groups:
+            return Decision(True)
+        missing: list[tuple[str, str]] = []
+        for grant in self.grants(user, asked.namespace):
+            if grant.missing is not None:
+                missing.append(grant.missing)
+            for rule in grant.parsed:
+                if rule.allows(asked):
+                    reason = f"RBAC: allowed by {grant.binding} of {grant.role} to {grant.subject}"
+                    return Decision(True, reason)
+        return Decision(False, f"RBAC: {missing_roles(missing)}" if missing else "")
+
+    def grants(self, user: User, namespace: str) -> Iterator[Grant]:
+        """What the user is given for all namespaces, and then what for this one; each binding once."""
+        subjects = [("User", user.name), *(("Group", group) for group in sorted(user.groups))]
+        for scope in dict.fromkeys((_CLUSTER_SCOPE, namespace)):
+            index, seen = self._index(scope), set[str]()
+            for subject in subjects:
+                for grant in index.get(subject, ()):
+                    if grant.binding not in seen:
+                        seen.add(grant.binding)
+                        yield grant
+
+    def role_rules(self, kind: str, namespace: str, name: str) -> tuple[Json, ...] | None:
+        """The rules of a Role or a ClusterRole, None if it does not exist."""
+        clusterwide = kind == "ClusterRole"
+        role = self._store.get(CLUSTER_ROLES, "", name) if clusterwide else self._store.get(ROLES, namespace, name)
+        return None if role is None else tuple(role.get("rules") or ())
+
+    def _changed(self, change: Change) -> None:
+        if change.collection == CLUSTER_ROLES:  # which bindings of any namespace may refer to
+            self._indexes.clear()
+        else:
+            self._indexes.pop(change.object["metadata"].get("namespace", _CLUSTER_SCOPE), None)
+
+    def _index(self, namespace: str) -> _Index:
+        index = self._indexes.get(namespace)
+        if index is None:
+            collection = CLUSTER_BINDINGS if namespace == _CLUSTER_SCOPE else BINDINGS
+            index = {}
+            for binding in self._store.list(collection, namespace):
+                for key, grant in self._granted(binding):
+                    index.setdefault(key, []).append(grant)
+            self._indexes[namespace] = index
+        return index
+
+    def _granted(self, binding: Json) -> Iterator[tuple[tuple[str, str], Grant]]:
+        name, namespace = binding["metadata"]["name"], binding["metadata"].get("namespace", "")
+        kind, role = binding["roleRef"]["kind"], binding["roleRef"]["name"]
+        found = self.role_rules(kind, namespace, role)
+        rules = found or ()
+        for subject in binding.get("subjects") or ():
+            key, said = _subject(subject, namespace)
+            yield (
+                key,
+                Grant(
+                    binding=f'RoleBinding "{name}/{namespace}"' if namespace else f'ClusterRoleBinding "{name}"',
+                    role=f'{kind} "{role}"',
+                    subject=said,
+                    rules=rules,
+                    parsed=tuple(map(parse, rules)),
+                    missing=(kind.lower(), role) if found is None else None,
+                ),
+            )
+
+
+def refusal(user: User, asked: Attributes, reason: str = "") -> ApiError:
+    """403 in the words of Kubernetes, for what was decided against.
+
+    The resource need not be one that is served: who may not know, is not told.
+    """
+    because = f": {reason}" if reason else ""
+    if asked.path is not None:
+        message = f'forbidden: User {quoted(user.name)} cannot {asked.verb} path "{asked.path}"{because}'
+        return ApiError(403, "Forbidden", message, bare=True)
+    full_name = f"{asked.resource}.{asked.group}" if asked.group else asked.resource
+    named = f'{full_name} "{asked.name}"' if asked.name else full_name
+    where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"
+    message = (
+        f'{named} is forbidden: User {quoted(user.name)} cannot {asked.verb} resource "{asked.full_resource}" '
+        f'in API group "{asked.group}" {where}{because}'
+    )
+    details = {"name": asked.name, "group": asked.group, "kind": asked.resource}
+    return ApiError(403, "Forbidden", message, {key: value for key, value in details.items() if value})
+
+
+def missing_roles(missing: Iterable[tuple[str, str]], plural: str = "") -> str:
+    """That these do not exist, each once.
+
+    Args:
+        missing: kinds and names.
+        plural: in the place of the kinds; some of Kubernetes' messages name what the request is for.
+    """
+    said = dict.fromkeys(f'{plural or kind}.{RBAC_GROUP} "{name}" not found' for kind, name in missing)
+    return next(iter(said)) if len(said) == 1 else f"[{', '.join(said)}]"
+
+
+def _subject(subject: Json, namespace: str) -> tuple[tuple[str, str], str]:
+    kind, name = subject["kind"], subject["name"]
+    if kind == "ServiceAccount":
+        home = subject.get("namespace") or namespace
+        return ("User", account_name(home, name)), f'ServiceAccount "{name}/{home}"'
+    return (kind, name), f'{kind} "{name}"'

@@ -1,0 +1,203 @@
+"""Reviews: questions about rights, tokens and oneself in the shape of objects, answered and never stored.
+
+`kubectl auth can-i` and `kubectl auth whoami` live on them.
+
+Differs from Kubernetes: answers have no managedFields, and neither has the metadata that a refusal quotes; requirements
+of field and label selectors are not looked at, and like any other RBAC the decision does not depend on them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from kube_simulator.access.identities import user_info
+from kube_simulator.access.rbac import Authorizer, missing_roles
+from kube_simulator.access.rules import Attributes
+from kube_simulator.access.tokens import InvalidToken, Tokens
+from kube_simulator.errors import ApiError, Cause, bad_request, not_implemented
+from kube_simulator.requests.types import User
+from kube_simulator.resources import Resource
+from kube_simulator.values import Json
+
+_GROUP = "authorization.k8s.io"
+_EITHER = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What reviews ask about."""
+
+    authorizer: Authorizer
+    tokens: Tokens
+    now: Callable[[], datetime]
+    """In UTC."""
+
+
+def answer(resource: Resource, body: Json, user: User, access: Access, *, namespace: str = "") -> Json:
+    """The object that a POST of a review answers.
+
+    Args:
+        resource: one that is not stored, such as `selfsubjectaccessreviews`.
+        body: fits the resource's schema and the path.
+        user: who asks.
+        namespace: that of the path.
+
+    Raises:
+        ApiError: 422, 400, the question is not a good one; 501 for a kind of review that is not served.
+    """
+    review = _REVIEWS.get(resource.kind)
+    if review is None:
+        raise not_implemented(f"answering {resource.full_name}")
+    found = review(body, user, access, namespace)
+    return {"kind": resource.kind, "apiVersion": resource.api_version, **found}
+
+
+def _subject_access(body: Json, _user: User, access: Access, _namespace: str) -> Json:
+    spec = body.get("spec") or {}
+    _check(_spec_problems(spec, of_somebody=True) + _metadata_problems(body))
+    return {"metadata": {}, "spec": spec, "status": _decided(access, _subject(spec), spec)}
+
+
+def _local_subject_access(body: Json, _user: User, access: Access, namespace: str) -> Json:
+    spec = body.get("spec") or {}
+    problems = _spec_problems(spec, of_somebody=True) + _metadata_problems(body, namespace)
+    asked = spec.get("resourceAttributes")
+    if asked is not None and (found := asked.get("namespace") or "") != namespace:
+        problems.append(_invalid("spec.resourceAttributes.namespace", found, "must match metadata.namespace"))
+    path = spec.get("nonResourceAttributes")
+    if path is not None:
+        problems.append(_invalid("spec.nonResourceAttributes", _shown(path), "disallowed on this kind of request"))
+    _check(problems)
+    return {"metadata": {"namespace": namespace}, "spec": spec, "status": _decided(access, _subject(spec), spec)}
+
+
+def _self_subject_access(body: Json, user: User, access: Access, _namespace: str) -> Json:
+    spec = body.get("spec") or {}
+    _check(_spec_problems(spec, of_somebody=False) + _metadata_problems(body))
+    return {"metadata": {}, "spec": spec, "status": _decided(access, user, spec)}
+
+
+def _self_subject_rules(body: Json, user: User, access: Access, _namespace: str) -> Json:
+    namespace = (body.get("spec") or {}).get("namespace")
+    if not namespace:
+        raise bad_request("no namespace on request")
+    grants = list(access.authorizer.grants(user, namespace))
+    rules = [rule for grant in grants for rule in grant.rules]
+    status: Json = {
+        "resourceRules": [_without(rule, "nonResourceURLs") for rule in rules if rule.get("resources")],
+        "nonResourceRules": [
+            {"verbs": rule["verbs"], "nonResourceURLs": rule["nonResourceURLs"]}
+            for rule in rules
+            if rule.get("nonResourceURLs")
+        ],
+        "incomplete": False,
+    }
+    if missing := [grant.missing for grant in grants if grant.missing is not None]:
+        status["evaluationError"] = missing_roles(missing)
+    return {"metadata": {}, "spec": {}, "status": status}
+
+
+def _self_subject(_body: Json, user: User, access: Access, _namespace: str) -> Json:
+    stamp = access.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"metadata": {"creationTimestamp": stamp}, "status": {"userInfo": user_info(user)}}
+
+
+def _token(body: Json, _user: User, access: Access, _namespace: str) -> Json:
+    spec = body.get("spec") or {}
+    if not spec.get("token"):
+        raise bad_request("token is required for TokenReview in authentication")
+    status: Json
+    try:
+        verified = access.tokens.verify(spec["token"], spec.get("audiences") or ())
+        status = {"authenticated": True, "user": user_info(verified.user), "audiences": list(verified.audiences)}
+    except InvalidToken as error:
+        status = {"user": {}, "error": str(error)}
+    return {"metadata": body.get("metadata") or {}, "spec": spec, "status": status}
+
+
+_REVIEWS: Mapping[str, Callable[[Json, User, Access, str], Json]] = {
+    "SubjectAccessReview": _subject_access,
+    "LocalSubjectAccessReview": _local_subject_access,
+    "SelfSubjectAccessReview": _self_subject_access,
+    "SelfSubjectRulesReview": _self_subject_rules,
+    "SelfSubjectReview": _self_subject,
+    "TokenReview": _token,
+}
+
+
+def _decided(access: Access, user: User, spec: Json) -> Json:
+    path = spec.get("nonResourceAttributes")
+    if path is not None:
+        asked = Attributes(path.get("verb") or "", path=path.get("path") or "")
+    else:
+        fields = ("verb", "group", "resource", "subresource", "namespace", "name")
+        asked = Attributes(*((spec["resourceAttributes"].get(field) or "") for field in fields))
+    decision = access.authorizer.decide(user, asked)
+    return {"allowed": decision.allowed, **({"reason": decision.reason} if decision.reason else {})}
+
+
+def _subject(spec: Json) -> User:
+    return User(spec.get("user") or "", frozenset(spec.get("groups") or ()), spec.get("uid") or "")
+
+
+def _spec_problems(spec: Json, *, of_somebody: bool) -> list[Cause]:
+    problems = []
+    asked, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if asked is not None and path is not None:
+        why = "cannot be specified in combination with resourceAttributes"
+        problems.append(_invalid("spec.nonResourceAttributes", _shown(path), why))
+    if asked is None and path is None:
+        problems.append(_invalid("spec.resourceAttributes", None, _EITHER))
+    if of_somebody and not spec.get("user") and not spec.get("groups"):
+        problems.append(_invalid("spec.user", "", "at least one of user or group must be specified"))
+    for name in ("fieldSelector", "labelSelector"):
+        problems += _selector_problems(f"spec.resourceAttributes.{name}", (asked or {}).get(name))
+    return problems
+
+
+def _selector_problems(path: str, selector: Json | None) -> list[Cause]:
+    if selector is None:
+        return []
+    raw, requirements = selector.get("rawSelector"), selector.get("requirements")
+    if raw and requirements:
+        return [_invalid(f"{path}.rawSelector", raw, "may not specified at the same time as requirements")]
+    if not raw and not requirements:
+        message = f"Required value: when {path} is specified, requirements or rawSelector is required"
+        return [Cause("FieldValueRequired", message, f"{path}.requirements")]
+    return []
+
+
+def _metadata_problems(body: Json, namespace: str = "") -> list[Cause]:
+    """A review has no metadata; a local one has its namespace."""
+    metadata = {key: value for key, value in (body.get("metadata") or {}).items() if value}
+    if not metadata.keys() - {"namespace", "managedFields"}:
+        return []
+    why = "must be empty except for namespace" if namespace else "must be empty"
+    return [_invalid("metadata", metadata, why)]
+
+
+def _check(problems: list[Cause]) -> None:
+    """Raise what is wrong; these messages and details name no kind."""
+    if not problems:
+        return
+    listed = [f"{problem.field}: {problem.message}" for problem in problems]
+    said = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    details = {"group": _GROUP, "causes": [problem.json() for problem in problems]}
+    raise ApiError(422, "Invalid", f'.{_GROUP} "" is invalid: {said}', details)
+
+
+def _invalid(field: str, value: object, why: str) -> Cause:
+    shown = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return Cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", field)
+
+
+def _shown(path: Json) -> Json:
+    """As Kubernetes writes it in messages, by the names of its Go fields."""
+    return {"Path": path.get("path") or "", "Verb": path.get("verb") or ""}
+
+
+def _without(rule: Json, field: str) -> Json:
+    return {key: value for key, value in rule.items() if key != field}

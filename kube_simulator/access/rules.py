@@ -1,0 +1,108 @@
+"""What is asked of RBAC, and one rule of a role: whether it allows that.
+
+Source of the rules: https://kubernetes.io/docs/reference/access-authn-authz/rbac/, and what an API server answers.
+A rule is also held against rules, by breaking these into what can be asked; so nobody grants more than they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kube_simulator.requests.types import Target
+from kube_simulator.values import Json
+
+RBAC_GROUP = "rbac.authorization.k8s.io"
+_ALL = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What somebody wants to do: a verb with a resource, or with a path that is not a resource's.
+
+    A request for the namespace `x` itself is one in the namespace `x`, so that its administrator may see it.
+    """
+
+    verb: str
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str | None = None
+    """Of a request that is not for a resource; all the others but the verb are empty then."""
+
+    @property
+    def full_resource(self) -> str:
+        """As rules name it: `pods`, `pods/log`."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+def of_target(verb: str, target: Target) -> Attributes:
+    """What a request with this verb for this target wants to do."""
+    resource = target.resource
+    own = resource.full_name == "namespaces"
+    namespace = target.name if own else target.namespace
+    return Attributes(verb, resource.group, resource.plural, target.subresource, namespace, target.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One element of a role's `rules`."""
+
+    verbs: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    """Of `pods`, `pods/log`, `*/scale`, `*`; `pods/*` means nothing."""
+    names: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+    def allows(self, asked: Attributes) -> bool:
+        """Whether this rule by itself is enough. A rule with names allows nothing that has no name, such as a list."""
+        if not _has(self.verbs, asked.verb):
+            return False
+        if asked.path is not None:
+            return any(_path_matches(each, asked.path) for each in self.paths)
+        return (
+            _has(self.groups, asked.group)
+            and _resource_matches(self.resources, asked.full_resource)
+            and (not self.names or asked.name in self.names)
+        )
+
+    def parts(self) -> Iterator[Attributes]:
+        """Each single thing that it allows; wildcards stay what they are."""
+        for group in self.groups:
+            for resource in self.resources:
+                for verb in self.verbs:
+                    for name in self.names or ("",):
+                        yield Attributes(verb, group, resource, name=name)
+        for path in self.paths:
+            for verb in self.verbs:
+                yield Attributes(verb, path=path)
+
+
+def parse(rule: Json) -> Rule:
+    """A rule as it stands in a role."""
+    fields = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
+    return Rule(*(tuple(rule.get(field) or ()) for field in fields))
+
+
+def uncovered(held: Iterable[Rule], wanted: Iterable[Rule]) -> list[Attributes]:
+    """What the wanted rules allow and the held ones do not."""
+    held = tuple(held)
+    return [part for rule in wanted for part in rule.parts() if not any(each.allows(part) for each in held)]
+
+
+def _has(values: tuple[str, ...], value: str) -> bool:
+    return _ALL in values or value in values
+
+
+def _resource_matches(resources: tuple[str, ...], asked: str) -> bool:
+    if _has(resources, asked):
+        return True
+    _, slash, subresource = asked.partition("/")
+    return bool(slash) and f"*/{subresource}" in resources
+
+
+def _path_matches(pattern: str, path: str) -> bool:
+    return pattern == path or (pattern.endswith(_ALL) and path.startswith(pattern.rstrip(_ALL)))

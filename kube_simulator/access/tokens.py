@@ -1,0 +1,303 @@
+"""Bearer tokens: those of service accounts, as the TokenRequest API gives them, and opaque ones for other users.
+
+Differs from Kubernetes: an API server remembers for 10 s that a token was good; here a revoked token is refused at
+once. Tokens are not bound to Nodes, of which the simulator has none, and Pods' tokens do not name theirs.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from kube_simulator.access.identities import (
+    CREDENTIAL_ID,
+    account_groups,
+    account_name,
+    with_authenticated,
+)
+from kube_simulator.access.jwt import BadSignature, Malformed, Signer
+from kube_simulator.errors import ApiError, Cause, bad_request, not_implemented
+from kube_simulator.requests.types import User
+from kube_simulator.store.go_text import quoted
+from kube_simulator.store.store import Store
+from kube_simulator.values import Json
+
+AUDIENCE: Final = "https://kubernetes.default.svc"
+"""Who issues the tokens, and for whom they are unless somebody else is named: the API server itself."""
+# The bounds and the default of spec.expirationSeconds.
+_DEFAULT_LIFETIME_S = 3600
+_SHORTEST_LIFETIME_S = 600
+_LONGEST_LIFETIME_S = 2**32
+# Clocks differ; so much later a token, and an object that is being deleted, still counts.
+_LEEWAY_S = 60
+_READ_TOKENS = 1024  # whose signatures are remembered to be good
+_BINDABLE = {"Pod": "pods", "Secret": "secrets"}
+_INVALID = "invalid bearer token"
+
+
+class InvalidToken(Exception):
+    """The token is not good; the message says why, as the status of a TokenReview does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Whose token it is, and for which of the audiences that were asked for it is good."""
+
+    user: User
+    audiences: tuple[str, ...]
+
+
+class Tokens:
+    """Issues tokens and knows them again. A token is good as long as what it is bound to exists."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        now: Callable[[], datetime],
+        key: ec.EllipticCurvePrivateKey | None = None,
+        new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+    ) -> None:
+        """
+        Args:
+            store: of the service accounts, Secrets and Pods.
+            now: the present time, in UTC.
+            key: on the curve P-256, for the signatures; None makes one.
+            new_id: the `jti` of the next token.
+        """
+        self._store = store
+        self._now = now
+        self._signer = Signer(key)
+        self._new_id = new_id
+        self._opaque: dict[str, User] = {}
+        self._claims = lru_cache(_READ_TOKENS)(self._read)
+
+    def add(self, token: str, user: User) -> None:
+        """Take this token for this user's from now on."""
+        self._opaque[token] = User(user.name, with_authenticated(user.groups), user.uid, user.extra)
+
+    def request(self, namespace: str, name: str, body: Json) -> Json:
+        """What a POST to `serviceaccounts/NAME/token` answers.
+
+        Args:
+            body: a TokenRequest that fits its schema and the path's namespace.
+
+        Raises:
+            ApiError: 404, there is no such account or object to bind to; 422, 400, 409, the request is not good.
+        """
+        metadata, spec = body.get("metadata") or {}, body.get("spec") or {}
+        claimed_name, claimed_uid = metadata.get("name") or name, metadata.get("uid")
+        if claimed_name != name:
+            message = f'Invalid value: "{claimed_name}": must match the service account name if specified'
+            raise _invalid(Cause("FieldValueInvalid", message, "metadata.name"), name)
+        account = self._store.get("serviceaccounts", namespace, name)
+        if account is None:
+            raise _not_found("serviceaccounts", name)
+        uid = account["metadata"]["uid"]
+        if claimed_uid and claimed_uid != uid:
+            why = f"the UID in the token request ({claimed_uid}) does not match the UID of the service account ({uid})"
+            raise _conflict({"group": "authentication.k8s.io", "kind": "TokenRequest", "name": name}, why)
+        lifetime_s = _lifetime_s(spec.get("expirationSeconds"))
+        bound = self._bound(namespace, name, spec.get("boundObjectRef"))
+        audiences = spec.get("audiences") or [AUDIENCE]
+        now = self._now()
+        token = self.issue(account, audiences=audiences, lifetime_s=lifetime_s, bound=bound)
+        return {
+            "kind": "TokenRequest",
+            "apiVersion": "authentication.k8s.io/v1",
+            "metadata": {"name": name, "namespace": namespace, "uid": uid, "creationTimestamp": _time(now)},
+            "spec": {
+                "audiences": audiences,
+                "expirationSeconds": lifetime_s,
+                "boundObjectRef": spec.get("boundObjectRef"),
+            },
+            "status": {"token": token, "expirationTimestamp": _time(now + timedelta(seconds=lifetime_s))},
+        }
+
+    def issue(
+        self,
+        account: Json,
+        *,
+        audiences: Sequence[str] = (AUDIENCE,),
+        lifetime_s: int = _DEFAULT_LIFETIME_S,
+        bound: Mapping[str, Json] | None = None,
+    ) -> str:
+        """A new token of a service account.
+
+        Args:
+            bound: by `pod` or `secret`, the object without which the token is worth nothing.
+        """
+        name, namespace = account["metadata"]["name"], account["metadata"]["namespace"]
+        now_s = int(self._now().timestamp())
+        claims = {
+            "aud": list(audiences),
+            "exp": now_s + lifetime_s,
+            "iat": now_s,
+            "iss": AUDIENCE,
+            "jti": self._new_id(),
+            "kubernetes.io": {
+                "namespace": namespace,
+                "serviceaccount": _reference(account),
+                **{key: _reference(object) for key, object in (bound or {}).items()},
+            },
+            "nbf": now_s,
+            "sub": account_name(namespace, name),
+        }
+        return self._signer.sign(claims)
+
+    def user_of(self, token: str) -> User | None:
+        """Whose token for the API server it is; None if it is not good."""
+        try:
+            return self.verify(token).user
+        except InvalidToken:
+            return None
+
+    def verify(self, token: str, audiences: Sequence[str] = ()) -> Verified:
+        """Whose token it is.
+
+        Args:
+            audiences: one of them must be among the token's; none: the API server.
+
+        Raises:
+            InvalidToken: it is not good.
+        """
+        wanted = tuple(audiences) or (AUDIENCE,)
+        if (user := self._opaque.get(token)) is not None:
+            return Verified(user, wanted)
+        claims = self._claims(token)
+        shared = tuple(each for each in wanted if each in claims["aud"])
+        if not shared:
+            raise _bad(f"token audiences {_go_list(claims['aud'])} is invalid for the target audiences "
+                       f"{_go_list(wanted)}")  # fmt: skip
+        now_s = self._now().timestamp()
+        if now_s > claims["exp"] + _LEEWAY_S:
+            raise _bad("service account token has expired")
+        if now_s < claims["nbf"] - _LEEWAY_S:
+            raise _bad("service account token is not valid yet")
+        return Verified(self._account(claims), shared)
+
+    def _account(self, claims: Json) -> User:
+        """The user of the token, provided that the account and what the token is bound to are still there."""
+        private = claims["kubernetes.io"]
+        namespace, reference = private["namespace"], private["serviceaccount"]
+        name, uid = reference["name"], reference["uid"]
+        account = self._store.get("serviceaccounts", namespace, name)
+        if account is None:
+            raise _bad(f'serviceaccounts "{name}" not found')
+        if account["metadata"]["uid"] != uid:
+            raise _bad(f"service account UID ({account['metadata']['uid']}) does not match claim ({uid})")
+        if self._is_ending(account):
+            raise _bad(f"service account {namespace}/{name} has been deleted")
+        extra = {CREDENTIAL_ID: (f"JTI={claims['jti']}",)}
+        for kind, plural in _BINDABLE.items():
+            if (bound := private.get(kind.lower())) is None:
+                continue
+            found = self._store.get(plural, namespace, bound["name"])
+            if found is None or (found["metadata"]["uid"] == bound["uid"] and self._is_ending(found)):
+                raise _bad("service account token has been invalidated")
+            if found["metadata"]["uid"] != bound["uid"]:
+                was, now = bound["uid"], found["metadata"]["uid"]
+                raise _bad(
+                    f"{kind.lower()} UID ({now}) does not match service account {kind.lower()} ref claim ({was})"
+                )
+            if kind == "Pod":
+                extra["authentication.kubernetes.io/pod-name"] = (bound["name"],)
+                extra["authentication.kubernetes.io/pod-uid"] = (bound["uid"],)
+        return User(account_name(namespace, name), with_authenticated(account_groups(namespace)), uid, extra)
+
+    def _is_ending(self, object: Json) -> bool:
+        """Whether an object that finalizers hold should have been gone for a while."""
+        ends = object["metadata"].get("deletionTimestamp")
+        if ends is None:
+            return False
+        return datetime.fromisoformat(ends) < self._now() - timedelta(seconds=_LEEWAY_S)
+
+    def _bound(self, namespace: str, account: str, reference: Json | None) -> dict[str, Json]:
+        if reference is None:
+            return {}
+        kind, api_version, name = (reference.get(key) or "" for key in ("kind", "apiVersion", "name"))
+        group, _, version = api_version.rpartition("/")
+        if kind == "Node" and not group:
+            raise not_implemented("a token that is bound to a Node")
+        if kind not in _BINDABLE or group:
+            raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
+        if not name:
+            raise bad_request("Name parameter required.")
+        found = self._store.get(_BINDABLE[kind], namespace, name)
+        if found is None:
+            raise _not_found(_BINDABLE[kind], name)
+        if kind == "Pod" and found["spec"].get("serviceAccountName") != account:
+            raise bad_request(
+                f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount name.'
+            )
+        uid = reference.get("uid")
+        if uid and uid != found["metadata"]["uid"]:
+            why = (
+                f"the UID in the bound object reference ({uid}) does not match the UID in record. "
+                "The object might have been deleted and then recreated"
+            )
+            raise _conflict({"name": name, "kind": kind}, why)
+        return {kind.lower(): found}
+
+    def _read(self, token: str) -> Json:
+        """The claims of a token that was made here."""
+        try:
+            claims = self._signer.read(token)
+        except Malformed:
+            raise InvalidToken(_INVALID) from None
+        except BadSignature:
+            raise _bad("go-jose/go-jose: error in cryptographic primitive") from None
+        if claims.get("iss") != AUDIENCE:
+            raise InvalidToken(_INVALID)
+        return claims
+
+
+def _lifetime_s(wanted: int | None) -> int:
+    if wanted is None:
+        return _DEFAULT_LIFETIME_S
+    if wanted < _SHORTEST_LIFETIME_S:
+        why = "may not specify a duration less than 10 minutes"
+    elif wanted > _LONGEST_LIFETIME_S:
+        why = "may not specify a duration larger than 2^32 seconds"
+    else:
+        return wanted
+    raise _invalid(Cause("FieldValueInvalid", f"Invalid value: {wanted}: {why}", "spec.expirationSeconds"))
+
+
+def _bad(why: str) -> InvalidToken:
+    return InvalidToken(f"[{_INVALID}, {why}]")
+
+
+def _go_list(values: Sequence[str]) -> str:
+    return f"[{' '.join(quoted(value) for value in values)}]"
+
+
+def _reference(object: Json) -> Json:
+    return {"name": object["metadata"]["name"], "uid": object["metadata"]["uid"]}
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _not_found(plural: str, name: str) -> ApiError:
+    return ApiError(404, "NotFound", f'{plural} "{name}" not found', {"name": name, "kind": plural})
+
+
+def _invalid(cause: Cause, name: str = "") -> ApiError:
+    message = f'TokenRequest.authentication.k8s.io "{name}" is invalid: {cause.field}: {cause.message}'
+    named = {"name": name} if name else {}
+    details = {**named, "group": "authentication.k8s.io", "kind": "TokenRequest", "causes": [cause.json()]}
+    return ApiError(422, "Invalid", message, details)
+
+
+def _conflict(details: Json, why: str) -> ApiError:
+    full_name = ".".join(filter(None, (details["kind"], details.get("group", ""))))
+    message = f'Operation cannot be fulfilled on {full_name} "{details["name"]}": {why}'
+    return ApiError(409, "Conflict", message, details)

@@ -1,0 +1,105 @@
+"""Admission: everything that may turn down a write once it is authorised, well-formed and valid, in Kubernetes' order.
+
+Nothing here waits unless a webhook is asked: else nobody comes between the decision and the write. Nothing here leaves
+a trace either, so that a dry run is the same as any other.
+
+Differs from Kubernetes: nothing is changed by admission, as there are no mutating webhooks and policies; what the
+built-in plugins fill in is a matter of the kinds.
+"""
+
+from __future__ import annotations
+
+from kube_simulator.access.escalation import escalation_problem
+from kube_simulator.access.rbac import Authorizer
+from kube_simulator.admission import (
+    definitions,
+    namespaces,
+    owners,
+    pod_security,
+    policies,
+    quota,
+    service_accounts,
+    webhooks,
+)
+from kube_simulator.admission.request import AdmissionRequest, Operation
+from kube_simulator.admission.webhooks import Webhooks
+from kube_simulator.errors import ApiError
+from kube_simulator.requests.types import Caller, Target
+from kube_simulator.resources import Registry
+from kube_simulator.store.go_text import quoted
+from kube_simulator.store.store import Store
+from kube_simulator.values import Json
+
+
+class Admission:
+    """The gate before the store. `close` it when it is no longer needed."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        *,
+        authorizer: Authorizer,
+        owner_references_permission_enforcement: bool = False,
+    ) -> None:
+        """
+        Args:
+            owner_references_permission_enforcement: use the plugin of that name, which is off by default.
+        """
+        self._store = store
+        self._registry = registry
+        self._authorizer = authorizer
+        self._check_owners = owner_references_permission_enforcement
+        self._webhooks = Webhooks(store, registry)
+
+    async def admit(
+        self, operation: Operation, target: Target, new: Json | None, old: Json | None, caller: Caller, *, dry_run: bool
+    ) -> tuple[str, ...]:
+        """Warnings for the caller.
+
+        Args:
+            target: with the name of the object, also of one that is created; without one where a collection is deleted.
+            new: as the object would be, whole also if a subresource is written; None in a deletion.
+            old: as it is; None in a creation.
+
+        Raises:
+            ApiError: the first refusal; warnings that came before are in its headers.
+        """
+        request = AdmissionRequest(operation, target, new, old, caller, dry_run)
+        warnings: list[str] = []
+        try:
+            self._before(request, warnings)
+            if calls := self._webhooks.concerned(request):
+                said, refusal = await self._webhooks.ask(calls, request)
+                warnings += said
+                if refusal is not None:
+                    raise refusal
+            quota.admit(self._store, self._registry, request)
+        except ApiError as refused:
+            if warnings:
+                header = ", ".join(f"299 - {quoted(warning)}" for warning in warnings)
+                refused.headers = {**refused.headers, "Warning": header}
+            raise
+        return tuple(warnings)
+
+    async def close(self) -> None:
+        """Close the connections to webhooks; can be called twice."""
+        await self._webhooks.close()
+
+    def _before(self, request: AdmissionRequest, warnings: list[str]) -> None:
+        """All that comes before the webhooks."""
+        namespaces.admit(self._store, request)
+        service_accounts.admit(self._store, request)
+        definitions.admit(self._store, request)
+        if request.new is not None:
+            problem = escalation_problem(
+                self._authorizer, request.target, request.new, request.old, request.caller.user
+            )
+            if problem is not None:
+                raise problem
+        policies.check(request)
+        webhooks.check(request)
+        warnings += pod_security.admit(self._store, request)
+        if self._check_owners:
+            owners.admit(self._authorizer, self._registry, request)
+        warnings += policies.admit(self._store, self._registry, request)

@@ -1,0 +1,190 @@
+"""What controllers tell people by events, written one after another beside their work, as client-go's recorder does.
+
+The same words about the same object raise a count; from the tenth different message of one reason on they are
+combined into one event; and who says too much of one object is no longer heard for a while. All three with
+client-go's numbers. An event that cannot be written is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from kube_simulator.controllers.base import Context, controller_caller
+from kube_simulator.controllers.objects import stamp
+from kube_simulator.errors import ApiError
+from kube_simulator.requests.types import Patch
+from kube_simulator.values import Json
+
+EventType = Literal["Normal", "Warning"]
+
+_SIMILAR = 10
+_COMBINED = "(combined from similar events): "
+_BURST = 25
+_REFILL_S = 300.0
+_REMEMBERED_OBJECTS = 4096
+_WAITING_AT_MOST = 10_000
+# A note longer than this is refused.
+_MESSAGE_LENGTH = 1024
+
+
+@dataclass(slots=True)
+class _Told:
+    """What was said of one object by one component."""
+
+    tokens: float
+    refilled: datetime
+    messages: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """By type and reason."""
+    events: dict[tuple[str, str, str], tuple[str, int]] = field(default_factory=dict)
+    """Type, reason and message (or that it is combined) to the event's name and count."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Saying:
+    about: Json
+    type: EventType
+    reason: str
+    message: str
+    component: str
+    at: datetime
+
+
+class Recorder:
+    """Takes what is said at once, and writes it while it is started."""
+
+    def __init__(self, context: Context, clock_ns: Callable[[], int]) -> None:
+        """
+        Args:
+            clock_ns: what makes the names of events unique, in nanoseconds.
+        """
+        self._context = context
+        self._clock_ns = clock_ns
+        self._waiting: OrderedDict[int, _Saying] = OrderedDict()
+        self._said = 0
+        self._told: OrderedDict[tuple[str, str], _Told] = OrderedDict()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def say(self, about: Json, type: EventType, reason: str, message: str, component: str) -> None:
+        """Tell this of an object; what is said beyond what can be written is dropped."""
+        if len(self._waiting) >= _WAITING_AT_MOST:
+            return
+        self._said += 1
+        self._waiting[self._said] = _Saying(about, type, reason, message, component, self._context.now())
+        self._wake.set()
+
+    def start(self) -> None:
+        """Write what is said from now on, and what was said before."""
+        self._task = asyncio.create_task(self._write_all(), name="events")
+
+    async def stop(self) -> None:
+        """Write no more; can be called twice."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    @property
+    def idle(self) -> bool:
+        """Everything that was said is written."""
+        return not self._waiting
+
+    async def _write_all(self) -> None:
+        while True:
+            while not self._waiting:
+                self._wake.clear()
+                await self._wake.wait()
+            number, saying = next(iter(self._waiting.items()))
+            try:
+                await self._write(saying)
+            except ApiError:
+                pass  # its namespace is on its way out, or a quota is full: nobody is there to be told
+            finally:
+                self._waiting.pop(number, None)
+            await asyncio.sleep(0)
+
+    async def _write(self, saying: _Saying) -> None:
+        told = self._told_of(saying)
+        if told is None:
+            return
+        messages = told.messages.setdefault((saying.type, saying.reason), set())
+        combined = len(messages | {saying.message}) >= _SIMILAR
+        messages.add(saying.message)
+        said = "" if combined else saying.message
+        message = (_COMBINED if combined else "") + saying.message
+        key = (saying.type, saying.reason, said)
+        known = told.events.get(key)
+        if known is not None:
+            name, count = known
+            told.events[key] = name, count + 1
+            if await self._count(saying, name, count + 1, message):
+                return
+        told.events[key] = await self._create(saying, message), 1
+
+    def _told_of(self, saying: _Saying) -> _Told | None:
+        """What was told of the object, with one token less; None if there is none left."""
+        key = saying.about["metadata"]["uid"], saying.component
+        told = self._told.pop(key, None) or _Told(_BURST, saying.at)
+        self._told[key] = told
+        if len(self._told) > _REMEMBERED_OBJECTS:
+            self._told.popitem(last=False)
+        told.tokens = min(_BURST, told.tokens + (saying.at - told.refilled).total_seconds() / _REFILL_S)
+        told.refilled = saying.at
+        if told.tokens < 1:
+            return None
+        told.tokens -= 1
+        return told
+
+    async def _count(self, saying: _Saying, name: str, count: int, message: str) -> bool:
+        """Raise the count of an event; False if it is gone."""
+        body = {"count": count, "lastTimestamp": stamp(saying.at), "message": message[:_MESSAGE_LENGTH]}
+        target = self._context.target("events", _namespace(saying.about), name)
+        try:
+            await self._context.api.patch(target, Patch("merge", body), controller_caller(saying.component))
+        except ApiError as error:
+            if error.code == 404:
+                return False
+            raise
+        return True
+
+    async def _create(self, saying: _Saying, message: str) -> str:
+        namespace, meta = _namespace(saying.about), saying.about["metadata"]
+        name = f"{meta['name']}.{self._clock_ns():x}"
+        at = stamp(saying.at)
+        body: Json = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "involvedObject": {
+                "apiVersion": saying.about["apiVersion"],
+                "kind": saying.about["kind"],
+                "name": meta["name"],
+                "namespace": meta.get("namespace"),
+                "resourceVersion": meta.get("resourceVersion"),
+                "uid": meta["uid"],
+            },
+            "type": saying.type,
+            "reason": saying.reason,
+            "message": message[:_MESSAGE_LENGTH],
+            "count": 1,
+            "eventTime": None,
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+            "source": {"component": saying.component},
+            "reportingComponent": saying.component,
+            "reportingInstance": "",
+        }
+        body["involvedObject"] = {key: value for key, value in body["involvedObject"].items() if value is not None}
+        target = self._context.target("events", namespace)
+        await self._context.api.create(target, body, controller_caller(saying.component))
+        return name
+
+
+def _namespace(about: Json) -> str:
+    """Events of what is in no namespace are in `default`."""
+    return about["metadata"].get("namespace") or "default"

@@ -1,0 +1,100 @@
+"""The audit log: a JSON line for each request, in the shape of audit.k8s.io/v1 at level Metadata.
+
+Lines are written before the answer is sent, so that who has an answer finds its line. In-process controllers make no
+requests over HTTP and are not in it.
+
+Differs from Kubernetes: no policy; no request or response bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+import orjson
+
+from kube_simulator.http.routes import Route
+from kube_simulator.requests.types import User
+from kube_simulator.values import Json
+
+Stage = Literal["ResponseStarted", "ResponseComplete", "Panic"]
+
+
+@dataclass(slots=True)
+class Record:
+    """One request on its way: what is known of it so far."""
+
+    audit_id: str
+    route: Route
+    uri: str
+    received: datetime
+    user_agent: str
+    source: str
+    user: User | None = None
+    name: str = ""
+    """Of a new object, which its path does not have."""
+
+
+class AuditLog:
+    """Appends to a file, a line at once."""
+
+    def __init__(self, path: Path, now: Callable[[], datetime]) -> None:
+        """
+        Args:
+            now: the present time, in UTC.
+        """
+        self._now = now
+        self._file = path.open("ab", buffering=0)
+
+    def write(self, record: Record, stage: Stage, code: int) -> None:
+        """One stage of a request, with the HTTP status of its answer."""
+        if self._file.closed:  # a stream that ends after its simulator did
+            return
+        self._file.write(orjson.dumps(_event(record, stage, code, self._now()), option=orjson.OPT_APPEND_NEWLINE))
+
+    def close(self) -> None:
+        """Write no more."""
+        self._file.close()
+
+
+def _event(record: Record, stage: Stage, code: int, now: datetime) -> Json:
+    user = record.user
+    event: Json = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": "Metadata",
+        "auditID": record.audit_id,
+        "stage": stage,
+        "requestURI": record.uri,
+        "verb": record.route.verb,
+        "user": {} if user is None else {"username": user.name, "groups": sorted(user.groups)},
+        "sourceIPs": [record.source],
+        "userAgent": record.user_agent,
+    }
+    if record.route.resource:
+        event["objectRef"] = _reference(record)
+    return event | {
+        "responseStatus": {"metadata": {}, "code": code},
+        "requestReceivedTimestamp": _micro_time(record.received),
+        "stageTimestamp": _micro_time(now),
+    }
+
+
+def _reference(record: Record) -> Json:
+    route = record.route
+    found = {
+        "resource": route.resource,
+        "namespace": route.namespace,
+        "name": route.name or record.name,
+        "apiGroup": route.group,
+        "apiVersion": route.version,
+        "subresource": route.subresource,
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _micro_time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,38 @@
+"""The question to RBAC that a request comes to. It is asked before anybody looks whether the resource exists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kube_simulator.access.rbac import Authorizer, refusal
+from kube_simulator.access.rules import Attributes, of_target
+from kube_simulator.http.routes import Route
+from kube_simulator.requests.types import Caller, Target, User
+
+
+def check(authorizer: Authorizer, user: User, route: Route) -> None:
+    """Nothing, where the user may.
+
+    Raises:
+        ApiError: 403.
+    """
+    _decide(authorizer, user, _attributes(route))
+
+
+def may_create(authorizer: Authorizer) -> Callable[[Target, Caller], None]:
+    """What a patch or a PUT asks when it turns out to be a creation; it raises 403."""
+    return lambda target, caller: _decide(authorizer, caller.user, of_target("create", target))
+
+
+def _attributes(route: Route) -> Attributes:
+    if not route.resource:
+        return Attributes(route.verb, path=route.path)
+    return Attributes(
+        route.verb, route.group, route.resource, route.subresource, route.namespace, route.authorized_name
+    )
+
+
+def _decide(authorizer: Authorizer, user: User, asked: Attributes) -> None:
+    decision = authorizer.decide(user, asked)
+    if not decision.allowed:
+        raise refusal(user, asked, decision.reason)

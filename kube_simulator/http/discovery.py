@@ -1,0 +1,292 @@
+"""What a client learns before its first request: groups, versions, resources, the server's version and health.
+
+Everything is made once and made anew when the registry changes.
+
+Differs from Kubernetes: metrics and the OpenID documents answer 501; the checks behind /readyz are one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha512
+from typing import Protocol
+
+import orjson
+
+from kube_simulator.errors import not_implemented
+from kube_simulator.http.negotiation import JSON_TYPE, discovery_representation, encoded, not_acceptable
+from kube_simulator.http.routes import SUBRESOURCE_VERBS, Route, TextNotFound, unknown_path, wrong_method
+from kube_simulator.resources import Registry, Resource, by_group_version
+from kube_simulator.schema import kubernetes, openapi_v2
+from kube_simulator.values import Json
+
+TEXT_TYPE = "text/plain; charset=utf-8"
+_HEALTH = ("healthz", "livez", "readyz")
+# What Kubernetes serves besides, and a client may look for.
+_KNOWN = ("/metrics", "/.well-known/openid-configuration", "/openid/v1/jwks", "/debug", "/logs")
+_VERSION = re.compile(r"^v(\d+)(?:(alpha|beta)(\d+))?$")
+_STABILITY = {"alpha": 1, "beta": 2, None: 3}
+_CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+
+
+class Schemas(Protocol):
+    """The OpenAPI documents; see `schema.openapi`."""
+
+    def index(self) -> Json: ...
+    def document(self, group_version_path: str) -> bytes: ...
+    def v2(self) -> Json: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An answer without an error."""
+
+    body: bytes
+    content_type: str = JSON_TYPE
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class Discovery:
+    """Answers the paths that name no resource."""
+
+    registry: Registry
+    schemas: Schemas
+    address: Callable[[], str]
+    """Host and port under which the server is reached."""
+    _made: dict[str, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.registry.on_change(self._made.clear)
+
+    def answer(self, route: Route, accept: str) -> Found:
+        """What is served at the path.
+
+        Raises:
+            ApiError, TextNotFound: nothing is, or not by this method, or not in a form that the client accepts.
+        """
+        path = route.path.rstrip("/") or "/"
+        first, *rest = path.strip("/").split("/")
+        if first in _HEALTH:
+            return _health(first, "/".join(rest), route.query)
+        if path.startswith(_KNOWN):
+            raise not_implemented(f"the path {path}")
+        found = self._document(path, first, rest, accept)
+        if route.method != "GET":
+            raise wrong_method()
+        return found
+
+    def _document(self, path: str, first: str, rest: list[str], accept: str) -> Found:
+        if path in ("/", "/index.html"):
+            return Found(self._kept("paths", lambda: _indented({"paths": self._paths()})))
+        if path == "/version":
+            return Found(self._kept("version", lambda: _indented(kubernetes.version_info())))
+        if path == "/openapi/v2":
+            return self._schemas_v2(accept)
+        if path == "/openapi/v3":
+            return Found(self._kept("schemas", lambda: _plain(self.schemas.index())))
+        if path.startswith("/openapi/v3/"):
+            return self._schemas(path.removeprefix("/openapi/v3/"))
+        if first in ("api", "apis") and not rest:
+            return self._roots(first, accept)
+        if first == "api" and len(rest) == 1:
+            if rest != ["v1"]:
+                raise unknown_path()
+            return Found(self._kept(path, lambda: _plain(self._resources("", "v1"))))
+        if first == "apis" and rest[0] in self._groups():
+            group, *version = rest
+            if not version:
+                document = {"kind": "APIGroup", "apiVersion": "v1", **self._groups()[group]}
+                return Found(self._kept(path, lambda: _plain(document)))
+            if (group, version[0]) in by_group_version(self.registry):
+                return Found(self._kept(path, lambda: _plain(self._resources(group, version[0]))))
+            if not any(each.custom for each in self.registry if each.group == group):
+                raise unknown_path()
+        raise TextNotFound
+
+    def _roots(self, root: str, accept: str) -> Found:
+        shape = discovery_representation(accept)
+        if shape.form == "discovery":
+            body = self._kept(f"{root} aggregated", lambda: _plain(self._aggregated(root)))
+            headers = (("ETag", f'"{sha512(body).hexdigest().upper()}"'), ("Vary", "Accept"))
+            return Found(body, shape.content_type, headers)
+        if root == "api":
+            addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self.address()}]
+            versions = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
+            return Found(encoded(versions, shape, {}), shape.content_type)
+        groups = {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(self._groups().values())}
+        return Found(encoded(groups, shape, {}), shape.content_type)
+
+    def _schemas(self, path: str) -> Found:
+        try:
+            return Found(self._kept(f"schema {path}", lambda: self.schemas.document(path)))
+        except KeyError:
+            raise TextNotFound from None
+
+    def _schemas_v2(self, accept: str) -> Found:
+        """All schemas in one document; as protobuf where the client names that first."""
+        offered = (openapi_v2.PROTOBUF, openapi_v2.PROTOBUF.replace(".v2.", ".v2@"))
+        ranges = [each.partition(";")[0].strip() for each in accept.split(",")]
+        known = [each for each in ranges if each in (*offered, "", "*/*", "application/*", JSON_TYPE)]
+        if not known:
+            raise not_acceptable((JSON_TYPE, openapi_v2.PROTOBUF))
+        if known[0] not in offered:
+            return Found(self._kept("v2", lambda: _plain(self.schemas.v2())))
+        body = self._kept("v2 protobuf", lambda: openapi_v2.encoded(self.schemas.v2()))
+        return Found(body, openapi_v2.PROTOBUF)
+
+    def _kept(self, name: str, make: Callable[[], bytes]) -> bytes:
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+    def _paths(self) -> list[str]:
+        served = by_group_version(self.registry)
+        own = {f"/apis/{group}" if group else "/api" for group, _ in served}
+        versioned = {f"/apis/{group}/{version}" if group else f"/api/{version}" for group, version in served}
+        schemas = {"/openapi/v2", "/openapi/v3"}
+        return sorted(own | versioned | schemas | {"/apis", "/healthz", "/livez", "/readyz", "/version"})
+
+    def _groups(self) -> dict[str, Json]:
+        """Each group but the core with its versions, the preferred one first; built-in groups stand first."""
+        served: dict[str, list[str]] = {}
+        for group, version in by_group_version(self.registry):
+            if group:
+                served.setdefault(group, []).append(version)
+        built_in = [group["name"] for group in kubernetes.groups() if group["name"] in served]
+        order = [*built_in, *sorted(group for group in served if group not in built_in)]
+        return {name: _group(name, served[name]) for name in order}
+
+    def _of(self, group: str, version: str) -> list[Resource]:
+        found = by_group_version(self.registry).get((group, version), [])
+        return sorted(found, key=lambda resource: resource.plural)
+
+    def _resources(self, group: str, version: str) -> Json:
+        entries = []
+        for resource in self._of(group, version):
+            entries.append(_entry(resource))
+            entries += [_subentry(resource, name) for name in _subresources(resource)]
+        group_version = f"{group}/{version}" if group else version
+        # Of old, the list of the core has no apiVersion of its own.
+        api_version = {"apiVersion": "v1"} if group else {}
+        return {"kind": "APIResourceList", **api_version, "groupVersion": group_version, "resources": entries}
+
+    def _aggregated(self, root: str) -> Json:
+        if root == "api":
+            items: list[Json] = [{"metadata": {}, "versions": [self._version("", "v1")]}]
+        else:
+            items = [
+                {
+                    "metadata": {"name": name},
+                    "versions": [self._version(name, each["version"]) for each in group["versions"]],
+                }
+                for name, group in self._groups().items()
+            ]
+        return {
+            "kind": "APIGroupDiscoveryList",
+            "apiVersion": "apidiscovery.k8s.io/v2",
+            "metadata": {},
+            "items": items,
+        }
+
+    def _version(self, group: str, version: str) -> Json:
+        resources = [_discovered(resource) for resource in self._of(group, version)]
+        return {"version": version, "resources": resources, "freshness": "Current"}
+
+
+def _entry(resource: Resource) -> Json:
+    """`metav1.APIResource`."""
+    if not resource.custom:
+        known = kubernetes.discovery_entry(resource.group, resource.version, resource.plural)
+        if known is not None:
+            return known
+    entry: Json = {
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": [verb for verb in _CUSTOM_VERBS if verb in resource.verbs],
+    }
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    return entry
+
+
+def _subentry(resource: Resource, name: str) -> Json:
+    full = f"{resource.plural}/{name}"
+    if not resource.custom:
+        known = kubernetes.discovery_entry(resource.group, resource.version, full)
+        if known is not None:
+            return known
+    entry: Json = {"name": full, "singularName": "", "namespaced": resource.namespaced}
+    if name == "scale":
+        entry |= {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    else:
+        entry["kind"] = resource.kind
+    return entry | {"verbs": list(SUBRESOURCE_VERBS[name])}
+
+
+def _subresources(resource: Resource) -> Iterable[str]:
+    """In the order of Kubernetes, which names a custom resource's status first."""
+    return sorted(resource.subresources, reverse=resource.custom)
+
+
+def _discovered(resource: Resource) -> Json:
+    """`apidiscovery.k8s.io/v2` APIResourceDiscovery."""
+    entry = _entry(resource)
+    # Kubernetes leaves group and version of its own kinds empty.
+    own = {"group": resource.group, "version": resource.version} if resource.custom else {"group": "", "version": ""}
+    found: Json = {
+        "resource": resource.plural,
+        "responseKind": {**own, "kind": resource.kind},
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": entry["verbs"],
+    }
+    for key in ("shortNames", "categories"):
+        if key in entry:
+            found[key] = entry[key]
+    beneath = []
+    for name in _subresources(resource):
+        sub = _subentry(resource, name)
+        kind = own | {key: sub[key] for key in ("group", "version", "kind") if key in sub}
+        beneath.append({"subresource": name, "responseKind": kind, "verbs": sub["verbs"]})
+    return {**found, "subresources": beneath} if beneath else found
+
+
+def _group(name: str, versions: Iterable[str]) -> Json:
+    """`metav1.APIGroup` without kind and apiVersion."""
+    listed = [
+        {"groupVersion": f"{name}/{version}", "version": version}
+        for version in sorted(versions, key=_rank, reverse=True)
+    ]
+    return {"name": name, "versions": listed, "preferredVersion": listed[0]}
+
+
+def _rank(version: str) -> tuple[int, int, int]:
+    """Stable versions before beta and alpha ones, newer before older ones."""
+    found = _VERSION.match(version)
+    if found is None:
+        return (0, 0, 0)
+    return (_STABILITY[found[2]], int(found[1]), int(found[3] or 0))
+
+
+def _health(check: str, part: str, query: Mapping[str, str]) -> Found:
+    headers = (("X-Content-Type-Options", "nosniff"),)
+    if part not in ("", "ping"):
+        raise TextNotFound
+    if part or "verbose" not in query:
+        return Found(b"ok", TEXT_TYPE, headers)
+    return Found(f"[+]ping ok\n{check} check passed\n".encode(), TEXT_TYPE, headers)
+
+
+def _plain(document: object) -> bytes:
+    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _indented(document: object) -> bytes:
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2)

@@ -1,0 +1,205 @@
+"""What a method and a path ask for, first as authorization sees it and then as a resource that is served.
+
+Authorization comes before anybody looks whether the resource exists, so that a stranger does not learn what is
+installed: `parse` knows nothing of the registry, and `target` does.
+
+Differs from Kubernetes: the deprecated paths under `/api/v1/watch/` and `/apis/GROUP/VERSION/watch/` answer 501.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote
+
+from kube_simulator.errors import ApiError, bad_request, not_found, not_implemented
+from kube_simulator.requests.types import Target
+from kube_simulator.resources import Registry, Resource
+from kube_simulator.values import Json
+
+_VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_FALSE = ("false", "0")
+# A field selector that picks one name makes the name count for RBAC's resourceNames.
+_ONE_NAME = re.compile(r"^metadata\.name==?([^,=!]+)$")
+# Subresources of the namespace itself, which stand where another resource's plural would.
+_OF_NAMESPACES = ("status", "finalize")
+_WITHOUT_NAMESPACE = ("list", "watch")
+
+SUBRESOURCE_VERBS: Mapping[str, tuple[str, ...]] = {
+    "approval": ("get", "patch", "update"),
+    "attach": ("create", "get"),
+    "binding": ("create",),
+    "ephemeralcontainers": ("get", "patch", "update"),
+    "eviction": ("create",),
+    "exec": ("create", "get"),
+    "finalize": ("update",),
+    "log": ("get",),
+    "portforward": ("create", "get"),
+    "proxy": ("create", "delete", "get", "patch", "update"),
+    "resize": ("get", "patch", "update"),
+    "scale": ("get", "patch", "update"),
+    "status": ("get", "patch", "update"),
+    "token": ("create",),
+}
+
+
+class TextNotFound(Exception):
+    """404 in plain text: by it a client tells a missing CRD from a missing object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A request's path and verb; `resource` is empty for paths such as /version."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    verb: str
+    """As RBAC names it; the method in lower case where there is no resource."""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    rest: str = ""
+    """What follows the subresource."""
+    legacy_watch: bool = False
+
+    @property
+    def authorized_name(self) -> str:
+        """The name that a role may be limited to: that of the path, or the only one that is selected."""
+        if self.name or self.verb not in ("list", "watch", "deletecollection"):
+            return self.name
+        found = _ONE_NAME.match(self.query.get("fieldSelector", ""))
+        return found[1] if found else ""
+
+    @property
+    def full_resource(self) -> str:
+        """Resource and subresource, as messages name them: `pods/log`."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+def parse(method: str, raw_path: str) -> Route:
+    """Read a request line's method and target, such as `GET` and `/api/v1/pods?watch=1`."""
+    raw, _, raw_query = raw_path.partition("?")
+    query: dict[str, str] = {}
+    for key, value in parse_qsl(raw_query, keep_blank_values=True):
+        query.setdefault(key, value)  # of several, Kubernetes takes the first
+    path = unquote(raw) if "%" in raw else raw
+    parts = path.strip("/").split("/")
+    prefix = 2 if parts[0] == "api" else 3
+    if parts[0] not in ("api", "apis") or len(parts) <= prefix or path.startswith("//"):
+        return Route(method, path, query, method.lower())
+    group, version = ("", parts[1]) if prefix == 2 else (parts[1], parts[2])
+    parts = parts[prefix:]
+    legacy_watch = parts[0] == "watch"
+    if legacy_watch:
+        parts = parts[1:]
+    namespace = ""
+    if parts[:1] == ["namespaces"] and len(parts) > 1:
+        namespace = parts[1]
+        if len(parts) > 2 and parts[2] not in _OF_NAMESPACES:
+            parts = parts[2:]
+    resource, name, subresource, *rest = [*parts, "", "", ""][: max(3, len(parts))]
+    verb = "watch" if legacy_watch else _verb(method, name, query)
+    return Route(
+        method, path, query, verb, group, version, resource, namespace, name, subresource, "/".join(rest), legacy_watch
+    )  # fmt: skip
+
+
+def _verb(method: str, name: str, query: Mapping[str, str]) -> str:
+    verb = _VERBS.get(method, "")
+    if not name and verb == "get":
+        return "watch" if query.get("watch", "false").lower() not in _FALSE else "list"
+    if not name and verb == "delete":
+        return "deletecollection"
+    return verb
+
+
+def target(route: Route, registry: Registry, is_known: Callable[[str, str, str], bool]) -> Target:
+    """The resource that a route leads to, once it is known that the verb is one of its own.
+
+    Args:
+        is_known: whether Kubernetes itself has a resource of this group, version and plural.
+
+    Raises:
+        ApiError: 404, 405, or 501 where Kubernetes serves it and the simulator does not.
+        TextNotFound: no such group, or no such resource in the group of a CRD.
+    """
+    if route.legacy_watch:
+        raise not_implemented("watches by a path; use the parameter watch=1")
+    resource = registry.get(route.group, route.version, route.resource)
+    if resource is None:
+        if is_known(route.group, route.version, route.resource):
+            name = f"{route.resource}.{route.group}" if route.group else route.resource
+            raise not_implemented(f"{name} in version {route.version} are not served")
+        if not route.group or any(each.group == route.group and not each.custom for each in registry):
+            raise unknown_path()
+        raise TextNotFound
+    # In the path of a namespace, the namespace is its own.
+    namespace = route.namespace if resource.namespaced else ""
+    if resource.custom:
+        _check_custom(route, resource)
+    else:
+        of_the_resource = f"{route.resource}/{route.subresource}"
+        if route.subresource not in ("", *resource.subresources) and is_known(
+            route.group, route.version, of_the_resource
+        ):
+            raise not_implemented(f"{of_the_resource} is not served")
+        _check_built_in(route, resource)
+    return Target(resource, namespace, route.name, route.subresource)
+
+
+def _check_built_in(route: Route, resource: Resource) -> None:
+    allowed = _verbs(resource, route)
+    if allowed is None or route.rest or _misplaced(route, resource):
+        raise unknown_path()
+    if resource.namespaced and not route.namespace:
+        if route.name:
+            raise unknown_path()
+        allowed = tuple(verb for verb in allowed if verb in _WITHOUT_NAMESPACE)
+    if route.verb not in allowed or route.method == "HEAD":
+        raise wrong_method()
+
+
+def _check_custom(route: Route, resource: Resource) -> None:
+    if _misplaced(route, resource):
+        raise TextNotFound
+    if resource.namespaced and not route.namespace and route.verb not in _WITHOUT_NAMESPACE:
+        raise TextNotFound
+    allowed = _verbs(resource, route)
+    if allowed is None or route.rest:
+        raise not_found(resource, route.name)
+    if route.verb in ("update", "patch") and not route.name:
+        raise bad_request("name must be provided")
+    if route.verb not in allowed:
+        details: Json = {"group": resource.group, "kind": resource.plural}
+        message = f'{route.verb} is not supported on resources of kind "{resource.full_name}"'
+        raise ApiError(405, "MethodNotAllowed", message, details)
+
+
+def _verbs(resource: Resource, route: Route) -> tuple[str, ...] | None:
+    """The verbs of the object, its collection or its subresource; None where there is no such subresource."""
+    if route.subresource:
+        return SUBRESOURCE_VERBS.get(route.subresource, ()) if route.subresource in resource.subresources else None
+    of_one = ("get", "update", "patch", "delete")
+    return tuple(verb for verb in resource.verbs if (verb in of_one) == bool(route.name))
+
+
+def _misplaced(route: Route, resource: Resource) -> bool:
+    """In a namespace, and not of one."""
+    in_own_path = resource.full_name == "namespaces" and route.name == route.namespace
+    return bool(route.namespace) and not resource.namespaced and not in_own_path
+
+
+def unknown_path() -> ApiError:
+    """404: nothing is served there, in a group that is."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource", bare=True)
+
+
+def wrong_method() -> ApiError:
+    """405: the path is served, and not by this method."""
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", message, bare=True)

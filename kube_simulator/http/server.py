@@ -1,0 +1,340 @@
+"""The API server on the wire: TLS, one handler for every path, from a request to its answer or its stream.
+
+The order is that of Kubernetes: who asks, whether they may, what it leads to, and then what becomes of it.
+
+Differs from Kubernetes: HTTP/1.1 alone; a client certificate of an unknown authority ends the handshake rather than in
+a 401; streams end at once when the server is stopped, and not after a minute; no priorities and no fairness.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NoReturn
+
+from aiohttp import web
+from aiohttp.http_parser import RawRequestMessage
+from aiohttp.streams import StreamReader
+
+from kube_simulator.access.impersonation import impersonated
+from kube_simulator.access.rbac import Authorizer
+from kube_simulator.errors import ApiError, Cause, invalid_parameter
+from kube_simulator.faults import Break, Delay, End, Fault, Faults, Refuse, SendError, Stall, refusal
+from kube_simulator.http import authorization, forms, routes
+from kube_simulator.http.audit import AuditLog, Record
+from kube_simulator.http.discovery import TEXT_TYPE, Discovery
+from kube_simulator.http.negotiation import (
+    BODY_LIMIT_BYTES,
+    PLAIN,
+    Representation,
+    check_media_types,
+    compressed,
+    encoded,
+    representation,
+    too_large,
+)
+from kube_simulator.http.routes import Route, TextNotFound
+from kube_simulator.http.streams import Encode, Encodings, encoder
+from kube_simulator.http.verbs import Answer, Asked, Verbs
+from kube_simulator.requests.types import Caller, Target, User
+from kube_simulator.store.watches import Stream, Watches
+
+_log = logging.getLogger(__name__)
+
+# Tokens are some 1 kB; a label selector of a thousand names is longer than aiohttp's 8 kB.
+_LINE_LIMIT_BYTES = 64 * 2**10
+_ALWAYS = {"Cache-Control": "no-cache, private"}
+_NOT_FOUND = Answer(404, b"404 page not found\n", TEXT_TYPE, (("X-Content-Type-Options", "nosniff"),))
+# What is being answered when the server is stopped may finish; who waits for a webhook longer than this is cut off.
+_END_DEADLINE_S = 2.0
+
+_NO_STREAMING_LISTS = Cause(
+    "FieldValueForbidden",
+    "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
+    "sendInitialEvents",
+)
+
+Authenticate = Callable[[bytes | None, str | None], User]
+"""From the client's certificate (DER) and the header Authorization to a user; raises 401."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the server hands requests to."""
+
+    verbs: Verbs
+    watches: Watches
+    discovery: Discovery
+    authenticate: Authenticate
+    authorizer: Authorizer
+    faults: Faults
+    audit: AuditLog
+    is_known: Callable[[str, str, str], bool]
+    """Whether Kubernetes serves a resource, by group, version and plural, that the simulator may lack."""
+    now: Callable[[], datetime]
+    """The present time, in UTC."""
+    streaming_lists: bool = True
+    """False refuses `sendInitialEvents`, as Kubernetes without the feature WatchList."""
+
+
+class HttpServer:
+    """Listens between `start` and `stop` or `kill`, and may be started again."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._encodings = Encodings()
+        self._server: web.Server | None = None
+        self._listener: asyncio.Server | None = None
+
+    @property
+    def serving(self) -> bool:
+        """Whether it takes connections."""
+        return self._listener is not None
+
+    async def start(self, host: str, port: int, context: ssl.SSLContext | None) -> None:
+        """Listen; does nothing while it does.
+
+        Raises:
+            OSError: the port is taken.
+        """
+        if self._listener is not None:
+            return
+        loop = asyncio.get_running_loop()
+        server: web.Server = web.Server(
+            self._handle,
+            request_factory=_request_factory(loop),
+            handler_cancellation=True,  # or an idle watch would outlive its client
+            access_log=None,
+            max_line_size=_LINE_LIMIT_BYTES,
+            max_field_size=_LINE_LIMIT_BYTES,
+        )
+        self._listener = await loop.create_server(server, host, port, ssl=context)
+        self._server = server
+        self._parts.watches.begin_serving()
+
+    async def stop(self) -> None:
+        """Refuse new connections at once, end all streams cleanly, let running requests finish."""
+        server = self._close()
+        if server is not None:
+            self._parts.watches.end_all()
+            server.pre_shutdown()
+            await server.shutdown(_END_DEADLINE_S)
+
+    def kill(self) -> None:
+        """Refuse new connections and reset those that are open, as if the process had died."""
+        server = self._close()
+        if server is not None:
+            for connection in server.connections:
+                if connection.transport is not None:
+                    connection.transport.abort()
+
+    def _close(self) -> web.Server | None:
+        server, self._server = self._server, None
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        return server
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self._server is None:  # a handshake that was under way when the server ended
+            return await _cut(request)
+        route = routes.parse(request.method, request.raw_path)
+        headers = request.headers
+        record = Record(
+            str(uuid.uuid4()),
+            route,
+            request.raw_path,
+            self._parts.now(),
+            headers.get("User-Agent", ""),
+            request.remote or "",
+        )
+        fault: Fault | None = None
+        try:
+            record.user = self._parts.authenticate(_certificate(request), headers.get("Authorization"))
+            user = impersonated(self._parts.authorizer, record.user, headers.items())
+            fault = await self._fault(record)
+            authorization.check(self._parts.authorizer, user, route)
+            if route.resource:
+                target = routes.target(route, self._parts.discovery.registry, self._parts.is_known)
+                shape = _shape(headers.get("Accept", ""), target)
+                if route.verb == "watch":
+                    return await self._watch(request, record, target, shape, fault)
+                answer = await self._answer(request, record, Caller(user, _agent(record)), target, shape)
+            else:
+                found = self._parts.discovery.answer(route, headers.get("Accept", ""))
+                answer = Answer(200, found.body, found.content_type, found.headers)
+        except ApiError as error:
+            answer = _refused(error, _shape_of_errors(headers.get("Accept", "")), route)
+        except TextNotFound:
+            answer = _NOT_FOUND
+        except Exception as error:  # the simulator's own fault: said here, and the client sees what it would see
+            _log.exception("%s %s failed", route.method, request.raw_path)
+            answer = _refused(_own_fault(error), PLAIN, route)
+        self._parts.audit.write(record, "ResponseComplete", answer.status)
+        response = _response(answer, record, headers.get("Accept-Encoding", ""))
+        if isinstance(fault, Break):
+            return await _send_half(request, response)
+        return response
+
+    async def _fault(self, record: Record) -> Fault | None:
+        """What a request is to suffer; what comes before its answer has come when this returns."""
+        route = record.route
+        rule = self._parts.faults.take(route.verb, route.full_resource, route.namespace, record.user_agent)
+        if rule is None:
+            return None
+        match rule.fault:
+            case Refuse(code, retry_after_s):
+                raise refusal(code, retry_after_s)
+            case Delay(seconds):
+                await asyncio.sleep(seconds)
+            case Stall():
+                await rule.removed.wait()
+        return rule.fault
+
+    async def _answer(
+        self, request: web.BaseRequest, record: Record, caller: Caller, target: Target, shape: Representation
+    ) -> Answer:
+        try:
+            body = await request.read() if request.body_exists else b""
+        except web.HTTPRequestEntityTooLarge:
+            raise too_large() from None
+        route, content_type = record.route, request.headers.get("Content-Type", "")
+
+        def named(name: str) -> None:
+            record.name = name
+
+        asked = Asked(route.verb, target, route.query, body, content_type, caller, shape)
+        return await self._parts.verbs.answer(asked, named)
+
+    async def _watch(
+        self,
+        request: web.BaseRequest,
+        record: Record,
+        target: Target,
+        shape: Representation,
+        fault: Fault | None,
+    ) -> web.StreamResponse:
+        query, resource = record.route.query, target.resource
+        if "sendInitialEvents" in query and not self._parts.streaming_lists:
+            raise invalid_parameter("ListOptions", [_NO_STREAMING_LISTS])
+        formed = None if shape == PLAIN else forms.events(resource, shape, query, self._parts.now)
+        encode = encoder(self._encodings, resource, shape, formed)
+        stream = self._parts.watches.open(resource, target.namespace, query)
+        self._parts.audit.write(record, "ResponseStarted", 200)
+        response = web.StreamResponse(headers=_headers(record, shape.content_type))
+        response.enable_chunked_encoding()
+        try:
+            await response.prepare(request)
+            async for lines in _chunks(stream, encode, fault):
+                await response.write(lines)
+                if isinstance(fault, Break) and not lines.endswith(b"\n"):
+                    return await _cut(request)
+            await response.write_eof()
+        except ConnectionError:
+            return await _cut(request)
+        except Exception:  # too late for a 500
+            _log.exception("the stream of %s failed", request.raw_path)
+            return await _cut(request)
+        finally:
+            stream.end()
+            self._parts.audit.write(record, "ResponseComplete", 200)
+        return response
+
+
+async def _chunks(stream: Stream, encode: Encode, fault: Fault | None) -> AsyncIterator[bytes]:
+    """What a watch sends, as many events at once as there are, with the fault that it is to have."""
+    if not isinstance(fault, Break | End | SendError):
+        while batch := await stream.batch():
+            yield b"".join([encode(kind, found) for kind, found in batch])
+        return
+    for _ in range(fault.after_events):
+        for kind, found in await stream.batch(1):
+            yield encode(kind, found)
+    if isinstance(fault, SendError):
+        yield encode("ERROR", refusal(fault.code).status())
+    elif isinstance(fault, Break):
+        for kind, found in await stream.batch(1):
+            line = encode(kind, found)
+            yield line[: len(line) // 2]
+
+
+def _own_fault(error: Exception) -> ApiError:
+    message = f"Internal error occurred: {type(error).__name__}: {error}"
+    return ApiError(500, "InternalError", message, {"causes": [{"message": str(error)}]})
+
+
+def _shape(accept: str, target: Target) -> Representation:
+    if not target.resource.custom:
+        check_media_types(accept, of_collection=not target.name)
+    return representation(accept)
+
+
+def _shape_of_errors(accept: str) -> Representation:
+    """YAML where the client wants objects in it; a client that accepts nothing is told so in JSON."""
+    try:
+        shape = representation(accept)
+    except ApiError:
+        return PLAIN
+    return shape if shape.form == "object" else PLAIN
+
+
+def _refused(error: ApiError, shape: Representation, route: Route) -> Answer:
+    body = encoded(error.status(), shape, route.query)
+    return Answer(error.code, body, shape.content_type, tuple(error.headers.items()))
+
+
+def _response(answer: Answer, record: Record, accept_encoding: str) -> web.Response:
+    headers = _headers(record, answer.content_type)
+    for name, value in answer.headers:
+        headers.append((name, value))
+    body = compressed(answer.body, accept_encoding)
+    if body is None:
+        return web.Response(status=answer.status, body=answer.body, headers=headers)
+    headers += [("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
+    return web.Response(status=answer.status, body=body, headers=headers)
+
+
+def _headers(record: Record, content_type: str) -> list[tuple[str, str]]:
+    return [("Audit-Id", record.audit_id), *_ALWAYS.items(), ("Content-Type", content_type)]
+
+
+async def _send_half(request: web.BaseRequest, response: web.Response) -> NoReturn:
+    """The headers of the whole and half of the body, and then nothing more."""
+    body = response.body
+    assert isinstance(body, bytes)
+    half = web.StreamResponse(status=response.status, headers=response.headers)
+    half.content_length = max(len(body), 2)
+    await half.prepare(request)
+    await half.write(body[: len(body) // 2])
+    await _cut(request)
+
+
+async def _cut(request: web.BaseRequest) -> NoReturn:
+    """Cut the connection. Its end cancels the handler; to raise anything would be taken for a fault and logged."""
+    if request.transport is not None:
+        request.transport.close()
+    await asyncio.get_running_loop().create_future()
+    raise AssertionError("the handler of a connection that is cut goes on")
+
+
+def _certificate(request: web.BaseRequest) -> bytes | None:
+    tls: ssl.SSLObject | None = request.get_extra_info("ssl_object")
+    return tls.getpeercert(binary_form=True) if tls is not None else None
+
+
+def _agent(record: Record) -> str:
+    return record.user_agent.partition("/")[0]
+
+
+def _request_factory(loop: asyncio.AbstractEventLoop) -> Callable[..., web.BaseRequest]:
+    def make(
+        message: RawRequestMessage, payload: StreamReader, protocol: Any, writer: Any, task: asyncio.Task[None]
+    ) -> web.BaseRequest:
+        return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=BODY_LIMIT_BYTES)
+
+    return make

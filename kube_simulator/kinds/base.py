@@ -1,0 +1,136 @@
+"""What a kind makes of an object that is written to it: the shape of a strategy, and the parts that most share.
+
+Metadata comes out as Kubernetes' types write it: what is null or empty is left out. The request has by then kept what
+the server alone may say (uid, resourceVersion, generation, ...) from the object that was there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kube_simulator.errors import Cause
+from kube_simulator.values import Json
+
+
+def as_it_is(new: Json, _old: Json | None) -> Json:
+    """Nothing to be found out."""
+    return new
+
+
+def nothing_wrong(_new: Json, _old: Json | None) -> list[Cause]:
+    """No rules besides those for metadata."""
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How objects of a kind come to be; all functions are pure and give new objects."""
+
+    prepare_create: Callable[[Json], Json]
+    """Drops what a client may not say, such as a status, and fills in what the server says instead."""
+    prepare_update: Callable[[Json, Json, str], Json]
+    """New, old and subresource (empty for the object itself): keeps what this write may not touch, and counts the
+    generation on."""
+    default: Callable[[Json], Json]
+    """Fills in what the client left out; a second time it changes nothing."""
+    validate: Callable[[Json, Json | None], list[Cause]] = nothing_wrong
+    """What is wrong with a new object, or with an old one's successor."""
+    complete: Callable[[Json, Json | None], Json] = as_it_is
+    """New, and old if there is one: fills in what is nobody's own, because the server finds it out after it has
+    recorded whose fields are whose: addresses, what admission plugins put in. A second time it changes nothing."""
+
+
+_EMPTY_MEANS_ABSENT = ("labels", "annotations", "finalizers", "ownerReferences", "generateName", "namespace")
+
+
+def tidy(new: Json) -> Json:
+    """With metadata that has nothing null or empty in it."""
+    metadata = {
+        key: value
+        for key, value in (new.get("metadata") or {}).items()
+        if value is not None and not (key in _EMPTY_MEANS_ABSENT and not value)
+    }
+    if "ownerReferences" in metadata:
+        metadata["ownerReferences"] = _distinct(metadata["ownerReferences"])
+    if metadata.get("generation") == 0:
+        del metadata["generation"]
+    return {**new, "metadata": metadata}
+
+
+def _distinct(references: list[Json]) -> list[Json]:
+    """Each reference once, as the API server does with those that say the same twice."""
+    return [each for index, each in enumerate(references) if each not in references[:index]]
+
+
+def with_generation(new: Json, generation: int) -> Json:
+    """With `metadata.generation`."""
+    return {**new, "metadata": {**new["metadata"], "generation": generation}}
+
+
+def with_status(new: Json, status: object) -> Json:
+    """With this status; None for none."""
+    rest = {key: value for key, value in new.items() if key != "status"}
+    return rest if status is None else {**rest, "status": status}
+
+
+def differ(new: Json, old: Json, *, besides: tuple[str, ...]) -> bool:
+    """Whether two objects differ in a field at their root that is none of these."""
+    keys = (new.keys() | old.keys()) - set(besides)
+    return any(new.get(key) != old.get(key) for key in keys)
+
+
+def counted(new: Json, old: Json, *, besides: tuple[str, ...] = ("metadata", "status")) -> Json:
+    """With the old generation, or the next one if more than metadata and status changed."""
+    generation = old["metadata"].get("generation", 0)
+    return with_generation(new, generation + differ(new, old, besides=besides))
+
+
+def plain(
+    default: Callable[[Json], Json],
+    validate: Callable[[Json, Json | None], list[Cause]] = nothing_wrong,
+    *,
+    generation: bool = False,
+) -> Strategy:
+    """A kind without a status, such as ConfigMap; some count a generation nevertheless."""
+
+    def prepare_create(new: Json) -> Json:
+        return with_generation(tidy(new), 1) if generation else tidy(new)
+
+    def prepare_update(new: Json, old: Json, _subresource: str) -> Json:
+        new = default(tidy(new))
+        return counted(new, old, besides=("metadata",)) if generation else new
+
+    return Strategy(prepare_create, prepare_update, default, validate)
+
+
+def with_subresource(
+    default: Callable[[Json], Json],
+    validate: Callable[[Json, Json | None], list[Cause]] = nothing_wrong,
+    *,
+    first_status: object = None,
+    generation: bool = True,
+    kept_on_status: tuple[str, ...] = (),
+) -> Strategy:
+    """A built-in kind with a status subresource.
+
+    Args:
+        first_status: the status of a new object; None for none.
+        generation: whether the kind counts one.
+        kept_on_status: fields of metadata that a write to the status may not touch; what the others are is taken from
+            it, as Kubernetes does with its own kinds.
+    """
+
+    def prepare_create(new: Json) -> Json:
+        new = with_status(tidy(new), first_status)
+        return with_generation(new, 1) if generation else new
+
+    def prepare_update(new: Json, old: Json, subresource: str) -> Json:
+        new = tidy(new)
+        if subresource == "status":
+            kept = {**new["metadata"], **{key: old["metadata"].get(key) for key in kept_on_status}}
+            return tidy(with_status({**old, "metadata": kept}, new.get("status", first_status)))
+        new = default(with_status(new, old.get("status")))
+        return counted(new, old) if generation else new
+
+    return Strategy(prepare_create, prepare_update, default, validate)

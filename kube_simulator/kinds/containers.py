@@ -1,0 +1,270 @@
+"""What is wrong with a container: its name, image, ports, environment, mounts, probes and resources.
+
+Differs from Kubernetes: fields that are rarely used are not looked at; a container that is refused here is refused
+there, for the same reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from kube_simulator.errors import Cause
+from kube_simulator.kinds.causes import (
+    MAX_INT32,
+    NOT_NEGATIVE,
+    at_least_zero,
+    between,
+    duplicate,
+    forbidden,
+    invalid,
+    not_found,
+    one_of,
+    required,
+    unlike,
+)
+from kube_simulator.kinds.names import (
+    config_key,
+    dns_label,
+    dns_subdomain,
+    environment_name,
+    port_name,
+    qualified_name,
+)
+from kube_simulator.kinds.quantities import amount, canonical
+from kube_simulator.values import Json
+
+MAX_PORT = 65535
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
+_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
+_STANDARD_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+# The fields of a container's securityContext, by their names in Go, in its order.
+_SECURITY_FIELDS = {
+    "Capabilities": "capabilities",
+    "Privileged": "privileged",
+    "SELinuxOptions": "seLinuxOptions",
+    "WindowsOptions": "windowsOptions",
+    "RunAsUser": "runAsUser",
+    "RunAsGroup": "runAsGroup",
+    "RunAsNonRoot": "runAsNonRoot",
+    "ReadOnlyRootFilesystem": "readOnlyRootFilesystem",
+    "AllowPrivilegeEscalation": "allowPrivilegeEscalation",
+    "ProcMount": "procMount",
+    "SeccompProfile": "seccompProfile",
+    "AppArmorProfile": "appArmorProfile",
+}
+_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+_POD_FIELDS = (
+    *("metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.annotations"),
+    *("spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
+)
+
+
+def container_problems(
+    containers: Sequence[Json], field: str, *, volumes: Collection[str], host_network: bool, taken: Collection[str] = ()
+) -> list[Cause]:
+    """Of a list of containers.
+
+    Args:
+        volumes: names that mounts may refer to.
+        taken: names that containers of another list have.
+    """
+    found: list[Cause] = []
+    names = set(taken)
+    for index, container in enumerate(containers):
+        at = f"{field}[{index}]"
+        name = container.get("name") or ""
+        if not name:
+            found.append(required(f"{at}.name"))
+        elif wrong := dns_label(name):
+            found += unlike(f"{at}.name", name, wrong)
+        elif name in names:
+            found.append(duplicate(f"{at}.name", name))
+        names.add(name)
+        if not container.get("image"):
+            found.append(required(f"{at}.image"))
+        found += _port_problems(container.get("ports") or [], f"{at}.ports", host_network=host_network)
+        found += _environment_problems(container.get("env") or [], f"{at}.env")
+        found += _mount_problems(container.get("volumeMounts") or [], f"{at}.volumeMounts", volumes)
+        found += _lifecycle_problems(container.get("lifecycle") or {}, f"{at}.lifecycle")
+        found += _probes_problems(container, at)
+        policy = container.get("terminationMessagePolicy")
+        found += one_of(f"{at}.terminationMessagePolicy", policy, ("File", "FallbackToLogsOnError"))
+        pulled = container.get("imagePullPolicy")
+        found += one_of(f"{at}.imagePullPolicy", pulled, ("Always", "IfNotPresent", "Never"))
+        found += _resource_problems(container.get("resources") or {}, f"{at}.resources")
+        found += _security_problems(container.get("securityContext") or {}, f"{at}.securityContext")
+    return found
+
+
+def _security_problems(context: Json, at: str) -> list[Cause]:
+    found: list[Cause] = []
+    for key in ("runAsUser", "runAsGroup"):
+        found += between(f"{at}.{key}", context.get(key), 0, MAX_INT32)
+    if context.get("allowPrivilegeEscalation") is not False:
+        return found
+    added = (context.get("capabilities") or {}).get("add") or ()
+    clashes = {
+        "`privileged` to true": context.get("privileged") is True,
+        "`capabilities.Add` CAP_SYS_ADMIN": "CAP_SYS_ADMIN" in added,
+    }
+    shown = {go_name: context.get(name) for go_name, name in _SECURITY_FIELDS.items()}
+    if (capabilities := context.get("capabilities")) is not None:
+        shown["Capabilities"] = {"Add": capabilities.get("add"), "Drop": capabilities.get("drop")}
+    why = "cannot set `allowPrivilegeEscalation` to false and"
+    return found + [invalid(at, shown, f"{why} {clash}") for clash, is_set in clashes.items() if is_set]
+
+
+def _port_problems(ports: Sequence[Json], field: str, *, host_network: bool) -> list[Cause]:
+    found: list[Cause] = []
+    names: set[str] = set()
+    for index, port in enumerate(ports):
+        at = f"{field}[{index}]"
+        name, number, on_host = port.get("name") or "", port.get("containerPort") or 0, port.get("hostPort") or 0
+        if name and (wrong := port_name(name)):
+            found += unlike(f"{at}.name", name, wrong)
+        elif name in names:
+            found.append(duplicate(f"{at}.name", name))
+        elif name:
+            names.add(name)
+        if number == 0:
+            found.append(required(f"{at}.containerPort"))
+        else:
+            found += between(f"{at}.containerPort", number, 1, MAX_PORT)
+        if on_host:
+            found += between(f"{at}.hostPort", on_host, 1, MAX_PORT)
+        if on_host and host_network and on_host != number:
+            why = "must match `containerPort` when `hostNetwork` is true"
+            found.append(invalid(f"{at}.hostPort", on_host, why))
+        found += one_of(f"{at}.protocol", port.get("protocol"), _PROTOCOLS)
+    return found
+
+
+def _environment_problems(variables: Sequence[Json], field: str) -> list[Cause]:
+    found: list[Cause] = []
+    for index, variable in enumerate(variables):
+        at = f"{field}[{index}]"
+        name = variable.get("name") or ""
+        found += unlike(f"{at}.name", name, environment_name(name)) if name else [required(f"{at}.name")]
+        if variable.get("valueFrom") is not None:
+            found += _source_problems(variable["valueFrom"], f"{at}.valueFrom", has_value=bool(variable.get("value")))
+    return found
+
+
+def _source_problems(source: Json, at: str, *, has_value: bool) -> list[Cause]:
+    found: list[Cause] = []
+    if (reference := source.get("fieldRef")) is not None:
+        found += _field_problems(reference.get("fieldPath") or "", f"{at}.fieldRef.fieldPath")
+    for kind in ("configMapKeyRef", "secretKeyRef"):
+        if (reference := source.get(kind)) is not None:
+            name, key = reference.get("name") or "", reference.get("key") or ""
+            found += unlike(f"{at}.{kind}.name", name, dns_subdomain(name))
+            found += unlike(f"{at}.{kind}.key", key, config_key(key)) if key else [required(f"{at}.{kind}.key")]
+    given = [kind for kind in _SOURCES if source.get(kind) is not None]
+    if not given:
+        *first, last = [f"`{kind}`" for kind in _SOURCES]
+        found.append(invalid(at, "", f"must specify one of: {', '.join(first)} or {last}"))
+    elif has_value:
+        found.append(invalid(at, "", "may not be specified when `value` is not empty"))
+    elif len(given) > 1:
+        found.append(invalid(at, "", "may not have more than one field specified at a time"))
+    return found
+
+
+def _field_problems(path: str, at: str) -> list[Cause]:
+    if not path:
+        return [required(at)]
+    name, _, _ = path.partition("['")
+    if name in _POD_FIELDS:
+        return []
+    return [invalid(at, path, f"error converting fieldPath: field label not supported: {path}")]
+
+
+def _mount_problems(mounts: Sequence[Json], field: str, volumes: Collection[str]) -> list[Cause]:
+    found: list[Cause] = []
+    paths: set[str] = set()
+    for index, mount in enumerate(mounts):
+        at = f"{field}[{index}]"
+        name, path = mount.get("name") or "", mount.get("mountPath") or ""
+        found += [] if name else [required(f"{at}.name")]
+        found += [] if name in volumes else [not_found(f"{at}.name", name)]
+        found += [] if path else [required(f"{at}.mountPath")]
+        found += [invalid(f"{at}.mountPath", path, "must be unique")] if path in paths else []
+        paths.add(path)
+    return found
+
+
+def _lifecycle_problems(lifecycle: Json, field: str) -> list[Cause]:
+    found: list[Cause] = []
+    for hook in ("postStart", "preStop"):
+        if lifecycle.get(hook) is not None:
+            found += _handler_problems(lifecycle[hook], f"{field}.{hook}")
+    return found
+
+
+def _probes_problems(container: Json, at: str) -> list[Cause]:
+    found: list[Cause] = []
+    for kind in ("livenessProbe", "readinessProbe", "startupProbe"):
+        probe = container.get(kind)
+        if probe is None:
+            continue
+        found += _handler_problems(probe, f"{at}.{kind}")
+        numbers = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+        for number in numbers:
+            found += at_least_zero(f"{at}.{kind}.{number}", probe.get(number))
+        successes = probe.get("successThreshold", 1)
+        if kind != "readinessProbe" and successes != 1:
+            found.append(invalid(f"{at}.{kind}.successThreshold", successes, "must be 1"))
+    return found
+
+
+def _handler_problems(handler: Json, at: str) -> list[Cause]:
+    given = [kind for kind in _HANDLERS if handler.get(kind) is not None]
+    if not given:
+        return [required(at, "must specify a handler type")]
+    found: list[Cause] = []
+    first, *more = given
+    found += [forbidden(f"{at}.{kind}", "may not specify more than 1 handler type") for kind in more]
+    details, inside = handler[first], f"{at}.{first}"
+    if first == "exec" and not details.get("command"):
+        found.append(required(f"{inside}.command"))
+    if first in ("httpGet", "tcpSocket"):
+        found += port_problems(details.get("port", 0), f"{inside}.port")
+    if first == "grpc":
+        found += between(f"{inside}.port", details.get("port", 0), 1, MAX_PORT)
+    if first == "httpGet":
+        found += one_of(f"{inside}.scheme", details.get("scheme"), ("HTTP", "HTTPS"))
+    return found
+
+
+def port_problems(port: object, at: str) -> list[Cause]:
+    """Of a port that is a number or the name of one."""
+    if isinstance(port, str):
+        return unlike(at, port, port_name(port))
+    return between(at, port, 1, MAX_PORT)
+
+
+def _resource_problems(resources: Json, at: str) -> list[Cause]:
+    found: list[Cause] = []
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for kind, amounts in (("limits", limits), ("requests", requests)):
+        for name, quantity in sorted(amounts.items()):
+            inside = f"{at}.{kind}[{name}]"
+            found += _resource_name_problems(name, inside)
+            value = amount(quantity)
+            if value is not None and value < 0:
+                found.append(invalid(inside, canonical(quantity), NOT_NEGATIVE))
+            limit = amount(limits.get(name))
+            if kind == "requests" and value is not None and limit is not None and value > limit:
+                why = f"must be less than or equal to {name} limit of {canonical(limits[name])}"
+                found.append(invalid(f"{at}.requests", canonical(quantity), why))
+    return found
+
+
+def _resource_name_problems(name: str, at: str) -> list[Cause]:
+    if name in _STANDARD_RESOURCES or name.startswith("hugepages-"):
+        return []
+    found = unlike(at, name, qualified_name(name))
+    if "/" not in name:
+        found.append(invalid(at, name, "must be a standard resource type or fully qualified"))
+        found.append(invalid(at, name, "must be a standard resource for containers"))
+    return found

@@ -1,0 +1,110 @@
+"""What names, labels and keys may look like: each rule gives what is wrong with a text, nothing if it is good.
+
+Rules and words are those of `k8s.io/apimachinery/pkg/util/validation`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from kube_simulator.store.label_selectors import label_key_problems, label_value_problems
+
+Rule = Callable[[str], list[str]]
+
+LABEL_LIMIT = 63
+SUBDOMAIN_LIMIT = 253
+_PORT_NAME_LIMIT = 15
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_CONFIG_KEY = "[-._a-zA-Z0-9]+"
+_PORT_NAME = "[-a-z0-9]+"
+
+_LABEL_WORDS = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
+    f"with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+)
+_SUBDOMAIN_WORDS = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
+    f"and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+)
+_CONFIG_KEY_WORDS = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
+    f"(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '{_CONFIG_KEY}')"
+)
+
+
+def dns_subdomain(text: str) -> list[str]:
+    """A DNS name of several labels, such as most objects have."""
+    return [*_longer(text, SUBDOMAIN_LIMIT), *_unlike(_SUBDOMAIN, text, _SUBDOMAIN_WORDS)]
+
+
+def dns_label(text: str) -> list[str]:
+    """A DNS name without dots, such as namespaces and containers have."""
+    dots = re.fullmatch(_SUBDOMAIN, text) is not None
+    words = "must not contain dots" if dots else _LABEL_WORDS
+    return [*_longer(text, LABEL_LIMIT), *_unlike(_LABEL, text, words)]
+
+
+def path_segment(text: str) -> list[str]:
+    """Whatever can stand between two slashes of a path, such as the names of RBAC's kinds."""
+    if text in (".", ".."):
+        return [f"may not be '{text}'"]
+    return [f"may not contain '{each}'" for each in ("/", "%") if each in text]
+
+
+def qualified_name(text: str) -> list[str]:
+    """A label's key, a finalizer, the name of a controller: `name` or `example.com/name`."""
+    return label_key_problems(text)
+
+
+def label_value(text: str) -> list[str]:
+    """The value of a label, which may be empty."""
+    return label_value_problems(text)
+
+
+def config_key(text: str) -> list[str]:
+    """A key of a ConfigMap or Secret, which becomes the name of a file."""
+    problems = _longer(text, SUBDOMAIN_LIMIT) + _unlike(_CONFIG_KEY, text, _CONFIG_KEY_WORDS)
+    if text in (".", ".."):
+        problems.append(f"must not be '{text}'")
+    elif text.startswith(".."):
+        problems.append("must not start with '..'")
+    return problems
+
+
+def port_name(text: str) -> list[str]:
+    """The name of a container's port: an IANA service name."""
+    problems = _longer(text, _PORT_NAME_LIMIT)
+    problems += _unlike(_PORT_NAME, text, "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    problems += [] if re.search("[a-z]", text) else ["must contain at least one letter (a-z)"]
+    if "--" in text:
+        problems.append("must not contain consecutive hyphens")
+    if text.startswith("-") or text.endswith("-"):
+        problems.append("must not begin or end with a hyphen")
+    return problems
+
+
+def environment_name(text: str) -> list[str]:
+    """The name of an environment variable."""
+    words = "a valid environment variable name must consist only of printable ASCII characters other than '='"
+    return _unlike("[ -<>-~]+", text, words)
+
+
+def generated(rule: Rule) -> Rule:
+    """The rule for a `generateName`, which may end in a dash because more comes after it."""
+
+    def masked(text: str) -> list[str]:
+        # As Kubernetes does it, the dash and what is before it become one letter.
+        return rule(text[:-2] + "a" if len(text) > 1 and text.endswith("-") else text)
+
+    return masked
+
+
+def _longer(text: str, limit: int) -> list[str]:
+    return [f"must be no more than {limit} characters"] if len(text) > limit else []
+
+
+def _unlike(pattern: str, text: str, words: str) -> list[str]:
+    return [] if re.fullmatch(pattern, text) else [words]

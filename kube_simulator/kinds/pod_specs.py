@@ -1,0 +1,160 @@
+"""What is wrong with a pod's spec, in a Pod or in a template of pods.
+
+Differs from Kubernetes: affinity and volumes of rarely used types are not looked at.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+
+from kube_simulator.errors import Cause
+from kube_simulator.kinds.causes import (
+    MAX_INT32,
+    between,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    one_of,
+    required,
+    unlike,
+)
+from kube_simulator.kinds.containers import container_problems
+from kube_simulator.kinds.metadata import annotation_problems, label_problems
+from kube_simulator.kinds.names import dns_label, dns_subdomain, qualified_name
+from kube_simulator.values import Json
+
+_RESTART_POLICIES = ("Always", "OnFailure", "Never")
+_DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_TOLERATION_OPERATORS = ("Equal", "Exists")
+_UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
+# What a volume must say, by its type.
+_NEEDED = {
+    "secret": "secretName",
+    "configMap": "name",
+    "hostPath": "path",
+    "persistentVolumeClaim": "claimName",
+}
+
+
+def template_problems(template: Json, field: str) -> list[Cause]:
+    """Of a template of pods that are to run for ever, such as a Deployment's."""
+    metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
+    # Kubernetes leaves "metadata" out of these paths.
+    found = label_problems(metadata.get("labels") or {}, f"{field}.labels")
+    found += annotation_problems(metadata.get("annotations") or {}, f"{field}.annotations")
+    found += spec_problems(spec, f"{field}.spec")
+    if spec.get("restartPolicy", "Always") != "Always":
+        found.append(not_supported(f"{field}.spec.restartPolicy", spec["restartPolicy"], ("Always",)))
+    if spec.get("activeDeadlineSeconds") is not None:
+        why = "activeDeadlineSeconds in ReplicaSet is not Supported"
+        found.append(forbidden(f"{field}.spec.activeDeadlineSeconds", why))
+    return found
+
+
+def spec_problems(spec: Json, field: str) -> list[Cause]:
+    """Of a spec whose defaults are filled in."""
+    volumes = spec.get("volumes") or []
+    names = {each.get("name") or "" for each in volumes} - {""}
+    host_network = bool(spec.get("hostNetwork"))
+    containers, first = spec.get("containers") or [], spec.get("initContainers") or []
+    found = _volume_problems(volumes, f"{field}.volumes")
+    if not containers:
+        found.append(required(f"{field}.containers"))
+    found += container_problems(containers, f"{field}.containers", volumes=names, host_network=host_network)
+    taken = {each.get("name") or "" for each in containers} - {""}
+    at = f"{field}.initContainers"
+    found += container_problems(first, at, volumes=names, host_network=host_network, taken=taken)
+    found += one_of(f"{field}.restartPolicy", spec.get("restartPolicy"), _RESTART_POLICIES)
+    found += one_of(f"{field}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES)
+    found += label_problems(spec.get("nodeSelector") or {}, f"{field}.nodeSelector")
+    for key in ("fsGroup", "runAsUser", "runAsGroup"):
+        value = (spec.get("securityContext") or {}).get(key)
+        found += between(f"{field}.securityContext.{key}", value, 0, MAX_INT32)
+    for key, rule in (
+        ("serviceAccountName", dns_subdomain),
+        ("nodeName", dns_subdomain),
+        ("hostname", dns_label),
+        ("subdomain", dns_label),
+    ):
+        if spec.get(key):
+            found += unlike(f"{field}.{key}", spec[key], rule(spec[key]))
+    found += between(f"{field}.activeDeadlineSeconds", spec.get("activeDeadlineSeconds"), 1, MAX_INT32)
+    found += _toleration_problems(spec.get("tolerations") or [], f"{field}.tolerations")
+    found += _spread_problems(spec.get("topologySpreadConstraints") or [], f"{field}.topologySpreadConstraints")
+    return found + _alias_problems(spec.get("hostAliases") or [], f"{field}.hostAliases")
+
+
+def _volume_problems(volumes: Sequence[Json], field: str) -> list[Cause]:
+    found: list[Cause] = []
+    names: set[str] = set()
+    for index, volume in enumerate(volumes):
+        at, name = f"{field}[{index}]", volume.get("name") or ""
+        if not name:
+            found.append(required(f"{at}.name"))
+        elif wrong := dns_label(name):
+            found += unlike(f"{at}.name", name, wrong)
+        elif name in names:
+            found.append(duplicate(f"{at}.name", name))
+        names.add(name)
+        first, *more = [key for key in volume if key != "name"] or [""]
+        if not first:
+            found.append(required(at, "must specify a volume type"))
+        found += [forbidden(f"{at}.{key}", "may not specify more than 1 volume type") for key in more]
+        needed = _NEEDED.get(first, "")
+        if needed and not (volume[first] or {}).get(needed):
+            found.append(required(f"{at}.{first}.{needed}"))
+    return found
+
+
+def _toleration_problems(tolerations: Sequence[Json], field: str) -> list[Cause]:
+    found: list[Cause] = []
+    for index, each in enumerate(tolerations):
+        at = f"{field}[{index}]"
+        key, operator, effect = each.get("key") or "", each.get("operator") or "", each.get("effect") or ""
+        found += unlike(f"{at}.key", key, qualified_name(key)) if key else []
+        if not key and operator != "Exists":
+            why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+            found.append(invalid(f"{at}.operator", operator, why))
+        if each.get("tolerationSeconds") is not None and effect != "NoExecute":
+            why = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            found.append(invalid(f"{at}.effect", effect, why))
+        if operator == "Exists" and each.get("value"):
+            found.append(invalid(f"{at}.operator", each["value"], "value must be empty when `operator` is 'Exists'"))
+        if operator:
+            found += one_of(f"{at}.operator", operator, _TOLERATION_OPERATORS)
+        if effect:
+            found += one_of(f"{at}.effect", effect, _EFFECTS)
+    return found
+
+
+def _spread_problems(constraints: Sequence[Json], field: str) -> list[Cause]:
+    found: list[Cause] = []
+    for index, each in enumerate(constraints):
+        at = f"{field}[{index}]"
+        if each.get("maxSkew", 0) <= 0:
+            found.append(invalid(f"{at}.maxSkew", each.get("maxSkew", 0), "must be greater than zero"))
+        if not each.get("topologyKey"):
+            found.append(required(f"{at}.topologyKey", "can not be empty"))
+        found += one_of(f"{at}.whenUnsatisfiable", each.get("whenUnsatisfiable") or "", _UNSATISFIABLE)
+    return found
+
+
+def _alias_problems(aliases: Sequence[Json], field: str) -> list[Cause]:
+    found: list[Cause] = []
+    for index, each in enumerate(aliases):
+        found += address_problems(each.get("ip") or "", f"{field}[{index}].ip")
+        for number, name in enumerate(each.get("hostnames") or []):
+            found += unlike(f"{field}[{index}].hostnames[{number}]", name, dns_subdomain(name))
+    return found
+
+
+def address_problems(address: str, at: str) -> list[Cause]:
+    """Of an IP address."""
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        return [invalid(at, address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
+    return []

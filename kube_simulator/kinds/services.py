@@ -1,0 +1,187 @@
+"""Services: addresses, ports and the rules about them.
+
+Differs from Kubernetes: cluster addresses and node ports are derived from the Service's namespace and name, so that
+two Services may (rarely) come to have the same; one family of addresses, IPv4, is served, and nothing routes to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+
+from kube_simulator.errors import Cause
+from kube_simulator.kinds.base import Strategy, with_subresource
+from kube_simulator.kinds.causes import (
+    between,
+    duplicate,
+    forbidden,
+    invalid,
+    one_of,
+    required,
+    unlike,
+)
+from kube_simulator.kinds.compaction import CORE_V1, compact
+from kube_simulator.kinds.containers import MAX_PORT, port_problems
+from kube_simulator.kinds.metadata import label_problems
+from kube_simulator.kinds.names import dns_label, dns_subdomain
+from kube_simulator.kinds.pod_specs import address_problems
+from kube_simulator.values import Json
+
+# The range that kubeadm gives to Services.
+RANGE = ipaddress.ip_network("10.96.0.0/16")
+# Those at the beginning are handed out by name: the API server's own Service has the first.
+_RESERVED = 256
+_NODE_PORTS = range(30000, 32768)
+_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_OPEN_TYPES = ("LoadBalancer", "NodePort")  # to the outside
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
+_STICKY_S = 10800
+
+
+def _default(new: Json) -> Json:
+    spec = _typed(new.get("spec") or {})
+    if spec["sessionAffinity"] == "ClientIP":
+        spec.setdefault("sessionAffinityConfig", {"clientIP": {"timeoutSeconds": _STICKY_S}})
+    if spec.get("ports"):
+        spec["ports"] = [_port(each) for each in spec["ports"]]
+    if spec["type"] != "ExternalName":
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    if spec["type"] in _OPEN_TYPES:
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if spec["type"] == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    return {**new, "spec": spec, "status": compact(new.get("status") or {}, f"{CORE_V1}ServiceStatus")}
+
+
+def _typed(spec: Json) -> Json:
+    return {"type": "ClusterIP", "sessionAffinity": "None", **compact(spec, f"{CORE_V1}ServiceSpec")}
+
+
+def _port(port: Json) -> Json:
+    target = port.get("targetPort") or port.get("port", 0)
+    return {"protocol": "TCP", **port, "targetPort": target}
+
+
+def _complete(new: Json, _old: Json | None) -> Json:
+    """With addresses and node ports, where it is of a type that has them."""
+    spec, metadata = new["spec"], new["metadata"]
+    if spec["type"] == "ExternalName":
+        return new
+    address = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or []), "") or _drawn_address(metadata)
+    spec = {**spec, "clusterIP": address, "clusterIPs": spec.get("clusterIPs") or [address]}
+    both = address == "None" and not spec.get("selector")
+    spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if both else ["IPv4"])
+    spec.setdefault("ipFamilyPolicy", "RequireDualStack" if both else "SingleStack")
+    if spec["type"] in _OPEN_TYPES:
+        spec["ports"] = [
+            {**each, "nodePort": each.get("nodePort") or _drawn_port(metadata, index)}
+            for index, each in enumerate(spec.get("ports") or [])
+        ]
+    return {**new, "spec": spec}
+
+
+def _drawn_address(metadata: Json) -> str:
+    free = RANGE.num_addresses - _RESERVED - 1
+    return str(RANGE[_RESERVED + _digest(metadata, "address") % free])
+
+
+def _drawn_port(metadata: Json, index: int) -> int:
+    return _NODE_PORTS[_digest(metadata, f"port {index}") % len(_NODE_PORTS)]
+
+
+def _digest(metadata: Json, purpose: str) -> int:
+    text = "/".join((metadata.get("namespace") or "", metadata.get("name") or "", purpose))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+_BASE = with_subresource(_default, first_status={"loadBalancer": {}}, generation=False)
+
+
+def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
+    if subresource == "status":
+        return _BASE.prepare_update(new, old, subresource)
+    spec, before = _typed(new.get("spec") or {}), old["spec"]
+    if spec["type"] != "ExternalName" and before["type"] != "ExternalName" and not spec.get("clusterIP"):
+        kept = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+        spec |= {key: before[key] for key in kept if key in before and not spec.get(key)}
+    if before.get("clusterIP") not in (None, spec.get("clusterIP")) and spec.get("clusterIPs") == before["clusterIPs"]:
+        spec["clusterIPs"] = [spec["clusterIP"]]  # a client that knows the older of the two fields
+    if spec["type"] == "ClusterIP" and before["type"] in _OPEN_TYPES:
+        spec = _without_node_ports(spec, before)
+    return _BASE.prepare_update({**new, "spec": spec}, old, subresource)
+
+
+def _without_node_ports(spec: Json, before: Json) -> Json:
+    """What only the old type had goes with it, unless it was changed."""
+    own = ("externalTrafficPolicy", "allocateLoadBalancerNodePorts")
+    spec = {key: value for key, value in spec.items() if not (key in own and value == before.get(key))}
+    had = {each.get("nodePort") for each in before.get("ports") or []}
+    ports = spec.get("ports") or []
+    spec["ports"] = [
+        {key: value for key, value in each.items() if not (key == "nodePort" and value in had)} for each in ports
+    ]
+    return spec
+
+
+def _validate(new: Json, old: Json | None) -> list[Cause]:
+    spec = new["spec"]
+    kind, address = spec["type"], spec.get("clusterIP")
+    found: list[Cause] = []
+    if not spec.get("ports") and kind != "ExternalName" and address != "None":
+        found.append(required("spec.ports"))
+    found += _port_list_problems(spec)
+    found += label_problems(spec.get("selector") or {}, "spec.selector")
+    found += one_of("spec.sessionAffinity", spec["sessionAffinity"], ("ClientIP", "None"))
+    found += one_of("spec.type", kind, _TYPES)
+    for index, each in enumerate(spec.get("externalIPs") or []):
+        found += address_problems(each, f"spec.externalIPs[{index}]")
+    found += one_of("spec.internalTrafficPolicy", spec.get("internalTrafficPolicy"), ("Cluster", "Local"))
+    if kind == "ExternalName":
+        name = spec.get("externalName") or ""
+        wrong = unlike("spec.externalName", name, dns_subdomain(name.removesuffix(".")))
+        found += wrong if name else [required("spec.externalName")]
+    elif address not in (None, "None"):
+        found += _address_problems(spec, old)
+    return found
+
+
+def _port_list_problems(spec: Json) -> list[Cause]:
+    found: list[Cause] = []
+    names: set[str] = set()
+    pairs: set[tuple[str, int]] = set()
+    ports = spec.get("ports") or []
+    for index, port in enumerate(ports):
+        at, name, number = f"spec.ports[{index}]", port.get("name") or "", port.get("port", 0)
+        if not name and len(ports) > 1:
+            found.append(required(f"{at}.name"))
+        elif name and (wrong := dns_label(name)):
+            found += unlike(f"{at}.name", name, wrong)
+        elif name in names:
+            found.append(duplicate(f"{at}.name", name))
+        names |= {name} - {""}
+        found += between(f"{at}.port", number, 1, MAX_PORT)
+        found += one_of(f"{at}.protocol", port.get("protocol"), _PROTOCOLS)
+        found += port_problems(port["targetPort"], f"{at}.targetPort")
+        if port.get("nodePort") and spec["type"] in ("ClusterIP", "ExternalName"):
+            found.append(forbidden(f"{at}.nodePort", f"may not be used when `type` is '{spec['type']}'"))
+        if (port["protocol"], number) in pairs:
+            shown = {"Name": "", "Protocol": port["protocol"], "AppProtocol": None, "Port": number}
+            found.append(duplicate(at, {**shown, "TargetPort": 0, "NodePort": 0}))
+        pairs.add((port["protocol"], number))
+    return found
+
+
+def _address_problems(spec: Json, old: Json | None) -> list[Cause]:
+    addresses, address = spec["clusterIPs"], spec["clusterIP"]
+    if wrong := address_problems(address, "spec.clusterIPs[0]"):
+        return wrong
+    before = (old or {}).get("spec", {}).get("clusterIP")
+    if before and before != address:
+        return [invalid("spec.clusterIPs[0]", addresses, "may not change once set")]
+    if not before and ipaddress.ip_address(address) not in RANGE:
+        why = f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {RANGE}"
+        return [invalid("spec.clusterIPs", addresses, f"failed to allocate IP {address}: {why}")]
+    return []
+
+
+STRATEGY = Strategy(_BASE.prepare_create, _prepare_update, _default, _validate, _complete)

@@ -1,0 +1,92 @@
+"""Which strategy an object is written by: one for each built-in kind, and one for all custom resources."""
+
+from __future__ import annotations
+
+from kube_simulator.errors import Cause
+from kube_simulator.kinds import (
+    budgets,
+    configuration,
+    definitions,
+    events,
+    leases,
+    namespaces,
+    pods,
+    rbac,
+    registrations,
+    services,
+    workloads,
+)
+from kube_simulator.kinds.base import Strategy, counted, plain, tidy, with_generation, with_status
+from kube_simulator.kinds.compaction import compact_object
+from kube_simulator.resources import Resource
+from kube_simulator.schema import protobuf, structural
+from kube_simulator.values import Json
+
+__all__ = ["Strategy", "strategy_of"]
+
+_ADMISSION = "admissionregistration.k8s.io"
+_BUILT_IN: dict[str, Strategy] = {
+    "configmaps": configuration.CONFIG_MAP,
+    "secrets": configuration.SECRET,
+    "namespaces": namespaces.NAMESPACE,
+    "resourcequotas": namespaces.RESOURCE_QUOTA,
+    "pods": pods.STRATEGY,
+    "services": services.STRATEGY,
+    "events": events.CORE,
+    "events.events.k8s.io": events.STRATEGY,
+    "deployments.apps": workloads.DEPLOYMENT,
+    "replicasets.apps": workloads.REPLICA_SET,
+    "poddisruptionbudgets.policy": budgets.STRATEGY,
+    "leases.coordination.k8s.io": leases.STRATEGY,
+    "customresourcedefinitions.apiextensions.k8s.io": definitions.STRATEGY,
+    f"roles.{rbac.GROUP}": rbac.role(namespaced=True),
+    f"clusterroles.{rbac.GROUP}": rbac.role(namespaced=False),
+    f"rolebindings.{rbac.GROUP}": rbac.binding(namespaced=True),
+    f"clusterrolebindings.{rbac.GROUP}": rbac.binding(namespaced=False),
+    f"validatingwebhookconfigurations.{_ADMISSION}": registrations.WEBHOOKS,
+    f"validatingadmissionpolicies.{_ADMISSION}": registrations.POLICY,
+    f"validatingadmissionpolicybindings.{_ADMISSION}": registrations.POLICY_BINDING,
+}
+
+
+def strategy_of(resource: Resource) -> Strategy:
+    """The strategy of a resource; a kind of which nothing is known here keeps what it is given and is not empty."""
+    if resource.custom:
+        return _custom(resource)
+    known = _BUILT_IN.get(resource.full_name)
+    if known is not None:
+        return known
+    type = protobuf.kinds()[f"{resource.api_version}/{resource.kind}"]
+    return plain(lambda new: compact_object(new, type))
+
+
+def _custom(resource: Resource) -> Strategy:
+    """Of a custom resource: with a status subresource, each path writes its own part and leaves the other alone."""
+    divided = "status" in resource.subresources
+
+    def default(new: Json) -> Json:
+        filled = structural.default(resource.schema, new)
+        assert isinstance(filled, dict)
+        return filled
+
+    def prepare_create(new: Json) -> Json:
+        new = tidy(new)
+        return with_generation(with_status(new, None) if divided else new, 1)
+
+    def prepare_update(new: Json, old: Json, subresource: str) -> Json:
+        new = default(tidy(new))
+        if not divided:
+            return counted(new, old, besides=("metadata",))
+        if subresource != "status":
+            return counted(with_status(new, old.get("status")), old)
+        metadata = {key: value for key, value in old["metadata"].items() if key != "managedFields"}
+        if "managedFields" in new["metadata"]:
+            metadata["managedFields"] = new["metadata"]["managedFields"]
+        return with_status({**old, "metadata": metadata}, new.get("status"))
+
+    return Strategy(prepare_create, prepare_update, default, _nothing_more)
+
+
+def _nothing_more(_new: Json, _old: Json | None) -> list[Cause]:
+    """The schema says what a custom resource may be."""
+    return []

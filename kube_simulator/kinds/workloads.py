@@ -1,0 +1,153 @@
+"""Deployments and ReplicaSets: defaults, rules, status."""
+
+from __future__ import annotations
+
+import re
+
+from kube_simulator.errors import Cause
+from kube_simulator.kinds.base import Strategy, with_subresource
+from kube_simulator.kinds.causes import (
+    IMMUTABLE,
+    at_least_zero,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from kube_simulator.kinds.compaction import APPS_V1, compact
+from kube_simulator.kinds.pod_defaults import defaulted_template
+from kube_simulator.kinds.pod_specs import template_problems
+from kube_simulator.kinds.selectors import is_empty, selector_problems, selector_shown, selects
+from kube_simulator.kinds.sharing import completed, shared
+from kube_simulator.values import Json
+
+_PERCENT = "[0-9]+%"
+_PERCENT_WORDS = (
+    "a valid percent string must be a numeric string followed by an ending '%' "
+    f"(e.g. '1%',  or '93%', regex used for validation is '{_PERCENT}')"
+)
+_QUARTER = "25%"
+# Of a status.
+_COUNTS = (
+    *("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"),
+    *("fullyLabeledReplicas", "observedGeneration"),
+)
+
+
+def _default_deployment(new: Json) -> Json:
+    spec = compact(new.get("spec") or {}, f"{APPS_V1}DeploymentSpec")
+    strategy = completed(spec["strategy"], {"type": "RollingUpdate"})
+    if strategy["type"] == "RollingUpdate":
+        rolling = completed(strategy.get("rollingUpdate", {}), {"maxUnavailable": _QUARTER, "maxSurge": _QUARTER})
+        strategy = shared({**strategy, "rollingUpdate": rolling}, strategy)
+    defaults = {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}
+    template = defaulted_template(spec["template"])
+    spec = shared({**defaults, **spec, "strategy": strategy, "template": template}, spec)
+    return {**new, "spec": spec, "status": compact(new.get("status") or {}, f"{APPS_V1}DeploymentStatus")}
+
+
+def _default_replica_set(new: Json) -> Json:
+    spec = completed(compact(new.get("spec") or {}, f"{APPS_V1}ReplicaSetSpec"), {"replicas": 1})
+    spec = shared({**spec, "template": defaulted_template(spec["template"])}, spec)
+    return {**new, "spec": spec, "status": compact(new.get("status") or {}, f"{APPS_V1}ReplicaSetStatus")}
+
+
+def _deployment_problems(new: Json, old: Json | None) -> list[Cause]:
+    spec = new["spec"]
+    found = _workload_problems(new, old)
+    if old is not None and spec == old["spec"]:
+        return found
+    found += _strategy_problems(spec["strategy"])
+    for key in ("revisionHistoryLimit", "progressDeadlineSeconds"):
+        found += at_least_zero(f"spec.{key}", spec.get(key))
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
+        found.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
+    return found
+
+
+def _workload_problems(new: Json, old: Json | None) -> list[Cause]:
+    """What Deployments and ReplicaSets have in common; a spec that has not changed is good."""
+    spec, part = new["spec"], "fullyLabeledReplicas" if new["kind"] == "ReplicaSet" else "updatedReplicas"
+    status_problems = _status_problems(new.get("status") or {}, (old or {}).get("status") or {}, part)
+    if old is not None and spec == old["spec"]:
+        return status_problems
+    selector, template = spec.get("selector"), spec["template"]
+    labels = template["metadata"].get("labels")
+    found = at_least_zero("spec.replicas", spec["replicas"])
+    found += at_least_zero("spec.minReadySeconds", spec.get("minReadySeconds"))
+    wrong: list[Cause] = []
+    if selector is None:
+        found.append(required("spec.selector"))
+    else:
+        wrong = selector_problems(selector, "spec.selector")
+        found += wrong
+        if wrong:
+            found.append(invalid("spec.selector", selector_shown(selector), "invalid label selector"))
+        elif is_empty(selector):
+            found.append(invalid("spec.selector", {}, "empty selector is invalid for deployment"))
+    if not wrong and not (selector is not None and is_empty(selector)) and not selects_template(selector, labels):
+        shown = dict(sorted(labels.items())) if labels else None
+        why = "`selector` does not match template `labels`"
+        found.append(invalid("spec.template.metadata.labels", shown, why))
+    found += template_problems(template, "spec.template")
+    if old is not None and selector != old["spec"].get("selector"):
+        found.append(invalid("spec.selector", selector_shown(selector or {}), IMMUTABLE))
+    return found + status_problems
+
+
+def selects_template(selector: Json | None, labels: dict[str, str] | None) -> bool:
+    """Whether the pods of a template are those that the selector selects; no selector selects nothing."""
+    return selector is not None and selects(selector, labels or {})
+
+
+def _strategy_problems(strategy: Json) -> list[Cause]:
+    rolling: Json | None = strategy.get("rollingUpdate")
+    field = "spec.strategy.rollingUpdate"
+    if strategy["type"] == "Recreate":
+        return [] if rolling is None else [forbidden(field, "may not be specified when strategy `type` is 'Recreate'")]
+    if strategy["type"] != "RollingUpdate" or rolling is None:
+        shown = {"Type": strategy["type"], "RollingUpdate": rolling}
+        return [not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate"))]
+    unavailable, surge = rolling["maxUnavailable"], rolling["maxSurge"]
+    found = share_problems(unavailable, f"{field}.maxUnavailable") + share_problems(surge, f"{field}.maxSurge")
+    if unavailable in (0, "0%") and surge in (0, "0%"):
+        found.append(invalid(f"{field}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0"))
+    return found + more_than_all(unavailable, f"{field}.maxUnavailable")
+
+
+def share_problems(share: int | str, field: str) -> list[Cause]:
+    """Of a number of pods, or a percentage."""
+    if isinstance(share, int):
+        return at_least_zero(field, share)
+    return [] if re.fullmatch(_PERCENT, share) else [invalid(field, share, _PERCENT_WORDS)]
+
+
+def more_than_all(share: int | str, field: str) -> list[Cause]:
+    """Of a percentage, where more than all makes no sense."""
+    if isinstance(share, str) and re.fullmatch(_PERCENT, share) and int(share[:-1]) > 100:
+        return [invalid(field, share, "must not be greater than 100%")]
+    return []
+
+
+def _status_problems(new: Json, old: Json, part: str) -> list[Cause]:
+    """Of the counts, where they change; `part` counts those replicas that are as they should be."""
+    if new == old:
+        return []
+    found: list[Cause] = []
+    counts = {key: new.get(key, 0) for key in _COUNTS}
+    for key in _COUNTS:
+        found += at_least_zero(f"status.{key}", counts[key])
+    for key in (part, "readyReplicas", "availableReplicas"):
+        if counts[key] > counts["replicas"]:
+            found.append(invalid(f"status.{key}", counts[key], "cannot be greater than status.replicas"))
+    if counts["availableReplicas"] > counts["readyReplicas"]:
+        why = "cannot be greater than readyReplicas"
+        found.append(invalid("status.availableReplicas", counts["availableReplicas"], why))
+    return found
+
+
+DEPLOYMENT: Strategy = with_subresource(
+    _default_deployment, _deployment_problems, first_status={}, kept_on_status=("labels",)
+)
+REPLICA_SET: Strategy = with_subresource(_default_replica_set, _workload_problems, first_status={"replicas": 0})

@@ -1,0 +1,228 @@
+"""Strategic merge patch: a merge patch that knows from the schema which lists are merged, and by which key.
+
+What the schema says (`x-kubernetes-patch-strategy`, `x-kubernetes-patch-merge-key`) and the directives of a patch:
+
+- `$patch: delete | replace` in an object, or in an element of a list;
+- `$retainKeys`: of an object, only these fields stay;
+- `$setElementOrder/FIELD`: the order of the elements of a merged list;
+- `$deleteFromPrimitiveList/FIELD`: values that leave a merged list of strings or numbers.
+
+Nothing is changed in place: what the patch does not touch, the result shares with the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from kube_simulator.errors import ApiError, bad_request, internal
+from kube_simulator.patches.values import go_type, printed, same
+from kube_simulator.schema.node import Node
+from kube_simulator.values import Json
+
+_DIRECTIVE: Final = "$patch"
+_RETAIN: Final = "$retainKeys"
+_ORDER: Final = "$setElementOrder"
+_DELETE: Final = "$deleteFromPrimitiveList"
+
+
+def strategic_merge(target: Json, patch: Json, node: Node) -> Json:
+    """The target with the patch merged into it, by the schema; the target itself if that changes nothing.
+
+    Raises:
+        ApiError: 400 for a wrong `$retainKeys`; 500, as Kubernetes answers, for other directives that cannot be
+            followed and for elements without the merge key.
+    """
+    if _DIRECTIVE in patch:
+        return _directed(patch)
+    target = _retained(target, patch)
+    merged = dict(target)
+    for key, wanted in patch.items():
+        prefix, _, field = key.partition("/")
+        if key == _RETAIN or prefix == _ORDER:
+            continue  # done above; with the list, or below
+        if prefix == _DELETE:
+            if isinstance(wanted, list) and isinstance(found := merged.get(field), list):
+                merged[field] = [value for value in found if not _contains(wanted, value)]
+        elif wanted is None:
+            merged.pop(key, None)
+        else:
+            order = patch.get(f"{_ORDER}/{key}")
+            asked = None if order is None else _list(order)
+            if key in merged:
+                merged[key] = _merged(merged[key], wanted, asked, node, key)
+                continue
+            if asked is not None and isinstance(wanted, list):
+                if not wanted:
+                    raise internal("no elements in any of the given slices")
+                _check_order(wanted, asked, _identity(_known(node, key)))
+            if not _directs(wanted):
+                merged[key] = _fresh(wanted)
+    for key, wanted in patch.items():
+        prefix, _, field = key.partition("/")
+        if prefix == _ORDER and field not in patch:
+            order, found = _list(wanted), merged.get(field)
+            if isinstance(found, list) or not field:
+                merged[field] = _merged_lists(found or [], [], order, _known(node, field))
+    return target if same(merged, target) else merged
+
+
+def _directed(patch: Json) -> Json:
+    """What an object with a directive comes to."""
+    match patch[_DIRECTIVE]:
+        case "replace":
+            return {key: value for key, value in patch.items() if key != _DIRECTIVE}
+        case "delete":
+            return {}
+    raise _unknown(patch)
+
+
+def _unknown(found: Json) -> ApiError:
+    directive = found[_DIRECTIVE]
+    said = directive if isinstance(directive, str) else f"%!s({go_type(directive)}={printed(directive)})"
+    return internal(f"unknown patch type: {said} in map: {printed(found)}")
+
+
+def _retained(target: Json, patch: Json) -> Json:
+    """The target without the fields that the patch does not retain."""
+    if _RETAIN not in patch:
+        return target
+    retained = patch[_RETAIN]
+    set_here = {key for key in patch if not key.startswith("$")}
+    if not isinstance(retained, list) or not set_here <= set(map(str, retained)):
+        raise bad_request("invalid patch format of retainKeys")
+    return {key: value for key, value in target.items() if key in retained}
+
+
+def _merged(found: Any, wanted: Any, order: list[Any] | None, node: Node, key: str) -> Any:
+    """A field that both have: objects and lists are merged where the schema says so, anything else is replaced."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        below = _known(node, key)
+        return wanted if "replace" in below.patch_strategy else strategic_merge(found, wanted, below)
+    if isinstance(found, list) and isinstance(wanted, list):
+        below = _known(node, key)
+        if "merge" in below.patch_strategy:
+            return _merged_lists(found, wanted, order, below)
+    return wanted
+
+
+def _merged_lists(found: list[Any], wanted: list[Any], order: list[Any] | None, node: Node) -> list[Any]:
+    if len({isinstance(each, dict) for each in (*found, *wanted)}) > 1:
+        raise internal(f"list element types are not identical: {printed([found, wanted])}")
+    elements, identity = node.items(), _identity(node)
+    if elements is None or not node.patch_merge_key or not all(isinstance(each, dict) for each in (*found, *wanted)):
+        if order is not None:
+            _check_order(wanted, order, identity)
+        distinct: list[Any] = []
+        for value in (*found, *wanted):
+            if not _contains(distinct, value):
+                distinct.append(value)
+        return _ordered(distinct, found, wanted if order is None else order, identity)
+    directives = [each.get(_DIRECTIVE) for each in wanted]
+    if "replace" in directives:
+        return [each for each in wanted if _DIRECTIVE not in each]
+    gone = [identity(each) for each in wanted if each.get(_DIRECTIVE) == "delete"]
+    merged = [each for each in found if not _contains(gone, identity(each))]
+    changes = [each for each in wanted if each.get(_DIRECTIVE) != "delete"]
+    for each in changes:
+        _check_directive(each)
+        places = [at for at, mine in enumerate(merged) if same(identity(mine), identity(each))]
+        if places:
+            merged[places[0]] = strategic_merge(merged[places[0]], each, elements)
+        else:
+            merged.append(each)
+    if order is not None:
+        _check_order(changes, order, identity)
+    return _ordered(merged, found, changes if order is None else order, identity)
+
+
+def _check_directive(element: Json) -> None:
+    match element.get(_DIRECTIVE):
+        case None:
+            return
+        case "merge":
+            raise internal("merging lists cannot yet be specified in the patch")
+    raise _unknown(element)
+
+
+def _check_order(changes: list[Any], order: list[Any], identity: Callable[[Any], Any]) -> None:
+    """The elements of the patch must stand in the order that it asks for, but for those that it deletes."""
+    if not order:
+        return
+    remaining = iter([identity(each) for each in order])
+    for each in changes:
+        deleted = isinstance(each, dict) and each.get(_DIRECTIVE) == "delete"
+        if not deleted and not any(same(identity(each), candidate) for candidate in remaining):
+            raise internal(
+                f"The order in patch list:\n{printed(changes)}\n doesn't match {_ORDER} list:\n{printed(order)}\n"
+            )
+
+
+def _ordered(merged: list[Any], found: list[Any], order: list[Any], identity: Callable[[Any], Any]) -> list[Any]:
+    """The merged elements: those that the patch orders in its order, the others where they stood before.
+
+    An element that the patch does not name comes as soon as the next one that it names stood behind it.
+    """
+    named, before = [identity(each) for each in order], [identity(each) for each in found]
+    kept = [each for each in merged if not _contains(named, identity(each))]
+    ordered = sorted(
+        (each for each in merged if _contains(named, identity(each))),
+        key=lambda each: _place(named, identity(each)),
+    )
+    result: list[Any] = []
+    for each in ordered:
+        place = _place(before, identity(each))
+        while kept and -1 < _place(before, identity(kept[0])) < place:
+            result.append(kept.pop(0))
+        result.append(each)
+    return result + kept
+
+
+def _place(values: list[Any], value: Any) -> int:
+    """Where the value stands among the others; -1 where it does not."""
+    return next((at for at, each in enumerate(values) if same(each, value)), -1)
+
+
+def _contains(values: list[Any], value: Any) -> bool:
+    return _place(values, value) != -1
+
+
+def _fresh(value: Any) -> Any:
+    """A value of the patch where the target has none: nulls and objects with a directive come to nothing."""
+    if isinstance(value, dict):
+        return {key: _fresh(each) for key, each in value.items() if each is not None and not _directs(each)}
+    if isinstance(value, list):
+        return [_fresh(each) for each in value if not _directs(each)]
+    return value
+
+
+def _directs(value: Any) -> bool:
+    return isinstance(value, dict) and _DIRECTIVE in value
+
+
+def _identity(node: Node) -> Callable[[Any], Any]:
+    """By what the elements of a merged list are told apart: their merge key, or, of strings and numbers, the value."""
+
+    def identity(element: Any) -> Any:
+        if not isinstance(element, dict) or not node.patch_merge_key:
+            return element
+        if node.patch_merge_key not in element:
+            raise internal(f"map: {printed(element)} does not contain declared merge key: {node.patch_merge_key}")
+        return element[node.patch_merge_key]
+
+    return identity
+
+
+def _known(node: Node, key: str) -> Node:
+    """The node of a field that is merged; without one there is no telling how."""
+    below = node.field(key)
+    if below is None:
+        kind = node.ref.rpartition(".")[2] or "object"
+        raise internal(f'unable to find api field in struct {kind} for the json field "{key}"')
+    return below
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise internal(f"expected a []interface {{}}, but received a {go_type(value)}")
+    return value

@@ -1,0 +1,368 @@
+"""What a write does, from a target and a body to the store: the API server's own part, whoever the client is.
+
+Everything up to admission happens without a pause, so that nobody comes between a read and its write. Admission may
+wait for a webhook; what changed meanwhile is found by the object's version, as between two API servers.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from kube_simulator.admission.chain import Admission
+from kube_simulator.errors import (
+    MODIFIED,
+    ApiError,
+    Cause,
+    already_exists,
+    bad_request,
+    conflict,
+    internal,
+    invalid,
+    invalid_parameter,
+    not_found,
+    not_implemented,
+)
+from kube_simulator.kinds import metadata, scale
+from kube_simulator.kinds.strategies import strategy_of
+from kube_simulator.patches import apply, json_patch, managed, merge, strategic
+from kube_simulator.patches.values import same
+from kube_simulator.requests import deletion, views
+from kube_simulator.requests.decoding import fitted, fitted_patch, identified, placed
+from kube_simulator.requests.preconditions import (
+    check_update,
+    check_version,
+    claims,
+    immutable_uid,
+    kept,
+    uid_mismatch,
+    without,
+)
+from kube_simulator.requests.types import Caller, DeleteOptions, Patch, Target, WriteOptions, Written
+from kube_simulator.resources import Registry
+from kube_simulator.schema import rules, structural
+from kube_simulator.schema.nulls import without_nulls
+from kube_simulator.store.selectors import Selection
+from kube_simulator.store.store import Store
+from kube_simulator.values import Json
+
+# As often as the API server tries a patch again that somebody else's write overtook.
+_PATCH_ATTEMPTS = 5
+# A PUT on a missing object makes it, for kinds where Kubernetes allows that (AllowCreateOnUpdate).
+_CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events", "services", "endpoints", "limitranges"})
+# Of these the answer is the object also when it is gone at once (ReturnDeletedObject).
+_SHOWN_WHEN_GONE = frozenset({"pods", "services", "serviceaccounts", "resourcequotas"})
+_RBAC_GROUP = "rbac.authorization.k8s.io"
+_PLAIN = WriteOptions()
+
+
+class _Overtaken(Exception):
+    """The object changed between the read and the write."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A write on its way: what it is meant for, by whom, and how."""
+
+    target: Target
+    caller: Caller
+    options: WriteOptions
+    warnings: tuple[str, ...] = ()
+    applied: bool = False
+    """Server-side apply has recorded the owners of fields already."""
+
+
+class Api:
+    """The verbs. Every refusal is an ApiError."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        admission: Admission,
+        *,
+        now: Callable[[], datetime],
+        may_create: Callable[[Target, Caller], None] = lambda _target, _caller: None,
+    ) -> None:
+        """
+        Args:
+            now: the present time, in UTC.
+            may_create: raises where the caller may not create; asked when a patch or a PUT turns out to be a creation.
+        """
+        self.store = store
+        self.registry = registry
+        self._admission = admission
+        self._now = now
+        self._may_create = may_create
+
+    def get(self, target: Target) -> Json:
+        """The object, or its scale."""
+        found = self._found(target)
+        if target.subresource == "scale":
+            return scale.read(target.resource, found)
+        return views.shown(target.resource, found)
+
+    async def create(self, target: Target, body: Json, caller: Caller, options: WriteOptions = _PLAIN) -> Written:
+        """POST: a new object under its own name, or one made from `generateName`."""
+        if target.subresource:
+            raise not_implemented(f"a POST to the subresource {target.subresource} of {target.resource.full_name}")
+        body, warnings = fitted(identified(body, target), target, options)
+        body = views.stored(target.resource, placed(body, target))
+        return await self._create(_Change(target, caller, options, warnings), body)
+
+    async def update(self, target: Target, body: Json, caller: Caller, options: WriteOptions = _PLAIN) -> Written:
+        """PUT: the object as a whole, guarded by its resourceVersion if it has one."""
+        resource = target.resource
+        if target.subresource == "scale":
+            return await self._update_scale(target, lambda _scale: body, caller, options)
+        body, warnings = fitted(identified(body, target), target, options)
+        body = views.stored(resource, placed(body, target))
+        change = _Change(target, caller, options, warnings)
+        old = self._live(target)
+        version, uid = claims(body)
+        if old is None:
+            if target.subresource or not (resource.collection in _CREATED_BY_PUT or resource.group == _RBAC_GROUP):
+                raise not_found(resource, target.name)
+            if uid:
+                raise uid_mismatch(target, uid, "")
+            self._may_create(target, caller)
+            return await self._create(change, without(body, "resourceVersion"))
+        check_update(target, body, old)
+        try:
+            return await self._replace(change, old, body)
+        except _Overtaken:
+            if version:
+                raise conflict(resource, target.name, MODIFIED) from None
+            return await self.update(target, body, caller, options)
+
+    async def patch(self, target: Target, patch: Patch, caller: Caller, options: WriteOptions = _PLAIN) -> Written:
+        """PATCH in each of its forms. Other writers are no conflict, unless the patch names a version."""
+        if patch.kind == "apply" and not options.field_manager:
+            message = "Required value: is required for apply patch"
+            raise invalid_parameter("PatchOptions", [Cause("FieldValueRequired", message, "fieldManager")])
+        if target.subresource == "scale":
+            return await self._update_scale(target, lambda found: self._patched(target, patch, found), caller, options)
+        for _ in range(_PATCH_ATTEMPTS):
+            try:
+                if patch.kind == "apply":
+                    return await self._apply(target, patch.body, caller, options)
+                return await self._patch(target, patch, caller, options)
+            except _Overtaken:
+                continue
+        raise conflict(target.resource, target.name, MODIFIED)
+
+    async def delete(self, target: Target, options: DeleteOptions, caller: Caller) -> tuple[Json, bool]:
+        """What the answer has: the object, and False; or the details of an object that is gone, and True."""
+        return await self._delete(target, options, caller, target)
+
+    async def _delete(self, target: Target, options: DeleteOptions, caller: Caller, asked: Target) -> tuple[Json, bool]:
+        """Delete the target, where `asked` is what the caller asked for: that, or the collection that it is in."""
+        found = self._found(target)
+        await self._admission.admit("DELETE", asked, None, found, caller, dry_run=options.dry_run)
+        found = self._found(target)
+        outcome = deletion.outcome(target.resource, found, options, self._now())
+        if not options.dry_run:
+            if outcome is None:
+                self.store.delete(target.resource.collection, target.namespace, target.name)
+            elif outcome is not found:
+                outcome = self.store.put(target.resource.collection, outcome)
+        if outcome is None and target.resource.collection not in _SHOWN_WHEN_GONE:
+            return deletion.details(target.resource, found), True
+        return views.shown(target.resource, found if outcome is None else outcome), False
+
+    async def delete_collection(
+        self, target: Target, selection: Selection, options: DeleteOptions, caller: Caller
+    ) -> list[Json]:
+        """Delete what is selected; the objects as they were."""
+        found = self.store.list(target.resource.collection, target.namespace)
+        selected = [each for each in found if selection.matches(views.shown(target.resource, each))]
+        for each in selected:
+            one = replace(target, name=each["metadata"]["name"])
+            try:
+                await self._delete(one, options, caller, target)
+            except ApiError as error:
+                if error.code != 404:  # somebody else was faster
+                    raise
+        return [views.shown(target.resource, each) for each in selected]
+
+    async def _create(self, change: _Change, body: Json) -> Written:
+        target, resource = change.target, change.target.resource
+        strategy = strategy_of(resource)
+        new = strategy.default(strategy.prepare_create(self._born(body)))
+        name = new["metadata"]["name"]
+        named = Target(resource, target.namespace, name)
+        new = self._finished(change, named, new, None)
+        warnings = await self._admission.admit(
+            "CREATE", named, new, None, change.caller, dry_run=change.options.dry_run
+        )
+        if not change.options.dry_run and _claims_version(new):
+            raise internal("resourceVersion should not be set on objects to be created")
+        taken = self._live(named)
+        if taken is not None:
+            if change.applied:
+                raise _Overtaken
+            refused = already_exists(resource, name)
+            if "deletionTimestamp" in taken["metadata"]:
+                refused.message = f"object is being deleted: {refused.message}"
+            raise refused
+        if not change.options.dry_run:
+            new = self.store.put(resource.collection, new)
+        return Written(views.shown(resource, new), True, change.warnings + warnings)
+
+    async def _patch(self, target: Target, patch: Patch, caller: Caller, options: WriteOptions) -> Written:
+        resource, old = target.resource, self._found(target)
+        patched = self._patched(target, patch, views.shown(resource, old))
+        if not isinstance(patched.get("metadata"), dict):
+            patched = {**patched, "metadata": {}}
+        body, warnings = fitted_patch(identified(patched, target), target, options, patch)
+        body = views.stored(resource, placed(body, target))
+        version, uid = claims(body)
+        check_version(target, version, old)
+        if uid != old["metadata"]["uid"] and not target.subresource:
+            raise immutable_uid(target, uid)
+        return await self._replace(_Change(target, caller, options, warnings), old, body)
+
+    def _patched(self, target: Target, patch: Patch, found: Json) -> Json:
+        resource = target.resource
+        if patch.kind == "json":
+            return json_patch.json_patch(found, patch.body, resource, target.name)
+        if not isinstance(patch.body, dict):
+            raise bad_request("error decoding patch: the patch must be a JSON object")
+        if patch.kind == "apply":
+            raise not_implemented(f"an apply to the subresource {target.subresource} of {resource.full_name}")
+        # A scale has nothing that a strategic merge would treat otherwise.
+        if patch.kind == "merge" or target.subresource == "scale":
+            return merge.merge_patch(found, patch.body)
+        return strategic.strategic_merge(found, patch.body, resource.schema)
+
+    async def _apply(self, target: Target, body: object, caller: Caller, options: WriteOptions) -> Written:
+        resource, old = target.resource, self._live(target)
+        if not isinstance(body, dict) or not body.get("apiVersion") or not body.get("kind"):
+            raise bad_request("invalid object type: an applied object needs apiVersion and kind")
+        applied = placed(identified(body, target), target)
+        version, uid = claims(applied)
+        change = _Change(target, caller, options, applied=True)
+        if old is None and target.subresource:
+            raise not_found(resource, target.name)
+        if old is None and uid:
+            raise conflict(resource, target.name, f"uid mismatch: the provided object specified uid {uid}, "
+                           "and no existing object was found")  # fmt: skip
+        if version and not version.isdecimal():
+            raise internal(f"resourceVersion is invalid: {version}")
+        merged = apply.server_side_apply(
+            None if old is None else views.shown(resource, old),
+            applied,
+            resource=resource,
+            manager=options.field_manager,
+            force=options.force,
+            subresource=target.subresource,
+            now=self._time(),
+        )
+        merged = without_nulls(resource.schema, merged)
+        if old is None:
+            self._may_create(target, caller)
+            return await self._create(change, views.stored(resource, without(merged, "resourceVersion", "uid")))
+        if uid and uid != old["metadata"]["uid"]:
+            raise immutable_uid(target, uid)
+        if version != "0":
+            check_version(target, version, old)
+        return await self._replace(change, old, views.stored(resource, merged))
+
+    async def _update_scale(
+        self, target: Target, change: Callable[[Json], Json], caller: Caller, options: WriteOptions
+    ) -> Written:
+        resource = target.resource
+        old = self._found(target)
+        wanted = change(scale.read(resource, old))
+        version, _ = claims(wanted)
+        check_version(target, version, old)
+        new = scale.written(resource, old, wanted)
+        try:
+            written = await self._replace(_Change(target, caller, options), old, new)
+        except _Overtaken:
+            return await self._update_scale(target, change, caller, options)
+        return Written(scale.read(resource, written.object), warnings=written.warnings)
+
+    async def _replace(self, change: _Change, old: Json, body: Json) -> Written:
+        target, resource = change.target, change.target.resource
+        strategy = strategy_of(resource)
+        new = strategy.prepare_update({**body, "metadata": kept(body["metadata"], old)}, old, target.subresource)
+        new = strategy.default(new)
+        new = self._finished(change, target, new, old)
+        warnings = await self._admission.admit(
+            "UPDATE", target, new, old, change.caller, dry_run=change.options.dry_run
+        )
+        if same(new, old):
+            return Written(views.shown(resource, old), warnings=change.warnings + warnings)
+        if self._live(target) is not old:
+            raise _Overtaken
+        if not change.options.dry_run:
+            if deletion.may_go(resource, new):
+                new = self.store.delete(resource.collection, target.namespace, target.name, new)
+            else:
+                new = self.store.put(resource.collection, new)
+        return Written(views.shown(resource, new), warnings=change.warnings + warnings)
+
+    def _finished(self, change: _Change, target: Target, new: Json, old: Json | None) -> Json:
+        """The object with its owners, and with what the server fills in after it has recorded them.
+
+        Only what is valid can be recorded: to Python, true is 1.
+        """
+        complete = strategy_of(target.resource).complete
+        self._validate(target, complete(new, old), old)
+        if not change.applied:
+            new = self._recorded(change, old, new)
+        elif old is not None:
+            new = managed.unless_only_times(old, new)
+        return complete(new, old)
+
+    def _validate(self, target: Target, new: Json, old: Json | None) -> None:
+        resource = target.resource
+        causes = list(metadata.metadata_problems(resource, new, old))
+        if resource.custom:
+            before = structural.MISSING if old is None else old
+            causes += structural.validate(resource.schema, new, old=before)
+            causes += scale.problems(resource, new, target.subresource)
+            causes += rules.rule_problems(resource.schema, new, old, causes)
+        causes += strategy_of(resource).validate(new, old)
+        if causes:
+            raise invalid(resource, new["metadata"].get("name") or "", causes)
+
+    def _recorded(self, change: _Change, old: Json | None, new: Json) -> Json:
+        target = change.target
+        return managed.after_update(
+            old,
+            new,
+            manager=change.options.field_manager or change.caller.agent or "unknown",
+            api_version=target.resource.api_version,
+            subresource=target.subresource,
+            node=target.resource.schema,
+            now=self._time(),
+        )
+
+    def _born(self, body: Json) -> Json:
+        """With what the server alone may say of a new object."""
+        meta = without(body, "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")["metadata"]
+        name = meta.get("name") or metadata.generated_name(meta.get("generateName") or "")
+        stamped = {**meta, "name": name, "uid": str(uuid.uuid4()), "creationTimestamp": self._time()}
+        return {**body, "metadata": stamped}
+
+    def _live(self, target: Target) -> Json | None:
+        return self.store.get(target.resource.collection, target.namespace, target.name)
+
+    def _found(self, target: Target) -> Json:
+        found = self._live(target)
+        if found is None:
+            raise not_found(target.resource, target.name)
+        return found
+
+    def _time(self) -> str:
+        return self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _claims_version(new: Json) -> bool:
+    """Whether a new object names a version, which only the store finds out, and only if it is a number."""
+    version = new["metadata"].get("resourceVersion") or ""
+    return version.isdecimal() and int(version) != 0

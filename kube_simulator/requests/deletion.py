@@ -1,0 +1,109 @@
+"""What a deletion comes to: at once, after finalizers, or after a pod's grace period."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from kube_simulator.errors import conflict
+from kube_simulator.requests.types import DeleteOptions
+from kube_simulator.resources import Resource
+from kube_simulator.values import Json
+
+_ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+# Kubernetes has code of its own for their deletion, which sets the time and nothing else.
+_MARKED_ALONE = frozenset({"customresourcedefinitions.apiextensions.k8s.io", "namespaces"})
+_FINISHED = ("Succeeded", "Failed")
+# terminationGracePeriodSeconds where the pod does not say.
+_GRACE_PERIOD_S = 30
+
+
+def outcome(resource: Resource, found: Json, options: DeleteOptions, now: datetime) -> Json | None:
+    """The object as the deletion leaves it: None for gone, `found` itself for no change.
+
+    Raises:
+        ApiError: 409, a precondition does not hold.
+    """
+    _check(resource, found, options)
+    meta = found["metadata"]
+    finalizers = _finalizers(resource, meta.get("finalizers") or [], options)
+    grace_s = _grace_s(resource, found, options)
+    held = bool(finalizers or _holds_itself(resource, found))
+    if not held and grace_s == 0:
+        return None
+    changed = {**meta, "finalizers": finalizers} if finalizers else _without(meta, "finalizers")
+    if "deletionTimestamp" not in meta:
+        changed["deletionTimestamp"] = (now + timedelta(seconds=grace_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        if resource.collection not in _MARKED_ALONE:
+            changed["deletionGracePeriodSeconds"] = grace_s
+            if "generation" in meta:
+                changed["generation"] = meta["generation"] + 1
+    elif grace_s < meta.get("deletionGracePeriodSeconds", 0):
+        changed["deletionTimestamp"] = (now + timedelta(seconds=grace_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        changed["deletionGracePeriodSeconds"] = grace_s
+    if changed == meta:
+        return found
+    left = {**found, "metadata": changed}
+    if resource.collection == "namespaces":
+        left["status"] = {**found.get("status", {}), "phase": "Terminating"}
+    return left
+
+
+def may_go(resource: Resource, found: Json) -> bool:
+    """Nothing holds an object any longer whose deletion was asked for before."""
+    meta = found["metadata"]
+    if "deletionTimestamp" not in meta or meta.get("finalizers"):
+        return False
+    return not _holds_itself(resource, found) and meta.get("deletionGracePeriodSeconds", 0) == 0
+
+
+def details(resource: Resource, gone: Json) -> Json:
+    """What the Status of a successful deletion names."""
+    group = {"group": resource.group} if resource.group else {}
+    return {"name": gone["metadata"]["name"], **group, "kind": resource.plural, "uid": gone["metadata"]["uid"]}
+
+
+def _check(resource: Resource, found: Json, options: DeleteOptions) -> None:
+    meta = found["metadata"]
+    for what, wanted, key in (
+        ("UID", options.uid, "uid"),
+        ("ResourceVersion", options.resource_version, "resourceVersion"),
+    ):
+        if wanted and wanted != meta[key]:
+            why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {meta[key]}"
+            raise conflict(resource, meta["name"], why)
+
+
+def _finalizers(resource: Resource, present: list[str], options: DeleteOptions) -> list[str]:
+    """With those by which the garbage collector is asked to do its part, or without, as the policy says."""
+    wanted: list[str] = list(present)
+    if options.propagation is not None:
+        wanted = [each for each in present if each not in (_ORPHAN, _FOREGROUND)]
+        if options.propagation == "Orphan":
+            wanted.append(_ORPHAN)
+        elif options.propagation == "Foreground":
+            wanted.append(_FOREGROUND)
+    if resource.plural == "customresourcedefinitions" and _CRD_CLEANUP not in wanted:
+        wanted.append(_CRD_CLEANUP)
+    return wanted
+
+
+def _holds_itself(resource: Resource, found: Json) -> bool:
+    """A namespace has finalizers in its spec, which the namespace controller takes away."""
+    return resource.collection == "namespaces" and bool(found.get("spec", {}).get("finalizers"))
+
+
+def _grace_s(resource: Resource, found: Json, options: DeleteOptions) -> int:
+    """A pod that runs on a node is given time to end; its kubelet deletes it again with none."""
+    if resource.collection != "pods":
+        return 0
+    spec = found.get("spec", {})
+    if not spec.get("nodeName") or found.get("status", {}).get("phase") in _FINISHED:
+        return 0
+    if options.grace_period_s is not None:
+        return options.grace_period_s
+    return int(spec.get("terminationGracePeriodSeconds", _GRACE_PERIOD_S))
+
+
+def _without(meta: Json, key: str) -> Json:
+    return {name: value for name, value in meta.items() if name != key}

@@ -1,0 +1,269 @@
+"""Expressions in CEL, the language of a CRD's rules and of admission policies: compiled once, evaluated often.
+
+The language is the library's (`cel`); Kubernetes' functions for strings and lists are added here. Regular
+expressions are RE2's (`patterns`): the library's own `matches` takes others, and cannot be replaced under its name.
+
+Differs from Kubernetes: types are not checked before an expression runs, costs are neither estimated nor limited, and
+the libraries for sets, URLs, addresses, quantities, versions and named formats are missing, as are `.?field`, `[?key]`,
+`optMap` and two-variable comprehensions. What is missing is told when an expression is compiled.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from kube_simulator.errors import not_implemented
+from kube_simulator.schema import patterns
+
+# With the library comes its command line (prompt_toolkit, typer, rich), which costs as much as all else that the
+# simulator imports: it is imported when there is an expression.
+if TYPE_CHECKING:
+    import cel
+
+
+class CompileError(ValueError):
+    """The expression is none, or uses what the simulator does not have; the message says which."""
+
+
+class SyntaxProblem(CompileError):
+    """The expression is none, in CEL's own words, with the line and a mark beneath the place."""
+
+
+class InstantiationProblem(CompileError):
+    """What stands in the expression cannot be made use of, such as a pattern that is none; in Kubernetes' words."""
+
+
+class EvaluationError(Exception):
+    """The expression could not be evaluated with these values, in CEL's words: `no such key: size`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A compiled expression."""
+
+    text: str
+    program: cel.Program
+    variables: frozenset[str]
+    """The names that it uses, besides those that its own macros bind."""
+
+    def evaluate(self, values: Mapping[str, object]) -> Any:
+        """What it comes to.
+
+        Raises:
+            EvaluationError: it comes to nothing.
+            ApiError: 501 for a pattern that the simulator does not know.
+        """
+        import cel
+
+        failed: list[Exception] = []
+        functions = {**_FUNCTIONS, **{name: _noting(failed, each) for name, each in _OF_PATTERNS.items()}}
+        try:
+            return self.program.execute(cel.Context(variables=dict(values), functions=functions))
+        except KeyError as error:
+            raise EvaluationError(f"no such key: {error.args[0]}") from error
+        except IndexError as error:
+            raise EvaluationError(str(error)) from error
+        except ZeroDivisionError as error:
+            raise EvaluationError("division by zero") from error
+        except OverflowError as error:
+            raise EvaluationError("integer overflow") from error
+        except TypeError as error:
+            raise EvaluationError("no such overload") from error
+        except (RuntimeError, ValueError) as error:
+            # The library tells its own story of what a function raised.
+            match failed:
+                case [patterns.UnknownPattern() as unknown, *_]:
+                    raise not_implemented(str(unknown)) from unknown
+                case [TypeError() as wrong, *_]:
+                    raise EvaluationError("no such overload") from wrong
+                case [cause, *_]:
+                    raise EvaluationError(str(cause)) from cause
+            raise EvaluationError(str(error)) from error
+
+
+@lru_cache(maxsize=4096)
+def compiled(text: str, variables: frozenset[str]) -> Expression:
+    """The expression of a text that may use these variables. Raises CompileError."""
+    import cel
+
+    plain = _without_texts(text)
+    try:
+        program = cel.compile(_with_our_matches(text, plain))
+    except ValueError as error:
+        said = str(error).replace(_MATCHES, "matches")
+        if "Syntax error: " in said and "unsupported" not in said:
+            raise SyntaxProblem(said[said.index("ERROR: ") :].replace("\n| ", "\n | ")) from error
+        raise CompileError(said) from error
+    bound = set(_BINDING.findall(plain))
+    used = frozenset(program.variables()) - bound
+    functions = frozenset(program.functions())
+    for name in sorted(used - variables - _TYPES):
+        raise CompileError(f"undeclared reference to '{name}'")
+    for name in sorted(functions - _KNOWN):
+        raise CompileError(f"the simulator's CEL has no function '{name}'")
+    _check_patterns(text, plain)
+    return Expression(text, program, used)
+
+
+def optional_value(value: object) -> object:
+    """An optional value, such as `oldSelf` of a rule that is evaluated on creations too; None is none."""
+    import cel
+
+    return cel.OptionalValue.none() if value is None else cel.OptionalValue.of(value)
+
+
+def _without_texts(text: str) -> str:
+    """The expression with blanks in the place of its string literals, so that what is in them is not mistaken."""
+    return _TEXT.sub(lambda match: " " * len(match[0]), text)
+
+
+def _with_our_matches(text: str, plain: str) -> str:
+    """The expression with our name for `matches`; `plain` is it without its string literals."""
+    ends = [call.end() for call in _MATCHES_CALL.finditer(plain)]
+    for end in ends:
+        text = text[: end - len(_MATCHES)] + _MATCHES + text[end:]
+    return text
+
+
+def selections(text: str, variable: str) -> list[tuple[tuple[str, ...], tuple[int, ...]]]:
+    """The chains of fields that are read off a variable, `self.spec.size`, each with where its points stand."""
+    plain = _without_texts(text)
+    found = []
+    for match in re.finditer(rf"(?<![\w.]){variable}((?:\.[A-Za-z_]\w*(?!\w*\s*\())+)", plain):
+        names = tuple(match[1].split(".")[1:])
+        points, at = [], match.start(1)
+        for name in names:
+            points.append(at)
+            at += len(name) + 1
+        found.append((names, tuple(points)))
+    return found
+
+
+_TEXT: Final = re.compile(r"""(?:[rR]?(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))""")
+_BINDING: Final = re.compile(r"\.(?:all|exists|exists_one|map|filter)\(\s*(\w+)\s*,")
+_PATTERN_CALL: Final = re.compile(r"\.(matches|find|findAll)\(")
+_MATCHES_CALL: Final = re.compile(r"\bmatches(?=\s*\()")
+_MATCHES: Final = "re2find"  # as long as the name that it stands for, so that marks in messages stay where they are
+_TYPES: Final = frozenset(
+    {"bool", "bytes", "double", "int", "list", "map", "null_type", "optional", "string", "type", "uint"}
+)
+_OPERATORS: Final = frozenset(
+    {"!_", "-_", "@in", "@not_strictly_false", "_!=_", "_%_", "_&&_", "_*_", "_+_", "_-_", "_/_", "_<=_", "_<_"}
+    | {"_==_", "_>=_", "_>_", "_?_:_", "_[_]", "_||_"}
+)
+_BUILT_IN: Final = frozenset(
+    {"bytes", "contains", "double", "duration", "endsWith", "getDate", "getDayOfMonth", "getDayOfWeek"}
+    | {"getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds"}
+    | {"hasValue", "int", "none", "of", "orValue", "size", "startsWith", "string", "timestamp", "type"}
+    | {"uint", "value"}
+)
+
+
+def _matches(text: str, pattern: str) -> bool:
+    return patterns.compiled(pattern).search(text) is not None
+
+
+def _to_be_found(pattern: str) -> patterns.Pattern:
+    try:
+        return patterns.compiled(pattern)
+    except patterns.InvalidPattern as error:
+        raise EvaluationError(f"Illegal regex: {error}") from error
+
+
+def _find(text: str, pattern: str) -> str:
+    match = _to_be_found(pattern).search(text)
+    return match.group() if match else ""
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    found = patterns.find_all(_to_be_found(pattern), text)
+    return found if limit < 0 else found[:limit]
+
+
+def _noting(failed: list[Exception], function: Callable[..., object]) -> Callable[..., object]:
+    """The function; what it raises is noted, too."""
+
+    def noting(*arguments: object) -> object:
+        try:
+            return function(*arguments)
+        except Exception as error:
+            failed.append(error)
+            raise
+
+    return noting
+
+
+def _check_patterns(text: str, plain: str) -> None:
+    """Look at the patterns that stand in the expression itself. Raises CompileError."""
+    import cel
+
+    for call in _PATTERN_CALL.finditer(plain):
+        literal = re.compile(rf"\s*({_TEXT.pattern})(?=\s*[,)])").match(text, call.end())
+        if not literal:
+            continue  # it is put together when the expression runs
+        try:
+            patterns.compiled(cel.compile(literal[1]).execute(cel.Context(variables={}, functions={})))
+        except patterns.InvalidPattern as error:
+            if call[1] != "matches":
+                raise InstantiationProblem(str(error)) from error
+            start = text.rfind("\n", 0, literal.start(1)) + 1
+            line, column = text.count("\n", 0, start) + 1, literal.start(1) - start
+            shown = text[start:].partition("\n")[0]
+            mark = f"\n | {shown}\n | {'.' * column}^"
+            raise SyntaxProblem(f"ERROR: <input>:{line}:{column + 1}: invalid matches argument{mark}") from error
+        except patterns.UnknownPattern as error:
+            raise CompileError(str(error)) from error
+
+
+def _index_of(value: Any, part: Any, start: int = 0) -> int:
+    if isinstance(value, str):
+        return value.find(part, start)
+    return next((index for index, each in enumerate(value) if each == part), -1)
+
+
+def _last_index_of(value: Any, part: Any) -> int:
+    if isinstance(value, str):
+        return value.rfind(part)
+    return next((index for index in range(len(value) - 1, -1, -1) if value[index] == part), -1)
+
+
+def _split(text: str, separator: str, limit: int = -1) -> list[str]:
+    if limit == 0:
+        return []
+    if separator == "":
+        return list(text) if limit < 0 else [*text[: limit - 1], text[limit - 1 :]]
+    return text.split(separator, limit - 1 if limit > 0 else -1)
+
+
+def _sum(values: list[Any]) -> Any:
+    return sum(values[1:], start=values[0]) if values else 0
+
+
+def _ascii(change: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda text: "".join(change(character) if character.isascii() else character for character in text)
+
+
+_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "charAt": lambda text, index: "" if index == len(text) else text[index],
+    "dyn": lambda value: value,
+    "indexOf": _index_of,
+    "isSorted": lambda values: all(one <= other for one, other in itertools.pairwise(values)),
+    "join": lambda texts, separator="": separator.join(texts),
+    "lastIndexOf": _last_index_of,
+    "lowerAscii": _ascii(str.lower),
+    "max": max,
+    "min": min,
+    "replace": lambda text, old, new, limit=-1: text.replace(old, new, limit),
+    "split": _split,
+    "substring": lambda text, start, end=None: text[start:end],
+    "sum": _sum,
+    "trim": lambda text: text.strip(),
+    "upperAscii": _ascii(str.upper),
+}
+_OF_PATTERNS: Final[Mapping[str, Callable[..., object]]] = {_MATCHES: _matches, "find": _find, "findAll": _find_all}
+_KNOWN: Final = _OPERATORS | _BUILT_IN | _FUNCTIONS.keys() | _OF_PATTERNS.keys()

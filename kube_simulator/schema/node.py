@@ -1,0 +1,220 @@
+"""A node of an OpenAPI v3 schema: what may stand at one place of an object, with its `$ref`s resolved.
+
+Nodes are made when they are first asked for, and kept: recursive schemas (`JSONSchemaProps`) are no matter, and a
+second walk costs dictionary lookups. Kubernetes writes a reference that has a default or a description of its own as
+`{"allOf": [{"$ref": ...}], "default": ...}`; that is one node here, the words beside the reference coming first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import Final, Literal, cast
+
+from kube_simulator.values import Json
+
+
+class Missing:
+    """The type of `MISSING`: no value at all, where null is a value."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+MISSING: Final = Missing()
+"""No value at all: not even null."""
+
+REFERENCE_PREFIX: Final = "#/components/schemas/"
+
+_OPAQUE: Final = frozenset(
+    {
+        "io.k8s.apimachinery.pkg.runtime.RawExtension",
+        "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
+    }
+)
+"""Definitions of `type: object` whose fields are anybody's; the other opaque ones have no type at all."""
+
+_NO_NODES: Final[Mapping[str, Node]] = MappingProxyType({})
+
+
+class Node:
+    """One node of a schema; compared by identity, never changed once made."""
+
+    def __init__(self, schema: Json, definitions: Definitions) -> None:
+        self._schema = schema
+        self._definitions = definitions
+
+    def __repr__(self) -> str:
+        return f"Node({self.ref or self.type or 'anything'})"
+
+    def field(self, name: str) -> Node | None:
+        """The node of a field: that of the property, else that of any value of a map, else None (unknown)."""
+        return self.properties.get(name, self.additional)
+
+    def items(self) -> Node | None:
+        """The node of each element of a list; None where this is no list."""
+        return self._items
+
+    def alternatives(self, keyword: Literal["allOf", "anyOf", "oneOf", "not"]) -> tuple[Node, ...]:
+        """The nodes of the schemas that a value must fit besides: all, any, just one, or none of them."""
+        return self._alternatives.get(keyword, ())
+
+    @cached_property
+    def raw(self) -> Json:
+        """The schema as JSON, the definition that it refers to and what stands beside the reference in one."""
+        if self._target is None:
+            return self._schema
+        beside = {key: value for key, value in self._schema.items() if key not in ("$ref", "allOf")}
+        return {**self._target.raw, **beside}
+
+    @cached_property
+    def ref(self) -> str:
+        """Name of the definition that says what stands here (`io.k8s.api.core.v1.Container`), or empty."""
+        return _reference(self._schema) or self._definitions.name_of(self._schema)
+
+    @cached_property
+    def properties(self) -> Mapping[str, Node]:
+        """The fields that are known by name."""
+        if self._target is not None and "properties" not in self._schema:
+            return self._target.properties
+        properties = self.raw.get("properties")
+        if not properties:
+            return _NO_NODES
+        return MappingProxyType({name: self._definitions.node(each) for name, each in properties.items()})
+
+    @cached_property
+    def additional(self) -> Node | None:
+        """What each value of a map is; None where unknown fields are unknown."""
+        if self._target is not None and "additionalProperties" not in self._schema:
+            return self._target.additional
+        additional = self.raw.get("additionalProperties")
+        if additional is None or additional is False:
+            return None
+        return self._definitions.node({} if additional is True else additional)
+
+    @cached_property
+    def type(self) -> str:
+        """`object`, `array`, `string`, `integer`, `number`, `boolean`; empty where several or all are good."""
+        return cast(str, self.raw.get("type", ""))
+
+    @cached_property
+    def format(self) -> str:
+        """Such as `int32`, `int64`, `date-time`, `byte`; empty where there is none."""
+        return cast(str, self.raw.get("format", ""))
+
+    @cached_property
+    def default(self) -> object:
+        """What a field is that was not given, or `MISSING`. Built-in schemas write Go's zero values here: no news."""
+        return self.raw.get("default", MISSING)
+
+    @cached_property
+    def preserve_unknown(self) -> bool:
+        """Whether fields stay that the schema does not name, as in an opaque value."""
+        if self.raw.get("x-kubernetes-preserve-unknown-fields") is True or self.ref in _OPAQUE:
+            return True
+        return not self.type and not self.int_or_string and not self.raw.keys() & {"oneOf", "properties"}
+
+    @cached_property
+    def int_or_string(self) -> bool:
+        """Whether both 80 and "http" are good."""
+        return self.raw.get("x-kubernetes-int-or-string") is True or self.format == "int-or-string"
+
+    @cached_property
+    def nullable(self) -> bool:
+        """Whether null is a value of its own, rather than an absent field."""
+        return self.raw.get("nullable") is True
+
+    @cached_property
+    def embedded(self) -> bool:
+        """Whether this is a whole object of Kubernetes, with apiVersion, kind and metadata."""
+        return self.raw.get("x-kubernetes-embedded-resource") is True
+
+    @cached_property
+    def list_type(self) -> Literal["atomic", "set", "map"]:
+        """How a list is merged by server-side apply."""
+        return cast(Literal["atomic", "set", "map"], self.raw.get("x-kubernetes-list-type", "atomic"))
+
+    @cached_property
+    def list_keys(self) -> tuple[str, ...]:
+        """The fields that tell the elements of a `map` list apart."""
+        return tuple(self.raw.get("x-kubernetes-list-map-keys", ()))
+
+    @cached_property
+    def map_type(self) -> Literal["granular", "atomic"]:
+        """Whether the fields of an object have owners of their own."""
+        return cast(Literal["granular", "atomic"], self.raw.get("x-kubernetes-map-type", "granular"))
+
+    @cached_property
+    def patch_strategy(self) -> frozenset[str]:
+        """Of `merge`, `replace`, `retainKeys`: what a strategic merge patch does."""
+        said = cast(str, self.raw.get("x-kubernetes-patch-strategy", ""))
+        return frozenset(filter(None, said.split(",")))
+
+    @cached_property
+    def patch_merge_key(self) -> str:
+        """The field by which a strategic merge patch knows the elements of a list."""
+        return cast(str, self.raw.get("x-kubernetes-patch-merge-key", ""))
+
+    @cached_property
+    def _items(self) -> Node | None:
+        if self._target is not None and "items" not in self._schema:
+            return self._target.items()
+        items = self.raw.get("items")
+        return None if items is None else self._definitions.node(items)
+
+    @cached_property
+    def _alternatives(self) -> Mapping[str, tuple[Node, ...]]:
+        found = {}
+        for keyword in ("allOf", "anyOf", "oneOf", "not"):
+            schemas = self.raw.get(keyword)
+            if schemas is not None:
+                listed = schemas if isinstance(schemas, list) else [schemas]
+                found[keyword] = tuple(self._definitions.node(schema) for schema in listed)
+        return found
+
+    @cached_property
+    def _target(self) -> Node | None:
+        name = _reference(self._schema)
+        return self._definitions.named(name) if name else None
+
+
+class Definitions:
+    """The schemas that may be referred to by name, and the nodes made of them so far, which all share."""
+
+    def __init__(self, schemas: Mapping[str, Json]) -> None:
+        self._schemas = schemas
+        self._nodes: dict[str, Node] = {}
+        self._names: dict[int, str] = {}  # of a definition's dict, which lives as long as this
+
+    def named(self, name: str) -> Node:
+        """The node of a definition; KeyError if there is none of that name."""
+        node = self._nodes.get(name)
+        if node is None:
+            node = self._nodes[name] = Node(self._schemas[name], self)
+            self._names[id(self._schemas[name])] = name
+        return node
+
+    def node(self, schema: Json) -> Node:
+        """The node of a schema: for a bare reference the definition's own, so that all who refer to it share one."""
+        return self.named(_reference(schema)) if schema.keys() == {"$ref"} else Node(schema, self)
+
+    def name_of(self, schema: Json) -> str:
+        """The name of a definition that has been asked for, given its schema itself; empty for any other."""
+        return self._names.get(id(schema), "")
+
+
+def of_schema(schema: Json) -> Node:
+    """The node of a schema that refers to nothing, as those in CRDs do."""
+    return Definitions({}).node(schema)
+
+
+def _reference(schema: Json) -> str:
+    """The name of the definition that a schema refers to, or empty."""
+    single = schema.get("allOf")
+    if single is not None and len(single) == 1 and "$ref" in single[0]:
+        schema = single[0]
+    return cast(str, schema.get("$ref", "")).removeprefix(REFERENCE_PREFIX)

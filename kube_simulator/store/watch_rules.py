@@ -1,0 +1,128 @@
+"""The rules of watches, without time or streams: where one begins, what it tells of a change, and when it speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kube_simulator.errors import Cause, internal, invalid_parameter
+from kube_simulator.resources import Resource
+from kube_simulator.store.go_text import uint64
+from kube_simulator.store.list_options import (
+    FORBIDDEN_WITH_CONTINUE,
+    bad_version,
+    flag,
+    forbidden_match,
+    integer,
+    unsupported_match,
+)
+from kube_simulator.store.selectors import Selection
+from kube_simulator.store.store import Change
+from kube_simulator.values import Json
+
+Event = tuple[str, Json]
+"""What a stream tells: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and an object or a Status."""
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+# Measured on a real API server: the first bookmark after 59.3 to 60.4 s, later ones every 59 to 61 s.
+BOOKMARK_INTERVAL_S = 60.0
+# And one 1.3 to 3 s before the end.
+_LAST_BOOKMARK_BEFORE_END_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a watch begins, how long it may last, and whether bookmarks are wanted."""
+
+    initial: bool
+    """Whether the present objects come first, as ADDED."""
+    revision: int
+    """The changes after it are told; 0 is the present. With `initial` it must have been reached."""
+    bookmarks: bool
+    timeout_s: int
+    """0 leaves it to the server; below that the watch ends at once."""
+
+
+def start_of(query: Mapping[str, str]) -> Start:
+    """What the query of a watch asks for. Raises ApiError 400, 422, and 500 for a version that is no number."""
+    timeout_s = integer(query, "timeoutSeconds")
+    # Watches do not come in pages: a limit is read and ignored.
+    integer(query, "limit")
+    if problems := problems_of(query):
+        raise invalid_parameter("ListOptions", problems)
+    text = query.get("resourceVersion", "")
+    try:
+        revision = uint64(text) if text else 0
+    except ValueError as error:
+        raise internal(bad_version(text, error)) from None
+    initial = flag(query, "sendInitialEvents")
+    return Start(
+        initial=revision == 0 if initial is None else initial,
+        revision=revision,
+        bookmarks=flag(query, "allowWatchBookmarks") or False,
+        timeout_s=timeout_s,
+    )
+
+
+def problems_of(query: Mapping[str, str]) -> list[Cause]:
+    """What does not go together in the query of a watch."""
+    match, asked = query.get("resourceVersionMatch", ""), "sendInitialEvents" in query
+    if not match and not asked and query.get("resourceVersion", "") in ("", "0"):
+        # An old form of asking for the present objects first: it is taken for the new one.
+        match, asked = "NotOlderThan", True
+    found = []
+    if asked and match != "NotOlderThan":
+        found.append(forbidden_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if match and not asked:
+        found.append(
+            forbidden_match("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+        )
+    if match not in ("", "NotOlderThan"):
+        found.append(unsupported_match(match, "NotOlderThan"))
+    if match and query.get("continue"):
+        found.append(FORBIDDEN_WITH_CONTINUE)
+    return found
+
+
+def event_of(change: Change, selection: Selection) -> Event | None:
+    """What a change is to who sees this selection; None if nothing.
+
+    An object that is edited out of a selection is DELETED there: in its state before, which was selected, with the
+    version of the edit.
+    """
+    before = change.before
+    was = before is not None and selection.matches(before)
+    if change.type == "DELETED":
+        return ("DELETED", change.object) if was else None
+    if selection.matches(change.object):
+        return "MODIFIED" if was else "ADDED", change.object
+    if before is None or not was:
+        return None
+    version = change.object["metadata"]["resourceVersion"]
+    return "DELETED", {**before, "metadata": {**before["metadata"], "resourceVersion": version}}
+
+
+def bookmark(resource: Resource, revision: int, *, initial_events_end: bool = False) -> Event:
+    """A bookmark: an object of the kind with nothing but a version.
+
+    Differs from Kubernetes: a built-in kind's bookmark has no empty spec and status.
+    """
+    annotations = {"annotations": {INITIAL_EVENTS_END: "true"}} if initial_events_end else {}
+    metadata = {"resourceVersion": str(revision), **annotations}
+    return "BOOKMARK", {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+
+
+def next_bookmark_s(now_s: float, ends_at_s: float) -> float:
+    """When the next bookmark is due: after the interval, or shortly before the end if that comes first."""
+    last_s = ends_at_s - _LAST_BOOKMARK_BEFORE_END_S
+    regular_s = now_s + BOOKMARK_INTERVAL_S
+    return last_s if now_s < last_s < regular_s else regular_s
+
+
+def worth_a_bookmark(revision: int, told: int, remaining_s: float) -> bool:
+    """Whether a bookmark of `revision` is sent to a reader who was last given `told`, so long before the end.
+
+    A regular one is a sign of life, even if it says nothing new; the one before the end is not. Who waits for a version
+    that is yet to come gets none.
+    """
+    return revision > told or (revision == told and remaining_s > _LAST_BOOKMARK_BEFORE_END_S)

@@ -1,0 +1,6 @@
+"""What decoded JSON is called everywhere in the simulator."""
+
+from typing import Any
+
+Json = dict[str, Any]
+"""A decoded JSON object. What is stored is never changed in place: who changes one, copies first."""

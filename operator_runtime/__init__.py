@@ -1,0 +1,187 @@
+"""A runtime for operators, which knows nothing of Memcached. What is named here is its surface for authors.
+
+Each name is loaded when it is first used: an operator pays in memory for what it uses, and its process never loads what
+validates settings.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from operator_runtime.cache.store import (
+        ObjectKey as ObjectKey,
+        Store as Store,
+    )
+    from operator_runtime.client.errors import (
+        Conflict as Conflict,
+        Forbidden as Forbidden,
+        Invalid as Invalid,
+        KubeError as KubeError,
+        NotFound as NotFound,
+    )
+    from operator_runtime.config import (
+        ConfigWithWebhooks as ConfigWithWebhooks,
+        RuntimeConfig as RuntimeConfig,
+    )
+    from operator_runtime.controller.builder import (
+        ControllerBuilder as ControllerBuilder,
+    )
+    from operator_runtime.controller.channel import (
+        Channel as Channel,
+    )
+    from operator_runtime.controller.client import (
+        Client as Client,
+    )
+    from operator_runtime.controller.controller import (
+        Result as Result,
+    )
+    from operator_runtime.controller.finalizer import (
+        Finalized as Finalized,
+        Finalizer as Finalizer,
+        Stage as Stage,
+        Waiting as Waiting,
+    )
+    from operator_runtime.controller.manager import Service as Service
+    from operator_runtime.controller.predicates import (
+        Predicate as Predicate,
+        all_of as all_of,
+        always as always,
+        annotations_changed as annotations_changed,
+        any_of as any_of,
+        generation_changed as generation_changed,
+        labels_changed as labels_changed,
+        none_of as none_of,
+    )
+    from operator_runtime.crd.definition import (
+        CustomResource as CustomResource,
+        PrinterColumn as PrinterColumn,
+        Scale as Scale,
+        custom_resource_definition as custom_resource_definition,
+        to_yaml as to_yaml,
+    )
+    from operator_runtime.diagnostics.failure_log import (
+        TerminalError as TerminalError,
+    )
+    from operator_runtime.events.recorder import (
+        EventRecorder as EventRecorder,
+    )
+    from operator_runtime.identity import (
+        Program as Program,
+    )
+    from operator_runtime.objects.conditions import (
+        Condition as Condition,
+        Conditions as Conditions,
+        condition_of as condition_of,
+        rfc3339 as rfc3339,
+        set_conditions as set_conditions,
+    )
+    from operator_runtime.objects.drift import (
+        covers as covers,
+    )
+    from operator_runtime.objects.kinds import (
+        ApiObject as ApiObject,
+        Kind as Kind,
+        Metadata as Metadata,
+        Object as Object,
+        OwnerReference as OwnerReference,
+        PlainObject as PlainObject,
+        UnreadableObject as UnreadableObject,
+        owner_reference as owner_reference,
+        plain as plain,
+        reference as reference,
+        typed as typed,
+    )
+    from operator_runtime.operator import (
+        Operator as Operator,
+        serve as serve,
+    )
+    from operator_runtime.process.command import (
+        run as run,
+    )
+    from operator_runtime.process.knobs import (
+        Knob as Knob,
+        Switch as Switch,
+    )
+    from operator_runtime.process.settings import (
+        RuntimeSettings as RuntimeSettings,
+    )
+    from operator_runtime.process.webhook_settings import WebhookSettings as WebhookSettings
+    from operator_runtime.serving.admission import (
+        AdmissionRequest as AdmissionRequest,
+        Allowed as Allowed,
+        Denied as Denied,
+        Patched as Patched,
+    )
+    from operator_runtime.serving.conversion import (
+        CannotConvert as CannotConvert,
+    )
+    from operator_runtime.serving.http_messages import (
+        HttpRequest as HttpRequest,
+        HttpResponse as HttpResponse,
+        json_response as json_response,
+        text_response as text_response,
+    )
+    from operator_runtime.serving.probes import Checks as Checks
+    from operator_runtime.serving.routes import Routes as Routes
+    from operator_runtime.serving.webhooks import Webhooks as Webhooks
+    from operator_runtime.telemetry.metrics import (
+        Family as Family,
+        Histogram as Histogram,
+        Source as Source,
+        counter as counter,
+        gauge as gauge,
+        histogram as histogram,
+    )
+
+# Where each name stands, below this package.
+_PLACES = {
+    "client.errors": ("Conflict", "Forbidden", "Invalid", "KubeError", "NotFound"),
+    "controller.builder": ("ControllerBuilder",),
+    "cache.store": ("ObjectKey", "Store"),
+    "controller.channel": ("Channel",),
+    "controller.client": ("Client",),
+    "objects.conditions": ("Condition", "Conditions", "condition_of", "rfc3339", "set_conditions"),
+    "controller.controller": ("Result",),
+    "crd.definition": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
+    "objects.drift": ("covers",),
+    "events.recorder": ("EventRecorder",),
+    "diagnostics.failure_log": ("TerminalError",),
+    "controller.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
+    "objects.kinds": (
+        *("ApiObject", "Kind", "Metadata", "Object", "OwnerReference", "PlainObject", "UnreadableObject"),
+        *("owner_reference", "plain", "reference", "typed"),
+    ),
+    "controller.manager": ("Service",),
+    "operator": ("Operator", "serve"),
+    "controller.predicates": (
+        *("Predicate", "all_of", "always", "annotations_changed", "any_of", "generation_changed", "labels_changed"),
+        "none_of",
+    ),
+    "process.command": ("run",),
+    "config": ("ConfigWithWebhooks", "RuntimeConfig"),
+    "identity": ("Program",),
+    "process.knobs": ("Knob", "Switch"),
+    "process.settings": ("RuntimeSettings",),
+    "process.webhook_settings": ("WebhookSettings",),
+    "serving.admission": ("AdmissionRequest", "Allowed", "Denied", "Patched"),
+    "serving.conversion": ("CannotConvert",),
+    "serving.http_messages": ("HttpRequest", "HttpResponse", "json_response", "text_response"),
+    "serving.probes": ("Checks",),
+    "serving.routes": ("Routes",),
+    "serving.webhooks": ("Webhooks",),
+    "telemetry.metrics": ("Family", "Histogram", "Source", "counter", "gauge", "histogram"),
+}
+_MODULES = {name: place for place, names in _PLACES.items() for name in names}
+
+__all__ = sorted(_MODULES)  # noqa: PLE0605 -- a test compares it with the imports above
+
+
+def __getattr__(name: str) -> object:
+    place = _MODULES.get(name)
+    if place is None:
+        raise AttributeError(f"{__name__} has no {name!r}; it has {', '.join(__all__)}")
+    value: object = getattr(import_module(f"{__name__}.{place}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,214 @@
+"""Read your own writes: until the cache has shown what we wrote, a key is not reconciled on the old picture.
+
+The cache lags a write by some milliseconds (14 ms in the median, 127 ms at the 99th percentile of a real API server;
+now and then it is ahead of the answer). A reconcile in between would see the object as it was and write again. No event
+is ever dropped for this: the key merely waits, and the event that shows the write is what wakes it.
+
+Each controller has an `OwnWrites`. Its stores are observed after the handlers that wake its keys were added, so that
+these still find a key pending whose write an event is about to show; `controller.client.Client` expects what it writes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from operator_runtime.cache.store import Handler, ObjectKey, Store, version_reached
+
+# After this the watch is thought to lag for a reason of its own, and a live GET says what is (kopf waits as long).
+PATIENCE_S = 5.0
+
+
+class _Expectation(NamedTuple):
+    kind: str
+    object: ObjectKey
+    uid: str
+    shown_by: Callable[[Any], bool]  # whether a record of the object shows the write
+    deadline_s: float
+
+    @property
+    def place(self) -> tuple[str, ObjectKey]:
+        """Where an event looks for it."""
+        return self.kind, self.object
+
+
+class OwnWrites:
+    """For each key of a controller what its writes were answered with and its caches have yet to show.
+
+    Invariants:
+        An expectation is gone as soon as a store of its kind has held that version of the object or a later one, a
+            successor's included, or has seen that object leave.
+        `_waiting` files the keys with an expectation under its kind and object.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._stores: dict[str, list[Store[Any]]] = {}
+        self._pending: dict[ObjectKey, list[_Expectation]] = {}
+        self._waiting: dict[tuple[str, ObjectKey], set[ObjectKey]] = {}
+
+    def observe(self, kind: str, store: Store[Any]) -> None:
+        """Learn from `store` what has arrived of a kind.
+
+        Of several stores of one kind, the first that shows a write counts. What none of them will ever show, as it is
+        outside of their scope and selectors, is not awaited; where that cannot be told, for `PATIENCE_S` in vain.
+
+        Args:
+            kind: its `Resource.qualified_name`; kinds of different groups may have the same name.
+            store: a cache of its objects.
+        """
+        self._stores.setdefault(kind, []).append(store)
+        store.add_handler(self._handler(kind))
+
+    def expect(
+        self,
+        key: ObjectKey,
+        kind: str,
+        uid: str,
+        resource_version: str,
+        *,
+        object_key: ObjectKey | None = None,
+        labels: Mapping[str, str] | None = None,
+        known: bool = False,
+    ) -> None:
+        """A write for `key` was answered with this version; await it, unless it is shown already or never will be.
+
+        Args:
+            key: what is reconciled.
+            kind: of the object, as `observe` names it.
+            uid: of the object.
+            resource_version: that the write was answered with.
+            object_key: of the object; None where it is `key` itself.
+            labels: of the object, None where they are not known.
+            known: it was there before, so that one that is in no store has left already, but for one that is yet to
+                arrive: it was created just now, or a snapshot is on its way.
+        """
+        at = object_key or key
+        stores = self._stores.get(kind, ())
+        held = [record for store in stores if (record := store.get(at)) is not None]
+        # One that is held will be seen to leave.
+        if not held and not any(each.selection.may_hold(at.namespace, at.name, labels) for each in stores):
+            return
+        if (known and not held and not self._may_arrive(key, kind, at, uid)) or any(
+            version_reached(each.resource_version, resource_version) for each in held
+        ):
+            return
+        self._await(key, kind, at, uid, lambda record: version_reached(record.resource_version, resource_version))
+
+    def expect_gone(
+        self, key: ObjectKey, kind: str, uid: str | None = None, *, object_key: ObjectKey | None = None
+    ) -> None:
+        """An object was deleted for `key`: await that it leaves, or bears a deletionTimestamp.
+
+        Args:
+            key: what is reconciled.
+            kind: of the object, as `observe` names it.
+            uid: of the object; None for whichever a store holds.
+            object_key: of the object; None where it is `key` itself.
+        """
+        self._expect_end(key, kind, uid, object_key or key, _is_deleting)
+
+    def expect_released(self, key: ObjectKey, kind: str, uid: str, *, object_key: ObjectKey | None = None) -> None:
+        """The last finalizer was taken off an object under deletion for `key`: await that it leaves, or is without.
+
+        The answer to such a write bears the version from before it: the object is not stored once more, but deleted.
+
+        Args:
+            key: what is reconciled.
+            kind: of the object, as `observe` names it.
+            uid: of the object.
+            object_key: of the object; None where it is `key` itself.
+        """
+        self._expect_end(key, kind, uid, object_key or key, _is_released)
+
+    def pending(self, key: ObjectKey) -> bool:
+        """Whether something is still awaited for `key`."""
+        return key in self._pending
+
+    def wait_s(self, key: ObjectKey) -> float:
+        """Seconds for which `key` should wait for its own writes; 0.0 when all have arrived or patience is over."""
+        if key not in self._pending:
+            return 0.0
+        latest = max(expectation.deadline_s for expectation in self._pending[key])
+        return max(0.0, latest - self._clock())
+
+    def overdue(self, key: ObjectKey) -> bool:
+        """Whether patience is over; if so the expectations are forgotten and the caller looks at the live objects."""
+        if key not in self._pending or self.wait_s(key) > 0.0:
+            return False
+        self.forget(key)
+        return True
+
+    def forget(self, key: ObjectKey) -> None:
+        """The object behind `key` is gone."""
+        for expectation in self._pending.pop(key, ()):
+            self._unfile(key, expectation.place)
+
+    def _expect_end(
+        self, key: ObjectKey, kind: str, uid: str | None, at: ObjectKey, ends: Callable[[Any], bool]
+    ) -> None:
+        stores = self._stores.get(kind, ())
+        held = [record for store in stores if (record := store.get(at)) is not None]
+        for record in held:
+            if uid in (None, record.uid) and not ends(record):
+                self._await(key, kind, at, record.uid, _end_of(record.uid, ends))
+                return
+        if uid is not None and not held and self._may_arrive(key, kind, at, uid):
+            self._await(key, kind, at, uid, _end_of(uid, ends))
+
+    def _may_arrive(self, key: ObjectKey, kind: str, at: ObjectKey, uid: str) -> bool:
+        """Whether an object that no store holds may yet be shown as it was before a write to it."""
+        if any((each.place, each.uid) == ((kind, at), uid) for each in self._pending.get(key, ())):
+            return True
+        return any(
+            store.awaits_snapshot(at.namespace) and store.selection.may_hold(at.namespace, at.name, None)
+            for store in self._stores.get(kind, ())
+        )
+
+    def _await(self, key: ObjectKey, kind: str, at: ObjectKey, uid: str, shown_by: Callable[[Any], bool]) -> None:
+        expectation = _Expectation(kind, at, uid, shown_by, self._clock() + PATIENCE_S)
+        self._pending.setdefault(key, []).append(expectation)
+        self._waiting.setdefault(expectation.place, set()).add(key)
+
+    def _unfile(self, key: ObjectKey, place: tuple[str, ObjectKey]) -> None:
+        keys = self._waiting.get(place, set())
+        keys.discard(key)
+        if not keys:
+            self._waiting.pop(place, None)
+
+    def _handler(self, kind: str) -> Handler[Any]:
+        def seen(before: Any, after: Any) -> None:
+            if not self._pending:
+                return
+            record = after if after is not None else before
+            place = (kind, ObjectKey(record.namespace, record.name))
+            for key in tuple(self._waiting.get(place, ())):
+                left = [each for each in self._pending[key] if each.place != place or not _arrived(each, before, after)]
+                if left:
+                    self._pending[key] = left
+                else:
+                    del self._pending[key]
+                if not any(each.place == place for each in left):
+                    self._unfile(key, place)
+
+        return seen
+
+
+def _is_deleting(record: Any) -> bool:
+    return bool(getattr(record, "deleting", False))
+
+
+def _is_released(record: Any) -> bool:
+    return not getattr(record, "finalizers", ())
+
+
+def _end_of(uid: str, ends: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda record: record.uid != uid or ends(record)
+
+
+def _arrived(expectation: _Expectation, before: Any, after: Any) -> bool:
+    if after is None:
+        # A predecessor that leaves says nothing about what we wrote in its place.
+        return bool(before.uid == expectation.uid)
+    return expectation.shown_by(after)

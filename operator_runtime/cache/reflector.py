@@ -1,0 +1,356 @@
+"""List and watch one scope of one kind into a store: moves the bytes and the time that `client.watch` decides about."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from operator_runtime.cache.store import ObjectKey, Store, key_of
+from operator_runtime.client.errors import (
+    ApiError,
+    AuthenticationUnavailable,
+    Forbidden,
+    Invalid,
+    KubeError,
+    NotFound,
+    StreamStalled,
+    Unauthorized,
+    Unreachable,
+)
+from operator_runtime.client.lines import LineSplitter
+from operator_runtime.client.resources import Resource
+from operator_runtime.client.watch import SILENCE_LIMIT_S, Cause, Pause, Record, Watch
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=Record)
+
+# Lines between two looks at the loop while a large picture comes in: about 2 ms of decoding, so that timers, probes and
+# workers go on (75,000 objects a second were measured for a slower decoder).
+_LINES_PER_TURN = 500
+# The first failure of each cause in a row is kept quiet: a booting API server answers 403, 429 and 503 for some 300 ms,
+# streams break, and the version that is held expires while nobody is there to watch. Silence is the exception: it
+# takes more than a minute to be noticed.
+_FAILURES_BEFORE_WORDS = 2
+# Whom Kubernetes takes a client for that shows no credential, or one of a kind that is not enabled, such as a password.
+_ANONYMOUS = '"system:anonymous"'
+# An unreadable object is named once; beyond so many names we only count.
+_UNREADABLE_NAMES = 1000
+
+
+class ByteStream(Protocol):
+    """The body of a watch's answer; see `client.api_client.Stream`."""
+
+    @property
+    def received_bytes(self) -> int: ...
+
+    async def read(self) -> bytes: ...
+
+
+class WatchClient(Protocol):
+    """What a reflector needs of `client.api_client.ApiClient`."""
+
+    async def request(
+        self, method: str, path: str, *, query: Mapping[str, str] | None, gzip: bool, max_bytes: int
+    ) -> bytes: ...
+
+    def stream(
+        self, path: str, query: Mapping[str, str], silence_limit_s: float
+    ) -> AbstractAsyncContextManager[ByteStream]: ...
+
+
+@dataclass(slots=True)
+class StreamStatistics:
+    """What a stream has been through; read by probes and metrics.
+
+    Attributes:
+        restarts: ended requests by cause.
+        relists: complete pictures taken, the first included.
+        last_byte_s: monotonic time of the last byte of an answer that was no refusal, its headers included, or of the
+            first request.
+        last_event_s: monotonic time of the last page or line.
+        unreadable: versions of objects that could not be decoded.
+    """
+
+    restarts: dict[Cause, int] = field(default_factory=dict)
+    relists: int = 0
+    last_byte_s: float = 0.0
+    last_event_s: float = 0.0
+    unreadable: int = 0
+
+
+class Reflector(Generic[R]):
+    """Keeps a store's picture of one kind and scope; see `run`.
+
+    It is the sink of its own `Watch`. While a picture is built, its records wait in `_picture` and reach the store in
+    one go: readers never see half a picture. `_kept` holds what the picture has but nobody could read. `_unreadable`
+    holds the unreadable objects that were named in the log. `_causes` counts why requests failed since the watch last
+    worked.
+
+    Attributes:
+        optional: nobody waits for its first picture, which may never come.
+    """
+
+    def __init__(
+        self,
+        client: WatchClient,
+        resource: Resource,
+        decode: Callable[[msgspec.Raw], R],
+        store: Store[R],
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        number: int = 1,
+        page_size: int = 500,
+        remedies: Mapping[type[KubeError], str] | None = None,
+        silence_limit_s: float = SILENCE_LIMIT_S,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        """
+        Args:
+            client: speaks to the API server.
+            resource: the kind.
+            decode: an object's JSON to its record.
+            store: receives the records.
+            namespace: the scope, None for all namespaces.
+            label_selector: as in the API's query.
+            field_selector: likewise.
+            number: which watch of this kind and scope it is; from the second on, its names show it.
+            page_size: objects per page where the server has no streaming lists.
+            remedies: what to do about an error that a person must mend, for the log; looked up when one occurs.
+            silence_limit_s: a stream without a byte for so long is dead.
+            clock: monotonic seconds.
+            sleep: waits; passed in so that tests need not.
+            uniform: the source of jitter.
+        """
+        self.resource = resource
+        self.namespace = namespace
+        self.number = number
+        self.optional = False
+        self._selectors = ", ".join(each for each in (label_selector, field_selector) if each)
+        self.synced = asyncio.Event()
+        self.statistics = StreamStatistics()
+        self._client = client
+        self._store = store
+        self._watch = Watch(
+            decode,
+            self,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            page_size=page_size,
+            uniform=uniform,
+        )
+        self._path = resource.path(namespace)
+        self._remedies = {} if remedies is None else remedies
+        self.silence_limit_s = silence_limit_s
+        self._clock = clock
+        self._sleep = sleep
+        self._picture: dict[ObjectKey, R] | None = None
+        self._kept: set[ObjectKey] = set()
+        self._unreadable: set[ObjectKey] = set()
+        self._causes: Counter[Cause] = Counter()
+
+    @property
+    def description(self) -> str:
+        """Kind and scope, for logs, and the selection where there are several of these."""
+        where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
+        which = "" if self.number == 1 else f" ({self._selectors or f'watch {self.number}'})"
+        return f"{self.resource.qualified_name} in {where}{which}"
+
+    @property
+    def scope(self) -> str:
+        """The namespace, "" for all, and from the second watch of them on its number: `shop.2`; for metrics."""
+        # No namespace has a dot in its name.
+        return (self.namespace or "") + ("" if self.number == 1 else f".{self.number}")
+
+    @property
+    def resource_version(self) -> str:
+        """The last version that the stream has vouched for, "" while there is no picture."""
+        return self._watch.resource_version
+
+    @property
+    def cached_objects(self) -> int:
+        """How many records the store holds of this scope."""
+        return len(self._store) if self.namespace is None else len(self._store.keys(self.namespace))
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the last byte; 0 before `run`."""
+        return self._clock() - self.statistics.last_byte_s if self.statistics.last_byte_s else 0.0
+
+    @property
+    def eventless_s(self) -> float:
+        """Seconds since the last page or line; 0 before `run`."""
+        return self._clock() - self.statistics.last_event_s if self.statistics.last_event_s else 0.0
+
+    async def run(self) -> None:
+        """List, watch, resume, for ever; ends by cancellation only."""
+        self.statistics.last_byte_s = self.statistics.last_event_s = self._clock()
+        while True:
+            started = self._clock()
+            error, received_bytes = await self._one_request()
+            pause = self._watch.ended(error, self._clock() - started, received_bytes)
+            self.statistics.restarts[pause.cause] = self.statistics.restarts.get(pause.cause, 0) + 1
+            self._report(error, pause)
+            if pause.seconds > 0:
+                await self._sleep(pause.seconds)
+
+    async def _one_request(self) -> tuple[KubeError | None, int]:
+        """Send the next request and feed the answer; what ended it, and how many bytes came."""
+        request = self._watch.next_request()
+        received_bytes = 0
+        try:
+            if not request.streams:
+                body = await self._client.request(
+                    "GET", self._path, query=request.query, gzip=True, max_bytes=request.max_bytes
+                )
+                received_bytes = len(body)
+                self.statistics.last_byte_s = self._clock()
+                self._watch.page(body)
+                self._progressed()
+                return None, received_bytes
+            splitter = LineSplitter()
+            async with self._client.stream(self._path, request.query, self.silence_limit_s) as stream:
+                self.statistics.last_byte_s = self._clock()
+                while True:
+                    try:
+                        chunk = await stream.read()
+                    finally:
+                        received_bytes = stream.received_bytes
+                    if not chunk:
+                        break
+                    self.statistics.last_byte_s = self._clock()
+                    await self._feed(splitter.feed(chunk))
+                self._watch.last_line(splitter.rest())
+            return None, received_bytes
+        except KubeError as error:
+            return error, received_bytes
+
+    async def _feed(self, lines: list[bytes]) -> None:
+        for number, line in enumerate(lines, 1):
+            self._watch.line(line)
+            if number % _LINES_PER_TURN == 0:
+                await asyncio.sleep(0)
+        if lines:
+            self._progressed()
+
+    def _progressed(self) -> None:
+        self.statistics.last_event_s = self._clock()
+        if self._causes and self._watch.failures == 0:
+            if max(self._causes.values()) >= _FAILURES_BEFORE_WORDS:
+                logger.info("watching %s again", self.description)
+            self._causes.clear()
+
+    def _report(self, error: KubeError | None, pause: Pause) -> None:
+        """Say once per cause what keeps the watch from working, and what to do about it."""
+        if pause.failures:
+            self._causes[pause.cause] += 1
+        if isinstance(error, StreamStalled) and self._causes[Cause.SILENT] == 1:
+            # Not quiet as others are the first time: whoever wonders why a change was seen late finds it here.
+            logger.warning(
+                "the watch of %s has fallen silent (%s) and is replaced; what changed in this time is seen only now. "
+                "If it happens again, check what stands between the operator and the API server.",
+                self.description,
+                error,
+            )
+        if self._causes[pause.cause] != _FAILURES_BEFORE_WORDS:
+            logger.debug("%s: %s, next request in %.1f s", self.description, pause.cause, pause.seconds)
+            return
+        what = "the answers end without an event" if error is None else str(error).rstrip(".")
+        remedy = (self._remedies.get(type(error)) if error else None) or _remedy(error, self.resource, self._selectors)
+        logger.error(
+            "cannot watch %s: %s.%s The operator keeps trying and goes on by itself.",
+            self.description,
+            what,
+            f" {remedy}" if remedy else "",
+        )
+
+    # The sink of the watch.
+
+    def begin(self) -> None:
+        """A new snapshot is asked for."""
+        self._store.begin(self.namespace)
+        self._picture = {}
+        self._kept = set()
+
+    def put(self, record: R) -> None:
+        """An object as it is now."""
+        if self._unreadable:
+            self._unreadable.discard(key_of(record))
+        if self._picture is None:
+            self._store.put(record)
+        else:
+            self._picture[key_of(record)] = record
+
+    def remove(self, record: R) -> None:
+        """An object that left the watched set."""
+        if self._picture is None:
+            self._store.remove(key_of(record), record.uid)
+        else:
+            self._picture.pop(key_of(record), None)
+            self._kept.discard(key_of(record))
+
+    def complete(self, resource_version: str) -> None:
+        """The picture is whole: swap it in."""
+        picture, self._picture = self._picture or {}, None
+        self._store.replace(picture.values(), self._kept, self.namespace, version=resource_version)
+        self._unreadable &= self._kept
+        self.statistics.relists += 1
+        logger.debug("%s: %d objects at resourceVersion %s", self.description, len(picture), resource_version)
+        self.synced.set()
+
+    def unreadable(self, namespace: str, name: str, gone: bool, why: str) -> None:
+        """One object cannot be decoded: say so once, keep what is known of it, go on."""
+        key = ObjectKey(namespace, name)
+        if gone:
+            self._unreadable.discard(key)
+            if self._picture is None:
+                self._store.remove(key)
+            else:
+                self._picture.pop(key, None)
+                self._kept.discard(key)
+            return
+        self.statistics.unreadable += 1
+        if self._picture is not None:
+            self._kept.add(key)
+        if key not in self._unreadable and len(self._unreadable) < _UNREADABLE_NAMES:
+            self._unreadable.add(key)
+            why = why.removeprefix(f"{self.resource.kind} {key}: ")  # a `Kind` names the object itself
+            logger.warning("cannot read %s %s, it is left alone until it changes: %s", self.resource.kind, key, why)
+
+
+def _remedy(error: KubeError | None, resource: Resource, selectors: str) -> str:
+    match error:
+        case NotFound():
+            return f"The kind {resource.kind} is not served: install its CustomResourceDefinition."
+        case Forbidden(message=message) if _ANONYMOUS in message:
+            return (
+                "The request carried no credential that the API server takes: "
+                "name a user with a token or a client certificate."
+            )
+        case Forbidden():
+            return f"Grant list and watch on {resource.qualified_name} to the operator's account."
+        case Unauthorized():
+            return "Give the operator a credential that the API server accepts."
+        case Unreachable():
+            return "Check that the API server is up and can be reached from here."
+        case AuthenticationUnavailable():
+            return ""  # its message ends with the remedy
+        case Invalid() if selectors:
+            return f"Mend the selector {selectors!r}, which the operator was written or set to use."
+        case ApiError():
+            return "See the API server's log."
+        case _:
+            return "Check what stands between the operator and the API server: a proxy, a load balancer."

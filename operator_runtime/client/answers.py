@@ -1,0 +1,60 @@
+"""How much of an answer is read, and for how long: a server that sends without end costs a connection, not the memory.
+
+A proxy or a broken server answers as well as an API server, at the speed of the network: 3 GiB in six seconds were
+seen. So each answer has a bound in bytes, by what it can be at most, and its caller one in time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import aiohttp
+
+from operator_runtime.client.connections import cut
+from operator_runtime.client.errors import AnswerTooLong
+from operator_runtime.client.lines import MAX_LINE_BYTES
+
+# One object, whether a watch brings it or a call.
+MAX_OBJECT_BYTES = MAX_LINE_BYTES
+# A `Status` has some hundred bytes. One that quotes an object may be longer, but its HTTP status says what counts.
+MAX_ERROR_BYTES = 64 * 1024
+# What a server says no with follows its headers at once; it is not worth the rest of a call's time.
+ERROR_BODY_S = 5.0
+
+
+async def whole(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
+    """The body of an answer; its time is bounded by the request's own.
+
+    Raises:
+        AnswerTooLong: it has more bytes than that; no more of them are read.
+        aiohttp.ClientError, OSError, TimeoutError: it did not come whole.
+    """
+    content = response.content
+    chunks: list[bytes] = []
+    received_bytes = 0
+    try:
+        while chunk := await content.readany():
+            received_bytes += len(chunk)
+            if received_bytes > max_bytes:
+                raise AnswerTooLong(f"the answer is longer than {max_bytes} bytes")
+            chunks.append(chunk)
+    except BaseException:
+        cut(response)
+        raise
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+async def beginning(
+    response: aiohttp.ClientResponse, max_bytes: int = MAX_ERROR_BYTES, limit_s: float = ERROR_BODY_S
+) -> bytes:
+    """The body of an answer that says no, as far as it is looked at and comes in time; its end is not waited for."""
+    taken = bytearray()
+    try:
+        async with asyncio.timeout(limit_s):
+            while len(taken) < max_bytes and (chunk := await response.content.readany()):
+                taken += chunk
+    except (aiohttp.ClientError, OSError, TimeoutError):
+        pass  # the headers said already what this is
+    if not response.content.at_eof():
+        cut(response)
+    return bytes(taken[:max_bytes])

@@ -1,0 +1,418 @@
+"""The Kubernetes API over aiohttp: one request, one stream, and the writes that an operator needs.
+
+Every answer that is not an object of the API, and every way in which there is no answer, becomes one of the errors of
+`client.errors`. Nothing is retried here but what costs nobody anything; see `ApiClient.request`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
+from typing import Literal
+from urllib.parse import urlencode
+
+import aiohttp
+import orjson
+from yarl import URL
+
+from operator_runtime.client.answers import MAX_OBJECT_BYTES, beginning, whole
+from operator_runtime.client.auth import ClusterAccess
+from operator_runtime.client.connections import Connections, Cut, cut, describe
+from operator_runtime.client.errors import (
+    AnswerTooLong,
+    KubeError,
+    MalformedAnswer,
+    StreamStalled,
+    Unauthorized,
+    Unreachable,
+    classify_response,
+)
+from operator_runtime.client.resources import Resource
+from operator_runtime.client.retry import parse_retry_after
+from operator_runtime.client.writes import READS, WriteGate
+
+JSON = "application/json"
+APPLY_PATCH = "application/apply-patch+yaml"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+CONNECT_TIMEOUT_S = 10.0
+
+
+Propagation = Literal["Foreground", "Background", "Orphan"]
+"""What becomes of the dependents of an object that is deleted: they go first, they go after it, or they stay."""
+
+CallTracer = Callable[[str, str], AbstractContextManager[object]]
+"""Given the method and the path of an API call; entered around it, and told of its KubeError by leaving with it."""
+
+
+class Stream:
+    """The body of an answer that goes on arriving. Read it until b""."""
+
+    __slots__ = ("_ends_at", "_loop", "_response", "_silence_limit_s", "_silent_since", "received_bytes")
+
+    def __init__(self, response: aiohttp.ClientResponse, silence_limit_s: float, longest_s: float) -> None:
+        self._response = response
+        self._loop = asyncio.get_running_loop()
+        self._silence_limit_s = silence_limit_s
+        self._silent_since = self._loop.time()
+        self._ends_at = self._silent_since + longest_s
+        self.received_bytes = 0
+
+    async def read(self) -> bytes:
+        """The next bytes, as they come; b"" at a clean end.
+
+        Raises:
+            StreamStalled: no byte for the silence limit, or no end long after the one that was asked for.
+            Unreachable: the connection broke, also in the middle of a chunk.
+        """
+        content = self._response.content
+        silent_at = self._silent_since + self._silence_limit_s
+        # Not aiohttp's own timer: bytes of which nothing comes, such as the length of a chunk digit by digit, are bytes
+        # to it.
+        timeout = asyncio.timeout_at(min(silent_at, self._ends_at))
+        try:
+            async with timeout:
+                chunk = await content.readany()
+        except (aiohttp.ClientError, OSError) as error:
+            if not timeout.expired():
+                raise Unreachable(describe(error)) from error
+            if silent_at > self._ends_at:
+                raise StreamStalled("it goes on after its end") from error
+            # After this process itself was stopped, its timers are due in the same moment as what has come meanwhile.
+            chunk = b"" if content.exception() else content.read_nowait()
+            if not chunk:
+                raise StreamStalled(f"no byte for {self._silence_limit_s:.0f} s") from error
+        self._silent_since = self._loop.time()
+        self.received_bytes += len(chunk)
+        return chunk
+
+
+class ApiClient:
+    """Speaks to one API server as one user. Use it as an async context manager.
+
+    Attributes:
+        requests: how many requests were answered, by status code and method; code 0 where no answer came.
+        writes: how many writes went well, by resource (`plural.group`, with its subresource) and verb.
+    """
+
+    def __init__(
+        self,
+        access: ClusterAccess,
+        *,
+        user_agent: str,
+        timeout_s: float = 30.0,
+        write_gate: WriteGate | None = None,
+        tracer: CallTracer | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        Args:
+            access: where the server is and with what credentials.
+            user_agent: names this client in the audit log and to the server's flow control.
+            timeout_s: bound on one API call from the connection to the last byte.
+            write_gate: asked before the bytes of each write go out; None lets all of them.
+            tracer: entered around each API call, watches excepted.
+            clock: monotonic seconds; tells which token an answer of 401 speaks about.
+        """
+        self.access = access
+        self._base = access.server.rstrip("/")
+        self._user_agent = user_agent
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._tracer = tracer
+        self._connections = Connections(access.credentials, write_gate)
+        self.requests: Counter[tuple[int, str]] = Counter()
+        self.writes: Counter[tuple[str, str]] = Counter()
+
+    async def __aenter__(self) -> ApiClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections; running watches fail."""
+        await self._connections.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        timeout_s: float | None = None,
+        gzip: bool = False,
+        guarded: bool = False,
+        max_bytes: int = MAX_OBJECT_BYTES,
+    ) -> bytes:
+        """One API call; the answer's body.
+
+        A 401 is tried once more where a newer credential is to be had. Where the server closed a pooled connection just
+        as we took it and no byte of an answer came, the call goes out again, if it reads or is guarded: nobody knows
+        whether it was carried out. Waiting for Retry-After is the caller's: it has a queue to wait in.
+
+        Args:
+            method: GET, POST, PATCH, PUT or DELETE.
+            path: of the API.
+            query: of the URL, not yet encoded.
+            body: of the request.
+            content_type: of the body.
+            timeout_s: bound on the call from the connection to the last byte; None: the client's.
+            gzip: ask for a compressed answer, which pays for lists alone.
+            guarded: the write has a precondition (a uid, a resourceVersion), so that a second arrival is answered 409
+                or changes nothing.
+            max_bytes: bound on the answer; see `client.answers`.
+
+        Raises:
+            KubeError: one of the closed set of `client.errors`.
+        """
+        if self._tracer is None:
+            return await self._request(method, path, query, body, content_type, timeout_s, gzip, guarded, max_bytes)
+        with self._tracer(method, path):
+            return await self._request(method, path, query, body, content_type, timeout_s, gzip, guarded, max_bytes)
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+        timeout_s: float | None,
+        gzip: bool,
+        guarded: bool,
+        max_bytes: int,
+    ) -> bytes:
+        left_s = timeout_s or self._timeout_s
+        refreshed = False
+        while True:
+            timeout = aiohttp.ClientTimeout(total=left_s, sock_connect=CONNECT_TIMEOUT_S)
+            started = self._clock()
+            try:
+                headers = await self._headers(gzip=gzip)
+                if body is not None:
+                    headers["Content-Type"] = content_type
+                pools = await self._connections.current()
+                async with await self._send(pools.calls, method, path, query, body, headers, timeout) as response:
+                    answer = await (whole(response, max_bytes) if response.status < 300 else beginning(response))
+            except AnswerTooLong as error:
+                self.requests[0, method] += 1
+                raise AnswerTooLong(f"{method} {path}: {error}") from error
+            except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                self.requests[0, method] += 1
+                if isinstance(error, Cut) and error.idle and (guarded or method in READS):
+                    # The pool may hold more of the kind. Each is tried once, as it leaves the pool, and then a new one.
+                    left_s -= self._clock() - started
+                    if left_s > 0.0:
+                        continue
+                await self._look_at_trust(error, started)
+                raise Unreachable(f"{method} {path}: {describe(error)}") from error
+            self.requests[response.status, method] += 1
+            failure = _failure(response, answer)
+            if failure is None:
+                return answer
+            if isinstance(failure, Unauthorized) and not refreshed:
+                refreshed = True
+                if await self.access.credentials.refresh(started):
+                    continue
+            raise failure
+
+    @asynccontextmanager
+    async def stream(self, path: str, query: Mapping[str, str], silence_limit_s: float) -> AsyncIterator[Stream]:
+        """Open a watch. The silence timer runs from the request on, and again from each byte of the body.
+
+        So the headers must be whole in time, a proxy's answer to CONNECT included. A stream that the server does not
+        end after the query's `timeoutSeconds` is ended here, when the silence limit has passed once more. The
+        connection is closed on every way out: an unread watch must not go back to a pool.
+
+        Raises:
+            KubeError: the server said no, could not be reached, or kept silent before the headers.
+        """
+        # Both bounds are held here and in `Stream`: aiohttp's read timeout begins anew with any byte, and knows nothing
+        # of proxies. The server compresses watches from 1.37 on, one gzip member per flush, which costs more than it
+        # saves here: identity is asked for.
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)
+        silence = asyncio.timeout(silence_limit_s)
+        started = self._clock()
+        try:
+            headers = await self._headers(gzip=False)
+            pools = await self._connections.current()
+            async with silence:
+                response = await self._send(pools.watches, "GET", path, query, None, headers, timeout)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            self.requests[0, "GET"] += 1
+            if silence.expired():
+                raise StreamStalled(f"no answer for {silence_limit_s:.0f} s") from error
+            await self._look_at_trust(error, started)
+            raise Unreachable(describe(error)) from error
+        self.requests[response.status, "GET"] += 1
+        pools.watching.add(response)
+        try:
+            failure = _failure(response, await beginning(response)) if response.status >= 300 else None
+            if isinstance(failure, Unauthorized):
+                await self.access.credentials.refresh(started)
+            if failure is not None:
+                raise failure
+            yield Stream(response, silence_limit_s, float(query.get("timeoutSeconds", "inf")) + silence_limit_s)
+        finally:
+            pools.watching.discard(response)
+            cut(response)
+
+    async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes:
+        """One object, live from the server."""
+        return await self.request("GET", resource.path(namespace, name))
+
+    async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes:
+        """POST a new object. An existing name is a Conflict."""
+        answer = await self.request(
+            "POST", resource.path(namespace), query={"fieldManager": field_manager}, body=orjson.dumps(body)
+        )
+        self.writes[resource.qualified_name, "create"] += 1
+        return answer
+
+    async def apply(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        body: object,
+        *,
+        field_manager: str,
+        force: bool,
+        subresource: str | None = None,
+    ) -> bytes:
+        """Server-side apply: the fields in `body` become ours, fields that we applied before and left out vanish."""
+        query = {"fieldManager": field_manager}
+        if force:
+            query["force"] = "true"
+        return await self._patch(resource, namespace, name, body, APPLY_PATCH, query, subresource)
+
+    async def merge_patch(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        body: object,
+        *,
+        field_manager: str,
+        subresource: str | None = None,
+    ) -> bytes:
+        """JSON merge patch (RFC 7386): objects merge, everything else is replaced, null removes."""
+        return await self._patch(
+            resource, namespace, name, body, MERGE_PATCH, {"fieldManager": field_manager}, subresource
+        )
+
+    async def strategic_merge_patch(
+        self, resource: Resource, namespace: str | None, name: str, body: object, *, field_manager: str
+    ) -> bytes:
+        """Strategic merge patch: lists of built-in kinds merge by their key and obey `$patch` directives."""
+        return await self._patch(
+            resource, namespace, name, body, STRATEGIC_MERGE_PATCH, {"fieldManager": field_manager}, None
+        )
+
+    async def delete(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        propagation: Propagation | None = None,
+    ) -> bytes:
+        """Ask for an object's deletion; finalizers may hold it up. The object as it is then, or a `Status`.
+
+        Args:
+            uid: of that object and no successor of its name, else a Conflict.
+            resource_version: in that version and no other, else a Conflict.
+            propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
+        """
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        options = {
+            "preconditions": {field: value for field, value in preconditions.items() if value is not None} or None,
+            "propagationPolicy": propagation,
+        }
+        body = orjson.dumps({field: value for field, value in options.items() if value is not None})
+        guarded = options["preconditions"] is not None
+        answer = await self.request("DELETE", resource.path(namespace, name), body=body, guarded=guarded)
+        self.writes[resource.qualified_name, "delete"] += 1
+        return answer
+
+    async def _patch(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        body: object,
+        content_type: str,
+        query: Mapping[str, str],
+        subresource: str | None,
+    ) -> bytes:
+        answer = await self.request(
+            "PATCH",
+            resource.path(namespace, name, subresource),
+            query=query,
+            body=orjson.dumps(body),
+            content_type=content_type,
+            guarded=_has_precondition(body),
+        )
+        what = f"{resource.qualified_name}/{subresource}" if subresource else resource.qualified_name
+        self.writes[what, "apply" if content_type == APPLY_PATCH else "patch"] += 1
+        return answer
+
+    async def _send(
+        self,
+        session: aiohttp.ClientSession,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        timeout: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        url = self._base + path + (f"?{urlencode(query)}" if query else "")
+        return await session.request(
+            method,
+            URL(url, encoded=True),
+            data=body,
+            headers=headers,
+            timeout=timeout,
+            allow_redirects=False,
+            proxy=self.access.proxy,
+            server_hostname=self.access.tls_server_name,
+        )
+
+    async def _headers(self, *, gzip: bool) -> dict[str, str]:
+        return {
+            "Accept": JSON,
+            "Accept-Encoding": "gzip" if gzip else "identity",
+            "User-Agent": self._user_agent,
+            **await self.access.credentials.headers(),
+        }
+
+    async def _look_at_trust(self, error: Exception, started: float) -> None:
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            await self.access.credentials.distrusted(started)
+
+
+def _has_precondition(body: object) -> bool:
+    """Whether a patch names the very object or the version that it is for."""
+    metadata = body.get("metadata") if isinstance(body, Mapping) else None
+    return isinstance(metadata, Mapping) and bool(metadata.get("uid") or metadata.get("resourceVersion"))
+
+
+def _failure(response: aiohttp.ClientResponse, answer: bytes) -> KubeError | None:
+    """What an answer says went wrong; None when it is the JSON object that every success is."""
+    if response.status >= 400:
+        return classify_response(response.status, answer, parse_retry_after(response.headers.get("Retry-After")))
+    if response.status >= 300:
+        return MalformedAnswer(f"HTTP {response.status}, which no API server answers: a proxy asks to go elsewhere")
+    if not answer.startswith(b"{"):
+        return MalformedAnswer(f"HTTP {response.status} with what is no object of the API: {answer[:80]!r}")
+    return None

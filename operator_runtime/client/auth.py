@@ -1,0 +1,84 @@
+"""Which API server to speak to, and as whom: the one place that decides among kubeconfigs and the pod's own account."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from operator_runtime.client.credentials import ClusterAccess, Credentials, NoClusterAccess
+from operator_runtime.client.service_account import DEFAULT_DIRECTORY, ServiceAccount
+
+__all__ = ["ClusterAccess", "Credentials", "NoClusterAccess", "load_access"]
+
+
+def load_access(
+    *,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+    service_account_dir: Path = DEFAULT_DIRECTORY,
+    environ: Mapping[str, str],
+    clock: Callable[[], float] = time.monotonic,
+    wall_clock: Callable[[], float] = time.time,
+) -> ClusterAccess:
+    """Choose the API server and the credentials.
+
+    The order: `kubeconfig`, else the files that the variable `KUBECONFIG` lists, else the pod's service account if it
+    is all there, else `~/.kube/config`. A `context` exists in kubeconfigs only, so naming one leaves the pod's account
+    out. A proxy is the kubeconfig's `proxy-url`, else what `HTTPS_PROXY` and `NO_PROXY` say; nothing else of the
+    environment, and no ~/.netrc, has a say.
+
+    Args:
+        kubeconfig: one path, as `--kubeconfig` gives it; "" counts as None.
+        context: name of a context, None for the current one; "" counts as None.
+        service_account_dir: where a pod finds `token`, `ca.crt` and `namespace`.
+        environ: the variables of the process; plugins inherit them.
+        clock: monotonic seconds; a client measures `Credentials.refresh` by the same one.
+        wall_clock: seconds since the epoch.
+
+    Raises:
+        NoClusterAccess: none of them is there, or the chosen one is wrong; says what was tried and the remedy.
+    """
+    home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+
+    def from_kubeconfigs(paths: tuple[Path, ...]) -> ClusterAccess:
+        # Imported here: YAML is not needed in a pod.
+        from operator_runtime.client.contexts import context_access
+        from operator_runtime.client.kubeconfig import read_kubeconfigs
+
+        return context_access(
+            read_kubeconfigs(paths, home=home), context or None, environ=environ, clock=clock, wall_clock=wall_clock
+        )
+
+    if kubeconfig:
+        path = Path(kubeconfig).expanduser()
+        if not path.exists():
+            raise NoClusterAccess(f"--kubeconfig {kubeconfig}: no such file; give the path of a kubeconfig")
+        return from_kubeconfigs((path,))
+
+    tried = []
+    if variable := environ.get("KUBECONFIG"):
+        present = tuple(path for path in map(Path, filter(None, variable.split(":"))) if path.exists())
+        if not present:
+            raise NoClusterAccess(
+                f"KUBECONFIG={variable}: none of these files exists; correct the variable or unset it"
+            )
+        return from_kubeconfigs(present)
+    tried.append("KUBECONFIG is not set")
+
+    account = ServiceAccount(service_account_dir, environ)
+    if context:
+        tried.append("a context is named, which a pod's service account does not have")
+    elif missing := account.missing():
+        tried.append(f"this is not a pod ({', '.join(missing)})")
+    else:
+        return account.access(clock=clock, wall_clock=wall_clock)
+
+    default = home / ".kube" / "config"
+    if default.exists():
+        return from_kubeconfigs((default,))
+    tried.append(f"no file {default}")
+    raise NoClusterAccess(
+        f"no API server to speak to: --kubeconfig is not given; {'; '.join(tried)}."
+        " Give --kubeconfig PATH, or set KUBECONFIG, or run in a pod with a service account"
+    )

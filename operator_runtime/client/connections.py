@@ -1,0 +1,211 @@
+"""The connections of a client: which pools there are, when new ones take over, and what it means when one fails.
+
+Two pools. Each watch owns a connection for minutes (HTTP/1.1 has no multiplexing), so watches have a connector without
+a limit; API calls share a bounded pool of warm ones. The credential goes on each request, never into a session: tokens
+rotate, and closing a session under running requests to log in again is how other clients died. Apart from
+`client.api_client`, which knows of requests and answers alone.
+
+A request that failed is sent again by `client.api_client` or not at all: aiohttp would send it again by itself, on
+fresh connections too, and knows nothing of preconditions. See `Cut`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractCookieJar
+from aiohttp.client_proto import ResponseHandler
+
+from operator_runtime.client.credentials import Credentials
+from operator_runtime.client.writes import WriteGate, gated_request
+
+# As many API calls at once as a generous number of workers and the event recorder make; more wait for a connection.
+MAX_CONNECTIONS = 64
+# The server closes idle connections after 90 s; let go well before it, so that a request seldom meets a closing one.
+IDLE_CONNECTION_S = 60.0
+# A dead peer is found by the kernel after 30 + 3 * 10 s where no byte is to be sent, and load balancers that forget
+# idle connections after minutes (4 on one cloud) are kept awake. The silence limit of a watch does not depend on it.
+KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 30, 10, 3
+
+
+class Pools:
+    """The connections of one trust: a pool for API calls, and connections of their own for watches.
+
+    Invariant: `watching` holds the answers of the watches that run. aiohttp wakes nobody who reads from a session that
+    is closed, and stops his timers: they are closed one by one before it.
+    """
+
+    __slots__ = ("calls", "watches", "watching")
+
+    def __init__(self, context: ssl.SSLContext | None, gate: WriteGate | None = None) -> None:
+        request = aiohttp.ClientRequest if gate is None else gated_request(gate)
+        self.calls = _session(context, request, limit=MAX_CONNECTIONS, keepalive_timeout=IDLE_CONNECTION_S)
+        # A connection for each watch anew: behind a load balancer this alone moves watches to an API server that joins.
+        self.watches = _session(context, aiohttp.ClientRequest, limit=0, force_close=True)
+        self.watching: set[aiohttp.ClientResponse] = set()
+
+    async def close(self) -> None:
+        """Close all of them; running watches fail."""
+        for response in tuple(self.watching):
+            cut(response)
+        await self.calls.close()
+        await self.watches.close()
+
+
+class Connections:
+    """The pools of the trust and the client certificate that hold now, and for a while those that held before."""
+
+    def __init__(self, credentials: Credentials, gate: WriteGate | None = None) -> None:
+        self._credentials = credentials
+        self._gate = gate
+        self._pools: Pools | None = None
+        self._retired: Pools | None = None
+        self._tls_generation = -1
+
+    async def current(self) -> Pools:
+        """The pools for the next request; ask after `Credentials.headers`, which notices a rotation."""
+        context = self._credentials.ssl_context()
+        generation = self._credentials.ssl_generation
+        if self._pools is not None and generation == self._tls_generation:
+            return self._pools
+        # What runs on the old pools runs to its end there; they close at the next rotation, or with the client.
+        stale, self._retired = self._retired, self._pools
+        current = self._pools = Pools(context, self._gate)
+        self._tls_generation = generation
+        if stale is not None:
+            await stale.close()
+        return current
+
+    async def close(self) -> None:
+        """Close all connections; running watches fail."""
+        pools, self._pools, self._retired = (self._pools, self._retired), None, None
+        for each in pools:
+            if each is not None:
+                await each.close()
+
+
+class Cut(aiohttp.ClientConnectionError):
+    """A connection was closed or reset under a request.
+
+    It is none of the errors upon which aiohttp sends a request again (`ClientOSError`, `ServerDisconnectedError`).
+
+    Attributes:
+        idle: it had served before and brought no byte of an answer, as happens to one that its server closes just as
+            it is taken from the pool. That the request did not arrive is likely then, and not certain.
+    """
+
+    def __init__(self, why: str, *, idle: bool) -> None:
+        super().__init__(why)
+        self.idle = idle
+
+
+class _Protocol(ResponseHandler):
+    """aiohttp's end of a connection, which knows besides how often it was used and whether its peer has spoken."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._requests = 0
+        self._heard = False
+
+    def set_response_params(self, **params: Any) -> None:
+        # Called for each request, when it has got its connection.
+        self._requests += 1
+        self._heard = False
+        super().set_response_params(**params)
+
+    def data_received(self, data: bytes) -> None:
+        self._heard = True
+        super().data_received(data)
+
+    def set_exception(self, exc: BaseException, exc_cause: BaseException | None = None) -> None:
+        cause = exc if exc_cause is None else exc_cause
+        if isinstance(exc, (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)):
+            why = "the connection ended within the answer's headers" if self._heard else str(exc)
+            exc = Cut(why, idle=self._requests > 1 and not self._heard)
+        super().set_exception(exc, cause)
+
+
+class _Connector(aiohttp.TCPConnector):
+    """A pool of such connections."""
+
+    def __init__(self, **pooling: Any) -> None:
+        super().__init__(**pooling)
+        # aiohttp has no public way to it. Should this one go, the tests of what is sent twice fail.
+        protocol: Callable[..., ResponseHandler] = _Protocol
+        self._factory = partial(protocol, loop=self._loop)
+
+
+def cut(response: aiohttp.ClientResponse) -> None:
+    """Close an answer's connection at once, in the middle of it.
+
+    TLS's own farewell waits for the server, which nobody else waits for: it may outlast the event loop.
+    """
+    connection = response.connection
+    if connection is not None and connection.protocol is not None:
+        connection.protocol.abort()
+    response.close()
+
+
+def describe(error: BaseException) -> str:
+    """A connection's failure in words: aiohttp's and asyncio's are often empty, or speak of their own settings."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            return f"the server's certificate is not trusted: {error.certificate_error}"
+        case aiohttp.ClientHttpProxyError():
+            return (
+                f"the proxy answers {error.status} {error.message}"  # its own words hold the proxy's URL and password
+            )
+        case aiohttp.ClientConnectorError():
+            proxy = "the proxy " if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
+            return f"{proxy}{error.host}:{error.port}: {_reason(error.os_error)}"
+        case TimeoutError():
+            return str(error) or "no answer in time"
+        case _:
+            return str(error) or type(error).__name__
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, (socket.gaierror, ssl.SSLError)) or not error.errno:
+        return error.strerror or str(error)
+    # asyncio's own words repeat the address, those for several addresses a list of all.
+    return os.strerror(error.errno).lower()
+
+
+def _session(
+    context: ssl.SSLContext | None, request_class: type[aiohttp.ClientRequest], **pooling: Any
+) -> aiohttp.ClientSession:
+    connector = _Connector(
+        ssl=context if context is not None else True, socket_factory=_socket_with_keepalive, **pooling
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        request_class=request_class,
+        cookie_jar=_no_cookies(),
+        auto_decompress=True,
+        trust_env=False,  # which proxy is used is decided with the credentials, and ~/.netrc has no say
+    )
+
+
+def _no_cookies() -> AbstractCookieJar:
+    return aiohttp.DummyCookieJar()
+
+
+def _socket_with_keepalive(address: tuple[Any, ...]) -> socket.socket:
+    family, kind, protocol, *_ = address
+    connection = socket.socket(family=family, type=kind, proto=protocol)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        ("TCP_KEEPIDLE", KEEPALIVE_IDLE_S),
+        ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL_S),
+        ("TCP_KEEPCNT", KEEPALIVE_PROBES),
+    ):
+        if hasattr(socket, option):  # not on every platform that a laptop may run
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return connection

@@ -1,0 +1,241 @@
+"""One context of a kubeconfig -> the access that it gives: server, trust, proxy, and who we are."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from operator_runtime.client.credentials import (
+    TOKEN_FILE_PERIOD_S,
+    CachedIdentity,
+    ClusterAccess,
+    ClusterCredentials,
+    NoClusterAccess,
+    StaticIdentity,
+    basic,
+    bearer,
+    is_token,
+    token_file,
+)
+from operator_runtime.client.exec_plugin import API_VERSIONS, INTERACTIVE_TIMEOUT_S, TIMEOUT_S, ExecPlugin
+from operator_runtime.client.kubeconfig import Cluster, Context, Entry, Exec, Kubeconfig, User
+from operator_runtime.client.proxy import check_proxy, environment_proxy
+from operator_runtime.client.tls import Pem, Tls
+
+T = TypeVar("T")
+
+# Where a cluster's entry keeps what it wants to tell an exec plugin.
+EXEC_EXTENSION = "client.authentication.k8s.io/exec"
+
+
+def context_access(
+    config: Kubeconfig,
+    context: str | None,
+    *,
+    environ: Mapping[str, str],
+    clock: Callable[[], float],
+    wall_clock: Callable[[], float],
+    terminal: bool | None = None,
+) -> ClusterAccess:
+    """The access that a context gives.
+
+    Args:
+        config: what `read_kubeconfigs` gave.
+        context: its name, None for the current one.
+        environ: variables that exec plugins inherit, and those that name a proxy.
+        clock: monotonic seconds.
+        wall_clock: seconds since the epoch.
+        terminal: whether a person is there to ask; None looks at standard input.
+
+    Raises:
+        NoClusterAccess: no such context, or it asks for something that is wrong or not supported.
+    """
+    chosen = _context(config, context)
+    cluster = _lookup(config.clusters, chosen.value.cluster, "cluster", chosen.origin)
+    if chosen.value.user:
+        user = _lookup(config.users, chosen.value.user, "user", chosen.origin)
+    else:
+        user = Entry(User(), chosen.file, f"{chosen.origin} (no user)")
+    if terminal is None:
+        terminal = sys.stdin is not None and sys.stdin.isatty()
+
+    authority, insecure = _trust(cluster)
+    certificate, key = _client_certificate(user)
+    server = _server(cluster, uses_tls=insecure or authority is not None or certificate is not None)
+    if cluster.value.proxy_url:
+        proxy: str | None = check_proxy(cluster.value.proxy_url, f"the proxy-url of {cluster.origin}")
+    else:
+        proxy = environment_proxy(server, environ)
+
+    identity: CachedIdentity | StaticIdentity
+    if server.startswith("http://"):
+        # As kubectl: a credential is not sent where everybody on the way can read it.
+        identity, tls = StaticIdentity({}), None
+    else:
+        identity = _identity(user, cluster, server, environ, clock, wall_clock, terminal)
+        tls = Tls(clock=clock, authority=authority, certificate=certificate, key=key, insecure=insecure)
+    return ClusterAccess(
+        server=server,
+        namespace=chosen.value.namespace or None,
+        description=chosen.origin,
+        credentials=ClusterCredentials(identity, tls),
+        proxy=proxy,
+        tls_server_name=cluster.value.tls_server_name or None,
+    )
+
+
+def _context(config: Kubeconfig, name: str | None) -> Entry[Context]:
+    known = f"{config.files} has " + (", ".join(sorted(config.contexts)) or "no context")
+    if not (name or config.current_context):
+        raise NoClusterAccess(f"no context is chosen: give --context, or run kubectl config use-context; {known}")
+    entry = config.contexts.get(name or config.current_context or "")
+    if entry is None:
+        which = f"--context {name}" if name else f"current-context {config.current_context}"
+        raise NoClusterAccess(f"{which}: there is no such context; {known}")
+    return entry
+
+
+def _lookup(entries: Mapping[str, Entry[T]], name: str | None, kind: str, origin: str) -> Entry[T]:
+    entry = entries.get(name or "")
+    if entry is None:
+        known = ", ".join(sorted(entries)) or "none"
+        raise NoClusterAccess(f"{origin} names the {kind} {name!r}, which is not there; known: {known}")
+    return entry
+
+
+def _server(cluster: Entry[Cluster], *, uses_tls: bool) -> str:
+    text = cluster.value.server or ""
+    url = text if "://" in text else f"{'https' if uses_tls else 'http'}://{text}"  # kubectl's rule
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - raises for a port that is no number
+    except ValueError:
+        parts = urlsplit("")
+    if not text or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise NoClusterAccess(f"{cluster.origin}: server is not a URL such as https://192.0.2.1:6443")
+    return url.rstrip("/")
+
+
+def _trust(cluster: Entry[Cluster]) -> tuple[Pem | None, bool]:
+    value = cluster.value
+    authority = _pem(cluster, "certificate-authority", value.certificate_authority, value.certificate_authority_data)
+    insecure = bool(value.insecure_skip_tls_verify)
+    if insecure and authority is not None:
+        raise NoClusterAccess(
+            f"{cluster.origin}: insecure-skip-tls-verify and certificate-authority exclude each other; remove one"
+        )
+    return authority, insecure
+
+
+def _client_certificate(user: Entry[User]) -> tuple[Pem | None, Pem | None]:
+    value = user.value
+    certificate = _pem(user, "client-certificate", value.client_certificate, value.client_certificate_data)
+    key = _pem(user, "client-key", value.client_key, value.client_key_data)
+    if (certificate is None) != (key is None):
+        raise NoClusterAccess(f"{user.origin}: client-certificate and client-key go together; one of them is missing")
+    return certificate, key
+
+
+def _pem(entry: Entry[T], field: str, path: str | None, data: str | None) -> Pem | None:
+    """A field that may be given as text in base64 (which wins) or as the path of a file."""
+    if data:
+        try:
+            return Pem(f"{field}-data of {entry.origin}", data=base64.b64decode("".join(data.split()), validate=True))
+        except (binascii.Error, ValueError):
+            raise NoClusterAccess(f"{entry.origin}: {field}-data is not base64") from None
+    return Pem(f"{field} of {entry.origin}", path=entry.path(path)) if path else None
+
+
+def _identity(
+    user: Entry[User],
+    cluster: Entry[Cluster],
+    server: str,
+    environ: Mapping[str, str],
+    clock: Callable[[], float],
+    wall_clock: Callable[[], float],
+    terminal: bool,
+) -> CachedIdentity | StaticIdentity:
+    """Who we are besides a client certificate, in kubectl's order: token file, token, password, plugin."""
+    value = user.value
+    if value.impersonate:
+        raise NoClusterAccess(f"{user.origin}: impersonation (as) is not supported; name a user without it")
+    if value.token_file:
+        fetch = token_file(user.path(value.token_file), f"correct tokenFile of {user.origin}, or log in again")
+        return CachedIdentity(
+            f"tokenFile of {user.origin}", fetch, clock=clock, wall_clock=wall_clock, max_age_s=TOKEN_FILE_PERIOD_S
+        )
+    if value.token:
+        if not is_token(value.token):
+            raise NoClusterAccess(f"{user.origin}: token holds white space or characters that no token has")
+        return StaticIdentity(bearer(value.token))
+    if value.username or value.password:
+        return StaticIdentity(basic(value.username or "", value.password or ""))
+    if value.exec is not None:
+        plugin = _plugin(user, value.exec, cluster, server, environ, terminal)
+        return CachedIdentity(plugin.name, plugin.fetch, clock=clock, wall_clock=wall_clock, max_age_s=None)
+    if value.auth_provider is not None:
+        raise NoClusterAccess(_auth_provider_remedy(user.origin, value.auth_provider.name))
+    return StaticIdentity({})
+
+
+def _auth_provider_remedy(origin: str, name: str) -> str:
+    remedy = {
+        "gcp": "install gke-gcloud-auth-plugin and run gcloud container clusters get-credentials again",
+        "azure": "run kubelogin convert-kubeconfig",
+        "oidc": "use an exec plugin for OpenID Connect, such as kubelogin (kubectl oidc-login setup)",
+    }.get(name, "use an exec plugin")
+    return f"{origin}: the legacy auth-provider {name!r} is not supported; {remedy}"
+
+
+def _plugin(
+    user: Entry[User],
+    config: Exec,
+    cluster: Entry[Cluster],
+    server: str,
+    environ: Mapping[str, str],
+    terminal: bool,
+) -> ExecPlugin:
+    name = f"exec plugin {config.command} of {user.origin}"
+    if config.api_version not in API_VERSIONS:
+        raise NoClusterAccess(
+            f"{name}: apiVersion must be one of {', '.join(API_VERSIONS)}; update the plugin and the kubeconfig"
+        )
+    if config.interactive_mode == "Always" and not terminal:
+        raise NoClusterAccess(
+            f"{name}: interactiveMode is Always, but standard input is no terminal;"
+            " run the operator at a terminal, or use a service account's token"
+        )
+    interactive = terminal and config.interactive_mode != "Never"
+    # A bare name is looked up in PATH; anything with a slash is a path beside the kubeconfig.
+    command = str(user.path(config.command)) if os.sep in config.command else config.command
+    return ExecPlugin(
+        name=name,
+        command=command,
+        arguments=config.args or (),
+        api_version=config.api_version,
+        environ={**environ, **{each.name: each.value for each in config.env or ()}},
+        interactive=interactive,
+        install_hint=config.install_hint or "",
+        cluster_info=(lambda: _cluster_info(cluster, server)) if config.provide_cluster_info else None,
+        timeout_s=INTERACTIVE_TIMEOUT_S if interactive else TIMEOUT_S,
+    )
+
+
+def _cluster_info(cluster: Entry[Cluster], server: str) -> Mapping[str, object]:
+    """`spec.cluster` of KUBERNETES_EXEC_INFO, with the authority's file read in."""
+    value = cluster.value
+    authority, insecure = _trust(cluster)
+    info = {
+        "server": server,
+        "tls-server-name": value.tls_server_name,
+        "insecure-skip-tls-verify": insecure,
+        "certificate-authority-data": base64.b64encode(authority.read()).decode() if authority else None,
+        "proxy-url": value.proxy_url,
+        "config": next((each.extension for each in value.extensions or () if each.name == EXEC_EXTENSION), None),
+    }
+    return {key: item for key, item in info.items() if item}

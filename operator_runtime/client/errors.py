@@ -1,0 +1,225 @@
+"""The closed set of things that can go wrong on the wire, and the one function that tells them apart.
+
+Callers `match` on these classes; nobody looks at a status code again. The shapes are those that a real API server
+answers with: an HTTP status with a `Status` body, an ERROR event in the middle of a watch, a `Status` delivered under
+HTTP 200, and text where a proxy or an unregistered path speaks.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from operator_runtime.client.retry import MAX_RETRY_AFTER_S
+
+# What decoding bytes from the wire can raise: also text that is no UTF-8, and nesting deeper than Python's stack.
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """One entry of `Status.details.causes`."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class StatusDetails(msgspec.Struct, frozen=True):
+    """`Status.details`: the object that the answer is about."""
+
+    name: str | None = None
+    kind: str | None = None
+    causes: tuple[Cause, ...] | None = None
+    retryAfterSeconds: int | None = None
+
+
+class Status(msgspec.Struct, frozen=True):
+    """`meta/v1 Status`, as far as it is looked at. Every field may be missing: proxies shorten it."""
+
+    kind: str | None = None
+    status: str | None = None
+    message: str | None = None
+    reason: str | None = None
+    code: int | None = None
+    details: StatusDetails | None = None
+
+
+class KubeError(Exception):
+    """Anything that keeps an API call or a watch from succeeding."""
+
+
+class Unreachable(KubeError):
+    """No answer: refused, reset, no route, DNS, TLS, or out of time. Whether a write happened is not known."""
+
+
+class StreamStalled(KubeError):
+    """A watch stream carried no byte for longer than it may."""
+
+
+class MalformedAnswer(KubeError):
+    """Bytes that are not what the API speaks: HTML with 200, a line over the bound, a truncated body."""
+
+
+class AnswerTooLong(MalformedAnswer):
+    """An answer has more bytes than are read of one; of a list, fewer objects at once may fit."""
+
+
+class AuthenticationUnavailable(KubeError):
+    """No credential can be had: a token file is missing, an exec plugin fails. The message names it and the remedy."""
+
+
+class WriteRefused(KubeError):
+    """This process may not write now: it does not lead, or its right to has run out. Nothing was sent."""
+
+
+class ApiError(KubeError):
+    """The API server answered, and the answer is no.
+
+    Attributes:
+        status: HTTP status code, or `Status.code` of an ERROR event.
+        reason: `Status.reason`, "" when the server gave none.
+        message: the server's own words.
+        retry_after_s: seconds to wait at least, None when the server did not say.
+        causes: the fields that the answer is about.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        reason: str = "",
+        message: str = "",
+        retry_after_s: float | None = None,
+        causes: tuple[Cause, ...] = (),
+    ) -> None:
+        super().__init__(status, reason, message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.retry_after_s = retry_after_s
+        self.causes = causes
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.reason or type(self).__name__}: {self.message or 'no message'}"
+
+
+class Expired(ApiError):
+    """410: the resourceVersion or the continue token is too old (reason Expired or Gone)."""
+
+
+class ResourceVersionTooLarge(ApiError):
+    """504 Timeout with cause ResourceVersionTooLarge: the server is behind the resourceVersion that was asked for."""
+
+
+class TooManyRequests(ApiError):
+    """429: the server asks for patience."""
+
+
+class Unauthorized(ApiError):
+    """401: the credential is missing, wrong or out of date."""
+
+
+class Forbidden(ApiError):
+    """403: RBAC, a quota, an admission plugin or a terminating namespace says no."""
+
+
+class NotFound(ApiError):
+    """404: no such object, or no such kind."""
+
+
+class Conflict(ApiError):
+    """409: a precondition (resourceVersion, uid, a field's manager) does not hold, or the name is taken."""
+
+
+class Invalid(ApiError):
+    """400 or 422: the request itself is wrong; sending it again cannot help."""
+
+
+class ServerError(ApiError):
+    """500, 502, 503, 504: the server or something before it is in trouble."""
+
+
+# Errors that say nothing about the object of the request: whatever it looks like, the same request may go well a moment
+# later, as soon as the server, the way to it, or this client's credential and rights are well again. A Forbidden may
+# come of an admission plugin that dislikes the object; which, no client can tell from a right that is missing.
+NOT_ABOUT_THE_OBJECT: tuple[type[KubeError], ...] = (
+    Unreachable,
+    StreamStalled,
+    MalformedAnswer,
+    AuthenticationUnavailable,
+    WriteRefused,
+    Unauthorized,
+    Forbidden,
+    Expired,
+    ResourceVersionTooLarge,
+    TooManyRequests,
+    ServerError,
+)
+
+_BY_STATUS: dict[int, type[ApiError]] = {
+    400: Invalid,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Expired,
+    422: Invalid,
+    429: TooManyRequests,
+}
+
+
+def classify(
+    status: int,
+    reason: str = "",
+    message: str = "",
+    retry_after_s: float | None = None,
+    causes: tuple[Cause, ...] = (),
+) -> ApiError:
+    """The one place that turns a code and a reason into an error of the closed set."""
+    kind: type[ApiError]
+    if reason in ("Expired", "Gone"):
+        kind = Expired
+    elif any(cause.reason == "ResourceVersionTooLarge" for cause in causes):
+        kind = ResourceVersionTooLarge
+    elif status in _BY_STATUS:
+        kind = _BY_STATUS[status]
+    elif status >= 500:
+        kind = ServerError
+    else:
+        kind = ApiError
+    return kind(status, reason, message, retry_after_s, causes)
+
+
+_decode_status = msgspec.json.Decoder(Status).decode
+
+# A text answer ("404 page not found", a proxy's HTML) is quoted in the message up to here: enough to recognise it.
+_QUOTED_TEXT_CHARS = 200
+
+
+def classify_status(status: Status, *, http_status: int = 0, retry_after_s: float | None = None) -> ApiError:
+    """An error from a decoded `Status`; its own code wins over the HTTP status that carried it."""
+    details = status.details or StatusDetails()
+    wait_s = retry_after_s
+    if wait_s is None and details.retryAfterSeconds is not None:
+        wait_s = min(max(float(details.retryAfterSeconds), 0.0), MAX_RETRY_AFTER_S)
+    return classify(
+        status.code or http_status or 500, status.reason or "", status.message or "", wait_s, details.causes or ()
+    )
+
+
+def classify_response(http_status: int, body: bytes, retry_after_s: float | None = None) -> ApiError:
+    """An error from an HTTP answer of 400 and above, whether or not its body is a `Status`."""
+    try:
+        status = _decode_status(body)
+    except UNDECODABLE:
+        status = None
+    if status is None or status.kind != "Status":
+        text = body[: _QUOTED_TEXT_CHARS * 4].decode("utf-8", "replace").strip()[:_QUOTED_TEXT_CHARS]
+        return classify(http_status, "", text, retry_after_s)
+    return classify_status(status, http_status=http_status, retry_after_s=retry_after_s)
+
+
+def classify_event(object_: bytes | msgspec.Raw) -> ApiError:
+    """An error from a `Status` that came under HTTP 200: the object of a watch's ERROR event, or a bare one."""
+    try:
+        return classify_status(_decode_status(object_))
+    except UNDECODABLE:
+        return classify(500, "", "an error without a readable Status")

@@ -1,0 +1,164 @@
+"""Credentials from a command: the client side of client.authentication.k8s.io, the exec credential protocol.
+
+One run of one plugin; caching, expiry and repetition after a 401 are `CachedIdentity`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+
+from operator_runtime.client.credentials import Identity, bearer, is_token
+from operator_runtime.client.errors import AuthenticationUnavailable
+from operator_runtime.client.tls import ClientCertificate
+
+# client-go dropped v1alpha1 with 1.24.
+API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+# A cloud's token service answers within seconds; a person at a terminal or in a browser needs minutes.
+TIMEOUT_S = 60.0
+INTERACTIVE_TIMEOUT_S = 180.0
+
+InteractiveMode = Literal["Never", "IfAvailable", "Always"]
+
+
+class _Status(msgspec.Struct, frozen=True, rename="camel"):
+    token: str | None = None
+    client_certificate_data: str | None = None
+    client_key_data: str | None = None
+    expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+
+    def __repr__(self) -> str:
+        return "_Status(...)"
+
+
+class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str | None = None
+    kind: str | None = None
+    status: _Status | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecPlugin:
+    """One exec plugin of a kubeconfig; call `fetch` to run it.
+
+    Attributes:
+        name: what it is, in messages: "exec plugin aws of user eks in ~/.kube/config".
+        command: a name to look up in PATH, or a path.
+        arguments: what follows it.
+        api_version: one of API_VERSIONS; the answer must have the same.
+        environ: all variables of the plugin but KUBERNETES_EXEC_INFO.
+        interactive: whether standard input is a terminal that the plugin may use.
+        install_hint: shown when the command is missing.
+        cluster_info: what `provideClusterInfo` sends, None without it.
+        timeout_s: the plugin is killed after so long.
+    """
+
+    name: str
+    command: str
+    arguments: Sequence[str] = field(default=(), repr=False)
+    api_version: str = API_VERSIONS[0]
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    interactive: bool = False
+    install_hint: str = ""
+    cluster_info: Callable[[], Mapping[str, object]] | None = None
+    timeout_s: float = TIMEOUT_S
+
+    async def fetch(self) -> Identity:
+        """Run the plugin and read its answer.
+
+        What it says on standard error goes to ours: it is meant for the person who has to log in again.
+
+        Raises:
+            AuthenticationUnavailable: it is missing, fails, takes too long, or answers something else.
+        """
+        process = await self._start()
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                answer, _ = await process.communicate()
+        except TimeoutError:
+            await self._kill(process)
+            raise AuthenticationUnavailable(
+                f"{self.name} did not answer within {self.timeout_s:.0f} s; run it by hand to see what it waits for"
+            ) from None
+        except asyncio.CancelledError:
+            await self._kill(process)
+            raise
+        if process.returncode != 0:
+            raise AuthenticationUnavailable(
+                f"{self.name} failed with exit code {process.returncode}; it may have said why on standard error."
+                " Most often one has to log in again"
+            )
+        return self._identity(answer)
+
+    async def _start(self) -> Process:
+        spec: dict[str, object] = {"interactive": self.interactive}
+        if self.cluster_info is not None:
+            spec["cluster"] = self.cluster_info()
+        info = {"apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec}
+        try:
+            return await asyncio.create_subprocess_exec(
+                self.command,
+                *self.arguments,
+                stdin=None if self.interactive else DEVNULL,
+                stdout=PIPE,
+                env={**self.environ, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()},
+                # A group of its own can be killed with all that it started; at a terminal it must stay in ours, or
+                # reading would stop it.
+                start_new_session=not self.interactive,
+            )
+        except FileNotFoundError:
+            hint = self.install_hint.strip() or "install it, or correct `command` and PATH"
+            raise AuthenticationUnavailable(f"{self.name}: no command {self.command!r}. {hint}") from None
+        except OSError as error:
+            raise AuthenticationUnavailable(
+                f"{self.name}: {self.command!r} cannot be started ({error.strerror}); check its permissions"
+            ) from None
+
+    async def _kill(self, process: Process) -> None:
+        with suppress(ProcessLookupError):
+            if self.interactive:
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+    def _identity(self, answer: bytes) -> Identity:
+        try:
+            credential = msgspec.json.decode(answer, type=_ExecCredential)
+        except msgspec.DecodeError as error:
+            # msgspec's messages name fields, types and offsets, never values.
+            raise self._unreadable(f"its answer is not an ExecCredential: {error}") from None
+        if credential.kind != "ExecCredential" or credential.api_version != self.api_version:
+            raise self._unreadable(f"its answer is not an ExecCredential of {self.api_version}, as the kubeconfig says")
+        status = credential.status or _Status()
+        certificate = None
+        if status.client_certificate_data or status.client_key_data:
+            if not (status.client_certificate_data and status.client_key_data):
+                raise self._unreadable("it gave one of clientCertificateData and clientKeyData without the other")
+            certificate = ClientCertificate(
+                f"the client certificate of {self.name}",
+                status.client_certificate_data.encode(),
+                status.client_key_data.encode(),
+            )
+        if not status.token and certificate is None:
+            raise self._unreadable("its answer holds neither a token nor a client certificate")
+        if status.token and not is_token(status.token):
+            raise self._unreadable("its token holds white space or characters that no token has")
+        expires = status.expiration_timestamp
+        return Identity(
+            headers=bearer(status.token) if status.token else {},
+            certificate=certificate,
+            expires_at_s=None if expires is None else expires.timestamp(),
+        )
+
+    def _unreadable(self, fault: str) -> AuthenticationUnavailable:
+        return AuthenticationUnavailable(f"{self.name}: {fault}; update the plugin, or correct `apiVersion`")

@@ -1,0 +1,165 @@
+"""What list and watch look like on the wire: the lines of a stream, the pages of a list, the metadata in both.
+
+Apart from `client.watch`, so that its rules can be read without the shapes of JSON, and the shapes, with all that other
+servers and proxies send in their place, be tried without the rules. Objects themselves stay raw: what of one is kept is
+for the kind's own decoder to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from operator_runtime.client.errors import UNDECODABLE, KubeError, MalformedAnswer, classify_event
+from operator_runtime.client.nesting import decode_nested
+
+# 500 objects, the usual page, of 128 KiB each; where they are larger, pages of fewer are asked for.
+MAX_PAGE_BYTES = 64 * 1024 * 1024
+# A list in one piece is as long as what there is: the 150,000 pods that Kubernetes is built for, of 7 KiB each.
+MAX_LIST_BYTES = 1024 * 1024 * 1024
+
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_QUOTED_CHARS = 80
+_FEWER = 8
+
+
+def smaller_page(size: int) -> int:
+    """How many objects to ask for when so many did not fit into `MAX_PAGE_BYTES`; 1 at least."""
+    return max(size // _FEWER, 1)
+
+
+T = TypeVar("T")
+
+
+class Frame(msgspec.Struct):
+    """One line of a stream: a watch event, or the bare `Status` (named by its `kind`) that some send instead."""
+
+    type: str = ""
+    object: msgspec.Raw = msgspec.Raw()
+    kind: str = ""
+
+
+class Metadata(msgspec.Struct):
+    """What any object says of itself."""
+
+    namespace: str = ""
+    name: str = ""
+    resourceVersion: str = ""
+    annotations: dict[str, str] | None = None
+
+    @property
+    def ends_picture(self) -> bool:
+        """Whether this is the bookmark that follows the last object of a streaming list."""
+        return self.annotations is not None and self.annotations.get(_INITIAL_EVENTS_END) == "true"
+
+
+class ListMetadata(msgspec.Struct):
+    """What a page says of its list."""
+
+    resourceVersion: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class Page(msgspec.Struct):
+    """One page of a list, or the `Status` in its place."""
+
+    kind: str = ""
+    metadata: ListMetadata = msgspec.field(default_factory=ListMetadata)
+    # Go writes an empty list as null when nobody allocated it.
+    items: list[msgspec.Raw] | None = None
+
+
+class _Bare(msgspec.Struct):
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+
+
+_decode_frame = msgspec.json.Decoder(Frame).decode
+_decode_bare = msgspec.json.Decoder(_Bare).decode
+_decode_page = msgspec.json.Decoder(Page).decode
+
+
+def frame_of(line: bytes) -> Frame:
+    """Read one line of a stream.
+
+    Raises:
+        MalformedAnswer: not a watch event; what else may be wrong with it, `refusal_of` tells.
+    """
+    try:
+        return decode_nested(_decode_frame, line)
+    except UNDECODABLE as error:
+        raise _not_an_event(line) from error
+
+
+def refusal_of(frame: Frame, line: bytes) -> KubeError:
+    """What a line says that is neither an object's event nor a bookmark: an error of the server, or nothing."""
+    if frame.type == "ERROR":
+        return classify_event(frame.object)
+    if frame.kind == "Status":
+        return classify_event(line)
+    return _not_an_event(line)
+
+
+def page_of(body: bytes) -> Page:
+    """Read one page of a list.
+
+    Raises:
+        MalformedAnswer: not a list, or one without a resourceVersion (a watch from "" would miss what came since).
+        ApiError: a `Status` delivered as 200.
+    """
+    try:
+        page = decode_nested(_decode_page, body)
+    except UNDECODABLE as error:
+        raise MalformedAnswer(f"not a list of objects: {_quote(body)}") from error
+    if page.kind == "Status":
+        raise classify_event(body)
+    if not page.metadata.resourceVersion:
+        raise MalformedAnswer("a list without a resourceVersion: there is nothing to watch from")
+    return page
+
+
+def bookmark_of(raw: msgspec.Raw) -> Metadata:
+    """What is true of a bookmark: its metadata alone. A built-in kind's comes with a whole object of nulls.
+
+    Raises:
+        MalformedAnswer: no metadata, or no resourceVersion in it.
+    """
+    try:
+        metadata = _decode_bare(raw).metadata
+    except UNDECODABLE as error:
+        raise MalformedAnswer(f"a bookmark without metadata: {_quote(bytes(raw))}") from error
+    if not metadata.resourceVersion:
+        raise MalformedAnswer(f"a bookmark without a resourceVersion: {_quote(bytes(raw))}")
+    return metadata
+
+
+def metadata_of(raw: msgspec.Raw) -> Metadata:
+    """What can be told of an object that its kind's decoder cannot read; empty where not even that can be read."""
+    try:
+        return decode_nested(_decode_bare, bytes(raw)).metadata
+    except UNDECODABLE:
+        return Metadata()
+
+
+def object_of(decode: Callable[[bytes], T], answer: bytes) -> T:
+    """What `decode` makes of an answer that is to be one object.
+
+    Raises:
+        MalformedAnswer: it is no object of the API at all: cut short, or a proxy's word in JSON.
+        msgspec.DecodeError: it is one, and `decode` cannot read it.
+    """
+    try:
+        return decode(answer)
+    except UNDECODABLE as error:
+        if metadata_of(msgspec.Raw(answer)).name:
+            raise
+        raise MalformedAnswer(f"not an object of the API: {_quote(answer)}") from error
+
+
+def _not_an_event(line: bytes) -> MalformedAnswer:
+    return MalformedAnswer(f"not a watch event: {_quote(line)}")
+
+
+def _quote(body: bytes) -> str:
+    return repr(body[: _QUOTED_CHARS * 4].decode("utf-8", "replace")[:_QUOTED_CHARS])

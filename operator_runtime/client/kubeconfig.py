@@ -1,0 +1,183 @@
+"""Kubeconfig files: their schema as far as it is used, and how several of them become one, as kubectl does it.
+
+Read here rather than by kubernetes-asyncio, which is the field's usual reader: its exec plugins are neither cached nor
+bounded in time, key data stays in temporary files, a later file's current-context wins, loading it costs tens of MiB,
+and its OIDC refresh sends the client's secret over connections whose certificate it does not check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+import yaml
+
+from operator_runtime.client.credentials import NoClusterAccess
+from operator_runtime.client.exec_plugin import InteractiveMode
+
+
+class Extension(msgspec.Struct, frozen=True):
+    name: str
+    extension: object = None
+
+
+class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
+    server: str | None = None
+    tls_server_name: str | None = None
+    insecure_skip_tls_verify: bool | None = None
+    certificate_authority: str | None = None
+    certificate_authority_data: str | None = None
+    proxy_url: str | None = None
+    extensions: tuple[Extension, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"Cluster({self.server!r})"  # a proxy's URL may hold a password
+
+
+class ExecVariable(msgspec.Struct, frozen=True):
+    name: str
+    value: str
+
+    def __repr__(self) -> str:
+        return f"ExecVariable({self.name!r})"
+
+
+class Exec(msgspec.Struct, frozen=True, rename="camel"):
+    command: str
+    api_version: str | None = None
+    args: tuple[str, ...] | None = None
+    env: tuple[ExecVariable, ...] | None = None
+    install_hint: str | None = None
+    provide_cluster_info: bool | None = None
+    interactive_mode: InteractiveMode | None = None
+
+    def __repr__(self) -> str:
+        return f"Exec({self.command!r})"
+
+
+class AuthProvider(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class User(msgspec.Struct, frozen=True, rename="kebab"):
+    client_certificate: str | None = None
+    client_certificate_data: str | None = None
+    client_key: str | None = None
+    client_key_data: str | None = None
+    token: str | None = None
+    token_file: str | None = msgspec.field(default=None, name="tokenFile")
+    username: str | None = None
+    password: str | None = None
+    exec: Exec | None = None
+    auth_provider: AuthProvider | None = None
+    impersonate: str | None = msgspec.field(default=None, name="as")
+
+    def __repr__(self) -> str:
+        return "User(...)"
+
+
+class Context(msgspec.Struct, frozen=True):
+    cluster: str | None = None
+    user: str | None = None
+    namespace: str | None = None
+
+
+class _NamedCluster(msgspec.Struct, frozen=True):
+    name: str
+    cluster: Cluster | None = None
+
+
+class _NamedUser(msgspec.Struct, frozen=True):
+    name: str
+    user: User | None = None
+
+
+class _NamedContext(msgspec.Struct, frozen=True):
+    name: str
+    context: Context | None = None
+
+
+class _File(msgspec.Struct, frozen=True, rename="kebab"):
+    current_context: str | None = None
+    clusters: tuple[_NamedCluster, ...] | None = None
+    users: tuple[_NamedUser, ...] | None = None
+    contexts: tuple[_NamedContext, ...] | None = None
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Generic[T]):
+    """A named entry and where it stands: relative paths in it are relative to its file's folder.
+
+    `origin` names it in messages: "user jane in ~/.kube/config".
+    """
+
+    value: T
+    file: Path
+    origin: str
+
+    def path(self, text: str) -> Path:
+        return self.file.parent / text
+
+
+@dataclass(frozen=True, slots=True)
+class Kubeconfig:
+    """One or several files, merged: the first file that has a name, or a current context, wins."""
+
+    files: str
+    current_context: str | None
+    clusters: Mapping[str, Entry[Cluster]]
+    users: Mapping[str, Entry[User]]
+    contexts: Mapping[str, Entry[Context]]
+
+
+def read_kubeconfigs(paths: Sequence[Path], *, home: Path) -> Kubeconfig:
+    """Read and merge files, the first one before the others; `home` is written as ~ in messages.
+
+    Raises:
+        NoClusterAccess: a file cannot be read or is not a kubeconfig.
+    """
+    current: str | None = None
+    clusters: dict[str, Entry[Cluster]] = {}
+    users: dict[str, Entry[User]] = {}
+    contexts: dict[str, Entry[Context]] = {}
+    labels = []
+    for path in paths:
+        file = path.absolute()
+        label = f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(path)
+        labels.append(label)
+        content = _read(file, label)
+        current = current or content.current_context
+        for cluster in content.clusters or ():
+            entry = Entry(cluster.cluster or Cluster(), file, f"cluster {cluster.name} in {label}")
+            clusters.setdefault(cluster.name, entry)
+        for user in content.users or ():
+            users.setdefault(user.name, Entry(user.user or User(), file, f"user {user.name} in {label}"))
+        for context in content.contexts or ():
+            contexts.setdefault(
+                context.name, Entry(context.context or Context(), file, f"context {context.name} of {label}")
+            )
+    return Kubeconfig(", ".join(labels), current, clusters, users, contexts)
+
+
+def _read(path: Path, label: str) -> _File:
+    try:
+        with path.open("rb") as file:
+            content = yaml.load(file, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return msgspec.convert({} if content is None else content, _File)
+    except OSError as error:
+        raise NoClusterAccess(f"{label} cannot be read ({error.strerror}); check its path and permissions") from None
+    except yaml.MarkedYAMLError as error:
+        # The parser's own words quote the line, which may hold a secret.
+        mark = error.problem_mark
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+        raise NoClusterAccess(f"{label}{where}: not valid YAML; correct it there") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise NoClusterAccess(f"{label}: not a text in YAML") from None
+    except msgspec.ValidationError as error:
+        raise NoClusterAccess(f"{label}: not a kubeconfig: {error}") from None

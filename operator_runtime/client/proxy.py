@@ -1,0 +1,98 @@
+"""Which HTTP proxy leads to the API server: the kubeconfig's, or the environment's by the rules of Go programs."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from operator_runtime.client.credentials import NoClusterAccess
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def check_proxy(url: str, origin: str) -> str:
+    """The proxy's URL if it can be used; `origin` names in messages where it was written. The URL is never quoted.
+
+    Raises:
+        NoClusterAccess: a SOCKS proxy, or no proxy URL at all.
+    """
+    try:
+        parts = urlsplit(url)
+        scheme, host = parts.scheme, parts.hostname
+        parts.port  # noqa: B018 - raises for a port that is no number
+    except ValueError:
+        scheme, host = "", None
+    if scheme.startswith("socks"):
+        raise NoClusterAccess(
+            f"{origin} is a SOCKS proxy ({scheme}://), which this client does not speak: put an HTTP proxy there that"
+            " forwards to it, or reach the API server through a tunnel and take the proxy out"
+        )
+    if scheme not in _DEFAULT_PORTS or not host:
+        raise NoClusterAccess(f"{origin} is not the URL of a proxy: write http://HOST:PORT or https://HOST:PORT")
+    return url
+
+
+def environment_proxy(server: str, environ: Mapping[str, str]) -> str | None:
+    """The proxy that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` (or their lower-case forms) give for a server.
+
+    As in Go's net/http, which kubectl and other operators use, and unlike Python's urllib, NO_PROXY may hold networks
+    ("10.0.0.0/8"), and the loopback is never proxied. Pods that get these variables injected depend on it.
+
+    Raises:
+        NoClusterAccess: the variable names a SOCKS proxy or no proxy.
+    """
+    target = urlsplit(server)
+    name = "HTTPS_PROXY" if target.scheme == "https" else "HTTP_PROXY"
+    variable = next((each for each in (name, name.lower()) if environ.get(each)), None)
+    if variable is None or target.hostname is None:
+        return None
+    exceptions = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
+    if _is_direct(target.hostname, target.port or _DEFAULT_PORTS.get(target.scheme, 0), exceptions):
+        return None
+    url = environ[variable]
+    return check_proxy(url if "://" in url else f"http://{url}", f"the variable {variable}")
+
+
+def _is_direct(host: str, port: int, exceptions: str) -> bool:
+    address = _address(host)
+    if host == "localhost" or (address is not None and address.is_loopback):
+        return True
+    for entry in (each.strip().lower() for each in exceptions.split(",")):
+        if entry == "*":
+            return True
+        if address is not None and "/" in entry:
+            try:
+                if address in ipaddress.ip_network(entry, strict=False):
+                    return True
+            except ValueError:
+                pass
+            continue
+        name, only_port = _split_port(entry)
+        if only_port is not None and only_port != port:
+            continue
+        if address is not None:
+            if _address(name) == address:
+                return True
+        elif name and (host == name or host.endswith("." + name.removeprefix("*").removeprefix("."))):
+            # A leading dot or star leaves out the domain itself, as in Go.
+            return True
+    return False
+
+
+def _split_port(entry: str) -> tuple[str, int | None]:
+    if entry.startswith("["):
+        name, _, port = entry[1:].partition("]")
+        port = port.removeprefix(":")
+    elif entry.count(":") == 1:
+        name, _, port = entry.partition(":")
+    else:
+        name, port = entry, ""
+    return name, int(port) if port.isdecimal() else None
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None

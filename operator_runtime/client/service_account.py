@@ -1,0 +1,68 @@
+"""Access from inside a pod: two files that the kubelet rotates, and two variables that name the API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from operator_runtime.client.credentials import (
+    TOKEN_FILE_PERIOD_S,
+    CachedIdentity,
+    ClusterAccess,
+    ClusterCredentials,
+    token_file,
+)
+from operator_runtime.client.proxy import environment_proxy
+from operator_runtime.client.tls import Pem, Tls
+
+DEFAULT_DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccount:
+    """A pod's service account as files and variables; whether it is complete is `missing`'s to say."""
+
+    directory: Path
+    environ: Mapping[str, str]
+
+    def missing(self) -> tuple[str, ...]:
+        """What a pod would have and this place has not, in words; empty inside a pod."""
+        files = (self.directory / "token", self.directory / "ca.crt")
+        variables = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
+        return (
+            *(f"no file {file}" for file in files if not file.is_file()),
+            *(f"{variable} is not set" for variable in variables if not self.environ.get(variable)),
+        )
+
+    def access(self, *, clock: Callable[[], float], wall_clock: Callable[[], float]) -> ClusterAccess:
+        """The access of this pod. Call it only when nothing is `missing`.
+
+        Raises:
+            NoClusterAccess: the environment names a proxy that cannot be used.
+        """
+        host, port = self.environ["KUBERNETES_SERVICE_HOST"], self.environ["KUBERNETES_SERVICE_PORT"]
+        server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+        fetch = token_file(
+            self.directory / "token",
+            "mount the service account's token in the pod (automountServiceAccountToken), or correct"
+            " --service-account-dir",
+        )
+        identity = CachedIdentity(
+            "the pod's token", fetch, clock=clock, wall_clock=wall_clock, max_age_s=TOKEN_FILE_PERIOD_S
+        )
+        tls = Tls(clock=clock, authority=Pem("the pod's certificate authority", path=self.directory / "ca.crt"))
+        return ClusterAccess(
+            server=server,
+            namespace=self._namespace(),
+            description="the pod's service account",
+            credentials=ClusterCredentials(identity, tls),
+            proxy=environment_proxy(server, self.environ),
+            in_pod=True,
+        )
+
+    def _namespace(self) -> str | None:
+        try:
+            return (self.directory / "namespace").read_text(encoding="utf-8").strip() or None
+        except OSError:
+            return None

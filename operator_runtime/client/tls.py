@@ -1,0 +1,193 @@
+"""TLS towards the API server: whom to trust, which certificate to show, and both again when their files change."""
+
+from __future__ import annotations
+
+import logging
+import os
+import ssl
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from operator_runtime.client.errors import AuthenticationUnavailable
+
+log = logging.getLogger(__name__)
+
+# The same beat as the token's: the kubelet writes both into one volume.
+PEM_FILE_PERIOD_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pem:
+    """PEM text in the configuration itself (`data`) or in a file (`path`); `name` says in messages what it is."""
+
+    name: str
+    data: bytes | None = field(default=None, repr=False)
+    path: Path | None = None
+
+    def read(self) -> bytes:
+        """The text as it is now.
+
+        Raises:
+            AuthenticationUnavailable: the file cannot be read.
+        """
+        if self.path is None:
+            return self.data or b""
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise AuthenticationUnavailable(
+                f"{self.name}: {self.path} cannot be read ({error.strerror}); restore the file or correct its path"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificate:
+    """A certificate chain and its private key, PEM; `name` says in messages whose it is."""
+
+    name: str
+    chain: bytes = field(repr=False)
+    key: bytes = field(repr=False)
+
+
+class Tls:
+    """An SSL context that follows its files.
+
+    Invariants: files are read at most once in PEM_FILE_PERIOD_S; `generation` grows exactly when the context is another
+    one; files that cannot be used (half of a rotation was written) leave the last good context in place.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float],
+        authority: Pem | None = None,
+        certificate: Pem | None = None,
+        key: Pem | None = None,
+        insecure: bool = False,
+    ) -> None:
+        """
+        Args:
+            clock: monotonic seconds.
+            authority: the only authorities to trust; None means the system's.
+            certificate: client certificate chain, with its `key`; a plugin's certificate goes before it.
+            insecure: check nothing about the server.
+        """
+        self._clock = clock
+        self._authority = authority
+        self._certificate = certificate
+        self._key = key
+        self._insecure = insecure
+        self._context: ssl.SSLContext | None = None
+        self._plugin_certificate: ClientCertificate | None = None
+        self._built_from: tuple[bytes | None, ClientCertificate | None] | None = None
+        self._read_at = float("-inf")
+        self.generation = 0
+        self.changed_at = float("-inf")
+
+    def context(self) -> ssl.SSLContext:
+        """The context for new connections.
+
+        Raises:
+            AuthenticationUnavailable: a file is missing or is not what it should be, and there is no earlier context.
+        """
+        if self._context is None:
+            self.update(self._plugin_certificate)
+        assert self._context is not None
+        return self._context
+
+    def update(self, plugin_certificate: ClientCertificate | None = None, *, older_than: float | None = None) -> None:
+        """Read the files again if it is time, or if they were read at `older_than` or before; rebuild what changed."""
+        now = self._clock()
+        due = now - self._read_at >= PEM_FILE_PERIOD_S or (older_than is not None and self._read_at <= older_than)
+        if not due and self._context is not None and plugin_certificate == self._plugin_certificate:
+            return
+        self._read_at = now
+        self._plugin_certificate = plugin_certificate
+        try:
+            authority = self._authority.read() if self._authority is not None else None
+            certificate = plugin_certificate or self._read_certificate()
+            if self._context is not None and self._built_from == (authority, certificate):
+                return
+            context = self._build(authority, certificate)
+        except AuthenticationUnavailable as error:
+            if self._context is None:
+                raise
+            log.warning("Going on with the last good TLS settings: %s", error)
+            return
+        if self._context is not None:
+            log.info("The certificate authority or the client certificate changed; new connections use it")
+        self._context = context
+        self._built_from = (authority, certificate)
+        self.generation += 1
+        self.changed_at = now
+
+    def _read_certificate(self) -> ClientCertificate | None:
+        if self._certificate is None or self._key is None:
+            return None
+        return ClientCertificate(self._certificate.name, self._certificate.read(), self._key.read())
+
+    def _build(self, authority: bytes | None, certificate: ClientCertificate | None) -> ssl.SSLContext:
+        context = (
+            ssl.create_default_context() if self._authority is None else _trusting(self._authority.name, authority)
+        )
+        # From Python 3.13 on the default is stricter than Go: authorities without an Authority Key Identifier, which
+        # many clusters have, would be refused. Go also takes any certificate in the bundle as an anchor.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.set_alpn_protocols(["http/1.1"])
+        if self._insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if certificate is not None:
+            _show(context, certificate)
+        return context
+
+
+def _trusting(name: str, authority: bytes | None) -> ssl.SSLContext:
+    # Comments around the certificates may be in any encoding. Without a certificate the default would be the system's.
+    text = (authority or b"").decode("ascii", "ignore")
+    try:
+        if "-----BEGIN" not in text:
+            raise ValueError
+        return ssl.create_default_context(cadata=text)
+    except (ssl.SSLError, ValueError):
+        raise AuthenticationUnavailable(f"{name}: there is no PEM certificate in it") from None
+
+
+def _show(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
+    name = certificate.name
+    try:
+        _load_chain(context, certificate)
+    except _EncryptedKey:
+        raise AuthenticationUnavailable(
+            f"{name}: its key is encrypted; write it without a passphrase, as kubectl needs it too"
+        ) from None
+    except (ssl.SSLError, ValueError):
+        raise AuthenticationUnavailable(f"{name}: certificate and key are not PEM or do not belong together") from None
+    except OSError as error:
+        raise AuthenticationUnavailable(
+            f"{name}: no temporary file for it in {tempfile.gettempdir()} ({error.strerror}); set TMPDIR"
+        ) from None
+
+
+class _EncryptedKey(Exception):
+    """Raised in place of OpenSSL's question for a passphrase at the terminal."""
+
+
+def _no_passphrase() -> str:
+    raise _EncryptedKey
+
+
+def _load_chain(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
+    """`load_cert_chain` takes files only: the key is on disk, readable by us alone, for as long as it reads it."""
+    descriptor, name = tempfile.mkstemp(prefix="client-", suffix=".pem")  # mode 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(certificate.chain.rstrip() + b"\n" + certificate.key)
+        context.load_cert_chain(name, password=_no_passphrase)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(name)

@@ -1,0 +1,51 @@
+"""The gate before writes: the last place at which one that may no longer be made can be stopped.
+
+A write may wait for a connection, a handshake or an event loop for longer than its right lasts. So the right is asked
+for when the connection is there, and again when the bytes are about to be handed to it: `aiohttp` keeps the headers of
+a request with a body back until the body's first byte, and writes both from `ClientRequest.write_bytes`. What comes
+after that is the kernel and the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from operator_runtime.client.errors import WriteRefused
+
+if TYPE_CHECKING:
+    from aiohttp.abc import AbstractStreamWriter
+    from aiohttp.connector import Connection
+
+WriteGate = Callable[[], None]
+"""Returns if a write may go out at this moment, else raises `WriteRefused`. It is called on the client's event loop."""
+
+READS = frozenset({"GET", "HEAD"})
+
+
+def gated_request(gate: WriteGate) -> type[aiohttp.ClientRequest]:
+    """The class of requests that ask the gate, unless they only read."""
+
+    class GatedRequest(aiohttp.ClientRequest):
+        async def send(self, conn: Connection) -> aiohttp.ClientResponse:
+            if self.method not in READS:
+                gate()
+            return await super().send(conn)
+
+        async def write_bytes(
+            self, writer: AbstractStreamWriter, conn: Connection, content_length: int | None = None
+        ) -> None:
+            if self.method not in READS:
+                try:
+                    gate()
+                except WriteRefused as refusal:
+                    # This runs as a task of its own: who waits for the answer learns of it by the protocol, and closes
+                    # the connection.
+                    if conn.protocol is not None:
+                        conn.protocol.set_exception(refusal)
+                    return
+            await super().write_bytes(writer, conn, content_length)
+
+    return GatedRequest

@@ -1,0 +1,1 @@
+"""Controllers: what enqueues keys, the workers that reconcile them, and what a reconcile uses."""

@@ -1,0 +1,224 @@
+"""What wakes a controller: the kind it is for, the kinds it owns and watches, and channels from outside the cluster."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from operator_runtime.cache.own_writes import OwnWrites
+from operator_runtime.cache.store import ObjectKey, Store, key_of
+from operator_runtime.client.watch import Record
+from operator_runtime.controller.channel import Channel
+from operator_runtime.controller.controller import Controller
+from operator_runtime.controller.informers import Informers
+from operator_runtime.controller.predicates import Predicate, always
+from operator_runtime.diagnostics.mishaps import Mishaps, check_plain
+from operator_runtime.objects.kinds import ApiObject, Kind, same
+from operator_runtime.workqueue.queue import LOW_PRIORITY
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=Record)
+Owned = TypeVar("Owned", bound=ApiObject)
+E = TypeVar("E")
+
+Concerned = ObjectKey | Iterable[ObjectKey] | None
+"""Whom a change concerns: one key, several, or nobody."""
+
+
+class ControllerBuilder:
+    """Adds reasons to reconcile to one controller; each method gives the builder back.
+
+    A change wakes the keys that the object concerned before it and those that it concerns after it, unless a predicate
+    finds it of no interest, or nothing but the resourceVersion differs. A key that waits for a write of its own is
+    woken whatever a predicate says, as this change may be that write. What a list brings has a low priority.
+
+    What a mapping function or a predicate raises is told in the log and keeps nobody from going on: a predicate that
+    fails counts the change, a mapping function that fails, or gives no key, concerns nobody.
+    """
+
+    def __init__(
+        self, controller: Controller[ObjectKey], kind: Kind[Any], informers: Informers, own: OwnWrites
+    ) -> None:
+        """
+        Args:
+            controller: is woken.
+            kind: what its keys name.
+            informers: where the caches come from.
+            own: the controller's own writes, for which its keys wait.
+        """
+        self._controller = controller
+        self._kind = kind
+        self._informers = informers
+        self._own_writes = own
+        self._mishaps = Mishaps()
+        self._finished = False
+        self._watched: list[tuple[str, Store[Any]]] = []
+        self._pictures: list[Callable[[], Iterator[ObjectKey]]] = []
+
+    def owns(
+        self,
+        kind: Kind[Owned],
+        *,
+        when: Predicate[Owned] = always,
+        labels: str = "",
+        fields: str = "",
+        missing: str = "",
+        optional: bool = False,
+    ) -> ControllerBuilder:
+        """Wake the owner of an object of `kind`: whom its controller reference names, also when that is gone already.
+
+        Args:
+            kind: what is owned.
+            when: which changes count.
+            labels: label selector of the watch.
+            fields: field selector of the watch.
+            missing: what to do where the cluster does not know the kind, for the log.
+            optional: the cluster may do without the kind: nobody waits for its first list.
+        """
+        return self.watches(
+            kind, self._owner_of, when=when, labels=labels, fields=fields, missing=missing, optional=optional
+        )
+
+    def watches(
+        self,
+        kind: Kind[R],
+        concerned: Callable[[R], Concerned],
+        *,
+        when: Predicate[R] = always,
+        labels: str = "",
+        fields: str = "",
+        missing: str = "",
+        optional: bool = False,
+    ) -> ControllerBuilder:
+        """Wake whom `concerned` finds for an object of `kind`.
+
+        Args:
+            kind: what is watched.
+            concerned: the keys for an object; quick, and without I/O.
+            when: which changes count.
+            labels: label selector of the watch.
+            fields: field selector of the watch.
+            missing: what to do where the cluster does not know the kind, for the log.
+            optional: the cluster may do without the kind: nobody waits for its first list.
+
+        Raises:
+            RuntimeError: the operator runs already.
+            TypeError: `concerned` or `when` is a coroutine function.
+        """
+        if self._finished:
+            raise RuntimeError(
+                f"a watch of {kind.resource.kind} comes too late for controller {self._controller.name!r}: "
+                "add it in the set-up function, as the operator runs already"
+            )
+        check_plain(when, f"the predicate of controller {self._controller.name!r} for {kind.resource.kind}")
+        store = self._informers.store(kind, labels=labels, fields=fields, missing=missing, optional=optional)
+        keys, pending, wake = self._keys(concerned, kind.resource.kind), self._own_writes.pending, self._controller.wake
+
+        def changed(before: R | None, after: R | None) -> None:
+            priority = LOW_PRIORITY if store.relisting else 0
+            counts = not same(before, after) and self._counts(when, kind.resource.kind, before, after)
+            # A set: most changes concern the same key before and after.
+            for key in {key for each in (before, after) if each is not None for key in keys(each)}:
+                if counts or pending(key):
+                    wake(key, priority=priority)
+
+        store.add_handler(changed)
+        self._watched.append((kind.resource.qualified_name, store))
+        self._pictures.append(lambda: (key for each in store.values() for key in keys(each)))
+        return self
+
+    def listens(self, channel: Channel[E], concerned: Callable[[E], Concerned]) -> ControllerBuilder:
+        """Wake whom `concerned` finds for an event of `channel`.
+
+        Raises:
+            TypeError: `concerned` is a coroutine function.
+        """
+        keys = self._keys(concerned, "an event of a channel")
+
+        def heard(event: E) -> None:
+            for key in keys(event):
+                self._controller.wake(key)
+
+        channel.listen(heard)
+        return self
+
+    def everything(self) -> Iterator[ObjectKey]:
+        """Whom all that the caches hold concerns: the keys to look at when the controller begins."""
+        return iter(dict.fromkeys(key for picture in self._pictures for key in picture()))
+
+    def finish(self) -> None:
+        """Nothing more is added: let the caches tell which own writes have arrived.
+
+        After the handlers: they must still find pending what a change is about to fulfil.
+        """
+        self._finished = True
+        for kind, store in dict.fromkeys(self._watched):
+            self._own_writes.observe(kind, store)
+
+    def _owner_of(self, owned: ApiObject) -> ObjectKey | None:
+        group, kind = self._kind.resource.group, self._kind.resource.kind
+        for owner in owned.owners:
+            if owner.controller and owner.kind == kind and owner.api_version.rpartition("/")[0] == group:
+                return ObjectKey(owned.namespace if self._kind.resource.namespaced else "", owner.name)
+        return None
+
+    def _keys(self, concerned: Callable[[E], Concerned], what: str) -> Callable[[E], Iterable[ObjectKey]]:
+        """`concerned` as a function that always gives several keys, and tells the author where it does not."""
+        check_plain(concerned, f"the mapping function of controller {self._controller.name!r} for {what}")
+
+        def checked(of: E) -> Iterable[ObjectKey]:
+            found = concerned(of)
+            if found is None:
+                return ()
+            several = (
+                (found,) if isinstance(found, ObjectKey | str) or not isinstance(found, Iterable) else tuple(found)
+            )
+            for key in several:
+                if not isinstance(key, ObjectKey):
+                    raise TypeError(
+                        f"controller {self._controller.name!r} was given {key!r} as a key for {what}: "
+                        "give ObjectKey(namespace, name), several of them, or None"
+                    )
+            return several
+
+        def keys(of: E) -> Iterable[ObjectKey]:
+            try:
+                return checked(of)
+            except Exception as error:
+                instead = f"Controller {self._controller.name} is not woken for it."
+                self._mishaps.tell(concerned, _in_words(what, of), instead, error)
+                return ()
+
+        return keys
+
+    def _counts(self, when: Predicate[R], what: str, before: R | None, after: R | None) -> bool:
+        try:
+            return when(before, after)
+        except Exception as error:
+            of = after if after is not None else before
+            self._mishaps.tell(when, f"a change of {_in_words(what, of)}", "The change is taken to count.", error)
+            return True
+
+
+def ready(own_writes: OwnWrites) -> Callable[[ObjectKey], float]:
+    """Seconds for which a key must wait until the caches have shown its own writes; in the end it no longer does."""
+
+    def wait_s(key: ObjectKey) -> float:
+        if own_writes.overdue(key):
+            logger.warning("%s: the watch has not shown our last write; going on with what it shows", key)
+        return own_writes.wait_s(key)
+
+    return wait_s
+
+
+def _in_words(what: str, of: object) -> str:
+    """What an author's function was called with; an event of a channel may hold what no log should."""
+    key = f"{getattr(of, 'namespace', '')}/{getattr(of, 'name', '')}".strip("/")
+    return f"{what} {key}" if key else what
+
+
+def itself(record: Record) -> ObjectKey:
+    """The key of an object of the controller's own kind."""
+    return key_of(record)

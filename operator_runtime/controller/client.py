@@ -1,0 +1,303 @@
+"""The API server for reconcilers: live reads and writes of one object at a time, typed by its `Kind`.
+
+Caches are read through stores, without waiting. What is written inside a reconcile is awaited by its controller
+(`cache.own_writes`): the key is not looked at again before the cache has shown the write. Every write names the field
+manager, under which server-side apply and `kubectl --show-managed-fields` keep whose fields are whose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, overload
+
+from operator_runtime.cache.own_writes import OwnWrites
+from operator_runtime.cache.store import ObjectKey, key_of
+from operator_runtime.client.api_client import ApiClient, Propagation
+from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, NotFound
+from operator_runtime.client.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, object_of, page_of, smaller_page
+from operator_runtime.client.resources import Resource
+from operator_runtime.client.watch import Record
+from operator_runtime.controller.controller import current_reconcile
+from operator_runtime.objects.bodies import (
+    Body,
+    checked_key,
+    identity_of,
+    merge_diff,
+    patch_body,
+    plain_status,
+    whole_body,
+)
+from operator_runtime.objects.kinds import Kind, Object, PlainObject
+from operator_runtime.objects.objects import parts_of
+
+R = TypeVar("R", bound=Record)
+S = TypeVar("S")
+T = TypeVar("T")
+
+# Objects in one page of a list, as kubectl and client-go ask for.
+PAGE_SIZE = 500
+# An apply that bears it creates an absent object, and is answered 409 where there is one, whoever's: no object that is
+# stored has this version.
+_NEVER_STORED = "1"
+
+
+def _nobody(_controller: str) -> None:
+    return None
+
+
+class Client:
+    """Gets, lists and writes objects as one field manager.
+
+    Each method raises a `kube.errors.KubeError` where the API server refuses or cannot be reached: let it pass, and the
+    controller tries again; and a ValueError or TypeError, before anything is sent, where the request makes no sense.
+    """
+
+    def __init__(
+        self, api: ApiClient, *, field_manager: str, own_writes_of: Callable[[str], OwnWrites | None] = _nobody
+    ) -> None:
+        """
+        Args:
+            api: speaks to the API server.
+            field_manager: names the operator in managedFields.
+            own_writes_of: what the controller of that name waits for; None where it waits for nothing. Its stores are
+                observed by `Resource.qualified_name`.
+        """
+        if not field_manager:
+            raise ValueError("field_manager is empty: name the operator, always by the same name")
+        self._api = api
+        self._field_manager = field_manager
+        self._own_writes_of = own_writes_of
+
+    async def get(self, kind: Kind[R], key: ObjectKey) -> R:
+        """One object, live.
+
+        Raises:
+            NotFound: there is none.
+        """
+        answer = await self._api.get(kind.resource, checked_key(kind.resource, key), key.name)
+        return object_of(kind.decode, answer)
+
+    async def list(self, kind: Kind[R], namespace: str | None = None, labels: str = "") -> list[R]:
+        """All objects of a kind, live.
+
+        Args:
+            kind: of the objects.
+            namespace: theirs, None for all namespaces.
+            labels: label selector, as in the API's query: `app=shell,tier!=test`.
+        """
+        if namespace is not None and not (namespace and kind.resource.namespaced):
+            raise ValueError(
+                f"namespace is {namespace!r} for a list of {kind.resource.plural}: "
+                "name a namespace, or give None for all of them and for cluster-scoped kinds"
+            )
+        selector = {"labelSelector": labels} if labels else {}
+        try:
+            return await _pages(self._api, kind, namespace, selector, PAGE_SIZE)
+        except Expired:
+            # The pages took longer than the server keeps a version: all at once.
+            return await _pages(self._api, kind, namespace, selector, 0)
+
+    async def create(self, kind: Kind[R], body: Mapping[str, object]) -> R:
+        """A new object.
+
+        Args:
+            kind: of the object.
+            body: as in a manifest; apiVersion and kind may be left out.
+
+        Raises:
+            Conflict: there is one of that name.
+        """
+        whole = whole_body(kind.resource, body)
+        answer = await self._api.create(
+            kind.resource, whole.namespace, whole.content, field_manager=self._field_manager
+        )
+        return self._wrote(kind, answer, known=False)
+
+    async def apply(
+        self, kind: Kind[R], body: Mapping[str, object], *, force: bool = True, create_only: bool = False
+    ) -> R:
+        """Server-side apply: the fields of `body` become ours, and fields that we applied before and left out vanish.
+
+        The object is created where there is none, also again after somebody deleted it: put `metadata.uid` into the
+        body to change that very one or none.
+
+        Args:
+            kind: of the object.
+            body: what we want of it, as in a manifest; apiVersion and kind may be left out.
+            force: take fields from other managers, as a controller should; else that is a Conflict.
+            create_only: leave alone an object that is there already, whoever's: a Conflict.
+        """
+        whole = whole_body(kind.resource, body)
+        if not whole.name:
+            raise ValueError("metadata.name is missing: an apply needs the whole name; `create` makes generated ones")
+        content = whole.content
+        if create_only:
+            content = content | {"metadata": content["metadata"] | {"resourceVersion": _NEVER_STORED}}
+        answer = await self._api.apply(
+            kind.resource,
+            whole.namespace,
+            whole.name,
+            content,
+            field_manager=self._field_manager,
+            force=force and not create_only,
+        )
+        return self._wrote(kind, answer, known=False)
+
+    async def patch(
+        self, kind: Kind[R], which: ObjectKey | R, body: Mapping[str, object], *, subresource: str | None = None
+    ) -> R:
+        """JSON merge patch (RFC 7386): objects merge, everything else is replaced, None removes.
+
+        Args:
+            kind: of the object.
+            which: the object, and no successor of its name; or its key, for whatever has that name.
+            body: the change. `metadata.uid` makes it a change of that object alone, as giving the object does,
+                `metadata.resourceVersion` one of that version alone: else a Conflict.
+            subresource: one that is answered with the object itself, such as `status`; not `scale`.
+
+        Raises:
+            NotFound: there is no such object, or its kind has no such subresource.
+        """
+        if subresource == "scale":
+            raise ValueError("subresource is 'scale', which is answered with a Scale: patch spec.replicas instead")
+        key, uid = identity_of(which)
+        return await self._merge(kind, patch_body(kind.resource, key, body, uid), subresource)
+
+    @overload
+    async def patch_status(self, kind: Kind[Object[S, T]], obj: Object[S, T], status: T) -> Object[S, T]: ...
+    @overload
+    async def patch_status(
+        self, kind: Kind[PlainObject], obj: PlainObject, status: Mapping[str, object]
+    ) -> PlainObject: ...
+    async def patch_status(self, kind: Kind[Any], obj: Any, status: object) -> Any:
+        """Make the status of `obj` this one; nothing is sent where it is so already, and `obj` itself is given back.
+
+        Args:
+            kind: of the object.
+            obj: the version that the status was made for; another one in its place is a Conflict.
+            status: the whole of it. A field that it leaves out, or has as None, is removed, unless the type of the
+                kind's status does not know it.
+
+        Raises:
+            Conflict: the object has changed since, so that the status may be that of another specification.
+            NotFound: there is no such object, or its kind has no status subresource; the message tells which.
+        """
+        live = (obj.body.get("status") or {}) if isinstance(obj, PlainObject) else plain_status(obj.status)
+        difference = merge_diff(live, plain_status(status))
+        if not difference:
+            return obj
+        key = key_of(obj)
+        body = {"metadata": {"resourceVersion": obj.resource_version}, "status": difference}
+        try:
+            return await self._merge(kind, patch_body(kind.resource, key, body), "status")
+        except NotFound:
+            await self._api.get(kind.resource, key.namespace or None, key.name)
+            raise NotFound(404, "NotFound", _no_status(kind.resource)) from None
+
+    async def delete(
+        self,
+        kind: Kind[R],
+        which: ObjectKey | R,
+        *,
+        uid: str | None = None,
+        propagation: Propagation | None = None,
+    ) -> None:
+        """Ask for an object's deletion; one that is gone already is as good. Finalizers may hold it up.
+
+        Give the object, or its uid: a deletion by the key alone is of whatever has that name when it arrives, also
+        where an earlier try that nobody answered has taken the object already.
+
+        Args:
+            kind: of the object.
+            which: the object, and no successor of its name; or its key.
+            uid: of the object, where only its key is given.
+            propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
+        """
+        key, own_uid = identity_of(which)
+        uid = own_uid if uid is None else uid
+        namespace = checked_key(kind.resource, key)
+        try:
+            await self._api.delete(kind.resource, namespace, key.name, uid=uid, propagation=propagation)
+        except NotFound:
+            return
+        except Conflict:
+            if uid is None or await self._is_there(kind, key, uid):
+                raise
+            return
+        if (waiting := self._waiting()) is not None:
+            own, reconciled = waiting
+            own.expect_gone(reconciled, kind.resource.qualified_name, uid, object_key=key)
+
+    async def _merge(self, kind: Kind[R], body: Body, subresource: str | None) -> R:
+        answer = await self._api.merge_patch(
+            kind.resource,
+            body.namespace,
+            body.name,
+            body.content,
+            field_manager=self._field_manager,
+            subresource=subresource,
+        )
+        return self._wrote(kind, answer, known=True)
+
+    async def _is_there(self, kind: Kind[Any], key: ObjectKey, uid: str) -> bool:
+        try:
+            return bool((await self.get(kind, key)).uid == uid)
+        except NotFound:
+            return False
+
+    def _wrote(self, kind: Kind[R], answer: bytes, *, known: bool) -> R:
+        """The object that a write was answered with, which the key that it was made for now waits to see."""
+        obj = object_of(kind.decode, answer)
+        if (waiting := self._waiting()) is not None:
+            own, reconciled = waiting
+            name, key = kind.resource.qualified_name, key_of(obj)
+            metadata, _, _ = parts_of(answer)
+            own.expect(
+                reconciled,
+                name,
+                obj.uid,
+                obj.resource_version,
+                object_key=key,
+                labels=metadata.labels,
+                known=known,
+            )
+            if metadata.deletion_timestamp and not metadata.finalizers:
+                own.expect_released(reconciled, name, obj.uid, object_key=key)
+        return obj
+
+    def _waiting(self) -> tuple[OwnWrites, ObjectKey] | None:
+        """Who awaits what is written now, and for which key; None outside a reconcile."""
+        context = current_reconcile.get()
+        if context is None or not isinstance(context.key, ObjectKey):
+            return None
+        own = self._own_writes_of(context.controller)
+        return None if own is None else (own, context.key)
+
+
+async def _pages(
+    api: ApiClient, kind: Kind[R], namespace: str | None, selector: dict[str, str], page_size: int
+) -> list[R]:
+    """A list page by page; in one piece where the page size is 0."""
+    path, resume = kind.resource.path(namespace), ""
+    found: list[R] = []
+    while True:
+        query = selector | ({"limit": str(page_size)} if page_size else {}) | ({"continue": resume} if resume else {})
+        max_bytes = MAX_PAGE_BYTES if page_size else MAX_LIST_BYTES
+        try:
+            page = page_of(await api.request("GET", path, query=query, gzip=True, max_bytes=max_bytes))
+        except AnswerTooLong:
+            if page_size <= 1:
+                raise
+            page_size = smaller_page(page_size)
+            continue
+        found += [kind.decode(item) for item in page.items or ()]
+        resume = page.metadata.continue_
+        if not resume:
+            return found
+
+
+def _no_status(resource: Resource) -> str:
+    return (
+        f"{resource.kind} has no status subresource: write `subresources: {{status: {{}}}}` into that version of the "
+        f"CustomResourceDefinition {resource.qualified_name}"
+    )

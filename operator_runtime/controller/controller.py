@@ -1,0 +1,303 @@
+"""The controller: workers that take keys from a queue, reconcile them, and decide what a result means for its key."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import math
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from operator_runtime.client.errors import NOT_ABOUT_THE_OBJECT, ApiError, KubeError
+from operator_runtime.diagnostics.busy_keys import LIMIT, BusyKeys
+from operator_runtime.diagnostics.failure_log import FailureLog, ReconcileTimeout, TerminalError
+from operator_runtime.diagnostics.mishaps import is_coroutine_function
+from operator_runtime.workqueue.async_queue import AsyncWorkQueue
+from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
+
+log = logging.getLogger(__name__)
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a reconcile that went well asks for.
+
+    Attributes:
+        requeue_after_s: look again after so many seconds at the latest; None when only a change is a reason.
+        priority: the priority of that look; None keeps the one that this reconcile had.
+        requeue: look again after the backoff of failures, which grows for as long as this is asked for in a row; for
+            what is not finished and nothing will tell of. `requeue_after_s` goes before it.
+    """
+
+    requeue_after_s: float | None = None
+    priority: int | None = None
+    requeue: bool = False
+
+    def __post_init__(self) -> None:
+        if self.requeue_after_s is not None and not self.requeue_after_s >= 0:
+            raise ValueError(f"requeue_after_s is {self.requeue_after_s}: it must be 0 seconds or more")
+
+
+class Outcome(StrEnum):
+    """How a reconcile ended; `BUG` by an exception that no right program meets."""
+
+    SUCCESS = "success"
+    REQUEUE = "requeue"
+    REQUEUE_AFTER = "requeue_after"
+    ERROR = "error"
+    TERMINAL = "terminal"
+    TIMEOUT = "timeout"
+    BUG = "bug"
+
+
+class ReconcileObserver(Protocol):
+    """Told of each reconcile as it ends."""
+
+    def reconciled(self, controller: str, outcome: Outcome, seconds: float) -> None:
+        """A reconcile of that controller ended so, and took so long."""
+
+
+# Makes ids of this process differ from those of its predecessor in the same log. One draw, not one per reconcile.
+_PROCESS_ID = secrets.token_hex(3)
+
+
+class ReconcileContext(NamedTuple):
+    """Which reconcile the current task works for."""
+
+    controller: str
+    key: object
+    sequence: int
+
+    @property
+    def id(self) -> str:
+        """Short and unique among all reconciles of this controller; made when a log line asks for it."""
+        return f"{_PROCESS_ID}-{self.sequence}"
+
+
+ReconcileTracer = Callable[[ReconcileContext], AbstractContextManager[Callable[[Outcome], None]]]
+"""Entered around a reconcile; what it gives is called with how the reconcile ended."""
+
+current_reconcile: ContextVar[ReconcileContext | None] = ContextVar("current_reconcile", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerConfig:
+    """The knobs of one controller.
+
+    Attributes:
+        workers: reconciles at the same time. controller-runtime's single one is its most complained-of default; a
+            reconcile mostly waits for the API server.
+        reconcile_timeout_s: seconds after which a reconcile is cancelled and counted as failed.
+        drain_timeout_s: seconds that reconciles may still take after `stop`.
+    """
+
+    workers: int = 8
+    reconcile_timeout_s: float = 60.0
+    drain_timeout_s: float = 20.0
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise ValueError(f"workers is {self.workers}: a controller needs at least 1")
+        if self.reconcile_timeout_s <= 0:
+            raise ValueError(f"reconcile_timeout_s is {self.reconcile_timeout_s}: it must be more than 0 seconds")
+        if self.drain_timeout_s < 0:
+            raise ValueError(f"drain_timeout_s is {self.drain_timeout_s}: it cannot be negative")
+
+
+# A worker that finds one ready key after another and never has to wait lets the loop breathe after this long: with
+# eight workers, probes and watches then wait some 16 ms at most.
+_SLICE_S = 0.002
+
+
+# Errors that a right program meets too; any other is a bug, and counted as one.
+_ABOUT_THE_WORLD = (KubeError, OSError)  # TimeoutError is an OSError
+
+
+class Controller(Generic[K]):
+    """Reconciles keys with a fixed number of workers, each key in one worker at a time.
+
+    What an end means for the key, in the order of controller-runtime: an error schedules the next attempt after the
+    backoff (and after Retry-After, if the server named one), of at most `OUTAGE_LONGEST_S` where it is a timeout or
+    says nothing about the object (`kube.errors.NOT_ABOUT_THE_OBJECT`); a `TerminalError` schedules nothing;
+    `requeue_after_s` forgets the failures and schedules the next look; `requeue` schedules it after the backoff;
+    success forgets the failures.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Callable[[K], Awaitable[Result]],
+        *,
+        config: ControllerConfig | None = None,
+        queue: AsyncWorkQueue[K] | None = None,
+        everything: Callable[[], Iterable[K]] = tuple,
+        ready: Callable[[K], float] | None = None,
+        observer: ReconcileObserver | None = None,
+        tracer: ReconcileTracer | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        Args:
+            name: names the controller in logs and metrics.
+            reconcile: coroutine function that makes the world of one key as it should be.
+            config: numbers; the defaults of `ControllerConfig` if None.
+            queue: where the keys come from; one of its own if None.
+            everything: the keys to look at when it begins.
+            ready: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
+                has seen the key's own last write. A key that waits is neither counted nor logged.
+            observer: told of each reconcile.
+            tracer: entered around each reconcile.
+            clock: measures durations, in seconds.
+
+        Raises:
+            TypeError: `reconcile` is not a coroutine function.
+        """
+        if not is_coroutine_function(reconcile):
+            raise TypeError(f"the reconciler of controller {name!r} is not a coroutine function: write `async def`")
+        self.name = name
+        self.config = config or ControllerConfig()
+        self.queue: AsyncWorkQueue[K] = AsyncWorkQueue() if queue is None else queue
+        self._reconcile = reconcile
+        self._everything = everything
+        self._ready = ready
+        self._observer = observer
+        self._tracer = tracer
+        self._clock = clock
+        self._sequence = itertools.count(1)
+        self._failures = FailureLog[K](clock)
+        self._busy = BusyKeys[K]()
+        self._begun = False
+        self._stopping = asyncio.Event()
+
+    def wake(self, key: K, *, priority: int = 0) -> None:
+        """Ask for a reconcile, as the handlers of caches do. It counts for nothing before `begin`.
+
+        A standby would heap up keys for as long as it stands by, of objects that are long gone, and look at each of
+        them hours late. It looks at everything that is there when its turn comes.
+        """
+        if self._begun:
+            self.queue.add(key, priority=priority)
+
+    def begin(self) -> None:
+        """Ask for a reconcile of everything; `run` does so first."""
+        self._begun = True
+        for key in self._everything():
+            self.queue.add(key, priority=LOW_PRIORITY)
+
+    def stop(self) -> None:
+        """Take no more keys; `run` returns when the workers have finished what they do."""
+        self._stopping.set()
+        self.queue.shut_down()
+
+    async def run(self) -> None:
+        """Work until `stop`, then let the workers finish for `drain_timeout_s` and cancel those that have not.
+
+        Raises:
+            ExceptionGroup: a worker ended although nobody had stopped it. The reconciler's own errors never do this.
+        """
+        self.begin()
+        async with asyncio.TaskGroup() as group:
+            workers = [
+                group.create_task(self._work(), name=f"{self.name}-worker-{number}")
+                for number in range(self.config.workers)
+            ]
+            await self._stopping.wait()
+            _, late = await asyncio.wait(workers, timeout=self.config.drain_timeout_s)
+            if unfinished := self.queue.core.processing:
+                log.warning(
+                    "%s: cancelled %d reconciles that had not finished within %g s of the stop",
+                    self.name,
+                    unfinished,
+                    self.config.drain_timeout_s,
+                )
+            for worker in late:
+                worker.cancel()
+
+    async def _work(self) -> None:
+        queue, clock = self.queue, self._clock
+        slice_ends = 0.0
+        while (key := await queue.get()) is not None:
+            try:
+                await self._process(key)
+            finally:
+                queue.done(key)
+            if (now := clock()) >= slice_ends:
+                await asyncio.sleep(0)
+                slice_ends = now + _SLICE_S
+        if not self._stopping.is_set():
+            raise RuntimeError(f"a worker of controller {self.name!r} found its queue shut down, but nobody stopped it")
+
+    async def _process(self, key: K) -> None:
+        if self._ready is not None and (wait_s := self._ready(key)) > 0.0:
+            self.queue.requeue(key, after_s=wait_s)
+            return
+        context = ReconcileContext(self.name, key, next(self._sequence))
+        token = current_reconcile.set(context)
+        began = self._clock()
+        try:
+            if self._tracer is None:
+                outcome = await self._attempt(key)
+            else:
+                with self._tracer(context) as ended:
+                    outcome = await self._attempt(key)
+                    ended(outcome)
+            if (within_s := self._busy.reconciled(key, began)) is not None:
+                log.warning(
+                    "reconciled %d times within %.3g s: does it write something that differs each time, such as a time"
+                    " in a status, or ask for a look at once (requeue_after_s=0)?",
+                    LIMIT,
+                    within_s,
+                )
+        finally:
+            current_reconcile.reset(token)
+        if self._observer is not None:
+            self._observer.reconciled(self.name, outcome, self._clock() - began)
+
+    async def _attempt(self, key: K) -> Outcome:
+        queue = self.queue
+        limit = asyncio.timeout(self.config.reconcile_timeout_s)
+        try:
+            async with limit:
+                result = await self._reconcile(key)
+            if not isinstance(result, Result):
+                raise TypeError(f"the reconciler of controller {self.name!r} returned {result!r}: return a Result")
+        except asyncio.CancelledError as error:
+            # A worker that is told to end must end. A cancellation that nobody asked of it is a bug of the reconciler;
+            # passed on, it would end this worker without a sound.
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            self._failures.failed(key, error, queue.fail(key))
+            return Outcome.BUG
+        except TerminalError as error:
+            queue.forget(key)
+            self._failures.failed(key, error, None)
+            return Outcome.TERMINAL
+        except Exception as error:
+            if limit.expired() and isinstance(error, TimeoutError):
+                late = ReconcileTimeout(f"not finished within {self.config.reconcile_timeout_s:g} s, cancelled")
+                self._failures.failed(key, late, queue.fail(key, at_most_s=OUTAGE_LONGEST_S))
+                return Outcome.TIMEOUT
+            asked_s = error.retry_after_s if isinstance(error, ApiError) else None
+            at_most_s = OUTAGE_LONGEST_S if isinstance(error, NOT_ABOUT_THE_OBJECT) else math.inf
+            retry_in_s = queue.fail(key, at_least_s=asked_s or 0.0, at_most_s=at_most_s)
+            self._failures.failed(key, error, retry_in_s)
+            return Outcome.ERROR if isinstance(error, _ABOUT_THE_WORLD) else Outcome.BUG
+        self._failures.worked(key)
+        if result.requeue and result.requeue_after_s is None:
+            queue.fail(key)
+            return Outcome.REQUEUE
+        queue.forget(key)
+        if result.requeue_after_s is None:
+            return Outcome.SUCCESS
+        queue.requeue(key, after_s=result.requeue_after_s, priority=result.priority)
+        return Outcome.REQUEUE_AFTER

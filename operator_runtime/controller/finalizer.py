@@ -1,0 +1,287 @@
+"""Finalizers: what has to be done before an object may go, and who says so while it is not done.
+
+    stage, shell = await self._finalizer.finalize(shell)
+    if stage is not Stage.LIVE:
+        return Result()
+
+An object under deletion stays for as long as a finalizer is on it. If the operator that put one there is uninstalled
+first, nobody takes it off: the objects hang until the operator is back or a person removes the finalizer by
+`kubectl patch KIND NAME --type=merge -p '{"metadata":{"finalizers":null}}'`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from operator_runtime.client.errors import Conflict, KubeError, NotFound
+from operator_runtime.controller.client import Client
+from operator_runtime.diagnostics.failure_log import TerminalError
+from operator_runtime.diagnostics.mishaps import described, is_coroutine_function
+from operator_runtime.events.recorder import EventRecorder
+from operator_runtime.objects.conditions import Condition
+from operator_runtime.objects.kinds import ApiObject, Kind, reference
+
+logger = logging.getLogger(__name__)
+
+A = TypeVar("A", bound=ApiObject)
+
+# What the API server takes as a finalizer without a warning: a domain, a slash and a name of at most 63 characters.
+_NAME = re.compile(
+    r"(?=[^/]{1,253}/)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+    r"/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
+# Whoever else changes the object between our look and our write does so once or twice, not for ever.
+_TRIES = 5
+# What was said of an object that was not looked at for so long is forgotten: it went by another's hand. If it did not,
+# the same is said once more.
+_FORGET_AFTER_S = 3600.0
+# The condition that a report is given.
+CONDITION = "Finalized"
+
+
+class Stage(StrEnum):
+    """How an object stands with a finalizer.
+
+    `LIVE`: nobody deletes it and the finalizer is on it: go on with the reconcile. In all other stages there is nothing
+    left to do for it. `WAITING`: it is being deleted and the cleanup goes on. `CLEANED`: the cleanup is done and the
+    finalizer was taken off just now. `GOING`: it is being deleted without the finalizer, which others may hold up.
+    """
+
+    LIVE = "live"
+    WAITING = "waiting"
+    CLEANED = "cleaned"
+    GOING = "going"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a cleanup gives back that is not done yet.
+
+    It is called again at the next reconcile: where no change of a watched object will bring one, the reconcile asks for
+    it by `Result(requeue_after_s=...)`.
+
+    Attributes:
+        why: what is waited for, as a sentence.
+    """
+
+    why: str
+
+
+class Finalized(NamedTuple, Generic[A]):
+    """The stage, and the object as it is now: a status is to be written on this version."""
+
+    stage: Stage
+    obj: A
+
+
+class Finalizable(Protocol):
+    """What the patches look at."""
+
+    @property
+    def resource_version(self) -> str: ...
+    @property
+    def finalizers(self) -> tuple[str, ...]: ...
+
+
+def adding(obj: Finalizable, name: str) -> dict[str, object] | None:
+    """The merge patch that puts a finalizer on `obj`, None where it is there."""
+    return None if name in obj.finalizers else _patch(obj, (*obj.finalizers, name))
+
+
+def removing(obj: Finalizable, name: str) -> dict[str, object] | None:
+    """The merge patch that takes a finalizer off `obj` and leaves all others, None where it is not there."""
+    return _patch(obj, [each for each in obj.finalizers if each != name]) if name in obj.finalizers else None
+
+
+def _patch(obj: Finalizable, finalizers: Sequence[str]) -> dict[str, object]:
+    # A merge patch replaces the list: the version guards what others have put there since.
+    return {"metadata": {"resourceVersion": obj.resource_version, "finalizers": list(finalizers)}}
+
+
+@dataclass(slots=True)
+class _Unfinished:
+    """A cleanup that is not done.
+
+    Attributes:
+        looked_s: when it was last tried.
+        cut_off: what is yet to be reported of one that was cancelled. The next attempt begins with it: a cleanup that
+            hangs is cancelled each time, and would never be seen in the status.
+        waits: what was last said of one that waits.
+    """
+
+    looked_s: float
+    cut_off: str = ""
+    waits: str = ""
+
+
+class Finalizer(Generic[A]):
+    """One finalizer on the objects of one kind; see `finalize`.
+
+    `_unfinished` holds the cleanups that are not done by the object's uid, in the order in which they were last tried.
+    Nobody tells of an object that goes by another's hand, so what was not tried for long is forgotten.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        client: Client,
+        kind: Kind[A],
+        cleanup: Callable[[A], Awaitable[Waiting | None]],
+        *,
+        events: EventRecorder,
+        report: Callable[[A, Condition], Awaitable[object]] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        Args:
+            name: `DOMAIN/NAME`, such as `shells.example.com/finalizer`. It never changes: objects that carry a former
+                name would never go.
+            client: writes the finalizers.
+            kind: of the objects, anybody's: also Deployments.
+            cleanup: what is to be done before an object goes. It is called again after a failure, and after a write
+                that failed, so whatever it did before must not disturb it. It gives back None when all is done, or
+                `Waiting`.
+            events: where a failure is told, on the object, and what a cleanup waits for, each time that this changes.
+            report: writes the condition `Finalized` into the object's status while the cleanup fails or waits; it is
+                called at each attempt, and sends nothing where nothing differs, as `Client.patch_status` does.
+            clock: monotonic seconds.
+
+        Raises:
+            ValueError: the name is none that the API server takes.
+            TypeError: `cleanup` is not a coroutine function.
+        """
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"the finalizer's name is {name!r}: write DOMAIN/NAME, such as 'shells.example.com/finalizer'"
+            )
+        if not is_coroutine_function(cleanup):
+            raise TypeError(f"the cleanup of the finalizer {name} is not a coroutine function: write `async def`")
+        self.name = name
+        self._client = client
+        self._kind = kind
+        self._cleanup = cleanup
+        self._events = events
+        self._report = report
+        self._clock = clock
+        self._unfinished: OrderedDict[str, _Unfinished] = OrderedDict()
+
+    async def finalize(self, obj: A) -> Finalized[A]:
+        """Put the finalizer on an object that is to live; clean up after one that is to go, and let it.
+
+        Raises:
+            Exception: whatever the cleanup raised, after it was told; let it pass, and the controller tries again.
+            KubeError: a write failed, likewise.
+        """
+        self._forget_the_unseen()
+        if not obj.deleting:
+            patch = adding(obj, self.name)
+            if patch is None:
+                return Finalized(Stage.LIVE, obj)
+            held = await self._client.patch(self._kind, obj.key, patch)
+            logger.debug("added the finalizer %s", self.name)
+            return Finalized(Stage.LIVE, held)
+        if self.name not in obj.finalizers:
+            self._unfinished.pop(obj.uid, None)
+            return Finalized(Stage.GOING, obj)
+        unfinished = self._unfinished.setdefault(obj.uid, _Unfinished(self._clock()))
+        unfinished.looked_s = self._clock()
+        self._unfinished.move_to_end(obj.uid)
+        if what := unfinished.cut_off:
+            unfinished.cut_off = ""
+            await self._report_failure(obj, what)
+        try:
+            waiting = await self._cleanup(obj)
+            if not (waiting is None or isinstance(waiting, Waiting)):
+                raise TypeError(
+                    f"the cleanup {described(self._cleanup)} gave back {waiting!r}: give None when all is done, "
+                    "or Waiting(why)"
+                )
+        except asyncio.CancelledError:
+            # Which of the two is not known here, and there is no time for more than to note the event down.
+            unfinished.cut_off = self._tell(
+                obj, "it was cancelled, as it took longer than a reconcile may, or as the operator ends"
+            )
+            raise
+        except TerminalError as error:
+            await self._report_failure(obj, self._tell(obj, str(error), "when the object changes"))
+            raise
+        except Exception as error:
+            told = str(error) if isinstance(error, KubeError) else f"{type(error).__name__}: {error}"
+            await self._report_failure(obj, self._tell(obj, told))
+            raise
+        if waiting is not None:
+            if unfinished.waits != waiting.why:
+                unfinished.waits = waiting.why
+                self._say_what_for(obj, waiting.why)
+            if self._report is not None:
+                await self._report(obj, Condition(CONDITION, "False", "CleanupPending", waiting.why))
+            return Finalized(Stage.WAITING, obj)
+        await self._let_go(obj)
+        self._unfinished.pop(obj.uid, None)
+        logger.info("cleaned up after the %s, and removed its finalizer %s", self._kind.resource.kind, self.name)
+        return Finalized(Stage.CLEANED, obj)
+
+    def _forget_the_unseen(self) -> None:
+        while self._unfinished:
+            oldest = next(iter(self._unfinished))
+            if self._unfinished[oldest].looked_s > self._clock() - _FORGET_AFTER_S:
+                return
+            del self._unfinished[oldest]
+
+    def _say_what_for(self, obj: A, why: str) -> None:
+        kind = self._kind.resource.kind
+        logger.info("the %s cannot go yet, as its finalizer %s waits: %s", kind, self.name, why)
+        note = f"{kind} {obj.name} cannot go yet, as its finalizer {self.name} waits: {why}"
+        self._events.emit(
+            reference(self._kind, obj), type="Normal", reason="CleanupPending", action="Cleanup", note=note
+        )
+
+    def _tell(self, obj: A, why: str, again: str = "after a while") -> str:
+        """Say that the cleanup failed, and what it keeps from going; what was said."""
+        note = (
+            f"{self._kind.resource.kind} {obj.name} cannot go, as the cleanup of its finalizer {self.name} failed; "
+            f"it is tried again {again}: {why}"
+        )
+        self._events.emit(
+            reference(self._kind, obj), type="Warning", reason="CleanupFailed", action="Cleanup", note=note
+        )
+        return note
+
+    async def _report_failure(self, obj: A, what: str) -> None:
+        if self._report is None:
+            return
+        try:
+            await self._report(obj, Condition(CONDITION, "False", "CleanupFailed", what))
+        except KubeError as error:
+            # The cleanup's own error is what is raised; the next attempt reports again.
+            logger.debug("the failed cleanup could not be reported: %s", error)
+
+    async def _let_go(self, obj: A) -> None:
+        """Take the finalizer off. That the object changed since the cleanup began is no reason to clean up again."""
+        live = obj
+        for attempt in range(_TRIES):
+            patch = removing(live, self.name)
+            if patch is None:
+                return
+            try:
+                await self._client.patch(self._kind, obj.key, patch)
+                return
+            except NotFound:
+                return
+            except Conflict:
+                if attempt == _TRIES - 1:
+                    raise
+            try:
+                live = await self._client.get(self._kind, obj.key)
+            except NotFound:
+                return
+            if live.uid != obj.uid:
+                return

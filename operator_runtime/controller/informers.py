@@ -1,0 +1,115 @@
+"""Shared informers: one cache and one set of watches for each kind and selection, whoever asks for it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar, cast
+
+from operator_runtime.cache.reflector import Reflector
+from operator_runtime.cache.selection import Selection
+from operator_runtime.cache.store import Store
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import KubeError, NotFound
+from operator_runtime.client.watch import Record
+from operator_runtime.controller.manager import Manager
+from operator_runtime.objects.kinds import Kind
+
+R = TypeVar("R", bound=Record)
+
+
+class _Selection(NamedTuple):
+    kind: int  # the identity of a `Kind`: two of the same resource may decode other fields
+    labels: str
+    fields: str
+
+
+class _Informer(NamedTuple):
+    kind: Kind[Any]  # held so that its identity stays its own
+    store: Store[Any]
+    remedies: dict[type[KubeError], str]
+    reflectors: list[Reflector[Any]]
+
+
+class Informers:
+    """Makes a store for a kind when it is first asked for, with a reflector for each namespace that fills it."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        manager: Manager,
+        *,
+        namespaces: tuple[str, ...],
+        page_size: int,
+        silence_limit_s: float,
+    ) -> None:
+        """
+        Args:
+            client: watches with it.
+            manager: runs the reflectors.
+            namespaces: the scope of kinds that live in namespaces, () for all.
+            page_size: see `Reflector`.
+            silence_limit_s: see `Reflector`.
+        """
+        self._client = client
+        self._manager = manager
+        self._namespaces = namespaces
+        self._page_size = page_size
+        self._silence_limit_s = silence_limit_s
+        self._stores: dict[_Selection, _Informer] = {}
+
+    def store(
+        self, kind: Kind[R], *, labels: str = "", fields: str = "", missing: str = "", optional: bool = False
+    ) -> Store[R]:
+        """The cache of the objects of `kind` that the selectors choose; the same one for the same question.
+
+        Args:
+            kind: one instance stands for one way to decode: share it to share the cache.
+            labels: label selector, as in the API's query.
+            fields: field selector, likewise.
+            missing: what to do where the cluster does not know the kind, for the log; a sentence of its own if "".
+            optional: nobody waits for the first list, which may never come: the cluster may do without the kind. Not
+                where another asks for the same cache and waits.
+        """
+        selection = _Selection(id(kind), labels, fields)
+        informer = self._stores.get(selection)
+        if informer is None:
+            informer = self._stores[selection] = self._watched(kind, labels, fields)
+            for reflector in informer.reflectors:
+                reflector.optional = optional
+        for reflector in informer.reflectors:
+            reflector.optional &= optional
+        if missing:  # also where another asked first, who had nothing to say
+            informer.remedies[NotFound] = missing
+        return cast("Store[R]", informer.store)
+
+    def _watched(self, kind: Kind[R], labels: str, fields: str) -> _Informer:
+        resource = kind.resource
+        scope = self._namespaces if resource.namespaced else ()
+        store: Store[R] = Store(selection=Selection(scope, labels, fields))
+        remedies: dict[type[KubeError], str] = {}
+        # Kinds of Kubernetes' own are never missing for want of a definition.
+        if "." in resource.group:
+            remedies[NotFound] = (
+                f"The kind {resource.kind} is not known to the cluster: install the CustomResourceDefinition "
+                f"{resource.qualified_name}."
+            )
+        # Each kind's caches are numbered, so that probes and metrics tell their watches apart.
+        number = 1 + sum(each.kind.resource.qualified_name == resource.qualified_name for each in self._stores.values())
+        reflectors = [
+            Reflector(
+                self._client,
+                resource,
+                kind.decode,
+                store,
+                namespace=namespace,
+                label_selector=labels,
+                field_selector=fields,
+                number=number,
+                page_size=self._page_size,
+                silence_limit_s=self._silence_limit_s,
+                remedies=remedies,
+            )
+            for namespace in scope or (None,)
+        ]
+        for reflector in reflectors:
+            self._manager.add_reflector(reflector)
+        return _Informer(kind, store, remedies, reflectors)

@@ -1,0 +1,193 @@
+"""Start, supervise and stop what makes up an operator: one TaskGroup, no loose tasks.
+
+The order: watches and services first, workers once every cache is in sync and this process leads, and on the way out
+workers first, then the watches and last the services, so that the workers' last writes still find a client and a
+recorder. An election is entered and left outside: it lets go when all of this has ended. Whatever ends unexpectedly
+ends the whole: a process that looks alive and watches nothing is worse than one that is restarted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+from operator_runtime.cache.reflector import Reflector
+
+logger = logging.getLogger(__name__)
+
+# Only said when a sync takes longer than a person waits without wondering.
+_SYNC_PATIENCE_S = 10.0
+
+
+class Service(Protocol):
+    """Works beside everything else from the start on, like an event recorder."""
+
+    async def run(self) -> None:
+        """Work until `stop` was called and what was begun is finished."""
+        ...
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        ...
+
+
+class Runnable(Service, Protocol):
+    """A controller, or whatever else works between the sync and the end."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class Leadership(Protocol):
+    """An election that this process stands for."""
+
+    async def elected(self) -> None:
+        """Wait until this process leads. That it does not any more ends the process elsewhere."""
+        ...
+
+
+class UnexpectedEndError(Exception):
+    """A part of the operator that runs for as long as the process does has ended."""
+
+
+class Manager:
+    """Owns the life of reflectors, controllers and services. Add everything before `run`."""
+
+    def __init__(self, leadership: Leadership | None = None) -> None:
+        """
+        Args:
+            leadership: what the runnables wait for; None where nobody else is there to lead.
+        """
+        self._leadership = leadership
+        self._reflectors: list[Reflector[Any]] = []
+        self._runnables: list[Runnable] = []
+        self._services: list[tuple[str, Service]] = []
+        self._running = self._ending = False
+
+    @property
+    def reflectors(self) -> Sequence[Reflector[Any]]:
+        """Those that were added, for probes and metrics."""
+        return tuple(self._reflectors)
+
+    @property
+    def awaited(self) -> Sequence[Reflector[Any]]:
+        """Those whose first list the runnables wait for, and readiness asks about."""
+        return [each for each in self._reflectors if not each.optional]
+
+    def add_reflector(self, reflector: Reflector[Any]) -> None:
+        """Feed a cache from the start on; the runnables wait for its first complete picture, unless it is optional.
+
+        Raises:
+            RuntimeError: it runs already, so that nobody would fill the cache.
+        """
+        self._check_not_running(f"the watch of {reflector.description}")
+        self._reflectors.append(reflector)
+
+    def add_runnable(self, runnable: Runnable) -> None:
+        """Run once all caches are in sync; stopped before everything else.
+
+        Raises:
+            RuntimeError: it runs already.
+            ValueError: there is one of that name: logs and metrics could not tell them apart.
+        """
+        self._check_not_running(f"the controller {runnable.name!r}")
+        if any(runnable.name == other.name for other in self._runnables):
+            raise ValueError(f"two controllers are named {runnable.name!r}: give each a name of its own")
+        self._runnables.append(runnable)
+
+    def add_service(self, name: str, service: Service) -> None:
+        """Run beside everything from the start on; stopped last.
+
+        Raises:
+            RuntimeError: it runs already.
+        """
+        self._check_not_running(f"the service {name!r}")
+        self._services.append((name, service))
+
+    def _check_not_running(self, what: str) -> None:
+        if self._running:
+            raise RuntimeError(f"{what} comes too late: add it in the set-up function, as the operator runs already")
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run everything until `stop` is set.
+
+        Raises:
+            UnexpectedEndError: a part ended although nobody asked it to.
+            BaseExceptionGroup: a part died of an exception.
+        """
+        self._running = True
+        async with asyncio.TaskGroup() as background:
+            for name, service in self._services:
+                background.create_task(self._until_end(name, service.run), name=name)
+            watches = [
+                background.create_task(self._until_end(f"watch of {each.description}", each.run), name=each.description)
+                for each in self._reflectors
+            ]
+            if await self._synced(stop) and await self._leads(stop):
+                await self._work(stop)
+            self._ending = True
+            for watch in watches:
+                watch.cancel()
+            for _, service in self._services:
+                service.stop()
+
+    async def _until_end(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        await run()
+        if not self._ending:
+            raise UnexpectedEndError(f"{name} ended by itself")
+
+    async def _synced(self, stop: asyncio.Event) -> bool:
+        """Wait for all caches, and say once which ones are missing when it takes long; False when `stop` came first."""
+        stopping = asyncio.create_task(stop.wait())
+        syncs = {asyncio.create_task(each.synced.wait()): each for each in self.awaited}
+        try:
+            waiting = set(syncs)
+            said = waiting - waiting
+            while waiting and not stopping.done():
+                await asyncio.wait({*waiting, stopping}, timeout=_SYNC_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+                late = {task for task in waiting if not task.done()}
+                if late == waiting != said and not stopping.done():
+                    missing = ", ".join(sorted(syncs[task].description for task in late))
+                    logger.warning("nothing is reconciled yet: still waiting for the first list of %s", missing)
+                    said = late
+                waiting = late
+            if stopping.done():
+                return False
+        finally:
+            for task in (stopping, *syncs):
+                task.cancel()
+        # What came with the first pictures lives as long as the process: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        logger.info("caches are in sync: %s", ", ".join(each.description for each in self.awaited))
+        return True
+
+    async def _leads(self, stop: asyncio.Event) -> bool:
+        """Wait until this process leads, with warm caches; False when `stop` came first."""
+        if self._leadership is None:
+            return True
+        stopping = asyncio.create_task(stop.wait())
+        elected = asyncio.create_task(self._leadership.elected(), name="election")
+        try:
+            await asyncio.wait({stopping, elected}, return_when=asyncio.FIRST_COMPLETED)
+            if elected.done():
+                elected.result()  # its error, if it is one
+            return not stopping.done()
+        finally:
+            stopping.cancel()
+            elected.cancel()
+
+    async def _work(self, stop: asyncio.Event) -> None:
+        async with asyncio.TaskGroup() as work:
+            running = [work.create_task(each.run(), name=each.name) for each in self._runnables]
+            stopping = work.create_task(stop.wait(), name="stop signal")
+            await asyncio.wait({stopping, *running}, return_when=asyncio.FIRST_COMPLETED)
+            if not stopping.done():
+                ended = next(task for task in running if task.done())
+                if not ended.cancelled() and ended.exception() is None:
+                    raise UnexpectedEndError(f"{ended.get_name()} ended by itself")
+            for each in self._runnables:
+                each.stop()

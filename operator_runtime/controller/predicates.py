@@ -1,0 +1,62 @@
+"""Which changes are worth a reconcile: predicates for `ControllerBuilder`, in the words of controller-runtime.
+
+A predicate is asked with the object before and after a change: None before means that it is new (or that the operator
+has just begun), None after that it is gone. A change that differs in nothing but the resourceVersion wakes nobody
+anyway. Predicates only spare work: a reconcile looks at what is, so that one that was woken in vain does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from operator_runtime.objects.kinds import ApiObject
+
+T = TypeVar("T")
+
+Predicate = Callable[[T | None, T | None], bool]
+"""Of an object before and after a change: whether the change counts."""
+
+
+def always(before: object | None, after: object | None) -> bool:
+    """Every change."""
+    return True
+
+
+def generation_changed(before: ApiObject | None, after: ApiObject | None) -> bool:
+    """The specification changed, or the deletion began, which counts the generation up as well.
+
+    The API server counts `metadata.generation` for custom resources with a status subresource and for most kinds with a
+    specification, but not for Pods, ConfigMaps, Secrets and Services: of these no change would count.
+    """
+    return _differ(before, after, lambda each: (each.generation, each.deleting))
+
+
+def labels_changed(before: ApiObject | None, after: ApiObject | None) -> bool:
+    """A label was set, changed or removed."""
+    return _differ(before, after, lambda each: each.labels)
+
+
+def annotations_changed(before: ApiObject | None, after: ApiObject | None) -> bool:
+    """An annotation was set, changed or removed."""
+    return _differ(before, after, lambda each: each.annotations)
+
+
+def any_of(*predicates: Predicate[T]) -> Predicate[T]:
+    """At least one of them holds."""
+    return lambda before, after: any(each(before, after) for each in predicates)
+
+
+def all_of(*predicates: Predicate[T]) -> Predicate[T]:
+    """Every one of them holds."""
+    return lambda before, after: all(each(before, after) for each in predicates)
+
+
+def none_of(*predicates: Predicate[T]) -> Predicate[T]:
+    """Not one of them holds."""
+    return lambda before, after: not any(each(before, after) for each in predicates)
+
+
+def _differ(before: ApiObject | None, after: ApiObject | None, aspect: Callable[[ApiObject], object]) -> bool:
+    """Whether `aspect` changed; an object that comes or goes always counts."""
+    return before is None or after is None or aspect(before) != aspect(after)

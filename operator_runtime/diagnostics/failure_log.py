@@ -1,0 +1,121 @@
+"""What is said in the log of keys whose reconciles fail: when it begins, when it changes, and when it is over."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from operator_runtime.client.errors import Conflict, KubeError, Unreachable
+
+log = logging.getLogger(__name__)
+
+K = TypeVar("K", bound=Hashable)
+
+
+class TerminalError(Exception):
+    """Trying again cannot help until the object changes; the message says what has to change."""
+
+
+class ReconcileTimeout(Exception):
+    """A reconcile took longer than `reconcile_timeout_s`."""
+
+
+# A failure that stays the same is said again after a minute, then after twice as long each time, up to an hour: enough
+# to be found in any log that is rotated daily, too little to drown the rest.
+_FIRST_REMINDER_S = 60.0
+_LONGEST_REMINDER_S = 3600.0
+
+# That the server cannot be reached is said once for each watch; a line per key would bury it. A key that still meets
+# it after this long is worth one: by then the watches are back, or someone is looking for what is affected.
+_UNREACHABLE_QUIET_S = 60.0
+# Watches may live on while calls are not answered: an etcd that hangs, a load balancer that sends them elsewhere. So
+# one key speaks for all, when it has met this for longer than an API server takes to restart.
+_UNREACHABLE_WORDS_S = 5.0
+
+# Failures that differ in numbers alone (resourceVersions, ports, counts) are the same failure.
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(slots=True)
+class _Streak:
+    """One key that fails: since when, how often, and what was last said about it above DEBUG."""
+
+    began: float
+    attempts: int = 0
+    conflicts: int = 0
+    said: str | None = None
+    reminder_s: float = _FIRST_REMINDER_S
+    quiet_until: float = 0.0
+
+
+class FailureLog(Generic[K]):
+    """Says that a key fails when it begins, when the reason changes and at growing intervals, and once when it is over.
+
+    An error of the API or a `TerminalError` is one line; whatever else is a bug and brings its traceback. A single
+    Conflict is not worth more than DEBUG: someone else wrote first, and the next attempt sees what. Neither is a server
+    that was out of reach for less than a minute, but for one key that speaks for all. The lines are written inside the
+    reconcile, whose controller and key the log adds to them. Only keys that fail are held.
+
+    Invariant: `_speaker` is a key that fails, or None.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._streaks: dict[K, _Streak] = {}
+        self._speaker: K | None = None
+
+    def failed(self, key: K, error: BaseException, retry_in_s: float | None) -> None:
+        """An attempt failed; the next one comes after `retry_in_s` seconds, or, if None, when the object changes."""
+        now = self._clock()
+        streak = self._streaks.get(key)
+        if streak is None:
+            streak = self._streaks[key] = _Streak(began=now)
+        streak.attempts += 1
+        when = "when the object changes" if retry_in_s is None else f"in {retry_in_s:.3g} s"
+        if self._is_minor(key, error, streak, now):
+            log.debug("attempt %d failed, next one %s: %s", streak.attempts, when, error)
+            return
+        identity = _DIGITS.sub("#", f"{type(error).__name__} {error}")
+        new = identity != streak.said
+        if not new and now < streak.quiet_until:
+            return
+        streak.reminder_s = _FIRST_REMINDER_S if new else min(2 * streak.reminder_s, _LONGEST_REMINDER_S)
+        streak.said = identity
+        streak.quiet_until = now + streak.reminder_s
+        expected = isinstance(error, KubeError | TerminalError | ReconcileTimeout)
+        log.log(
+            logging.WARNING if expected else logging.ERROR,
+            "attempt %d failed, next one %s: %s",
+            streak.attempts,
+            when,
+            error if expected else f"{type(error).__name__}: {error}",
+            exc_info=None if expected or not new else error,
+        )
+
+    def worked(self, key: K) -> None:
+        """An attempt went well."""
+        if not self._streaks:
+            return
+        streak = self._streaks.pop(key, None)
+        if key == self._speaker:
+            self._speaker = None
+        if streak is not None:
+            log.log(
+                logging.DEBUG if streak.said is None else logging.INFO,
+                "recovered after %d failed attempts in %.3g s",
+                streak.attempts,
+                self._clock() - streak.began,
+            )
+
+    def _is_minor(self, key: K, error: BaseException, streak: _Streak, now: float) -> bool:
+        if isinstance(error, Conflict):
+            streak.conflicts += 1
+            return streak.conflicts == 1
+        if not isinstance(error, Unreachable):
+            return False
+        if self._speaker is None and now >= streak.began + _UNREACHABLE_WORDS_S:
+            self._speaker = key
+        return key != self._speaker and now < streak.began + _UNREACHABLE_QUIET_S

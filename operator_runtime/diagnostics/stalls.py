@@ -1,0 +1,206 @@
+"""Tells an author that a blocking call stalls the event loop, and where.
+
+While one reconcile waits without `await` (for `time.sleep`, `requests`, a slow loop of Python), nothing else runs: no
+watch, no probe, no other worker. The metric `event_loop_lag_seconds` counts that; this says which line it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+logger = logging.getLogger(__name__)
+
+# kubelet's default `timeoutSeconds`: a loop that stalls for longer fails a probe.
+STALL_S = 1.0
+# After a warning, so long without one; twice as long after each further one. An hour without a stall starts anew.
+FIRST_QUIET_S, LONGEST_QUIET_S = 10.0, 3600.0
+# Of the author's code: the line that blocks and two that lead to it.
+_SHOWN_LINES = 3
+
+
+def stack_of(thread_id: int | None) -> traceback.StackSummary:
+    """Where a thread is now, outermost first; empty when it has ended."""
+    frame = sys._current_frames().get(thread_id or 0)
+    return traceback.StackSummary() if frame is None else traceback.extract_stack(frame)
+
+
+class Places(NamedTuple):
+    """Which files are nobody's fault; folders, each with all below it.
+
+    Attributes:
+        runtime: this runtime.
+        installed: where packages are installed, an author's own maybe among them.
+        standard: Python's standard library, which may hold `installed`.
+    """
+
+    runtime: Path
+    installed: tuple[Path, ...]
+    standard: Path
+
+    @classmethod
+    def here(cls) -> Places:
+        """Those of this process."""
+        import sysconfig  # seldom needed
+
+        paths, runtime = sysconfig.get_paths(), Path(__file__).parents[1]
+        installed = (Path(paths["purelib"]), Path(paths["platlib"]))
+        return cls(runtime, installed, Path(paths["stdlib"]))
+
+
+def blamed(stack: Sequence[traceback.FrameSummary], places: Places) -> list[traceback.FrameSummary]:
+    """The lines to show of a stack that is given outermost first: innermost first, at most `_SHOWN_LINES`.
+
+    Those of the author's code; where all code is installed as packages, those besides the standard library's and this
+    runtime's; else the innermost ones of all.
+    """
+
+    def within(frame: traceback.FrameSummary, folders: Sequence[Path]) -> bool:
+        return any(Path(frame.filename).is_relative_to(folder) for folder in folders)
+
+    frozen = "<frozen"
+    outside = [each for each in stack if not each.filename.startswith(frozen) and not within(each, (places.runtime,))]
+    own = [each for each in outside if not within(each, (places.standard, *places.installed))]
+    packages = [each for each in outside if within(each, places.installed) or not within(each, (places.standard,))]
+    # Of packages the one that this runtime called is the author's, however deep in another's it ends.
+    entered = packages if len(packages) <= _SHOWN_LINES else [packages[0], *packages[1 - _SHOWN_LINES :]]
+    return list(reversed((own or entered or list(stack))[-_SHOWN_LINES:]))
+
+
+class Stall(NamedTuple):
+    """A stall that is to be told.
+
+    Attributes:
+        seconds: how long it has lasted.
+        untold: how many there were since the last that was told.
+    """
+
+    seconds: float
+    untold: int
+
+
+class StallRule:
+    """Pure: which stalls are told, and when to look again.
+
+    Invariants:
+        `_counted` is what the loop was to do when the last stall that was counted began: each is counted once.
+    """
+
+    def __init__(self, after_s: float, now: float) -> None:
+        """
+        Args:
+            after_s: a loop that is late by so much is stalled.
+            now: the clock.
+        """
+        self._after_s = after_s
+        self._quiet_s = FIRST_QUIET_S
+        self._quiet_until = self._last = float("-inf")
+        self._untold = 0
+        self._counted: float | None = None
+        self._grace_until = float("-inf")
+        self.look_at = now + after_s
+
+    def look(self, now: float, due_at: float) -> Stall | None:
+        """What is to be told now; `look_at` says when to come back.
+
+        Args:
+            now: the clock.
+            due_at: when the loop is to do what it has been asked to do next.
+        """
+        if now - self.look_at > self._after_s / 2:
+            # We come late, too: the whole process had no processor or was stopped. The loop gets its time from now on.
+            self._grace_until = now + self._after_s
+        stalled = now >= max(due_at + self._after_s, self._grace_until)
+        self.look_at = max(due_at + self._after_s, self._grace_until)
+        if not stalled:
+            return None
+        self.look_at = now + self._after_s
+        if self._counted == due_at:
+            return None
+        self._counted = due_at
+        if now - self._last > LONGEST_QUIET_S:
+            self._quiet_s = FIRST_QUIET_S
+        self._last = now
+        if now < self._quiet_until:
+            self._untold += 1
+            return None
+        untold, self._untold = self._untold, 0
+        self._quiet_until = now + self._quiet_s
+        self._quiet_s = min(2 * self._quiet_s, LONGEST_QUIET_S)
+        return Stall(now - due_at, untold)
+
+
+class StallWatch:
+    """Warns when the event loop has not run for a second; a service of the manager.
+
+    A timer on the loop notes that it runs, and a thread looks whether it did: three wake-ups a second in all, some
+    0.4 ms of processor time. The thread cannot look while C code
+    keeps the interpreter's lock (a huge document that is parsed): that shows in the metric alone.
+
+    `_due_at` and `_told` are all that the two share; each is replaced as a whole.
+    """
+
+    def __init__(self, after_s: float = STALL_S, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """
+        Args:
+            after_s: seconds without a turn of the loop that are told; half as long again is told for certain.
+            clock: monotonic seconds.
+        """
+        self._after_s = after_s
+        self._clock = clock
+        self._stopping = asyncio.Event()
+        self._ended = threading.Event()
+        self._due_at = 0.0
+        self._told: float | None = None
+
+    async def run(self) -> None:
+        """Watch the loop that this runs on until `stop`."""
+        self._arm()
+        watch = threading.Thread(target=self._watch, args=(threading.get_ident(),), name="stall watch", daemon=True)
+        watch.start()
+        try:
+            await self._stopping.wait()
+        finally:
+            self._timer.cancel()
+            self._ended.set()
+
+    def stop(self) -> None:
+        """Make `run` return."""
+        self._stopping.set()
+
+    def _arm(self) -> None:
+        period_s = self._after_s / 2
+        self._due_at = self._clock() + period_s
+        self._timer = asyncio.get_running_loop().call_later(period_s, self._beat)
+
+    def _beat(self) -> None:
+        if self._told == self._due_at:
+            logger.info("the event loop runs again, after %.1f s", self._clock() - self._due_at)
+        self._arm()
+
+    def _watch(self, thread_id: int) -> None:
+        """On the thread of its own."""
+        rule = StallRule(self._after_s, self._clock())
+        while not self._ended.wait(max(0.0, rule.look_at - self._clock())):
+            due_at = self._due_at
+            stall = rule.look(self._clock(), due_at)
+            if stall is None:
+                continue
+            lines = blamed(stack_of(thread_id), Places.here())
+            if self._due_at != due_at:
+                continue  # over meanwhile: the stack is somebody else's
+            self._told = due_at
+            logger.warning(
+                "the event loop has not run for %.1f s, and nothing of this operator has: a blocking call? Have"
+                " asyncio.to_thread make it. It hangs at %s%s",
+                stall.seconds,
+                ", called at ".join(f"{each.filename}:{each.lineno} in {each.name}" for each in lines),
+                f". There were {stall.untold} more such stalls since this was last told" if stall.untold else "",
+            )

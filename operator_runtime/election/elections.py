@@ -1,0 +1,128 @@
+"""Which election an operator stands for: of the settings and the place where it runs, one that can be held."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.auth import ClusterAccess
+from operator_runtime.client.errors import KubeError
+from operator_runtime.telemetry.metrics import Family, counter, gauge
+
+if TYPE_CHECKING:
+    # Loaded where they are asked for: together they take most of a MiB.
+    from operator_runtime.election.leader_for_life import LifeElection
+    from operator_runtime.election.lease_election import LeaseElection
+
+    Election = LeaseElection | LifeElection
+
+logger = logging.getLogger(__name__)
+
+NAMESPACE_FLAG = "--leader-elect-namespace"
+
+
+class ElectionError(KubeError):
+    """An election was asked for that cannot be held here. The message says what is missing, and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionConfig:
+    """How leaders are elected.
+
+    Attributes:
+        mode: by a Lease that is renewed, or by a ConfigMap that its owner frees.
+        name: of either.
+        namespace: of either; None for this pod's own.
+        lease_s: the length of the lease, as `runtime.leader.Timing` says.
+        renew_deadline_s: likewise.
+        retry_s: likewise.
+        user_agent: names us to the API server.
+        field_manager: named by every write.
+    """
+
+    mode: Literal["lease", "life"]
+    name: str
+    namespace: str | None
+    lease_s: int
+    renew_deadline_s: float
+    retry_s: float
+    user_agent: str
+    field_manager: str
+
+
+def election_of(
+    config: ElectionConfig | None, connect: Callable[[], ClusterAccess], environ: Mapping[str, str]
+) -> Election | None:
+    """The election to stand for; None where this process leads without one.
+
+    Args:
+        config: None where the settings ask for no election.
+        connect: the way to the API server, with credentials that nobody else uses.
+        environ: the variables of the process.
+
+    Raises:
+        ElectionError: an election was asked for that cannot be held here.
+    """
+    if config is None:
+        return None
+    access = connect()
+    lock = lock_of(config, own=access.namespace, in_pod=access.in_pod)
+    if lock is None:
+        logger.info("leader election for life is skipped: this is not a pod, so that there is nothing to own a lock")
+        return None
+    # An election by a Lease bounds each request itself, and more closely.
+    client = ApiClient(access, user_agent=config.user_agent, timeout_s=config.renew_deadline_s)
+    if config.mode == "lease":
+        from operator_runtime.election.leader import Timing
+        from operator_runtime.election.lease_election import LeaseElection, own_identity
+
+        timing = Timing(config.lease_s, config.renew_deadline_s, config.retry_s)
+        return LeaseElection(client, lock, own_identity(environ), timing, field_manager=config.field_manager)
+    from operator_runtime.election.leader_for_life import LifeElection
+
+    pod_name = environ.get("POD_NAME") or socket.gethostname()
+    return LifeElection(client, lock, pod_name, field_manager=config.field_manager)
+
+
+def lock_of(config: ElectionConfig, *, own: str | None, in_pod: bool) -> ObjectKey | None:
+    """Namespace and name of the Lease or the ConfigMap of an election; None where none is held in that place.
+
+    Args:
+        own: namespace of the pod, or of the context.
+        in_pod: whether this is a pod.
+
+    Raises:
+        ElectionError: an election was asked for that cannot be held here.
+    """
+    if config.mode == "life" and not in_pod:
+        return None
+    own = own if in_pod else None
+    namespace = config.namespace or own
+    if namespace is None:
+        where = "the pod's service account names none" if in_pod else "this is not a pod"
+        raise ElectionError(f"leader election needs a namespace, and {where}: give {NAMESPACE_FLAG}")
+    if config.mode == "life" and own is not None and namespace != own:
+        raise ElectionError(
+            f"{NAMESPACE_FLAG} {namespace}: a leader for life is elected in the namespace of its pod, {own}, as a"
+            " Pod owns nothing elsewhere; leave the flag out"
+        )
+    return ObjectKey(namespace, config.name)
+
+
+def election_families(election: Election) -> Iterator[Family]:
+    """client-go's metrics of an election."""
+    name = str(election.lock.name)
+    yield gauge(
+        "leader_election_master_status", "Whether this process leads: 1 or 0.", ("name",), [((name,), election.leading)]
+    )
+    yield counter(
+        "leader_election_slowpath_total",
+        "Renewals that had to look at the Lease first, as somebody had touched it.",
+        ("name",),
+        [((name,), election.slow_paths)],
+    )

@@ -1,0 +1,273 @@
+"""Leader for life: whoever creates the ConfigMap leads until its Pod is gone.
+
+The ConfigMap is owned by the leader's Pod, so that the garbage collector frees it, and only then. There is no deadline
+and nothing to renew: two can never lead as long as a Pod that is gone from the API runs nowhere. A pod whose node is
+lost stays in the API, being deleted, until somebody says that it is gone; so does one that was evicted. The one that
+waits says so: see `verdict`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, Self
+
+import msgspec
+import orjson
+
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.errors import Conflict, Forbidden, KubeError, NotFound, WriteRefused
+from operator_runtime.client.resources import CONFIG_MAPS, NODES, PODS, Resource
+from operator_runtime.client.retry import Backoff
+
+logger = logging.getLogger(__name__)
+
+# operator-lib's, which this election is like: 1 s doubling to 16 s, give or take 20 %.
+FIRST_WAIT_S, LONGEST_WAIT_S, SPREAD = 1.0, 16.0, 0.2
+# Phases that a pod never leaves: it was evicted or preempted, its node was shut down or refused it. Nobody deletes it
+# before there are thousands of its kind.
+ENDED = ("Failed", "Succeeded")
+
+
+class _NotYetError(KubeError):
+    """This process cannot take part now. The message says what is missing, and the remedy."""
+
+
+class _Owner(msgspec.Struct):
+    kind: str
+    name: str
+    uid: str
+
+
+class _Meta(msgspec.Struct):
+    name: str
+    uid: str = ""
+    deletionTimestamp: str | None = None
+    ownerReferences: list[_Owner] = msgspec.field(default_factory=list)
+
+
+class _Condition(msgspec.Struct):
+    type: str
+    status: str
+
+
+class _Status(msgspec.Struct):
+    phase: str = ""
+    reason: str = ""
+    conditions: list[_Condition] = msgspec.field(default_factory=list)
+
+
+class _Spec(msgspec.Struct):
+    nodeName: str = ""
+
+
+class Observed(msgspec.Struct):
+    """A ConfigMap, a Pod or a Node, as far as this election looks at it."""
+
+    metadata: _Meta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+_decode = msgspec.json.Decoder(Observed).decode
+
+
+class Verdict(StrEnum):
+    """What to do about a leader."""
+
+    WAIT = "wait"
+    DELETE = "delete"
+    DELETE_AT_ONCE = "delete without waiting for its node"
+
+
+def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) -> Verdict:
+    """What to do about the leader's pod, given its node.
+
+    Args:
+        pod: the leader's.
+        node: the pod's, None where there is none of that name.
+        node_known: False where nobody could look at the node.
+    """
+    if pod.status.phase in ENDED:
+        return Verdict.DELETE
+    ready = node is not None and any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
+    # Kubernetes has waited for the node (five minutes by default) before it began to delete the pod.
+    if pod.metadata.deletionTimestamp is not None and pod.spec.nodeName and node_known and not ready:
+        return Verdict.DELETE_AT_ONCE
+    return Verdict.WAIT
+
+
+class LifeApi(Protocol):
+    """What this election needs of an `ApiClient`."""
+
+    async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes: ...
+    async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes: ...
+    async def request(self, method: str, path: str, *, body: bytes | None) -> bytes: ...
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """The pod that owns the ConfigMap."""
+
+    name: str
+    uid: str
+
+
+class LifeElection:
+    """Stands for election in `elected`; what it got it keeps."""
+
+    def __init__(
+        self,
+        client: LifeApi,
+        lock: ObjectKey,
+        pod_name: str,
+        *,
+        field_manager: str,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        """
+        Args:
+            client: without a gate before writes: this is who opens it. It is closed.
+            lock: namespace of this pod, and name of the ConfigMap.
+            pod_name: of this process's pod.
+            field_manager: named by every write.
+            sleep: waits between two looks.
+            uniform: the source of jitter.
+        """
+        self.lock = lock
+        self.leading = False
+        self.slow_paths = 0  # nothing is renewed
+        self._client = client
+        self._pod_name = pod_name
+        self._field_manager = field_manager
+        self._sleep = sleep
+        self._backoff = Backoff(FIRST_WAIT_S, LONGEST_WAIT_S, SPREAD, uniform)
+        self._said: set[str] = set()
+
+    def __str__(self) -> str:
+        return f"ConfigMap {self.lock}"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Let go of nothing: the ConfigMap lives as long as the pod."""
+        await self._client.close()
+
+    def may_write(self) -> None:
+        """The gate before writes (`client.writes`).
+
+        Raises:
+            WriteRefused: this process does not lead yet.
+        """
+        if not self.leading:
+            raise WriteRefused(f"not sent: this process does not hold {self}")
+
+    def complaint(self) -> str | None:
+        """What is wrong with the election, for a probe: nothing can be."""
+        return None
+
+    async def elected(self) -> None:
+        """Wait until this process leads."""
+        waits = 0
+        own: Observed | None = None
+        while True:
+            try:
+                own = own or await self._own_pod()
+                if await self._tried(own):
+                    break
+            except (KubeError, msgspec.DecodeError) as error:
+                self._say(logging.WARNING, f"cannot take part in the election by {self}: {error}")
+            waits += 1
+            await self._sleep(self._backoff.delay_s(waits))
+        self.leading = True
+        logger.info("leading for life: %s is owned by pod %s", self, self._pod_name)
+
+    async def _own_pod(self) -> Observed:
+        try:
+            return _decode(await self._client.get(PODS, self.lock.namespace, self._pod_name))
+        except NotFound:
+            raise _NotYetError(
+                f"there is no pod {self._pod_name} in namespace {self.lock.namespace}; set POD_NAME to this pod's name"
+                " (valueFrom: fieldRef: fieldPath: metadata.name)"
+            ) from None
+
+    async def _tried(self, own: Observed) -> bool:
+        """One try; whether this process leads."""
+        try:
+            await self._client.create(
+                CONFIG_MAPS, self.lock.namespace, self._body(own), field_manager=self._field_manager
+            )
+            return True
+        except Conflict:
+            pass
+        try:
+            found = _decode(await self._client.get(CONFIG_MAPS, self.lock.namespace, self.lock.name))
+        except NotFound:  # freed just now
+            return False
+        pods = [_Holder(each.name, each.uid) for each in found.metadata.ownerReferences if each.kind == PODS.kind]
+        holder = next(iter(pods), None)
+        if holder is None:
+            raise _NotYetError(f"{self} is owned by no pod, so that nothing will free it: delete it by hand")
+        if holder.uid == own.metadata.uid:  # this container has been restarted, its pod is the same
+            return True
+        self._say(logging.INFO, f"standing by: {self} is owned by pod {holder.name}")
+        await self._judge(holder)
+        return False
+
+    def _body(self, own: Observed) -> dict[str, object]:
+        owner = {"apiVersion": PODS.api_version, "kind": PODS.kind, "name": self._pod_name, "uid": own.metadata.uid}
+        metadata = {"name": self.lock.name, "namespace": self.lock.namespace, "ownerReferences": [owner]}
+        return {"apiVersion": CONFIG_MAPS.api_version, "kind": CONFIG_MAPS.kind, "metadata": metadata}
+
+    async def _judge(self, holder: _Holder) -> None:
+        """Delete the leader's pod where nobody else will."""
+        try:
+            pod = _decode(await self._client.get(PODS, self.lock.namespace, holder.name))
+        except NotFound:  # the garbage collector is on its way
+            return
+        if pod.metadata.uid != holder.uid:
+            return
+        node, known = await self._node(pod)
+        judged = verdict(pod, node, node_known=known)
+        if judged is Verdict.WAIT:
+            return
+        options: dict[str, object] = {"preconditions": {"uid": holder.uid}}
+        why = f"it has ended for good ({pod.status.reason or pod.status.phase})"
+        if judged is Verdict.DELETE_AT_ONCE:
+            options["gracePeriodSeconds"] = 0
+            why = f"its node {pod.spec.nodeName} is lost"
+        try:
+            path = PODS.path(self.lock.namespace, holder.name)
+            await self._client.request("DELETE", path, body=orjson.dumps(options))
+        except (NotFound, Conflict):
+            return
+        except Forbidden as error:
+            needed = "delete on pods, and get on nodes,"
+            self._say(logging.WARNING, f"cannot delete the leader's pod: {error}. Grant {needed} to the account")
+            return
+        logger.warning("deleted pod %s, which led by %s: %s", holder.name, self, why)
+
+    async def _node(self, pod: Observed) -> tuple[Observed | None, bool]:
+        """The pod's node, and whether it could be looked at."""
+        if pod.metadata.deletionTimestamp is None or not pod.spec.nodeName:
+            return None, False
+        try:
+            return _decode(await self._client.get(NODES, None, pod.spec.nodeName)), True
+        except NotFound:
+            return None, True
+        except Forbidden as error:
+            self._say(logging.WARNING, f"cannot see whether the leader's node is lost: {error}. Grant get on nodes")
+            return None, False
+
+    def _say(self, level: int, what: str) -> None:
+        """Once: what is said here stays so until the election is over."""
+        if what not in self._said:
+            self._said.add(what)
+            logger.log(level, "%s", what)

@@ -1,0 +1,101 @@
+"""The Lease of an election as the API has it: bytes to the record that `leader` decides about, and back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from operator_runtime.client.resources import LEASES
+from operator_runtime.election.leader import Lease, Write
+
+
+class LeaseRecord(msgspec.Struct, frozen=True):
+    """What is kept of a Lease. `duration_s` is None where it says none."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    holder: str
+    duration_s: int | None
+    acquire_time: str | None
+    transitions: int
+
+    def lease(self, default_duration_s: float) -> Lease:
+        """The same for the rules of the election; a Lease that somebody made by hand may lack a duration."""
+        return Lease(
+            uid=self.uid,
+            resource_version=self.resource_version,
+            holder=self.holder,
+            duration_s=default_duration_s if self.duration_s is None else float(self.duration_s),
+            acquire_time=self.acquire_time,
+            transitions=self.transitions,
+        )
+
+
+class _Meta(msgspec.Struct):
+    name: str
+    uid: str
+    resourceVersion: str
+    namespace: str = ""
+
+
+class _Spec(msgspec.Struct):
+    holderIdentity: str | None = None
+    leaseDurationSeconds: int | None = None
+    acquireTime: str | None = None
+    leaseTransitions: int | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: _Meta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+_decode = msgspec.json.Decoder(_Object).decode
+
+
+def lease_record(raw: msgspec.Raw | bytes) -> LeaseRecord:
+    """A record from a Lease's JSON.
+
+    Raises:
+        msgspec.DecodeError: it is none.
+    """
+    lease = _decode(raw)
+    meta, spec = lease.metadata, lease.spec
+    return LeaseRecord(
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resourceVersion,
+        holder=spec.holderIdentity or "",
+        duration_s=spec.leaseDurationSeconds,
+        acquire_time=spec.acquireTime,
+        transitions=spec.leaseTransitions or 0,
+    )
+
+
+def micro_time(when: datetime) -> str:
+    """`metav1.MicroTime`: RFC 3339 in UTC with six digits. The API server refuses any other number of digits."""
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def lease_body(write: Write, name: str, namespace: str, now: datetime) -> dict[str, object]:
+    """What to send: a whole Lease to create, or a merge patch, which leaves alone what others put on the Lease.
+
+    The patch carries the uid and the version of what it replaces, so that it changes exactly that or nothing.
+    """
+    time = micro_time(now)
+    spec = {
+        "holderIdentity": write.holder,
+        "leaseDurationSeconds": write.duration_s,
+        "acquireTime": write.acquire_time or time,
+        "renewTime": time,
+        "leaseTransitions": write.transitions,
+    }
+    if write.over is not None:
+        version = {"uid": write.over.uid, "resourceVersion": write.over.resource_version}
+        return {"metadata": version, "spec": spec}
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}

@@ -1,0 +1,126 @@
+"""What one event is: about which object, in how many bytes, under which name, and how events.k8s.io/v1 writes it.
+
+Apart from `events`, which decides whether, when and how often an event is written and knows nothing of its shape.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from operator_runtime.client.resources import EVENTS
+
+EventType = Literal["Normal", "Warning"]
+
+# The API server's own limits, in UTF-8 bytes; more is a 422.
+MAX_NOTE_BYTES = 1024
+MAX_REASON_BYTES = 128
+_MAX_NAME_CHARS = 253
+
+_DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectReference:
+    """The object that an event is about. `kubectl describe` finds events by the uid."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to an object; `event_of` keeps the texts within the API server's limits."""
+
+    regarding: ObjectReference
+    type: EventType
+    reason: str
+    action: str
+    note: str
+
+    @property
+    def namespace(self) -> str:
+        """Where it is written: the API server takes events about cluster-scoped objects in `default` alone."""
+        return self.regarding.namespace or "default"
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What two events have in common that are one series; versions of the object are not told apart."""
+        about = self.regarding
+        return (about.uid, about.kind, about.namespace, about.name, self.type, self.reason, self.action, self.note)
+
+    def body(self, name: str, first_ns: int, *, controller: str, instance: str) -> dict[str, object]:
+        """The new object.
+
+        Args:
+            name: its own, from `event_name`.
+            first_ns: when it happened, in nanoseconds since 1970.
+            controller: which operator reports it.
+            instance: which process of that operator.
+        """
+        about = self.regarding
+        regarding = {
+            "apiVersion": about.api_version,
+            "kind": about.kind,
+            "namespace": about.namespace,
+            "name": about.name,
+            "uid": about.uid,
+            "resourceVersion": about.resource_version,
+        }
+        return {
+            "apiVersion": EVENTS.api_version,
+            "kind": EVENTS.kind,
+            "metadata": {"name": name, "namespace": self.namespace},
+            "eventTime": timestamp(first_ns),
+            "type": self.type,
+            "reason": self.reason,
+            "action": self.action,
+            "note": self.note,
+            "regarding": {field: value for field, value in regarding.items() if value},
+            "reportingController": controller,
+            "reportingInstance": instance,
+        }
+
+
+def event_of(regarding: ObjectReference, type: EventType, reason: str, action: str, note: str) -> Event:
+    """An event whose texts are cut to what the API server takes."""
+    return Event(
+        regarding, type, cut(reason, MAX_REASON_BYTES), cut(action, MAX_REASON_BYTES), cut(note, MAX_NOTE_BYTES)
+    )
+
+
+def series_patch(count: int, last_ns: int) -> dict[str, object]:
+    """What makes a written event a series: it was seen `count` times, last at `last_ns` (nanoseconds since 1970)."""
+    return {"series": {"count": count, "lastObservedTime": timestamp(last_ns)}}
+
+
+def event_name(regarding: ObjectReference, unique: int) -> str:
+    """`<object>.<hex>`, cut to what a name may be; the kind stands for an object whose name is no DNS name."""
+    suffix = f".{unique:x}"
+    stem = regarding.name[: _MAX_NAME_CHARS - len(suffix)].rstrip("-.")
+    if not _DNS_SUBDOMAIN.fullmatch(stem):
+        stem = re.sub(r"[^a-z0-9]", "", regarding.kind.lower()) or "event"
+    return stem + suffix
+
+
+def cut(text: str, limit_bytes: int) -> str:
+    """`text` in at most so many bytes of UTF-8, without half a character at the end."""
+    if text.isascii() and len(text) <= limit_bytes:
+        return text
+    # "replace": a lone surrogate, e.g. from a file name in an error, must not make an event fail.
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) > limit_bytes:
+        encoded = encoded[: limit_bytes - 3] + b"..."
+    return encoded.decode("utf-8", "ignore")
+
+
+def timestamp(ns: int) -> str:
+    """RFC 3339 in UTC with exactly the six digits that a MicroTime must have."""
+    seconds, rest_ns = divmod(ns, 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest_ns // 1000:06d}Z"

@@ -1,0 +1,361 @@
+"""Kubernetes events: what an operator did to an object, where `kubectl describe` shows it.
+
+An event is a courtesy. So `EventRecorder.emit` only notes it down; one coroutine writes what was noted to
+events.k8s.io/v1, slowly, and gives up before it gets in anybody's way.
+
+Rates and where they come from:
+
+- one object: 25 events at once, then one in 300 s (client-go's spam filter of its older recorder). More are dropped.
+- all objects: 25 writes at once, then 5 per second (client-go's default QPS for a client). More wait in a queue of
+  1000 (client-go's length) and the oldest of these is dropped for a newer one. So a mass creation spends no more on
+  events than five small requests a second, and the last thousand objects still get theirs.
+- the same event again: no new object but a series (a count) on the first, written once a minute at most, and finished
+  after 6 minutes of silence (client-go's time). An event is the same if its object, type, reason, action and note are.
+  client-go leaves out the note and so hides that 3 to 4 and 4 to 5 were two things; notes that never repeat are held
+  back by the rate of their object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Literal, Protocol, get_args
+
+from operator_runtime.client.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    KubeError,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
+from operator_runtime.client.resources import EVENTS, Resource
+from operator_runtime.events.objects import (
+    MAX_REASON_BYTES,
+    Event,
+    EventType,
+    ObjectReference,
+    cut,
+    event_name,
+    event_of,
+    series_patch,
+)
+
+log = logging.getLogger(__name__)
+
+DropReason = Literal["queue full", "object too busy", "write failed"]
+
+DROP_REASONS: tuple[DropReason, ...] = get_args(DropReason)
+
+_QUEUE_LENGTH = 1000
+_SERIES_REFRESH_S = 60.0
+_SERIES_FINISH_S = 360.0
+# Objects and events that are remembered for rates and series; client-go's cache holds 4096 of each, in a process that
+# has the memory for it. The longest unseen are forgotten: they then get a new event instead of a count.
+_MAX_OBJECTS = 4096
+_MAX_KNOWN = 1024
+
+_TRIES = 3
+_RETRY_S = 1.0
+_LONGEST_RETRY_S = 10.0
+
+
+class EventsApi(Protocol):
+    """What the recorder needs of an `ApiClient`."""
+
+    async def create(self, resource: Resource, namespace: str, body: object, *, field_manager: str) -> bytes: ...
+
+    async def merge_patch(
+        self, resource: Resource, namespace: str, name: str, body: object, *, field_manager: str
+    ) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Rate:
+    """`burst` at once, then one per `interval_s`. The state of one bucket is a single time: until when it is spent."""
+
+    interval_s: float
+    burst: int
+
+    def wait_s(self, spent_until: float, now: float) -> float:
+        return max(0.0, spent_until - (self.burst - 1) * self.interval_s - now)
+
+    def spend(self, spent_until: float, now: float) -> float:
+        return max(spent_until, now) + self.interval_s
+
+
+_OBJECT_RATE = _Rate(interval_s=300.0, burst=25)
+_OVERALL_RATE = _Rate(interval_s=0.2, burst=25)
+
+
+@dataclass(slots=True, eq=False)
+class _Noted:
+    """One event and what of it the API server has. `written` is the count there, 0 before the first write."""
+
+    event: Event
+    noted_at: float
+    seen_at: float
+    first_ns: int
+    last_ns: int
+    name: str = ""
+    count: int = 1
+    written: int = 0
+    written_at: float = 0.0
+    refresh_scheduled: bool = False
+
+
+class EventRecorder:
+    """Notes events down and writes them from `run`, in the order in which they are due.
+
+    Attributes:
+        written: writes that the API server took.
+        dropped: events that were given up, by reason.
+
+    Invariants: `_queue` holds events that were never written, `_refreshes` (a heap by time) those whose count has grown
+    since. `_known` holds events that can still become a series, `_objects` how much of its rate each object has spent;
+    both are ordered by last use.
+    """
+
+    def __init__(
+        self,
+        api: EventsApi,
+        *,
+        reporting_controller: str,
+        reporting_instance: str,
+        field_manager: str,
+        flush_s: float = 1.5,
+        clock: Callable[[], float] = time.monotonic,
+        now_ns: Callable[[], int] = time.time_ns,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """
+        Args:
+            api: writes the events.
+            reporting_controller: names the operator, e.g. `cache.example.com/memcached-operator`.
+            reporting_instance: names this process, e.g. its pod; cut to 128 bytes.
+            field_manager: named by every write.
+            flush_s: seconds that what is still queued may take when the recorder is stopped.
+            clock: for rates, in seconds; only differences count.
+            now_ns: nanoseconds since 1970.
+            sleep: waits for the overall rate and between tries.
+
+        Raises:
+            ValueError: a name is empty; the API server would refuse every event.
+        """
+        if not reporting_controller or not reporting_instance:
+            raise ValueError("reporting_controller and reporting_instance must not be empty: name operator and process")
+        self.written = 0
+        self.dropped: Counter[DropReason] = Counter()
+        self._api = api
+        self._reporting_controller = reporting_controller
+        self._reporting_instance = cut(reporting_instance, MAX_REASON_BYTES)
+        self._field_manager = field_manager
+        self._flush_s = flush_s
+        self._clock = clock
+        self._now_ns = now_ns
+        self._sleep = sleep
+        self._queue: deque[_Noted] = deque()
+        self._refreshes: list[tuple[float, int, _Noted]] = []
+        self._known: OrderedDict[tuple[str, ...], _Noted] = OrderedDict()
+        self._objects: OrderedDict[tuple[str, ...], float] = OrderedDict()
+        self._spent_until = 0.0
+        self._sequence = count()
+        self._last_name_ns = 0
+        self._said: set[str] = set()
+        self._wake = asyncio.Event()
+        self._stopping = asyncio.Event()
+
+    def emit(self, regarding: ObjectReference, *, type: EventType, reason: str, action: str, note: str) -> None:
+        """Note an event down. Never waits, never fails.
+
+        Args:
+            regarding: the object that it is about.
+            type: Warning if someone should look.
+            reason: why, in one CamelCase word for machines.
+            action: what was done, in one CamelCase word for machines.
+            note: what happened, for people; cut to 1024 bytes.
+        """
+        now, now_ns = self._clock(), self._now_ns()
+        event = event_of(regarding, type, reason, action, note)
+        while self._known and now - next(iter(self._known.values())).seen_at >= _SERIES_FINISH_S:
+            self._known.popitem(last=False)
+        known = self._known.get(event.identity)
+        if known is not None:
+            self._known.move_to_end(event.identity)
+            known.count += 1
+            known.seen_at, known.last_ns = now, now_ns
+            self._schedule_refresh(known)
+        elif self._may_speak_of(regarding, now):
+            noted = self._known[event.identity] = _Noted(event, now, now, now_ns, now_ns)
+            self._known.move_to_end(event.identity)
+            if len(self._known) > _MAX_KNOWN:
+                self._known.popitem(last=False)
+            self._queue.append(noted)
+            if len(self._queue) > _QUEUE_LENGTH:
+                self._drop(self._queue.popleft(), "queue full")
+        else:
+            self.dropped["object too busy"] += 1
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End `run`, after what is queued was written or `flush_s` has passed."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Write what is noted down, until `stop`."""
+        async with asyncio.TaskGroup() as group:
+            delivery = group.create_task(self._deliver(), name="events")
+            await self._stopping.wait()
+            delivery.cancel()
+        try:
+            async with asyncio.timeout(self._flush_s):
+                while (noted := self._take(float("inf"))) is not None:
+                    await self._write(noted, tries=1)
+        except TimeoutError:
+            log.info("stopped with %d events not written", len(self._queue) + len(self._refreshes))
+
+    async def _deliver(self) -> None:
+        while True:
+            await self._wait_until_due()
+            if wait_s := _OVERALL_RATE.wait_s(self._spent_until, self._clock()):
+                await self._sleep(wait_s)
+            noted = self._take(self._clock())
+            if noted is None:
+                continue
+            self._spent_until = _OVERALL_RATE.spend(self._spent_until, self._clock())
+            await self._write(noted, tries=_TRIES)
+
+    async def _wait_until_due(self) -> None:
+        while not self._queue:
+            self._wake.clear()
+            timer = None
+            if self._refreshes:
+                wait_s = self._refreshes[0][0] - self._clock()
+                if wait_s <= 0.0:
+                    return
+                timer = asyncio.get_running_loop().call_later(wait_s, self._wake.set)
+            try:
+                await self._wake.wait()
+            finally:
+                if timer is not None:
+                    timer.cancel()
+
+    def _take(self, now: float) -> _Noted | None:
+        """The event to write next: the one that has been due longest."""
+        refresh_due = bool(self._refreshes) and self._refreshes[0][0] <= now
+        if refresh_due and not (self._queue and self._queue[0].noted_at < self._refreshes[0][0]):
+            noted = heapq.heappop(self._refreshes)[2]
+            noted.refresh_scheduled = False
+            return noted
+        return self._queue.popleft() if self._queue else None
+
+    def _put_back(self, noted: _Noted) -> None:
+        if noted.written == 0:
+            self._queue.appendleft(noted)
+        else:
+            self._schedule_refresh(noted)
+
+    def _schedule_refresh(self, noted: _Noted) -> None:
+        if noted.written and noted.count > noted.written and not noted.refresh_scheduled:
+            noted.refresh_scheduled = True
+            heapq.heappush(self._refreshes, (noted.written_at + _SERIES_REFRESH_S, next(self._sequence), noted))
+
+    def _may_speak_of(self, regarding: ObjectReference, now: float) -> bool:
+        key = (regarding.uid, regarding.kind, regarding.namespace, regarding.name)
+        spent_until = self._objects.get(key, now)
+        if _OBJECT_RATE.wait_s(spent_until, now):
+            return False
+        self._objects[key] = _OBJECT_RATE.spend(spent_until, now)
+        self._objects.move_to_end(key)
+        while len(self._objects) > _MAX_OBJECTS or next(iter(self._objects.values())) <= now:
+            self._objects.popitem(last=False)
+        return True
+
+    def _drop(self, noted: _Noted, why: DropReason) -> None:
+        self.dropped[why] += 1
+        if self._known.get(noted.event.identity) is noted:
+            del self._known[noted.event.identity]
+
+    async def _write(self, noted: _Noted, *, tries: int) -> None:
+        try:
+            failure = await self._try(noted)
+            for attempt in range(1, tries):
+                if not isinstance(failure, Unreachable | TooManyRequests | ServerError):
+                    break
+                asked_s = failure.retry_after_s if isinstance(failure, ApiError) else None
+                await self._sleep(min(max(asked_s or 0.0, _RETRY_S * attempt), _LONGEST_RETRY_S))
+                failure = await self._try(noted)
+        except asyncio.CancelledError:
+            # Interrupted by the stop; the flush tries once more. If this write did arrive, that one is a Conflict.
+            self._put_back(noted)
+            raise
+        if failure is not None:
+            self._give_up(noted, failure)
+
+    async def _try(self, noted: _Noted) -> KubeError | None:
+        try:
+            await self._send(noted)
+        except KubeError as failure:
+            return failure
+        return None
+
+    async def _send(self, noted: _Noted) -> None:
+        if noted.written:
+            seen = noted.count
+            patch = series_patch(seen, noted.last_ns)
+            try:
+                await self._api.merge_patch(
+                    EVENTS, noted.event.namespace, noted.name, patch, field_manager=self._field_manager
+                )
+                noted.written = seen
+            except NotFound:
+                # The API server forgets events, after an hour by default. The series begins anew.
+                noted.name, noted.first_ns, noted.count, noted.written = "", noted.last_ns, 1, 0
+        if not noted.written:
+            await self._send_new(noted)
+        self.written += 1
+        self._said.clear()
+        noted.written_at = self._clock()
+        self._schedule_refresh(noted)
+
+    async def _send_new(self, noted: _Noted) -> None:
+        event = noted.event
+        if not noted.name:
+            self._last_name_ns = max(self._last_name_ns + 1, self._now_ns())
+            noted.name = event_name(event.regarding, self._last_name_ns)
+        body = event.body(
+            noted.name, noted.first_ns, controller=self._reporting_controller, instance=self._reporting_instance
+        )
+        try:
+            await self._api.create(EVENTS, event.namespace, body, field_manager=self._field_manager)
+        except Conflict:
+            # The name is unique, so this is our own event: an earlier try arrived and its answer did not.
+            log.debug("event %s was written by an earlier try", noted.name)
+        noted.written = 1
+
+    def _give_up(self, noted: _Noted, error: KubeError) -> None:
+        if noted.written == 0:
+            self._drop(noted, "write failed")
+        if _namespace_is_going(error) or type(error).__name__ in self._said:
+            return
+        # Said once, until a write succeeds again.
+        self._said.add(type(error).__name__)
+        remedy = ""
+        if isinstance(error, Forbidden):
+            remedy = "; to see events, grant create and patch on events.events.k8s.io to the operator's service account"
+        log.warning("events are not written: %s%s", error, remedy)
+
+
+def _namespace_is_going(error: KubeError) -> bool:
+    """Whether the write failed because its namespace is being deleted or is gone: nobody will read that event."""
+    if isinstance(error, NotFound):
+        return True
+    return isinstance(error, Forbidden) and any(cause.reason == "NamespaceTerminating" for cause in error.causes)

@@ -1,0 +1,153 @@
+"""Pure: the bodies that authors write, completed and checked before anything is sent.
+
+What is wrong in one is a mistake of the program and not of the cluster: a ValueError or TypeError that says what to
+write instead. The API server would answer that it does not know the path, or with another object than was meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from operator_runtime.cache.store import ObjectKey, key_of
+from operator_runtime.client.resources import Resource
+from operator_runtime.client.watch import Record
+
+
+class Body(NamedTuple):
+    """A body that is ready to be sent, and where to. `name` is "" where the API server is to make one."""
+
+    namespace: str | None
+    name: str
+    content: dict[str, Any]
+
+
+def whole_body(resource: Resource, body: Mapping[str, object]) -> Body:
+    """The body of an object of that kind, with apiVersion and kind.
+
+    Raises:
+        TypeError: it is no mapping, or its metadata is none.
+        ValueError: it is of another kind, or says not which object it is.
+    """
+    metadata = _checked(resource, body)
+    name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
+    if not name and not metadata.get("generateName"):
+        raise ValueError(f"metadata.name is missing: name the {resource.kind}")
+    if resource.namespaced and not namespace:
+        raise ValueError(f"metadata.namespace is missing: a {resource.kind} lives in a namespace, such as its owner's")
+    if not resource.namespaced and namespace:
+        raise ValueError(
+            f"metadata.namespace is {namespace!r}: a {resource.kind} is cluster-scoped, so leave the namespace out"
+        )
+    content = {**body, "apiVersion": resource.api_version, "kind": resource.kind}
+    return Body(str(namespace) or None, str(name or ""), content)
+
+
+def identity_of(which: ObjectKey | Record) -> tuple[ObjectKey, str | None]:
+    """The key of what is given, and the uid where it is an object and not a key alone.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(which, ObjectKey):
+        return which, None
+    try:
+        return key_of(which), which.uid or None
+    except AttributeError:
+        raise TypeError(f"the key is {which!r}: give ObjectKey(namespace, name), or an object") from None
+
+
+def patch_body(resource: Resource, key: ObjectKey, body: Mapping[str, object], uid: str | None = None) -> Body:
+    """A patch of the object of that name, and with a uid of that one alone.
+
+    Raises:
+        TypeError: it is no mapping, or its metadata is none, or `key` is no ObjectKey.
+        ValueError: it is of another kind or object.
+    """
+    place = checked_key(resource, key)
+    metadata = _checked(resource, body)
+    for field, wanted in (("name", key.name), ("namespace", key.namespace)):
+        if metadata.get(field, wanted) != wanted:
+            raise ValueError(
+                f"metadata.{field} is {metadata[field]!r}, but the patch is for {resource.kind} {key}: leave it out"
+            )
+    content = dict(body)
+    if uid is not None:
+        content["metadata"] = {"uid": uid, **metadata}
+    return Body(place, key.name, content)
+
+
+def checked_key(resource: Resource, key: ObjectKey) -> str | None:
+    """The namespace of that key for a path, None for a cluster-scoped kind.
+
+    Raises:
+        TypeError: not a key.
+        ValueError: not one of this kind.
+    """
+    if not isinstance(key, ObjectKey):
+        raise TypeError(f"the key is {key!r}: give ObjectKey(namespace, name), such as `obj.key`")
+    if not key.name:
+        raise ValueError(f"the key of a {resource.kind} has no name: give ObjectKey(namespace, name)")
+    if resource.namespaced and not key.namespace:
+        raise ValueError(f"the key of {resource.kind} {key} has no namespace: give ObjectKey(namespace, name)")
+    if not resource.namespaced and key.namespace:
+        raise ValueError(
+            f"the key of {resource.kind} {key} has a namespace, but the kind is cluster-scoped: "
+            f"give ObjectKey('', {key.name!r})"
+        )
+    return key.namespace or None
+
+
+def merge_diff(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON merge patch (RFC 7386) that makes `wanted` of `live`; empty where nothing differs.
+
+    A null and a missing field are the same. A list is replaced as a whole.
+    """
+    difference: dict[str, Any] = {}
+    for name, value in wanted.items():
+        was = live.get(name)
+        if isinstance(value, Mapping) and isinstance(was, Mapping):
+            if inner := merge_diff(was, value):
+                difference[name] = inner
+        elif was != value:
+            difference[name] = value
+    for name, was in live.items():
+        if name not in wanted and was is not None:
+            difference[name] = None
+    return difference
+
+
+def plain_status(status: object) -> dict[str, Any]:
+    """A status of whatever type as JSON has it.
+
+    Raises:
+        TypeError: it is nothing that JSON writes as an object.
+    """
+    plain = msgspec.to_builtins(status, str_keys=True, enc_hook=_dumped_model)
+    if not isinstance(plain, dict):
+        raise TypeError(f"the status is {status!r}: give a struct, a model or a dict")
+    return plain
+
+
+def _dumped_model(value: object) -> object:
+    """msgspec's hook for types that are not its own: pydantic's models, known by what they do."""
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        raise TypeError(f"{type(value).__name__} cannot be written as JSON: {value!r}")
+    found: object = dump(mode="json", by_alias=True)
+    return found
+
+
+def _checked(resource: Resource, body: Mapping[str, object]) -> Mapping[str, Any]:
+    """The metadata of a body that is of that kind, or does not say."""
+    if not isinstance(body, Mapping):
+        raise TypeError(f"the body of a {resource.kind} is {body!r}: give a dict, as a manifest has it")
+    for field, wanted in (("apiVersion", resource.api_version), ("kind", resource.kind)):
+        if body.get(field, wanted) != wanted:
+            raise ValueError(f"the body's {field} is {body[field]!r}, that of the kind is {wanted!r}: leave it out")
+    metadata = body.get("metadata", {})
+    if not isinstance(metadata, Mapping):
+        raise TypeError(f"metadata is {metadata!r}: give a dict with the object's name and namespace")
+    return metadata

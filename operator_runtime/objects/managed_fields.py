@@ -1,0 +1,112 @@
+"""Pure: who wrote a field, by an object's `metadata.managedFields`.
+
+The caches hold no managedFields, as they are half of an object's bytes. This is for the seldom case that somebody must
+be named; the object is then read once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from operator_runtime.client.errors import UNDECODABLE
+from operator_runtime.client.nesting import decode_nested
+
+# `spec.containers[memcached].image`: names, and keys of list-maps and maps in brackets.
+_STEPS = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
+_STATUS = "status"
+
+
+class Writer(msgspec.Struct, frozen=True):
+    """One entry of managedFields, without its fields.
+
+    Attributes:
+        manager: the name under which somebody writes.
+        time: RFC 3339, when the fields that it owns last changed.
+        subresource: "status", "scale", … or "" for the object itself.
+    """
+
+    manager: str = ""
+    time: str = ""
+    subresource: str = ""
+
+
+class _Entry(Writer, frozen=True):
+    fieldsV1: dict[str, Any] = {}
+
+
+class _Meta(msgspec.Struct):
+    managedFields: tuple[_Entry, ...] = ()
+
+
+class _Object(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+_decode = msgspec.json.Decoder(_Object).decode
+
+
+class Writers:
+    """Who wrote what of one object."""
+
+    def __init__(self, body: bytes) -> None:
+        """
+        Args:
+            body: the object's JSON. What cannot be read counts as nobody's.
+        """
+        try:
+            self._entries: Sequence[_Entry] = decode_nested(_decode, body).metadata.managedFields
+        except UNDECODABLE:
+            self._entries = ()
+
+    def owners(self, path: str) -> list[Writer]:
+        """Who owns the field of that path, all around it or something in it; the latest first.
+
+        Args:
+            path: `spec.template.spec.containers[memcached].image`, `metadata.labels[app]`.
+        """
+        steps = [(name, key) for name, key in _STEPS.findall(path)]
+        return _latest_first(each for each in self._entries if _owns(each.fieldsV1, steps))
+
+    def latest(self, path: str) -> list[Writer]:
+        """Who wrote the object at all, the latest first: of a field that was removed, nobody is the owner.
+
+        Args:
+            path: of the field. One of the status is written by other requests than the rest.
+        """
+        in_status = path.partition(".")[0] == _STATUS
+        return _latest_first(each for each in self._entries if (each.subresource == _STATUS) == in_status)
+
+
+def _latest_first(entries: Iterator[_Entry]) -> list[Writer]:
+    found = [Writer(each.manager, each.time, each.subresource) for each in entries]
+    return sorted(found, key=lambda each: each.time, reverse=True)
+
+
+def _owns(fields: dict[str, Any], steps: Sequence[tuple[str, str]]) -> bool:
+    for depth, (name, key) in enumerate(steps):
+        if not fields:
+            return depth > 0  # the whole of it, as one value
+        found = fields.get(f"f:{name or key}")
+        if found is None and key:
+            found = next((value for entry, value in fields.items() if _is_keyed(entry, key)), None)
+        if not isinstance(found, dict):
+            return False
+        fields = found
+    return True
+
+
+def _is_keyed(entry: str, key: str) -> bool:
+    """Whether `k:{"name":"memcached"}` or `v:"memcached"` names the entry of a list that has this key."""
+    kind, _, value = entry.partition(":")
+    if kind not in ("k", "v"):
+        return False
+    try:
+        decoded = json.loads(value)
+    except ValueError:
+        return False
+    return key in decoded.values() if isinstance(decoded, dict) else key == decoded

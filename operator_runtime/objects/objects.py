@@ -1,0 +1,265 @@
+"""Objects as caches and reconcilers hold them: what every object says of itself, and the parts that a kind declares.
+
+What the caches hold is shared by all who read it: an object is never changed in place.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+import msgspec
+
+from operator_runtime.cache.sharing import shared
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.watch import Record
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename={"api_version": "apiVersion"}):
+    """One entry of `metadata.ownerReferences`."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class Metadata(msgspec.Struct, frozen=True, gc=False):
+    """What every object says of itself, managedFields excepted.
+
+    Attributes:
+        namespace: "" for a cluster-scoped object.
+        resource_version: "" in an object that is yet to be stored.
+        generation: counts changes of the spec; 0 for kinds that do not count them.
+        creation_timestamp: RFC 3339, "" in an object that was never stored.
+        deletion_timestamp: RFC 3339, "" while nobody has asked for its deletion.
+    """
+
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
+    finalizers: tuple[str, ...] = ()
+    owners: tuple[OwnerReference, ...] = ()
+    creation_timestamp: str = ""
+    deletion_timestamp: str = ""
+
+
+class ApiObject(Record, Protocol):
+    """What `Object` and `PlainObject` have in common; a type of one's own that has it can be used wherever they can."""
+
+    @property
+    def generation(self) -> int: ...
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+    @property
+    def annotations(self) -> Mapping[str, str]: ...
+    @property
+    def finalizers(self) -> tuple[str, ...]: ...
+    @property
+    def owners(self) -> tuple[OwnerReference, ...]: ...
+    @property
+    def deleting(self) -> bool: ...
+    @property
+    def key(self) -> ObjectKey: ...
+
+
+class _Described(msgspec.Struct, frozen=True):
+    """An object by its metadata."""
+
+    metadata: Metadata
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace, "" for a cluster-scoped object."""
+        return self.metadata.namespace
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.metadata.name
+
+    @property
+    def uid(self) -> str:
+        """What tells it from its successors of the same name."""
+        return self.metadata.uid
+
+    @property
+    def resource_version(self) -> str:
+        """Which version of it this is."""
+        return self.metadata.resource_version
+
+    @property
+    def generation(self) -> int:
+        """How often its spec was changed, from 1; 0 for kinds that do not count."""
+        return self.metadata.generation
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Its labels."""
+        return self.metadata.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Its annotations."""
+        return self.metadata.annotations
+
+    @property
+    def finalizers(self) -> tuple[str, ...]:
+        """Who must agree before it goes."""
+        return self.metadata.finalizers
+
+    @property
+    def owners(self) -> tuple[OwnerReference, ...]:
+        """Its ownerReferences."""
+        return self.metadata.owners
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The one owner that controls it, None without one."""
+        return next((owner for owner in self.metadata.owners if owner.controller), None)
+
+    @property
+    def deleting(self) -> bool:
+        """Whether somebody has asked for its deletion, which its finalizers may still hold up."""
+        return bool(self.metadata.deletion_timestamp)
+
+    @property
+    def key(self) -> ObjectKey:
+        """Under which a store holds it."""
+        return ObjectKey(self.metadata.namespace, self.metadata.name)
+
+
+class Object(_Described, Generic[S, T], frozen=True):
+    """An object whose spec and status have types."""
+
+    spec: S
+    status: T
+
+
+class PlainObject(_Described, frozen=True):
+    """An object of a kind without a model: its whole body, managedFields excepted, as dicts and lists."""
+
+    body: dict[str, Any]
+
+
+def same(before: object, after: object) -> bool:
+    """Whether two versions of an object differ in nothing but resourceVersion, as far as they were decoded.
+
+    A change of managedFields alone, or of a part that the kind's type leaves out, makes such a version. False where it
+    cannot be told.
+    """
+    match before, after:
+        case PlainObject(), PlainObject():
+            return _unversioned(before.metadata) == _unversioned(after.metadata) and _unversioned_body(
+                before.body
+            ) == _unversioned_body(after.body)
+        case Object(), Object():
+            return (
+                _unversioned(before.metadata) == _unversioned(after.metadata)
+                and before.spec == after.spec
+                and before.status == after.status
+            )
+        case msgspec.Struct(), msgspec.Struct() if _has_version(before.__struct_fields__, before, after):
+            return _unversioned(before) == _unversioned(after)
+        case _ if dataclasses.is_dataclass(before) and not isinstance(before, type):
+            names = tuple(field.name for field in dataclasses.fields(before))
+            if not _has_version(names, before, after):
+                return False
+            return all(getattr(before, name) == getattr(after, name) for name in names if name != "resource_version")
+        case _:
+            return False
+
+
+class _WireMetadata(msgspec.Struct, rename="camel"):
+    """As it comes; Go writes what is empty as null where nobody said otherwise.
+
+    What an admission webhook is asked about at a creation has no version yet.
+    """
+
+    name: str
+    uid: str
+    resource_version: str = ""
+    namespace: str | None = None
+    generation: int | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: tuple[str, ...] | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+
+
+class _Document(msgspec.Struct):
+    """Parts that nobody has declared are skipped, not decoded."""
+
+    metadata: _WireMetadata
+    spec: msgspec.Raw = msgspec.Raw()
+    status: msgspec.Raw = msgspec.Raw()
+
+
+class _Bare(msgspec.Struct):
+    metadata: _WireMetadata
+
+
+_decode_document = msgspec.json.Decoder(_Document).decode
+_decode_body = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def _metadata(wire: _WireMetadata) -> Metadata:
+    return Metadata(
+        shared(wire.namespace or ""),
+        wire.name,
+        wire.uid,
+        wire.resource_version,
+        wire.generation or 0,
+        wire.labels or {},
+        wire.annotations or {},
+        wire.finalizers or (),
+        wire.owner_references or (),
+        wire.creation_timestamp or "",
+        wire.deletion_timestamp or "",
+    )
+
+
+def parts_of(raw: msgspec.Raw | bytes) -> tuple[Metadata, msgspec.Raw, msgspec.Raw]:
+    """Metadata, spec and status of an object; the latter two as they came, empty where they are missing.
+
+    Raises:
+        msgspec.DecodeError: it is no object of the API.
+    """
+    document = _decode_document(raw)
+    return _metadata(document.metadata), document.spec, document.status
+
+
+def plain_object(raw: msgspec.Raw | bytes, api_version: str, kind: str) -> PlainObject:
+    """An object with its whole body from its JSON; the items of a list are sent without apiVersion and kind.
+
+    Raises:
+        msgspec.DecodeError: it is no object of the API.
+    """
+    body: dict[str, Any] = {"apiVersion": api_version, "kind": kind, **_decode_body(raw)}
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict):
+        metadata.pop("managedFields", None)
+    return PlainObject(_metadata(msgspec.convert(body, _Bare).metadata), body)
+
+
+def _has_version(names: tuple[str, ...], before: object, after: object) -> bool:
+    return "resource_version" in names and type(before) is type(after)
+
+
+def _unversioned(struct: S) -> S:
+    return cast("S", msgspec.structs.replace(cast("msgspec.Struct", struct), resource_version=""))
+
+
+def _unversioned_body(body: dict[str, Any]) -> dict[str, Any]:
+    return body | {"metadata": body["metadata"] | {"resourceVersion": ""}}

@@ -1,0 +1,410 @@
+"""One running operator: its client, caches, controllers, servers and election, from settings and a set-up function.
+
+    def set_up(operator: Operator, config: RuntimeConfig) -> None:
+        reconciler = ShellReconciler(operator.client, operator.informer(SHELLS))
+        operator.controller("myownshell", SHELLS, reconciler.reconcile).owns(DEPLOYMENTS)
+
+`program.command.run` calls `serve` with it; a test calls `serve`, or `Operator` alone, itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from operator_runtime.cache.own_writes import OwnWrites
+from operator_runtime.cache.store import ObjectKey, Store
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.auth import ClusterAccess, load_access
+from operator_runtime.client.watch import Record
+from operator_runtime.config import ConfigWithWebhooks, RuntimeConfig
+from operator_runtime.controller.builder import ControllerBuilder, itself, ready as waits_for
+from operator_runtime.controller.controller import Controller, ControllerConfig, ReconcileTracer, Result
+from operator_runtime.controller.informers import Informers
+from operator_runtime.controller.manager import Leadership, Manager, Service
+from operator_runtime.controller.predicates import Predicate, always
+from operator_runtime.diagnostics.mishaps import Mishaps, check_plain
+from operator_runtime.diagnostics.stalls import StallWatch
+from operator_runtime.election.elections import ElectionConfig, election_families, election_of
+from operator_runtime.events.recorder import EventRecorder
+from operator_runtime.identity import Program
+from operator_runtime.objects.kinds import Kind
+from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, served, traced
+from operator_runtime.serving.probes import Checks
+from operator_runtime.serving.routes import Routes
+from operator_runtime.telemetry.metrics import ControllerMetrics, Family, Metrics, Source
+from operator_runtime.workqueue.async_queue import AsyncWorkQueue
+from operator_runtime.workqueue.queue import WorkQueue
+
+if TYPE_CHECKING:
+    from operator_runtime.controller.client import Client
+    from operator_runtime.serving.webhooks import Webhooks
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=Record)
+C = TypeVar("C", bound=RuntimeConfig)
+
+
+class Operator:
+    """The parts of one operator while it is set up. Everything is added before it runs.
+
+    Attributes:
+        config: the settings.
+        namespaces: what is watched, () for all namespaces.
+        api: the API server, in bytes.
+        events: records Kubernetes Events.
+        checks: asked by /healthz and /readyz; may be added to.
+        routes: answered by the servers of metrics and probes; may be added to.
+    """
+
+    def __init__(
+        self,
+        config: RuntimeConfig,
+        program: Program,
+        api: ApiClient,
+        *,
+        namespaces: tuple[str, ...] = (),
+        metrics: Metrics | None = None,
+        leadership: Leadership | None = None,
+        tracer: ReconcileTracer | None = None,
+    ) -> None:
+        """
+        Args:
+            config: the settings.
+            program: which operator this is.
+            api: speaks to the API server; closed by the caller.
+            namespaces: what is watched, () for all namespaces.
+            metrics: shows what is counted; nothing is counted where it is None.
+            leadership: what the controllers wait for.
+            tracer: entered around each reconcile.
+        """
+        self.config = config
+        self.program = program
+        self.api = api
+        self.namespaces = namespaces
+        self.manager = Manager(leadership)
+        self.events = EventRecorder(
+            api,
+            reporting_controller=config.operator_name,
+            reporting_instance=f"{config.operator_name}-{socket.gethostname()}",
+            field_manager=program.name,
+        )
+        self.checks = Checks()
+        self.routes = Routes()
+        self.expected_writes: list[tuple[str, str]] = []
+        self._metrics = metrics
+        self._tracer = tracer
+        self._mishaps = Mishaps()
+        self._informers = Informers(
+            api,
+            self.manager,
+            namespaces=namespaces,
+            page_size=config.page_size,
+            silence_limit_s=config.watch_silence_limit_s,
+        )
+        self._builders: list[ControllerBuilder] = []
+        self._own_writes: dict[str, OwnWrites] = {}
+        self.manager.add_service("event recorder", self.events)
+
+    @cached_property
+    def client(self) -> Client:
+        """The API server, for reconcilers. What they write, their keys wait to see."""
+        from operator_runtime.controller.client import Client  # not in an operator that speaks to `api` itself
+
+        return Client(self.api, field_manager=self.program.name, own_writes_of=self._own_writes.get)
+
+    @cached_property
+    def webhooks(self) -> Webhooks:
+        """Serves webhooks at --webhook-bind-address, once one is added; the settings must be `WebhookSettings`."""
+        from operator_runtime.serving.webhooks import WebhookConfig, Webhooks  # costs a MiB
+
+        if not isinstance(self.config, ConfigWithWebhooks):
+            raise TypeError(
+                "this operator has no settings for webhooks: give run(settings=WebhookSettings, "
+                "config=ConfigWithWebhooks), or subclasses of these"
+            )
+        webhooks = Webhooks(
+            WebhookConfig(
+                self.config.webhook_bind_address,
+                Path(self.config.webhook_cert_dir) if self.config.webhook_cert_dir else None,
+            )
+        )
+        self.add_metrics(webhooks.families)
+        self.manager.add_service("webhook server", webhooks)
+        return webhooks
+
+    def informer(
+        self, kind: Kind[R], *, labels: str = "", fields: str = "", missing: str = "", optional: bool = False
+    ) -> Store[R]:
+        """The cache of the objects of `kind` that the selectors choose: shared, read without waiting.
+
+        Args:
+            kind: see `Kind`; one instance used twice has one cache.
+            labels: label selector, as in the API's query.
+            fields: field selector, likewise.
+            missing: what to do where the cluster does not know the kind, for the log.
+            optional: the cluster may do without the kind: nobody waits for its first list, and until then the cache is
+                empty. When the kind is installed, it is filled.
+        """
+        return self._informers.store(kind, labels=labels, fields=fields, missing=missing, optional=optional)
+
+    def controller(
+        self,
+        name: str,
+        kind: Kind[R],
+        reconcile: Callable[[ObjectKey], Awaitable[Result]],
+        *,
+        workers: int | None = None,
+        when: Predicate[R] = always,
+        labels: str = "",
+        fields: str = "",
+        missing: str = "",
+        ready: Callable[[ObjectKey], float] | None = None,
+        own_writes: OwnWrites | None = None,
+    ) -> ControllerBuilder:
+        """Reconcile each object of `kind` when it changes; the builder adds more reasons.
+
+        Args:
+            name: in logs and metrics; no two controllers share one.
+            kind: what the keys name.
+            reconcile: `async def reconcile(key: ObjectKey) -> Result`: make the world of one object as it should be.
+            workers: reconciles at the same time; None for the setting's.
+            when: which changes of an object of `kind` count.
+            labels: label selector of the watch.
+            fields: field selector of the watch.
+            missing: what to do where the cluster does not know the kind, for the log.
+            ready: seconds that a key must still wait before it is looked at; None: until its own writes have arrived.
+            own_writes: the record of those, where the reconciler keeps it itself.
+
+        Raises:
+            TypeError: `reconcile` is not a coroutine function.
+            ValueError: there is a controller of that name.
+        """
+        own = own_writes or OwnWrites()
+        settings = ControllerConfig(
+            workers=self.config.workers if workers is None else workers,
+            reconcile_timeout_s=self.config.reconcile_timeout_s,
+            drain_timeout_s=self.config.shutdown_timeout_s,
+        )
+
+        def everything() -> Iterable[ObjectKey]:
+            return builder.everything()
+
+        observer = None if self._metrics is None else ControllerMetrics[ObjectKey](name, settings.workers)
+        queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(WorkQueue(observer=observer))
+        controller = Controller(
+            name,
+            reconcile,
+            config=settings,
+            queue=queue,
+            everything=everything,
+            ready=waits_for(own) if ready is None else ready,
+            observer=observer,
+            tracer=self._tracer,
+        )
+        self.manager.add_runnable(controller)
+        if observer is not None:
+            self.add_metrics(lambda: observer.families(queue.core))
+        self._own_writes[name] = own
+        builder = ControllerBuilder(controller, kind, self._informers, own)
+        self._builders.append(builder)
+        return builder.watches(kind, itself, when=when, labels=labels, fields=fields, missing=missing)
+
+    def add_metrics(self, source: Source) -> None:
+        """Show families of one's own, too; `telemetry.metrics` has counter, gauge and histogram.
+
+        A source that fails is told in the log, and a scrape goes without its families.
+
+        Raises:
+            TypeError: `source` is a coroutine function.
+        """
+        check_plain(source, "the source of metrics")
+
+        def families() -> Iterable[Family]:
+            try:
+                return list(source())
+            except Exception as error:
+                self._mishaps.tell(source, "a scrape", "Its metrics are missing.", error)
+                return ()
+
+        if self._metrics is not None:
+            self._metrics.add(families)
+
+    def add_service(self, name: str, service: Service) -> None:
+        """Run this from the start on, on each replica, and stop it last."""
+        self.manager.add_service(name, service)
+
+    def expects_writes(self, writes: Iterable[tuple[str, str]]) -> None:
+        """Show these writes, by resource (`plural.group/subresource`) and verb, as 0 before there was one."""
+        self.expected_writes += writes
+
+    def finish(self) -> Manager:
+        """Nothing more is added: what runs it all."""
+        if not self._builders and "webhooks" not in vars(self):
+            logger.warning(
+                "this operator has no controller and will do nothing: add one in set_up, operator.controller(…)"
+            )
+        for builder in self._builders:
+            builder.finish()
+        return self.manager
+
+
+async def serve(
+    config: C, program: Program, set_up: Callable[[Operator, C], None], *, stop: asyncio.Event | None = None
+) -> int:
+    """Run an operator until SIGTERM or SIGINT, or until `stop`; the process's exit code.
+
+    Args:
+        config: the settings.
+        program: which operator this is.
+        set_up: adds its informers and controllers.
+        stop: ends it in good order; None: the signals do.
+
+    Raises:
+        KubeError: there is no usable way to the API server.
+        ServingError: an address is taken, or a certificate is missing.
+    """
+    access = cluster_access(config)
+    namespaces = watched_namespaces(config.watch_namespaces, access.namespace)
+    scope = ", ".join(namespaces) if namespaces else "all namespaces"
+    logger.info("%s %s: %s, %s; watching %s", program.name, program.version, access.server, access.description, scope)
+    if stop is None:
+        stop = asyncio.Event()
+        _stop_on_signals(stop)
+    # Credentials of its own: an election by a Lease has an event loop of its own.
+    election = election_of(election_config(config, program), lambda: cluster_access(config), os.environ)
+    async with AsyncExitStack() as stack:
+        tracing = None
+        if config.tracing_endpoint is not None:
+            # Left last: nobody waits for a collector before they may lead.
+            tracing = await stack.enter_async_context(
+                traced(config.tracing_endpoint, config.operator_name, program.version)
+            )
+        gate = None
+        if election is not None:
+            # Left when nothing here can write any more.
+            await stack.enter_async_context(election)
+            gate = election.may_write
+        api = await stack.enter_async_context(
+            ApiClient(
+                access,
+                user_agent=_user_agent(config, program),
+                timeout_s=config.request_timeout_s,
+                write_gate=gate,
+                tracer=None if tracing is None else tracing.call,
+            )
+        )
+        metrics = None if config.metrics_bind_address == "0" else Metrics()
+        operator = Operator(
+            config,
+            program,
+            api,
+            namespaces=namespaces,
+            metrics=metrics,
+            leadership=election,
+            tracer=None if tracing is None else tracing.reconcile,
+        )
+        if election is not None:
+            operator.checks.add_health("leader-election", election.complaint)
+            operator.add_metrics(lambda: election_families(election))
+        operator.add_service("stall watch", StallWatch())
+        set_up(operator, config)
+        manager = operator.finish()
+        if "webhooks" in vars(operator):
+            await stack.enter_async_context(operator.webhooks)
+        if metrics is not None:
+            add_sources(metrics, program, manager, api, operator.events, operator.expected_writes)
+        await stack.enter_async_context(
+            served(
+                _monitoring_config(config, program),
+                manager,
+                metrics,
+                access,
+                operator.checks.health,
+                ready_checks=operator.checks.ready,
+                routes=operator.routes,
+            )
+        )
+        await manager.run(stop)
+    logger.info("ended in good order")
+    return 0
+
+
+def watched_namespaces(asked: tuple[str, ...] | None, own: str | None) -> tuple[str, ...]:
+    """The namespaces to watch, () for all of them.
+
+    Args:
+        asked: as the settings say: None where nothing was said, () for all.
+        own: the pod's namespace, or the context's.
+    """
+    if asked is not None:
+        return asked
+    return (own or "default",)
+
+
+def cluster_access(config: RuntimeConfig) -> ClusterAccess:
+    """Which API server, and as whom.
+
+    Raises:
+        NoClusterAccess: that cannot be told; the message has the remedy.
+    """
+    return load_access(
+        kubeconfig=config.kubeconfig,
+        context=config.context,
+        service_account_dir=Path(config.service_account_dir),
+        environ=os.environ,
+    )
+
+
+def election_config(config: RuntimeConfig, program: Program) -> ElectionConfig | None:
+    """The election that the settings ask for, None where they ask for none."""
+    if not config.leader_elect:
+        return None
+    return ElectionConfig(
+        mode=config.leader_elect_mode,
+        name=config.leader_elect_id or f"{config.operator_name}-lock",
+        namespace=config.leader_elect_namespace,
+        lease_s=config.leader_elect_lease_duration_s,
+        renew_deadline_s=config.leader_elect_renew_deadline_s,
+        retry_s=config.leader_elect_retry_period_s,
+        user_agent=_user_agent(config, program),
+        field_manager=program.name,
+    )
+
+
+def _user_agent(config: RuntimeConfig, program: Program) -> str:
+    return f"{config.operator_name}/{program.version}"
+
+
+def _monitoring_config(config: RuntimeConfig, program: Program) -> MonitoringConfig:
+    return MonitoringConfig(
+        probes=config.health_probe_bind_address,
+        metrics=config.metrics_bind_address,
+        secure=config.metrics_secure,
+        cert_dir=Path(config.metrics_cert_dir) if config.metrics_cert_dir else None,
+        user_agent=_user_agent(config, program),
+    )
+
+
+def _stop_on_signals(stop: asyncio.Event) -> None:
+    """End in good order on the first SIGTERM or Ctrl-C; a second one takes the default way and ends at once."""
+    loop = asyncio.get_running_loop()
+
+    def asked(number: signal.Signals) -> None:
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(each)
+            signal.signal(each, signal.SIG_DFL)
+        logger.info("%s received: finishing what was begun; a second one ends it at once", number.name)
+        stop.set()
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, asked, each)

@@ -1,0 +1,150 @@
+"""A program's command line: flags from settings, and words for what is wrong with the arguments."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+if TYPE_CHECKING:
+    from operator_runtime.process.knobs import Option
+    from operator_runtime.process.settings import RuntimeSettings
+
+    S = TypeVar("S", bound=RuntimeSettings)
+
+# Exit codes: 2 is what shells and argparse use for wrong usage, 130 what a shell reports when Ctrl-C ended a program.
+DONE, WRONG_USAGE, INTERRUPTED = 0, 2, 130
+
+Flags = Mapping[str, tuple[str, ...]]
+"""What each flag that was given says, as text, by its setting's name: several where it may be repeated and was."""
+
+
+class UsageError(Exception):
+    """The arguments do not make sense. Each line of the message names one that does not, and what would."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises instead of ending the process, and knows no abbreviations: they break when a flag is added."""
+
+    def __init__(self, *, prog: str, description: str, usage: str | None = None) -> None:
+        # Never wider than is comfortable to read; the 2 is the margin that argparse itself leaves.
+        width = min(shutil.get_terminal_size().columns - 2, 100)
+        super().__init__(
+            prog=prog,
+            usage=usage,
+            description=description,
+            allow_abbrev=False,
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=8, width=width),
+        )
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+    def known_flags(self) -> list[str]:
+        """Every flag that it takes, hidden ones too."""
+        return [flag for action in self._actions for flag in action.option_strings]
+
+
+def answered(program_name: str, work: Callable[[], int]) -> int:
+    """The exit code of `work`. What is wrong with its arguments is said on standard error, a line each."""
+    try:
+        return work()
+    except UsageError as error:
+        for line in str(error).splitlines():
+            print(f"{program_name}: {line}", file=sys.stderr)
+        print(f"Try '{program_name} --help'.", file=sys.stderr)
+        return WRONG_USAGE
+    except KeyboardInterrupt:  # before the operator has its own handlers
+        return INTERRUPTED
+
+
+def add_settings(parser: Parser, options: Iterable[Option], shown: Collection[str] | None = None) -> None:
+    """A flag for each setting; the help shows these, or all."""
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for option in options:
+        if shown is not None and option.name not in shown:
+            add_option(parser, option, hidden=True)
+            continue
+        if option.knob.group not in groups:
+            groups[option.knob.group] = parser.add_argument_group(option.knob.group)
+        add_option(groups[option.knob.group], option)
+
+
+def add_option(group: argparse._ActionsContainer, option: Option, *, hidden: bool = False) -> None:
+    """The flags of one setting."""
+    help_text = f"{option.help} ({option.variable}; default: {option.default})"
+    exclusive = group.add_mutually_exclusive_group()
+    exclusive.add_argument(
+        *option.flags,
+        dest=option.name,
+        action="append" if option.knob.repeatable else "store",
+        nargs="?" if option.is_switch else None,
+        const="true" if option.is_switch else None,
+        default=argparse.SUPPRESS,
+        metavar=option.knob.metavar,
+        help=argparse.SUPPRESS if hidden else help_text.replace("%", "%%"),
+    )
+    for switch in option.knob.switches:
+        exclusive.add_argument(
+            *switch.flags,
+            dest=option.name,
+            action="store_const",
+            const=switch.value,
+            default=argparse.SUPPRESS,
+            help=argparse.SUPPRESS if hidden else switch.help,
+        )
+
+
+def asks_for_help(arguments: Sequence[str]) -> bool:
+    """Whether help is to be shown, whatever else the arguments say."""
+    return "-h" in arguments or "--help" in arguments
+
+
+def parse(parser: Parser, arguments: Sequence[str]) -> Flags:
+    """The flags that were given.
+
+    Raises:
+        UsageError: one is unknown, lacks its value or contradicts another.
+    """
+    given, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        # The value of an unknown flag is left over too; the flag is what to speak of.
+        word = next((word for word in unknown if word.startswith("-")), unknown[0]).partition("=")[0]
+        kind = "flag" if word.startswith("-") else "argument"
+        raise UsageError(f"unknown {kind} {word!r}{did_you_mean(word, parser.known_flags())}")
+    return {name: tuple(value) if isinstance(value, list) else (value,) for name, value in vars(given).items()}
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown word: the nearest known one, or nothing."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def settings_from(model: type[S], flags: Flags) -> S:
+    """The settings that the flags and the environment give.
+
+    Raises:
+        UsageError: a value is not allowed.
+    """
+    from operator_runtime.process.knobs import SettingsError, load
+
+    try:
+        return load(model, {name: ",".join(values) for name, values in flags.items()})
+    except SettingsError as error:
+        raise UsageError("\n".join(error.problems)) from None
+
+
+def printed(text: str) -> int:
+    """To standard output. Its reader may leave early (`crd | head`), which is no fault of anybody."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What stays in the buffer would fail again at exit, with a traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE

@@ -1,0 +1,220 @@
+"""What an operator shows of itself: the servers for probes and scrapes, and what they ask its parts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from operator_runtime.cache.reflector import Reflector
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.auth import ClusterAccess
+from operator_runtime.controller.manager import Manager
+from operator_runtime.events.recorder import DROP_REASONS, EventRecorder
+from operator_runtime.identity import Program
+from operator_runtime.serving.http_server import HttpServer, ServingError, parse_address
+from operator_runtime.serving.probes import Check, LiveStream, Probe, Probes, ping, stream_check
+from operator_runtime.serving.routes import Routes
+from operator_runtime.serving.scrape import PATH, Gate, Scrapes
+from operator_runtime.telemetry.metrics import Family, LoopLag, Metrics, counter, gauge
+from operator_runtime.telemetry.stream_metrics import client_families, stream_families
+
+if TYPE_CHECKING:
+    from operator_runtime.telemetry.tracing import Tracing
+
+logger = logging.getLogger(__name__)
+
+PROBES_FLAG = "--health-probe-bind-address"
+METRICS_FLAG = "--metrics-bind-address"
+TRACING_FLAG = "--tracing-endpoint"
+CERTIFICATE_FLAG = "--metrics-cert-dir"
+# What Prometheus waits for a scrape by default.
+REVIEW_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringConfig:
+    """What is served where.
+
+    Attributes:
+        probes: address of the probes, "0" for none.
+        metrics: address of the metrics, "0" for none.
+        secure: metrics by TLS and only to who may see them.
+        cert_dir: folder with tls.crt and tls.key, None to sign a certificate of our own.
+        user_agent: names us to the API server when it is asked who may see metrics.
+    """
+
+    probes: str
+    metrics: str
+    secure: bool
+    cert_dir: Path | None
+    user_agent: str
+
+
+def add_sources(
+    metrics: Metrics,
+    program: Program,
+    manager: Manager,
+    client: ApiClient,
+    recorder: EventRecorder,
+    expected_writes: Iterable[tuple[str, str]],
+) -> None:
+    """Show what any operator on this runtime has to show.
+
+    Args:
+        metrics: shows it.
+        program: which operator this is.
+        manager: has the watches.
+        client: counts requests and writes.
+        recorder: counts events.
+        expected_writes: by resource (with its subresource) and verb, those that are shown before there was one.
+    """
+    lag = LoopLag()
+    manager.add_service("event loop's lag", lag)
+    metrics.add(lag.families)
+    metrics.add(lambda: stream_families(manager.reflectors))
+    host = client.access.server.partition("://")[2]
+    expected = tuple(expected_writes)
+    metrics.add(lambda: client_families(host, client.requests, client.writes, expected))
+    metrics.add(lambda: _event_families(recorder))
+    metrics.add(lambda: _build_families(program))
+
+
+@asynccontextmanager
+async def served(
+    config: MonitoringConfig,
+    manager: Manager,
+    metrics: Metrics | None,
+    access: ClusterAccess,
+    health_checks: Sequence[Check] = (),
+    *,
+    ready_checks: Sequence[Check] = (),
+    routes: Routes | None = None,
+) -> AsyncIterator[None]:
+    """Answer probes, scrapes and the routes of the operator's own until the end of the block.
+
+    Args:
+        config: where, and to whom.
+        manager: runs the servers, and has the reflectors that readiness looks at. Everything was added to it.
+        metrics: what there is to see; None where nothing is served.
+        access: the way to the API server, for who may see metrics.
+        health_checks: what besides the event loop /healthz asks.
+        ready_checks: what besides the event loop and the watches /readyz asks.
+        routes: what else the two servers answer; may be added to later.
+
+    Raises:
+        ValueError: two checks have one name.
+        ServingError: an address is taken, or there is no certificate; the message names the flag.
+    """
+    routes = Routes() if routes is None else routes
+    async with AsyncExitStack() as stack:
+        said: list[str] = []
+        if (address := parse_address(config.probes)) is None:
+            _say_unserved(PROBES_FLAG, routes.paths("probes"))
+        else:
+            answers = probes_of(manager.awaited, health_checks, ready_checks, routes)
+            probes = HttpServer("probes", PROBES_FLAG, address, answers.answer)
+            await stack.enter_async_context(probes)
+            manager.add_service("probe server", probes)
+            said.append(f"probes at {probes.url}")
+        if metrics is None or (address := parse_address(config.metrics)) is None:
+            _say_unserved(METRICS_FLAG, routes.paths("metrics"))
+        else:
+            gate: Gate | None = None
+            context: ssl.SSLContext | None = None
+            if config.secure:
+                from operator_runtime.serving.scrape_access import ReviewedAccess
+
+                context = await _tls(config, metrics)
+                # Of its own: a scrape must not wait for a worker's requests, nor be held back with a standby's writes.
+                asks = ApiClient(access, user_agent=config.user_agent, timeout_s=REVIEW_TIMEOUT_S)
+                gate = ReviewedAccess(await stack.enter_async_context(asks))
+            server = HttpServer("metrics", METRICS_FLAG, address, Scrapes(metrics, gate, routes).answer, context)
+            await stack.enter_async_context(server)
+            manager.add_service("metrics server", server)
+            said.append(f"metrics at {server.url}{PATH}")
+        if said:
+            logger.info("serving %s", ", ".join(said))
+        yield
+
+
+async def _tls(config: MonitoringConfig, metrics: Metrics) -> ssl.SSLContext:
+    from operator_runtime.serving.serving_tls import CertificateFiles, self_signed_context
+
+    if config.cert_dir is None:
+        return await self_signed_context(CERTIFICATE_FLAG)
+    files = CertificateFiles(config.cert_dir, CERTIFICATE_FLAG)
+    metrics.add(files.families)
+    return files.context
+
+
+@asynccontextmanager
+async def traced(endpoint: str, service: str, version: str) -> AsyncIterator[Tracing]:
+    """Tracing to a collector, until the end of the block; what was not sent by then is sent for two seconds more.
+
+    Raises:
+        ServingError: the extra is not installed.
+    """
+    try:
+        # Costly (6 MiB, half a second), and loaded by nobody else.
+        from operator_runtime.telemetry.tracing import Tracing
+    except ImportError as error:
+        remedy = "pip install 'memcached-operator[tracing]'"
+        raise ServingError(f"{TRACING_FLAG}={endpoint}: that takes the extra `tracing`: {remedy}") from error
+    tracing = Tracing.to_collector(endpoint, service, version, flag=TRACING_FLAG)
+    logger.info("sending traces to %s", endpoint)
+    try:
+        yield tracing
+    finally:
+        await asyncio.to_thread(tracing.close)
+
+
+def _say_unserved(flag: str, paths: Sequence[str]) -> None:
+    if paths:
+        logger.warning("not serving %s: the server is turned off with %s=0", ", ".join(paths), flag)
+
+
+def probes_of(
+    reflectors: Sequence[Reflector[Any]],
+    health_checks: Sequence[Check] = (),
+    ready_checks: Sequence[Check] = (),
+    routes: Routes | None = None,
+) -> Probes:
+    """/healthz and /readyz of an operator with these watches."""
+    watches = [stream_check(_check_name(each), _view(each)) for each in reflectors]
+    healthz, readyz = Probe("healthz", [ping(), *health_checks]), Probe("readyz", [ping(), *watches, *ready_checks])
+    return Probes(healthz, readyz, routes=routes)
+
+
+def _check_name(reflector: Reflector[Any]) -> str:
+    separator = "/" if reflector.namespace else ""
+    return f"watch/{reflector.resource.qualified_name}{separator}{reflector.scope}"
+
+
+def _view(reflector: Reflector[Any]) -> Callable[[], LiveStream]:
+    return lambda: LiveStream(
+        reflector.description, reflector.synced.is_set(), reflector.silent_s, reflector.silence_limit_s
+    )
+
+
+def _event_families(recorder: EventRecorder) -> Iterator[Family]:
+    yield counter("events_written_total", "Events that the API server took.", (), [((), recorder.written)])
+    yield counter(
+        "events_dropped_total",
+        "Events that were given up, by reason.",
+        ("reason",),
+        (((reason,), recorder.dropped[reason]) for reason in DROP_REASONS),
+    )
+
+
+def _build_families(program: Program) -> Iterator[Family]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    labels = ("version", "python")
+    name = f"{program.snake_name}_build_info"
+    yield gauge(name, "Which operator runs; always 1.", labels, [((program.version, python), 1)])

@@ -1,0 +1,212 @@
+"""Probes: named checks behind /healthz and /readyz, asked and answered as Kubernetes' own components do.
+
+`/healthz` says whether to restart the process, `/readyz` whether it sees its cluster now. The formats are those of
+kube-apiserver and of controller-runtime: `?verbose` lists the checks, `?exclude=NAME` leaves one out, and
+`/readyz/NAME` asks one alone and gives its reason.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from operator_runtime.diagnostics.mishaps import check_plain
+from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
+from operator_runtime.serving.routes import Routes
+
+logger = logging.getLogger(__name__)
+
+# A stream that is dead is replaced by a new one; so long may that take before the operator counts as blind.
+RECONNECT_GRACE_S = 5.0
+
+
+class Check(NamedTuple):
+    """One thing to look at.
+
+    Attributes:
+        name: unique among the checks of a probe, and part of a URL's path.
+        ask: what is wrong, None when all is well. Quick, and never waits.
+    """
+
+    name: str
+    ask: Callable[[], str | None]
+
+
+class Checks:
+    """The checks of an author's own. Add before the operator runs.
+
+    Attributes:
+        health: of /healthz: what fails there is restarted by kubelet.
+        ready: of /readyz: what fails there gets no traffic, and is not restarted.
+    """
+
+    def __init__(self) -> None:
+        self.health: list[Check] = []
+        self.ready: list[Check] = []
+
+    def add_health(self, name: str, ask: Callable[[], str | None]) -> None:
+        """Have /healthz fail while `ask` gives a reason; for what only a restart mends.
+
+        Args:
+            name: the path /healthz/NAME asks this check alone.
+            ask: what is wrong, None when all is well. Quick, and never waits: what must be waited for is done by a
+                task, whose last finding this tells.
+
+        Raises:
+            ValueError: the name is empty, or a check has it already.
+            TypeError: `ask` is a coroutine function, or cannot be called.
+        """
+        _add(self.health, "healthz", name, ask)
+
+    def add_ready(self, name: str, ask: Callable[[], str | None]) -> None:
+        """Have /readyz fail while `ask` gives a reason; otherwise as `add_health`."""
+        _add(self.ready, "readyz", name, ask)
+
+
+def _add(checks: list[Check], probe: str, name: str, ask: Callable[[], str | None]) -> None:
+    if not name or any(name == each.name for each in checks):
+        raise ValueError(f"a check of {probe} is named {name!r}: give each a name of its own")
+    check_plain(ask, f"the check {name} of {probe}")
+    checks.append(Check(name, ask))
+
+
+class LiveStream(NamedTuple):
+    """What readiness asks of one watch.
+
+    Attributes:
+        name: kind and scope.
+        synced: it has had a complete picture.
+        silent_s: seconds since its last byte.
+        limit_s: seconds of silence after which it is given up and replaced.
+    """
+
+    name: str
+    synced: bool
+    silent_s: float
+    limit_s: float
+
+
+def ping() -> Check:
+    """Always well: that it is answered at all says that the event loop turns."""
+    return Check("ping", lambda: None)
+
+
+def stream_check(name: str, look: Callable[[], LiveStream]) -> Check:
+    """Well while the stream has had its picture and brings bytes."""
+
+    def ask() -> str | None:
+        stream = look()
+        if not stream.synced:
+            return f"the first list of {stream.name} is not complete"
+        if stream.silent_s > stream.limit_s + RECONNECT_GRACE_S:
+            return f"the watch of {stream.name} has brought nothing for {stream.silent_s:.0f} s"
+        return None
+
+    return Check(name, ask)
+
+
+class Probe:
+    """The checks behind one path. Once they have passed, the log says when they fail and when that is over."""
+
+    def __init__(self, name: str, checks: Sequence[Check]) -> None:
+        """
+        Args:
+            name: of the path, without the slash.
+            checks: in the order in which they are shown.
+
+        Raises:
+            ValueError: two checks have one name.
+        """
+        names = [each.name for each in checks]
+        if len(set(names)) != len(names):
+            raise ValueError(f"two checks of {name} have the same name: {', '.join(names)}")
+        self.name = name
+        self._checks = tuple(checks)
+        self._failing: frozenset[str] = frozenset()
+        self._broken: set[str] = set()
+        self._passed = False
+
+    def answer_all(self, *, verbose: bool, exclude: Iterable[str] = ()) -> HttpResponse:
+        """200 if all checks are well that are not excluded, else 500 and which are not."""
+        excluded = {each for each in exclude if each}
+        unknown = excluded - {each.name for each in self._checks}
+        lines: list[str] = []
+        failures: dict[str, str] = {}
+        for check in self._checks:
+            if check.name in excluded:
+                lines.append(f"[+]{check.name} excluded: ok")
+            elif (reason := self._asked(check)) is None:
+                lines.append(f"[+]{check.name} ok")
+            else:
+                failures[check.name] = reason
+                # As in Kubernetes: anybody may ask this, so that only /NAME gives the reason.
+                lines.append(f"[-]{check.name} failed: reason withheld")
+        if unknown:
+            names = ",".join(f'"{each}"' for each in sorted(unknown))
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
+        if not excluded:
+            self._tell(failures)
+        if failures:
+            return text_response(500, "\n".join([*lines, f"{self.name} check failed", ""]))
+        if verbose:
+            return text_response(200, "\n".join([*lines, f"{self.name} check passed", ""]))
+        return text_response(200, "ok")
+
+    def answer_one(self, name: str) -> HttpResponse:
+        """200 if the check of that name is well, 500 with the reason if not, 404 if there is none."""
+        check = next((each for each in self._checks if each.name == name), None)
+        if check is None:
+            return text_response(404, f"no check is named {name!r}: see /{self.name}?verbose\n")
+        reason = self._asked(check)
+        return text_response(200, "ok") if reason is None else text_response(500, f"internal server error: {reason}\n")
+
+    def _asked(self, check: Check) -> str | None:
+        """What is wrong; a check that raises has found something wrong, too."""
+        try:
+            reason = check.ask()
+        except Exception as error:
+            if check.name not in self._broken:
+                self._broken.add(check.name)
+                logger.exception("the check %s of %s raised", check.name, self.name)
+            return f"the check raised {type(error).__name__}: {error}"
+        self._broken.discard(check.name)
+        return reason
+
+    def _tell(self, failures: dict[str, str]) -> None:
+        failing = frozenset(failures)
+        # What is not there yet when an operator starts is no news.
+        self._passed = self._passed or not failing
+        if failing == self._failing or not self._passed:
+            return
+        for name in sorted(failing - self._failing):
+            logger.warning("%s fails: %s: %s", self.name, name, failures[name])
+        if not failing:
+            logger.info("%s passes again", self.name)
+        self._failing = failing
+
+
+class Probes:
+    """Answers the requests of a probe server."""
+
+    def __init__(self, *probes: Probe, routes: Routes | None = None) -> None:
+        """
+        Args:
+            probes: each at the path of its name.
+            routes: what else is answered here.
+        """
+        self._probes = {each.name: each for each in probes}
+        self._routes = Routes() if routes is None else routes
+
+    async def answer(self, request: HttpRequest) -> HttpResponse:
+        """The answer to `/PROBE`, with `?verbose` and `?exclude=`, to `/PROBE/CHECK`, and to what was added."""
+        if (found := await self._routes.answer("probes", request)) is not None:
+            return found
+        name, slash, check = request.path.removeprefix("/").partition("/")
+        probe = self._probes.get(name)
+        if probe is None:
+            paths = " and ".join((*(f"/{each}" for each in self._probes), *self._routes.paths("probes")))
+            return text_response(404, f"there are {paths} here\n")
+        if slash and check:
+            return probe.answer_one(check)
+        return probe.answer_all(verbose="verbose" in request.query, exclude=request.query.get("exclude", ()))

@@ -1,0 +1,237 @@
+"""Who may scrape: asks the API server whose a token is (TokenReview) and what they may (SubjectAccessReview).
+
+As kube-rbac-proxy and controller-runtime do it, with their times: an account is remembered for a minute, that it may
+for five minutes, that it may not for half a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from operator_runtime.client.errors import Forbidden, KubeError
+from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
+
+logger = logging.getLogger(__name__)
+
+V = TypeVar("V")
+
+ACCOUNT_S = 60.0
+ALLOWED_S = 300.0
+DENIED_S = 30.0
+# Scrapers are few; whoever tries tokens must not fill the memory with them.
+MAX_REMEMBERED = 256
+# Requests with tokens that were nobody's so far, while the API server is asked about them: of one address a few scrapes
+# at once, of all half of the server's connections, so that the others are there for tokens that are known.
+MAX_STRANGERS_OF_ADDRESS = 8
+MAX_STRANGERS = 32
+_TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_BEARER = "bearer "
+
+
+class ReviewClient(Protocol):
+    """What is needed of `client.api_client.ApiClient`."""
+
+    async def request(self, method: str, path: str, *, body: bytes) -> bytes: ...
+
+
+class Account(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who a token belongs to, as TokenReview says it and SubjectAccessReview takes it."""
+
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = {}
+
+
+class _TokenStatus(msgspec.Struct, frozen=True):
+    authenticated: bool = False
+    user: Account = Account()
+
+
+class _TokenReview(msgspec.Struct, frozen=True):
+    status: _TokenStatus = _TokenStatus()
+
+
+class _AccessStatus(msgspec.Struct, frozen=True):
+    allowed: bool = False
+
+
+class _AccessReview(msgspec.Struct, frozen=True):
+    status: _AccessStatus = _AccessStatus()
+
+
+class Remembered(Generic[V]):
+    """Answers, each for a time of its own, and no more than `MAX_REMEMBERED` of them."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._answers: OrderedDict[bytes, tuple[float, V]] = OrderedDict()
+
+    def get(self, key: bytes) -> V | None:
+        """The answer, None when there is none or it is too old."""
+        found = self._answers.get(key)
+        if found is None or found[0] <= self._clock():
+            return None
+        return found[1]
+
+    def __contains__(self, key: bytes) -> bool:
+        """Whether there was an answer, however old."""
+        return key in self._answers
+
+    def forget(self, key: bytes) -> None:
+        """There was never an answer."""
+        self._answers.pop(key, None)
+
+    def put(self, key: bytes, answer: V, seconds: float) -> V:
+        """Remember an answer for so long, and give it back."""
+        self._answers[key] = (self._clock() + seconds, answer)
+        self._answers.move_to_end(key)
+        if len(self._answers) > MAX_REMEMBERED:
+            self._answers.popitem(last=False)
+        return answer
+
+
+class _TooManyStrangers(Exception):
+    """No more of them can wait."""
+
+
+class ReviewedAccess:
+    """Lets those see a path who may `get` the non-resource URL of that name; see `refusal`.
+
+    One question about a stranger's token goes out at a time: trying tokens does not make us flood the API server. Nor
+    does it keep out others. A token that was somebody's before does not wait for strangers, is not forgotten for their
+    sake, and few strangers wait.
+
+    Invariants:
+        `_accounts` has tokens that were somebody's when last asked about, `_nobodys` those that were not.
+        `_strangers` counts by address the requests that wait for an answer about a token that is not in `_accounts`.
+    """
+
+    def __init__(self, client: ReviewClient, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """
+        Args:
+            client: asks the API server; it needs the right to create both reviews.
+            clock: monotonic seconds.
+        """
+        self._client = client
+        self._accounts = Remembered[Account](clock)
+        self._nobodys = Remembered[bool](clock)
+        self._rights = Remembered[bool](clock)
+        self._asking = asyncio.Lock()
+        self._asking_of_strangers = asyncio.Lock()
+        self._strangers: Counter[str] = Counter()
+        self._said = False
+
+    async def refusal(self, request: HttpRequest, path: str) -> HttpResponse | None:
+        """What to answer instead; None to those who may see the path.
+
+        401 to whom the API server does not know, 403 to who may not, 429 to strangers while too many are asked about,
+        503 while the API server cannot be asked.
+        """
+        token = _token(request.headers)
+        if not token:
+            return _UNAUTHORIZED
+        try:
+            account = await self._account(token, request.peer)
+            if account is None:
+                return _UNAUTHORIZED
+            allowed = await self._may(account, path)
+        except _TooManyStrangers:
+            return _TRY_LATER
+        except (KubeError, msgspec.DecodeError) as error:
+            self._complain(error)
+            return text_response(503, "Service Unavailable\n")
+        self._said = False
+        return None if allowed else text_response(403, "Forbidden\n")
+
+    async def _account(self, token: str, address: str) -> Account | None:
+        """Whose token it is; None for nobody's."""
+        # Tokens are secrets: they are not kept.
+        key = hashlib.sha256(token.encode("latin-1")).digest()
+        if (known := self._accounts.get(key)) is not None:
+            return known
+        if self._nobodys.get(key):
+            return None
+        async with self._asking if key in self._accounts else self._as_stranger(address):
+            if (known := self._accounts.get(key)) is not None:
+                return known
+            if self._nobodys.get(key):
+                return None
+            body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+            answer = await self._client.request("POST", _TOKEN_REVIEWS, body=msgspec.json.encode(body))
+            status = msgspec.json.decode(answer, type=_TokenReview).status
+            if status.authenticated:
+                self._nobodys.forget(key)
+                return self._accounts.put(key, status.user, ACCOUNT_S)
+            self._accounts.forget(key)
+            self._nobodys.put(key, True, ACCOUNT_S)
+            return None
+
+    @asynccontextmanager
+    async def _as_stranger(self, address: str) -> AsyncIterator[None]:
+        """The turn of one of those nobody knows.
+
+        Raises:
+            _TooManyStrangers: too many wait already.
+        """
+        if self._strangers[address] >= MAX_STRANGERS_OF_ADDRESS or self._strangers.total() >= MAX_STRANGERS:
+            raise _TooManyStrangers
+        self._strangers[address] += 1
+        try:
+            async with self._asking_of_strangers:
+                yield
+        finally:
+            self._strangers[address] -= 1
+            if not self._strangers[address]:
+                del self._strangers[address]
+
+    async def _may(self, account: Account, path: str) -> bool:
+        key = msgspec.json.encode((path, account), order="deterministic")
+        if (known := self._rights.get(key)) is not None:
+            return known
+        async with self._asking:
+            if (known := self._rights.get(key)) is not None:
+                return known
+            spec = {
+                "user": account.username,
+                "uid": account.uid,
+                "groups": account.groups,
+                "extra": account.extra,
+                "nonResourceAttributes": {"path": path, "verb": "get"},
+            }
+            body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+            answer = await self._client.request("POST", _ACCESS_REVIEWS, body=msgspec.json.encode(body))
+            allowed = msgspec.json.decode(answer, type=_AccessReview).status.allowed
+            return self._rights.put(key, allowed, ALLOWED_S if allowed else DENIED_S)
+
+    def _complain(self, error: Exception) -> None:
+        """Once, until it works again."""
+        if self._said:
+            return
+        self._said = True
+        remedy = (
+            " Grant the operator's account create on tokenreviews.authentication.k8s.io and "
+            "subjectaccessreviews.authorization.k8s.io, as the ClusterRole system:auth-delegator does."
+            if isinstance(error, Forbidden)
+            else ""
+        )
+        logger.warning("cannot ask the API server who may scrape, so nobody may: %s.%s", str(error).rstrip("."), remedy)
+
+
+_UNAUTHORIZED = HttpResponse(401, b"Unauthorized\n", headers={"WWW-Authenticate": "Bearer"})
+_TRY_LATER = HttpResponse(429, b"Too Many Requests\n", headers={"Retry-After": "1"})
+
+
+def _token(headers: Mapping[str, str]) -> str:
+    value = headers.get("authorization", "")
+    return value[len(_BEARER) :].strip() if value.lower().startswith(_BEARER) else ""

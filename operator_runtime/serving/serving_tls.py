@@ -1,0 +1,177 @@
+"""What metrics and webhooks are served with: files of a certificate, followed as they change, or one of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import ssl
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from operator_runtime.serving.http_server import ServingError
+from operator_runtime.telemetry.metrics import Family, counter, gauge
+
+logger = logging.getLogger(__name__)
+
+# As in a Secret of type kubernetes.io/tls.
+CERTIFICATE_FILE, KEY_FILE = "tls.crt", "tls.key"
+# A fresh interpreter that loads cryptography takes a second; a loaded machine several.
+_SIGNING_TIMEOUT_S = 60.0
+
+_Stamp = tuple[tuple[int, int, int], ...]
+
+
+class CertificateFiles:
+    """A server's TLS context that follows tls.crt and tls.key in a folder.
+
+    Each handshake looks whether the files are other ones (two stats), so that a renewed certificate is served at once
+    and no timer is needed. Files that do not fit together (half of a renewal was written) leave the last good ones in
+    place.
+
+    Attributes:
+        context: what the server is opened with. It hands each connection to the context of the newest good files.
+    """
+
+    def __init__(self, directory: Path, flag: str, served: str = "metrics") -> None:
+        """
+        Args:
+            directory: holds the files.
+            flag: the flag that names it, for messages.
+            served: what is served with them, likewise.
+
+        Raises:
+            ServingError: the files are not there, or are no certificate and its key.
+        """
+        self._served = served
+        self._certificate, self._key = directory / CERTIFICATE_FILE, directory / KEY_FILE
+        self._reads = self._errors = 0
+        self._usable = True
+        self._tried = self._stamp()
+        try:
+            self.context = self._current = self._load()
+        except (OSError, ssl.SSLError) as error:
+            raise ServingError(
+                f"{flag}={directory}: cannot serve with {CERTIFICATE_FILE} and {KEY_FILE} there: {_why(error)}. "
+                "Put a certificate and its private key there, PEM, or name another folder."
+            ) from error
+        self.context.sni_callback = self._choose
+
+    def families(self) -> Iterator[Family]:
+        """How often the files were read, under controller-runtime's names, and whether they are served now."""
+        total, errors = "Times that the files of the certificate were read.", "Times that they could not be used."
+        yield counter("certwatcher_read_certificate_total", total, (), [((), self._reads)])
+        yield counter("certwatcher_read_certificate_errors_total", errors, (), [((), self._errors)])
+        # The counters alone do not tell a renewal that was half written once from one that never came to its end.
+        state = "Whether the files could be used when they were last read: 1 or 0."
+        yield gauge("certwatcher_last_read_successful", state, (), [((), self._usable)])
+
+    def _choose(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        stamp = self._stamp()
+        if stamp != self._tried:
+            self._tried = stamp
+            try:
+                self._current = self._load()
+                logger.info("serving %s with a new certificate from %s", self._served, self._certificate)
+            except (OSError, ssl.SSLError) as error:
+                logger.warning(
+                    "going on with the last good certificate for %s: %s and %s cannot be used: %s",
+                    self._served,
+                    self._certificate,
+                    self._key.name,
+                    _why(error),
+                )
+        connection.context = self._current
+
+    def _load(self) -> ssl.SSLContext:
+        self._reads += 1
+        context = _context()
+        try:
+            context.load_cert_chain(self._certificate, self._key, password=_no_password)
+        except (OSError, ssl.SSLError):
+            self._errors += 1
+            self._usable = False
+            raise
+        self._usable = True
+        return context
+
+    def _stamp(self) -> _Stamp:
+        return tuple(_look(path) for path in (self._certificate, self._key))
+
+
+async def self_signed_context(flag: str) -> ssl.SSLContext:
+    """A server's TLS context with a certificate that is signed by itself and lives in memory alone.
+
+    It is made by a process of its own, so that what makes it (`cryptography`, some MiB) does not stay.
+
+    Raises:
+        ServingError: cryptography is not installed, or the process failed. The message names the flag as the way out.
+    """
+    names = [socket.gethostname(), "localhost", "127.0.0.1", "::1"]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "operator_runtime.serving.self_signed", *names),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        pem, complaint = await asyncio.wait_for(process.communicate(), _SIGNING_TIMEOUT_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        pem, complaint = b"", b"no answer in time"
+    if process.returncode != 0 or not pem:
+        last = (complaint.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1]
+        raise ServingError(f"cannot sign a certificate for the metrics: {last}. Or give one with {flag}.")
+    context = _context()
+    with _as_file(pem) as path:
+        context.load_cert_chain(path)
+    return context
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """A path under which `content` can be read, in memory where the system has such files."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
+        try:
+            os.write(descriptor, content)
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+    else:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            yield file.name
+
+
+def _context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _no_password() -> bytes:
+    """An encrypted key is refused instead of asking for its password on a terminal."""
+    return b""
+
+
+def _look(path: Path) -> tuple[int, int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def _why(error: OSError | ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return error.reason or str(error)
+    return (error.strerror or str(error)).lower()

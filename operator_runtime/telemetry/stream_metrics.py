@@ -1,0 +1,112 @@
+"""What nobody else shows: for each watch, whether it lives, what it has been through, and what it holds; and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
+from typing import Protocol
+
+from operator_runtime.cache.reflector import StreamStatistics
+from operator_runtime.client.resources import Resource
+from operator_runtime.client.watch import Cause
+from operator_runtime.telemetry.metrics import Family, counter, gauge
+
+_STREAM = ("resource", "scope")
+# What is shown from the first scrape on: no answer, success, and what somebody may want an alert on.
+_ANSWERS = (0, 200, 201, 401, 403, 404, 409, 422, 429, 500, 503)
+_METHODS = ("GET", "PATCH", "POST")
+
+
+class StreamView(Protocol):
+    """What is shown of a `Reflector`."""
+
+    resource: Resource
+    statistics: StreamStatistics
+
+    @property
+    def scope(self) -> str: ...
+    @property
+    def resource_version(self) -> str: ...
+    @property
+    def cached_objects(self) -> int: ...
+    @property
+    def silent_s(self) -> float: ...
+    @property
+    def eventless_s(self) -> float: ...
+
+
+def stream_families(streams: Iterable[StreamView]) -> Iterator[Family]:
+    """The state of each watch. `scope` is the namespace that it watches, "" for all; see `Reflector.scope`."""
+    held = [((each.resource.qualified_name, each.scope), each) for each in streams]
+
+    def gauges(name: str, help: str, value: Callable[[StreamView], float]) -> Family:
+        return gauge(f"watch_stream_{name}", help, _STREAM, ((labels, value(each)) for labels, each in held))
+
+    def counters(name: str, help: str, value: Callable[[StreamView], float]) -> Family:
+        return counter(f"watch_stream_{name}_total", help, _STREAM, ((labels, value(each)) for labels, each in held))
+
+    yield gauges(
+        "last_byte_age_seconds",
+        "Seconds since the last byte; bookmarks come each minute, so that more than 70 means a dead stream.",
+        lambda each: each.silent_s,
+    )
+    yield gauges(
+        "last_event_age_seconds",
+        "Seconds since the last whole event, bookmarks included.",
+        lambda each: each.eventless_s,
+    )
+    yield counter(
+        "watch_stream_restarts_total",
+        "Requests that ended, by cause; closed is how every watch ends after 5 to 10 minutes.",
+        (*_STREAM, "cause"),
+        (((*labels, cause.value), each.statistics.restarts.get(cause, 0)) for labels, each in held for cause in Cause),
+    )
+    yield counters(
+        "relists", "Complete lists that were taken, the first included.", lambda each: each.statistics.relists
+    )
+    yield counters(
+        "unreadable_objects",
+        "Versions of objects that could not be decoded and were left alone.",
+        lambda each: each.statistics.unreadable,
+    )
+    yield gauges("cached_objects", "Objects that the cache holds of this watch.", lambda each: each.cached_objects)
+    yield gauge(
+        "watch_stream_resource_version",
+        "The last resourceVersion that the watch has vouched for; none before the first list.",
+        _STREAM,
+        ((labels, float(each.resource_version)) for labels, each in held if _is_number(each.resource_version)),
+    )
+
+
+def client_families(
+    host: str,
+    requests: Mapping[tuple[int, str], int],
+    writes: Mapping[tuple[str, str], int],
+    expected_writes: Iterable[tuple[str, str]] = (),
+) -> Iterator[Family]:
+    """Requests to the API server, as client-go counts them, and those of them that changed something.
+
+    Args:
+        host: the API server.
+        requests: how many, by code (0 where no answer came) and method.
+        writes: how many went well, by resource (with its subresource) and verb.
+        expected_writes: those that are shown before there was one.
+    """
+    # From 0 on, or the first 403 would be no increase.
+    answers = dict.fromkeys(product(_ANSWERS, _METHODS), 0) | dict(requests)
+    yield counter(
+        "rest_client_requests_total",
+        "Requests to the API server, by status code and method; <error> where no answer came.",
+        ("code", "method", "host"),
+        (((str(code or "<error>"), method, host), number) for (code, method), number in answers.items()),
+    )
+    yield counter(
+        "api_writes_total",
+        "Writes that the API server took, by resource and verb.",
+        ("resource", "verb"),
+        (dict.fromkeys(expected_writes, 0) | dict(writes)).items(),
+    )
+
+
+def _is_number(version: str) -> bool:
+    return version.isascii() and version.isdigit()

@@ -1,0 +1,121 @@
+"""An operator on the test's own event loop: started, in sync when the test goes on, and stopped in good order."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final, TypeVar
+
+import msgspec
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+
+from operator_runtime.config import RuntimeConfig
+from operator_runtime.identity import Program
+from operator_runtime.operator import Operator, serve
+from operator_runtime.process.settings import RuntimeSettings, settings_of
+from operator_runtime.testing.waiting import DEADLINE_S, async_until
+
+C = TypeVar("C", bound=RuntimeConfig)
+
+# What a test wants that does not say otherwise: everything is watched, no port is taken, and an end is no long wait.
+_FOR_TESTS: Final[Mapping[str, object]] = {
+    "watch_namespaces": (),
+    "health_probe_bind_address": "0",
+    "metrics_bind_address": "0",
+    "shutdown_timeout_s": 5.0,
+}
+
+
+class OperatorEndedError(AssertionError):
+    """The operator ended although the test had not ended it; its own error, where it has one, is the cause."""
+
+
+def config_of(program: Program, settings: type[RuntimeSettings], config: type[C], values: Mapping[str, object]) -> C:
+    """The settings that an operator is started with: what a test says, else what suits tests, else the defaults.
+
+    No environment variable has a say: a developer's own would make a test of something else.
+
+    Raises:
+        pydantic.ValidationError: a value is not allowed, or there is no such setting.
+        msgspec.ValidationError: `config` has other fields than `settings`.
+    """
+
+    class OfTheTest(settings_of(settings, program)):  # type: ignore[misc] # a class that is made on the spot
+        @classmethod
+        def settings_customise_sources(
+            cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, **_: object
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return (init_settings,)
+
+    given = OfTheTest(**{**_FOR_TESTS, **values})
+    return msgspec.json.decode(given.model_dump_json(), type=config)
+
+
+@asynccontextmanager
+async def running_operator(
+    set_up: Callable[[Operator, C], None], program: Program, config: C, *, deadline_s: float = DEADLINE_S
+) -> AsyncIterator[Operator]:
+    """Run an operator until the end of the block, which begins when its caches are in sync.
+
+    One that ends before cancels the block, and its error is raised instead of the cancellation.
+
+    Args:
+        set_up: as `program.command.run` takes it.
+        program: which operator this is.
+        config: its settings.
+        deadline_s: for how many seconds to wait until it is in sync, and for its end.
+
+    Raises:
+        OperatorEndedError: it ended by itself after it was in sync.
+        AssertionError: it did not come in sync, or did not end, before the deadline.
+        Exception: whatever kept it from starting, what `set_up` raised among it.
+    """
+    stop = asyncio.Event()
+    made: list[Operator] = []
+
+    def keeping(operator: Operator, config: C) -> None:
+        made.append(operator)
+        set_up(operator, config)
+
+    def in_sync() -> bool:
+        return bool(made) and all(reflector.synced.is_set() for reflector in made[0].manager.awaited)
+
+    test = asyncio.current_task()
+    assert test is not None
+    ended_by_itself = began = False
+
+    def ended(_: object) -> None:
+        nonlocal ended_by_itself
+        if not stop.is_set():
+            ended_by_itself = True
+            test.cancel()
+
+    running = asyncio.create_task(serve(config, program, keeping, stop=stop), name=program.name)
+    running.add_done_callback(ended)
+    try:
+        await async_until("the first lists of its watches have not come", in_sync, deadline_s=deadline_s)
+        began = True
+        yield made[0]
+    except asyncio.CancelledError:
+        # As in asyncio.timeout: a cancellation that somebody else asked for, too, goes on.
+        if not ended_by_itself or test.uncancel() > 0:
+            raise
+    finally:
+        stop.set()
+        done, _ = await asyncio.wait({running}, timeout=deadline_s)
+        if not done:
+            running.cancel()
+            await asyncio.wait({running})
+        # The manager freezes what came with the first lists, for the life of a process. This one lives on.
+        gc.unfreeze()
+    if not done:
+        raise AssertionError(f"{program.name} did not end within {deadline_s:g} s after it was told to")
+    if ended_by_itself:
+        error = running.exception()
+        if error is not None and not began:
+            raise error
+        words = "in good order" if error is None else f"{type(error).__name__}: {error}"
+        raise OperatorEndedError(f"{program.name} ended before the test did: {words}") from error
+    running.result()

@@ -1,0 +1,113 @@
+"""Waiting for the work queue: futures and one timer around a `WorkQueue`, which has all the rules.
+
+Apart from `queue`, so that the rules need no event loop and what needs one can be read at a glance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Hashable
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+from operator_runtime.workqueue.queue import WorkQueue
+
+K = TypeVar("K", bound=Hashable)
+
+
+class AsyncWorkQueue(Generic[K]):
+    """A `WorkQueue` whose keys can be waited for, by any number of workers on one event loop.
+
+    `_waiters` holds the futures of the workers that found nothing, first come first served. Whatever makes a key ready
+    wakes one; a woken worker looks again, so a wake-up too many costs a look and one that was cancelled is passed on.
+    `_timer` fires at the next deadline or before.
+    """
+
+    def __init__(self, core: WorkQueue[K] | None = None) -> None:
+        self.core: WorkQueue[K] = WorkQueue() if core is None else core
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+
+    def add(self, key: K, *, priority: int = 0, after_s: float = 0.0) -> None:
+        """`WorkQueue.add`."""
+        self.core.add(key, priority=priority, after_s=after_s)
+        if after_s > 0.0:
+            self._arm()
+        if self._waiters:
+            self._wake()
+
+    async def get(self) -> K | None:
+        """The next key, as soon as there is one; None when the queue is shut down."""
+        while (key := self.core.get_nowait()) is None and not self.core.stopped:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                with suppress(ValueError):
+                    self._waiters.remove(waiter)
+                if not waiter.cancelled():
+                    self._wake()
+                raise
+        return key
+
+    def done(self, key: K) -> None:
+        """`WorkQueue.done`."""
+        self.core.done(key)
+        if self._waiters:
+            self._wake()
+
+    def fail(self, key: K, *, at_least_s: float = 0.0, at_most_s: float = math.inf) -> float:
+        """`WorkQueue.fail`."""
+        delay_s = self.core.fail(key, at_least_s=at_least_s, at_most_s=at_most_s)
+        self._arm()
+        return delay_s
+
+    def requeue(self, key: K, *, after_s: float, priority: int | None = None) -> None:
+        """`WorkQueue.requeue`."""
+        self.core.requeue(key, after_s=after_s, priority=priority)
+        self._arm()
+
+    def forget(self, key: K) -> None:
+        """`WorkQueue.forget`."""
+        self.core.forget(key)
+
+    def shut_down(self) -> None:
+        """Stop handing out keys and send the waiting workers home. Keys in work may be finished."""
+        self.core.stop()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._waiters:
+            self._wake_one()
+
+    def _arm(self) -> None:
+        deadline = self.core.next_deadline()
+        if deadline is None or self.core.stopped or (self._timer is not None and self._timer_at <= deadline):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = deadline
+        # A delay rather than the loop's own time: uvloop's clock stands still during an iteration.
+        delay_s = max(0.0, deadline - self.core.clock())
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._wake()
+        self._arm()
+
+    def _wake(self) -> None:
+        for _ in range(min(len(self.core), len(self._waiters))):
+            self._wake_one()
+
+    def _wake_one(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            # A waiter whose task was just cancelled is done but still in line; its turn goes to the next.
+            if not waiter.done():
+                waiter.set_result(None)
+                return

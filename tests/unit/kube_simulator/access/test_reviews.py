@@ -1,0 +1,283 @@
+"""Reviews: answers and refusals as an API server v1.36 gave them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from kube_simulator.access.rbac import BINDINGS, Authorizer
+from kube_simulator.access.reviews import Access, answer
+from kube_simulator.access.tokens import AUDIENCE, Tokens
+from kube_simulator.errors import ApiError
+from kube_simulator.requests.types import User
+from kube_simulator.store.store import Store
+from kube_simulator.values import Json
+from tests.unit.kube_simulator.access.access_support import (
+    MASTER,
+    RESOURCES,
+    Clock,
+    binding,
+    grant,
+    paths,
+    put_named,
+    rule,
+)
+
+JANE = User("jane", frozenset({"system:authenticated"}))
+EITHER = "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified"
+PODS = {"verb": "get", "resource": "pods", "namespace": "shop"}
+BY = 'RBAC: allowed by ClusterRoleBinding "of-jane" of ClusterRole "of-jane" to User "jane"'
+
+
+@pytest.fixture
+def store() -> Store:
+    """A cluster in which jane may read pods, and a path."""
+    store = Store()
+    grant(store, "jane", rule("core", "pods", "get"), paths("/metrics", "get"))
+    return store
+
+
+@pytest.fixture
+def access(store: Store) -> Access:
+    clock = Clock()
+    return Access(Authorizer(store), Tokens(store, now=clock, new_id=lambda: "id-1"), clock)
+
+
+def ask(access: Access, plural: str, spec: Json, user: User = JANE, **metadata: Any) -> Json:
+    group = "authentication.k8s.io" if plural in {"tokenreviews", "selfsubjectreviews"} else "authorization.k8s.io"
+    namespace = "shop" if plural.startswith("local") else ""
+    body = {"metadata": metadata, "spec": spec}
+    return answer(RESOURCES[f"{plural}.{group}"], body, user, access, namespace=namespace)
+
+
+def refused(access: Access, plural: str, spec: Json, **metadata: Any) -> list[tuple[str, str]]:
+    """Field and message of each cause."""
+    with pytest.raises(ApiError) as caught:
+        ask(access, plural, spec, **metadata)
+    error = caught.value
+    causes = [(cause["field"], cause["message"]) for cause in error.details["causes"]]
+    listed = [f"{field}: {message}" for field, message in causes]
+    said = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    assert (error.code, error.reason) == (422, "Invalid")
+    assert error.message == f'.authorization.k8s.io "" is invalid: {said}'
+    assert error.details.keys() == {"group", "causes"}
+    return causes
+
+
+class TestSubjectAccess:
+    @pytest.mark.parametrize(
+        ("spec", "status"),
+        [
+            ({"user": "jane", "resourceAttributes": PODS}, {"allowed": True, "reason": BY}),
+            ({"user": "jane", "resourceAttributes": {**PODS, "verb": "list"}}, {"allowed": False}),
+            ({"user": "jane", "resourceAttributes": {**PODS, "subresource": "log"}}, {"allowed": False}),
+            ({"user": "jane", "resourceAttributes": {**PODS, "group": "apps"}}, {"allowed": False}),
+            ({"user": "joe", "resourceAttributes": PODS}, {"allowed": False}),
+            ({"groups": ["system:masters"], "resourceAttributes": PODS}, {"allowed": True}),
+            (
+                {"user": "jane", "nonResourceAttributes": {"verb": "get", "path": "/metrics"}},
+                {"allowed": True, "reason": BY},
+            ),
+            ({"user": "jane", "nonResourceAttributes": {}}, {"allowed": False}),
+            ({"user": "jane", "resourceAttributes": {}}, {"allowed": False}),
+        ],
+    )
+    def test_it_answers_for_somebody_else(self, access: Access, spec: Json, status: Json) -> None:
+        assert ask(access, "subjectaccessreviews", spec, MASTER) == {
+            "kind": "SubjectAccessReview",
+            "apiVersion": "authorization.k8s.io/v1",
+            "metadata": {},
+            "spec": spec,
+            "status": status,
+        }
+
+    @pytest.mark.parametrize(
+        ("spec", "causes"),
+        [
+            ({"user": "u"}, [("spec.resourceAttributes", EITHER)]),
+            (
+                {"resourceAttributes": PODS},
+                [("spec.user", 'Invalid value: "": at least one of user or group must be specified')],
+            ),
+            (
+                {},
+                [
+                    ("spec.resourceAttributes", EITHER),
+                    ("spec.user", 'Invalid value: "": at least one of user or group must be specified'),
+                ],
+            ),
+            (
+                {"user": "u", "resourceAttributes": {}, "nonResourceAttributes": {"verb": "get", "path": "/"}},
+                [
+                    (
+                        "spec.nonResourceAttributes",
+                        'Invalid value: {"Path":"/","Verb":"get"}: '
+                        "cannot be specified in combination with resourceAttributes",
+                    )
+                ],
+            ),
+            (
+                {"user": "u", "resourceAttributes": {"fieldSelector": {"rawSelector": "a=b", "requirements": [{}]}}},
+                [
+                    (
+                        "spec.resourceAttributes.fieldSelector.rawSelector",
+                        'Invalid value: "a=b": may not specified at the same time as requirements',
+                    )
+                ],
+            ),
+            (
+                {"user": "u", "resourceAttributes": {"labelSelector": {"requirements": []}}},
+                [
+                    (
+                        "spec.resourceAttributes.labelSelector.requirements",
+                        "Required value: when spec.resourceAttributes.labelSelector is specified, "
+                        "requirements or rawSelector is required",
+                    )
+                ],
+            ),
+        ],
+    )
+    def test_a_question_that_is_none_is_refused(
+        self, access: Access, spec: Json, causes: list[tuple[str, str]]
+    ) -> None:
+        assert refused(access, "subjectaccessreviews", spec) == causes
+
+    def test_a_review_has_no_metadata(self, access: Access) -> None:
+        spec = {"user": "u", "resourceAttributes": {}}
+        quoted = 'Invalid value: {"name":"x","labels":{"a":"b"}}: must be empty'
+        assert refused(access, "subjectaccessreviews", spec, name="x", labels={"a": "b"}) == [("metadata", quoted)]
+        assert ask(access, "subjectaccessreviews", spec, creationTimestamp=None, namespace="x")["metadata"] == {}
+
+
+class TestLocalSubjectAccess:
+    def test_it_answers_in_its_namespace(self, access: Access) -> None:
+        found = ask(access, "localsubjectaccessreviews", {"user": "jane", "resourceAttributes": PODS}, MASTER)
+        assert (found["kind"], found["metadata"]) == ("LocalSubjectAccessReview", {"namespace": "shop"})
+        assert found["status"] == {"allowed": True, "reason": BY}
+
+    @pytest.mark.parametrize("namespace", ["other", ""])
+    def test_it_does_not_answer_for_another(self, access: Access, namespace: str) -> None:
+        spec = {"user": "jane", "resourceAttributes": {**PODS, "namespace": namespace}}
+        assert refused(access, "localsubjectaccessreviews", spec, namespace="shop") == [
+            ("spec.resourceAttributes.namespace", f'Invalid value: "{namespace}": must match metadata.namespace')
+        ]
+
+    def test_it_does_not_answer_for_paths_nor_for_nothing(self, access: Access) -> None:
+        spec = {"user": "jane", "nonResourceAttributes": {"verb": "get", "path": "x"}}
+        assert refused(access, "localsubjectaccessreviews", spec) == [
+            (
+                "spec.nonResourceAttributes",
+                'Invalid value: {"Path":"x","Verb":"get"}: disallowed on this kind of request',
+            )
+        ]
+        assert refused(access, "localsubjectaccessreviews", {"user": "u"}) == [("spec.resourceAttributes", EITHER)]
+
+    def test_its_metadata_is_its_namespace(self, access: Access) -> None:
+        spec = {"user": "jane", "resourceAttributes": PODS}
+        assert refused(access, "localsubjectaccessreviews", spec, name="x", namespace="shop") == [
+            ("metadata", 'Invalid value: {"name":"x","namespace":"shop"}: must be empty except for namespace')
+        ]
+
+
+class TestOneself:
+    def test_one_may_ask_what_one_may_do(self, access: Access) -> None:
+        spec = {"resourceAttributes": PODS}
+        assert ask(access, "selfsubjectaccessreviews", spec) == {
+            "kind": "SelfSubjectAccessReview",
+            "apiVersion": "authorization.k8s.io/v1",
+            "metadata": {},
+            "spec": spec,
+            "status": {"allowed": True, "reason": BY},
+        }
+        assert ask(access, "selfsubjectaccessreviews", spec, User("joe"))["status"] == {"allowed": False}
+        assert ask(access, "selfsubjectaccessreviews", spec, MASTER)["status"] == {"allowed": True}
+        assert refused(access, "selfsubjectaccessreviews", {}) == [("spec.resourceAttributes", EITHER)]
+
+    def test_all_one_s_rules_can_be_listed(self, store: Store, access: Access) -> None:
+        grant(store, "jane", rule("apps", "deployments", "list", "one"), namespace="shop")
+        found = ask(access, "selfsubjectrulesreviews", {"namespace": "shop"})
+        assert (found["metadata"], found["spec"]) == ({}, {})
+        assert found["status"] == {
+            "resourceRules": [
+                {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]},
+                {"verbs": ["list"], "apiGroups": ["apps"], "resources": ["deployments"], "resourceNames": ["one"]},
+            ],
+            "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": ["/metrics"]}],
+            "incomplete": False,
+        }
+        elsewhere = ask(access, "selfsubjectrulesreviews", {"namespace": "other"})
+        assert len(elsewhere["status"]["resourceRules"]) == 1
+
+    def test_rules_of_roles_that_do_not_exist_are_missed(self, store: Store, access: Access) -> None:
+        store.put(BINDINGS, binding("b", "Role/absent", "User/jane", namespace="shop"))
+        status = ask(access, "selfsubjectrulesreviews", {"namespace": "shop"})["status"]
+        assert status["evaluationError"] == 'role.rbac.authorization.k8s.io "absent" not found'
+        assert status["incomplete"] is False
+
+    def test_rules_are_those_of_a_namespace(self, access: Access) -> None:
+        with pytest.raises(ApiError, match="no namespace on request") as caught:
+            ask(access, "selfsubjectrulesreviews", {})
+        assert caught.value.code == 400
+
+    def test_one_may_ask_who_one_is(self, access: Access) -> None:
+        user = User("jane", frozenset({"zoo", "system:authenticated"}), "1", {"k": ("v",)})
+        assert ask(access, "selfsubjectreviews", {}, user, name="x") == {
+            "kind": "SelfSubjectReview",
+            "apiVersion": "authentication.k8s.io/v1",
+            "metadata": {"creationTimestamp": "2026-11-21T15:00:00Z"},
+            "status": {
+                "userInfo": {
+                    "username": "jane",
+                    "uid": "1",
+                    "groups": ["zoo", "system:authenticated"],
+                    "extra": {"k": ["v"]},
+                }
+            },
+        }
+
+
+class TestTokens:
+    def test_a_good_token_is_somebody(self, store: Store, access: Access) -> None:
+        token = access.tokens.issue(put_named(store, "serviceaccounts", "robot", "uid-robot"))
+        found = ask(access, "tokenreviews", {"token": token, "audiences": ["other", AUDIENCE]}, name="x")
+        assert (found["kind"], found["metadata"]) == ("TokenReview", {"name": "x"})
+        assert found["status"] == {
+            "authenticated": True,
+            "user": {
+                "username": "system:serviceaccount:shop:robot",
+                "uid": "uid-robot",
+                "groups": ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"],
+                "extra": {"authentication.kubernetes.io/credential-id": ["JTI=id-1"]},
+            },
+            "audiences": [AUDIENCE],
+        }
+
+    def test_a_bad_one_is_nobody_and_why_is_told(self, access: Access) -> None:
+        found = ask(access, "tokenreviews", {"token": "x"})
+        assert found["spec"] == {"token": "x"}
+        assert found["status"] == {"user": {}, "error": "invalid bearer token"}
+
+    def test_none_is_no_question(self, access: Access) -> None:
+        with pytest.raises(ApiError, match="token is required for TokenReview in authentication") as caught:
+            ask(access, "tokenreviews", {})
+        assert caught.value.code == 400
+
+
+def test_a_review_that_is_not_known_is_501(access: Access) -> None:
+    odd = dataclasses.replace(RESOURCES["tokenreviews.authentication.k8s.io"], kind="OddReview", plural="oddreviews")
+    with pytest.raises(ApiError) as caught:
+        answer(odd, {}, JANE, access)
+    assert caught.value.code == 501
+
+
+def test_every_kind_that_is_served_and_not_stored_is_answered_or_refused_for_its_question(access: Access) -> None:
+    reviews = {each.kind: each for each in RESOURCES.values() if not each.stored}
+    answered = reviews.pop("SelfSubjectReview")
+    assert answer(answered, {}, JANE, access)["kind"] == "SelfSubjectReview"
+    assert len(reviews) == 5
+    for each in reviews.values():
+        with pytest.raises(ApiError) as caught:
+            answer(each, {}, JANE, access)
+        assert caught.value.code in {400, 422}, each.kind

@@ -1,0 +1,165 @@
+"""The node's part: pods are bound, run, become ready, and end."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from kube_simulator.controllers.manager import Options
+from kube_simulator.values import Json
+from tests.unit.kube_simulator.controllers.world import World, condition, deployment, ready, stamp, template
+
+
+@pytest.fixture
+async def node() -> AsyncIterator[World]:
+    """Controllers and a node on which pods are ready at once; nothing on it is real."""
+    async with World(Options(ready_after_s=0, real_memcached=False)) as running:
+        yield running
+
+
+async def run(world: World, name: str = "a", **spec: object) -> Json:
+    await world.create("pods", {"metadata": {"name": name}, "spec": template(**spec)["spec"]})  # type: ignore[arg-type]
+    await world.settle()
+    return world.get("pods", name)
+
+
+async def test_without_nodes_a_pod_stays_pending_and_goes_at_once(world: World) -> None:
+    pod = await run(world)
+    assert pod["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+    assert "nodeName" not in pod["spec"]
+    await world.delete("pods", "a")
+    assert world.gone("pods", "a")
+
+
+async def test_a_pod_is_bound_and_runs(node: World) -> None:
+    pod = await run(node)
+    assert pod["spec"]["nodeName"] == "simulator"
+    status = pod["status"]
+    assert (status["phase"], status["hostIP"], status["startTime"]) == ("Running", "127.0.0.1", stamp(node.moment))
+    assert status["podIPs"] == [{"ip": status["podIP"]}]
+    conditions = {each["type"]: each["status"] for each in status["conditions"]}
+    kinds = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+    assert conditions == dict.fromkeys(kinds, "True")
+    [container] = status["containerStatuses"]
+    assert (container["name"], container["ready"], container["restartCount"]) == ("web", True, 0)
+    assert container["state"] == {"running": {"startedAt": stamp(node.moment)}}
+    assert status["qosClass"] == "BestEffort"
+
+
+async def test_events_tell_how_a_pod_came_to_be(node: World) -> None:
+    await run(node)
+    assert {each["reason"]: each["note"] for each in node.all("events")} == {
+        "Scheduled": "Successfully assigned shop/a to simulator",
+        "Pulled": 'Container image "web:1" already present on machine and can be accessed by the pod',
+        "Created": "Container created",
+        "Started": "Container started",
+    }
+
+
+async def test_each_pod_has_an_address_of_its_own(node: World) -> None:
+    addresses = {(await run(node, name))["status"]["podIP"] for name in ("a", "b", "c")}
+    assert len(addresses) == 3
+
+
+async def test_until_its_time_a_pod_is_being_created(node: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    node.manager.kubelet.ready_after_s = 600.0
+    pod = await run(node)
+    assert (pod["status"]["phase"], "podIP" in pod["status"]) == ("Pending", False)
+    assert pod["status"]["containerStatuses"][0]["state"] == {"waiting": {"reason": "ContainerCreating"}}
+    unready = condition(pod, "Ready")
+    assert (unready["status"], unready["reason"], unready["message"]) == (
+        "False",
+        "ContainersNotReady",
+        "containers with unready status: [web]",
+    )
+    loop = asyncio.get_running_loop()
+    now = loop.time
+    monkeypatch.setattr(loop, "time", lambda: now() + 600.0)
+    await node.until(lambda: ready(node.get("pods", "a")))
+
+
+async def test_pods_that_wait_are_bound_when_there_are_nodes(world: World) -> None:
+    await run(world)
+    world.manager.kubelet.ready_after_s = 0
+    await world.settle()
+    assert ready(world.get("pods", "a"))
+    world.manager.kubelet.ready_after_s = None
+    assert not ready(await run(world, "b"))
+    assert ready(world.get("pods", "a"))
+
+
+async def test_a_pod_that_runs_is_taken_away_by_its_node(node: World) -> None:
+    await run(node)
+    await node.delete("pods", "a")
+    assert node.get("pods", "a")["metadata"]["deletionGracePeriodSeconds"] == 30
+    await node.until(lambda: node.gone("pods", "a"))
+    assert node.messages("Killing") == ["Stopping container web"]
+
+
+async def test_a_finalizer_keeps_a_pod_that_has_ended(node: World) -> None:
+    await run(node)
+    await node.merge("pods", "a", {"metadata": {"finalizers": ["example.com/k"]}})
+    await node.delete("pods", "a")
+    await node.until(lambda: node.get("pods", "a")["metadata"]["deletionGracePeriodSeconds"] == 0)
+    await node.merge("pods", "a", {"metadata": {"finalizers": None}})
+    assert node.gone("pods", "a")
+
+
+async def test_a_pod_that_is_deleted_has_ended_before_it_is_gone(node: World) -> None:
+    await node.create("pods", {"metadata": {"name": "a", "finalizers": ["example.com/f"]}, "spec": template()["spec"]})
+    await node.settle()
+    assert ready(node.get("pods", "a"))
+    await node.delete("pods", "a")
+    await node.settle()
+    pod = node.get("pods", "a")
+    assert pod["status"]["phase"] == "Succeeded"
+    for kind in ("Ready", "ContainersReady"):
+        found = condition(pod, kind)
+        assert (found["status"], found["reason"]) == ("False", "PodCompleted")
+    assert condition(pod, "PodReadyToStartContainers")["status"] == "False"
+    [container] = pod["status"]["containerStatuses"]
+    assert not container["ready"]
+    assert container["state"]["terminated"]["exitCode"] == 0
+    assert len([each for each in node.all("events") if each["reason"] == "Killing"]) == 1
+
+
+async def test_a_pod_for_another_node_is_left_alone(node: World) -> None:
+    pod = await run(node, nodeName="elsewhere")
+    assert pod["status"]["phase"] == "Pending"
+
+
+async def test_conditions_of_others_stay(world: World) -> None:
+    await run(world)
+    theirs = {"type": "example.com/Gate", "status": "True"}
+    await world.merge("pods", "a", {"status": {"conditions": [theirs]}}, subresource="status")
+    world.manager.kubelet.ready_after_s = 0
+    await world.settle()
+    assert condition(world.get("pods", "a"), "example.com/Gate")["status"] == "True"
+
+
+async def test_a_deployment_rolls_out_and_is_updated_by_itself(node: World) -> None:
+    await node.create("deployments.apps", deployment(replicas=3))
+    await node.settle()
+    assert node.get("deployments.apps", "web")["status"]["availableReplicas"] == 3
+    await node.merge(
+        "deployments.apps", "web", {"spec": {"template": {"metadata": {"annotations": {"restartedAt": "now"}}}}}
+    )
+    await node.until(
+        lambda: (
+            condition(node.get("deployments.apps", "web"), "Progressing")["reason"] == "NewReplicaSetAvailable"
+            and len(node.all("pods")) == 3
+            and node.get("deployments.apps", "web")["status"].get("updatedReplicas") == 3
+        )
+    )
+    assert all(ready(pod) for pod in node.pods())
+
+
+async def test_the_node_goes_on_without_the_controllers_and_takes_up_its_pods_again(node: World) -> None:
+    await node.manager.stop()
+    before = await run(node)
+    assert ready(before)
+    await node.manager.stop_kubelet()
+    node.manager.start_kubelet()
+    await node.settle()
+    assert node.get("pods", "a")["status"]["podIP"] == before["status"]["podIP"]
+    assert (await run(node, "b"))["status"]["podIP"] != before["status"]["podIP"]

@@ -1,0 +1,198 @@
+"""What the tests of controllers share: a small world of one namespace, and the words to change and read it."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Any, Self
+
+from kube_simulator.access.rbac import Authorizer
+from kube_simulator.admission.chain import Admission
+from kube_simulator.admission.request import Operation
+from kube_simulator.controllers.manager import ControllerManager, Options
+from kube_simulator.errors import ApiError
+from kube_simulator.requests.api import Api
+from kube_simulator.requests.types import Caller, DeleteOptions, Patch, Propagation, Target, User
+from kube_simulator.resources import Registry
+from kube_simulator.schema.kubernetes import builtin_resources
+from kube_simulator.store.store import Store
+from kube_simulator.values import Json
+
+NAMESPACE = "shop"
+TESTER = Caller(User("tester", frozenset({"system:masters", "system:authenticated"})), "tester")
+DEADLINE_S = 60.0
+_PLAIN = Options()
+
+
+class Gate(Admission):
+    """Admission that a test can have refuse all writes of a kind."""
+
+    forbidden: dict[tuple[str, str], ApiError]
+
+    async def admit(
+        self, operation: Operation, target: Target, new: Json | None, old: Json | None, caller: Caller, *, dry_run: bool
+    ) -> tuple[str, ...]:
+        error = self.forbidden.get((operation, target.resource.collection))
+        if error is not None:
+            raise error
+        return await super().admit(operation, target, new, old, caller, dry_run=dry_run)
+
+
+class World:
+    """Started on entry; what the loop reports of a fault in a controller fails the test on exit."""
+
+    def __init__(self, options: Options = _PLAIN) -> None:
+        self.moment = datetime(2026, 1, 1, tzinfo=UTC)
+        self.store = Store()
+        self.registry = Registry()
+        for resource in builtin_resources():
+            self.registry.put(resource)
+        self.admission = Gate(self.store, self.registry, authorizer=Authorizer(self.store))
+        self.admission.forbidden = {}
+        self.api = Api(self.store, self.registry, self.admission, now=lambda: self.moment)
+        self.manager = ControllerManager(
+            self.api, self.store, self.registry, lambda: self.moment, options, chance=random.Random()
+        )
+        self.faults: list[dict[str, Any]] = []
+
+    async def __aenter__(self) -> Self:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: self.faults.append(context))
+        await self.create("namespaces", {"metadata": {"name": NAMESPACE}}, namespace="")
+        await self.create("serviceaccounts", {"metadata": {"name": "default"}})
+        self.manager.start()
+        self.manager.start_kubelet()
+        await self.settle()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.manager.stop()
+        await self.manager.stop_kubelet()
+        await self.admission.close()
+        assert self.faults == []
+
+    async def settle(self) -> None:
+        """Until nothing is left to do but what waits for a time."""
+        async with asyncio.timeout(DEADLINE_S):
+            quiet = 0
+            while quiet < 3:
+                quiet = quiet + 1 if self.manager.idle else 0
+                await asyncio.sleep(0)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Until something holds that takes real time, such as a retry or a process."""
+        changed = asyncio.Event()
+        leave = self.store.subscribe(lambda _change: changed.set())
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                while not holds():
+                    changed.clear()
+                    await changed.wait()
+        finally:
+            leave()
+
+    async def later(self, seconds: float, *deployments: str) -> None:
+        """Let time pass, and have these Deployments and their ReplicaSets looked at as their timers would."""
+        self.moment += timedelta(seconds=seconds)
+        for controller in self.manager._controllers:
+            if controller.name == "deployment":
+                for name in deployments:
+                    controller.add((NAMESPACE, name))
+            elif controller.name == "replicaset":
+                for found in self.all("replicasets.apps"):
+                    controller.add((NAMESPACE, found["metadata"]["name"]))
+        await self.settle()
+
+    def target(self, collection: str, name: str = "", *, namespace: str = NAMESPACE, subresource: str = "") -> Target:
+        plural, _, group = collection.partition(".")
+        resource = self.registry.of(group, plural)
+        assert resource is not None, collection
+        return Target(resource, namespace if resource.namespaced else "", name, subresource)
+
+    async def create(self, collection: str, body: Json, *, namespace: str = NAMESPACE) -> Json:
+        target = self.target(collection, namespace=namespace)
+        identity = {"apiVersion": target.resource.api_version, "kind": target.resource.kind}
+        return (await self.api.create(target, {**identity, **body}, TESTER)).object
+
+    async def merge(self, collection: str, name: str, body: Json, *, subresource: str = "") -> Json:
+        target = self.target(collection, name, subresource=subresource)
+        return (await self.api.patch(target, Patch("merge", body), TESTER)).object
+
+    async def delete(self, collection: str, name: str, propagation: Propagation | None = None) -> None:
+        await self.api.delete(self.target(collection, name), DeleteOptions(propagation=propagation), TESTER)
+
+    def get(self, collection: str, name: str) -> Json:
+        return self.api.get(self.target(collection, name))
+
+    def gone(self, collection: str, name: str) -> bool:
+        target = self.target(collection, name)
+        return self.store.get(collection, target.namespace, name) is None
+
+    def all(self, collection: str) -> list[Json]:
+        return self.store.list(collection, self.target(collection).namespace)
+
+    def names(self, collection: str) -> list[str]:
+        return [each["metadata"]["name"] for each in self.all(collection)]
+
+    def pods(self, *, image: str | None = None) -> list[Json]:
+        """The pods that are not being deleted, of one image or all."""
+        found = (each for each in self.all("pods") if "deletionTimestamp" not in each["metadata"])
+        return [each for each in found if image in (None, each["spec"]["containers"][0]["image"])]
+
+    def sizes(self) -> dict[str, int]:
+        """How many pods each ReplicaSet shall have, by its image."""
+        found = self.all("replicasets.apps")
+        return {each["spec"]["template"]["spec"]["containers"][0]["image"]: each["spec"]["replicas"] for each in found}
+
+    def messages(self, reason: str = "") -> list[str]:
+        """What events say, in the order in which they were made."""
+        found = sorted(self.all("events"), key=lambda each: int(each["metadata"]["resourceVersion"]))
+        return [each["note"] for each in found if reason in ("", each["reason"])]
+
+    async def ready(self, *pods: Json) -> None:
+        """Mark pods as a kubelet does, one after another; without any, all that are not."""
+        for pod in pods or [each for each in self.pods() if not ready(each)]:
+            condition = {"type": "Ready", "status": "True", "lastTransitionTime": stamp(self.moment)}
+            body = {"status": {"phase": "Running", "conditions": [condition]}}
+            await self.merge("pods", pod["metadata"]["name"], body, subresource="status")
+        await self.settle()
+
+
+async def turns(over: Callable[[], bool]) -> None:
+    """Give the loop its turns until it is over; for what never waits for a time."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not over():  # noqa: ASYNC110 - nothing here tells when: that is what is tested
+            await asyncio.sleep(0)
+
+
+def stamp(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def ready(pod: Json) -> bool:
+    conditions = pod["status"].get("conditions", [])
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def template(image: str = "web:1", **spec: object) -> Json:
+    return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": image}], **spec}}
+
+
+def deployment(name: str = "web", *, replicas: int = 2, image: str = "web:1", **spec: object) -> Json:
+    selector = {"matchLabels": {"app": "web"}}
+    return {
+        "metadata": {"name": name},
+        "spec": {"replicas": replicas, "selector": selector, "template": template(image), **spec},
+    }
+
+
+def image(name: str) -> Json:
+    """A merge patch that changes a Deployment's image."""
+    return {"spec": {"template": {"spec": {"containers": [{"name": "web", "image": name}]}}}}
+
+
+def condition(found: Json, kind: str) -> Json:
+    [condition] = [each for each in found["status"]["conditions"] if each["type"] == kind]
+    return dict(condition)

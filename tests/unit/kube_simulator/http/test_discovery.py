@@ -1,0 +1,199 @@
+"""What a client learns before its first request."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from kube_simulator.errors import ApiError
+from kube_simulator.http.discovery import Discovery, Found
+from kube_simulator.http.routes import TextNotFound, parse
+from kube_simulator.resources import Registry, Resource
+from kube_simulator.schema import kubernetes
+from kube_simulator.schema.node import of_schema
+from kube_simulator.values import Json
+from tests.unit.kube_simulator.http.http_support import StubSchemas
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def widgets(version: str = "v1") -> Resource:
+    return Resource(
+        "example.com",
+        version,
+        "widgets",
+        "Widget",
+        "widget",
+        True,
+        of_schema({"type": "object"}),
+        short_names=("wid",),
+        categories=("all",),
+        subresources=frozenset({"scale", "status"}),
+        custom=True,
+    )
+
+
+@pytest.fixture
+def registry() -> Registry:
+    found = Registry()
+    for resource in kubernetes.builtin_resources():
+        found.put(resource)
+    found.put(widgets())
+    return found
+
+
+@pytest.fixture
+def discovery(registry: Registry) -> Discovery:
+    return Discovery(registry, StubSchemas(), lambda: "127.0.0.1:6443")
+
+
+def ask(discovery: Discovery, path: str, accept: str = "", method: str = "GET") -> Found:
+    return discovery.answer(parse(method, path), accept)
+
+
+def read(discovery: Discovery, path: str, accept: str = "") -> Json:
+    found: Json = orjson.loads(ask(discovery, path, accept).body)
+    return found
+
+
+def test_the_core_has_one_version(discovery: Discovery) -> None:
+    assert read(discovery, "/api") == {
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:6443"}],
+    }
+
+
+def test_groups_are_listed_with_their_versions_the_built_in_ones_first(discovery: Discovery) -> None:
+    groups = read(discovery, "/apis")["groups"]
+    names = [group["name"] for group in groups]
+    assert names[-1] == "example.com"
+    assert names[:-1] == [group["name"] for group in kubernetes.groups()]
+    version = {"groupVersion": "apps/v1", "version": "v1"}
+    apps = {"name": "apps", "versions": [version], "preferredVersion": version}
+    assert apps in groups
+    assert read(discovery, "/apis/apps/") == {"kind": "APIGroup", "apiVersion": "v1", **apps}
+
+
+def test_of_several_versions_the_most_stable_and_newest_is_preferred(discovery: Discovery, registry: Registry) -> None:
+    for version in ("v1alpha1", "v2", "v1beta2", "v10", "v1beta1", "other"):
+        registry.put(widgets(version))
+    versions = [each["version"] for each in read(discovery, "/apis/example.com")["versions"]]
+    assert versions == ["v10", "v2", "v1", "v1beta2", "v1beta1", "v1alpha1", "other"]
+
+
+def test_a_group_lists_its_resources_as_kubernetes_does(discovery: Discovery) -> None:
+    found = read(discovery, "/apis/apps/v1")
+    assert (found["kind"], found["apiVersion"], found["groupVersion"]) == ("APIResourceList", "v1", "apps/v1")
+    names = [resource["name"] for resource in found["resources"]]
+    assert names == sorted(names)
+    assert {"deployments", "deployments/scale", "deployments/status"} <= set(names)
+    for resource in found["resources"]:
+        assert resource == kubernetes.discovery_entry("apps", "v1", resource["name"])
+    assert "apiVersion" not in read(discovery, "/api/v1")
+
+
+def test_a_crd_s_resource_is_described_by_what_the_crd_says(discovery: Discovery) -> None:
+    verbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
+    below = {"singularName": "", "namespaced": True, "verbs": ["get", "patch", "update"]}
+    assert read(discovery, "/apis/example.com/v1")["resources"] == [
+        {
+            "name": "widgets",
+            "singularName": "widget",
+            "namespaced": True,
+            "kind": "Widget",
+            "verbs": verbs,
+            "shortNames": ["wid"],
+            "categories": ["all"],
+        },
+        {"name": "widgets/status", "kind": "Widget", **below},
+        {"name": "widgets/scale", "group": "autoscaling", "version": "v1", "kind": "Scale", **below},
+    ]
+
+
+def test_all_of_it_may_come_in_one_answer(discovery: Discovery) -> None:
+    found = ask(discovery, "/apis", f"{AGGREGATED},application/json")
+    headers = dict(found.headers)
+    assert (found.content_type, headers["Vary"]) == (AGGREGATED, "Accept")
+    items = {item["metadata"]["name"]: item["versions"] for item in orjson.loads(found.body)["items"]}
+    [version] = items["example.com"]
+    assert (version["version"], version["freshness"]) == ("v1", "Current")
+    kind = {"group": "example.com", "version": "v1", "kind": "Widget"}
+    [widget] = version["resources"]
+    assert {key: widget[key] for key in ("resource", "responseKind", "scope", "singularResource", "shortNames")} == {
+        "resource": "widgets",
+        "responseKind": kind,
+        "scope": "Namespaced",
+        "singularResource": "widget",
+        "shortNames": ["wid"],
+    }
+    assert [(sub["subresource"], sub["responseKind"]) for sub in widget["subresources"]] == [
+        ("status", kind),
+        ("scale", {"group": "autoscaling", "version": "v1", "kind": "Scale"}),
+    ]
+    [apps] = items["apps"]
+    assert apps["resources"][0]["responseKind"]["group"] == "", "of its own kinds Kubernetes does not say it"
+    core = read(discovery, "/api", AGGREGATED)["items"]
+    assert [item["metadata"] for item in core] == [{}]
+    assert "pods" in [resource["resource"] for resource in core[0]["versions"][0]["resources"]]
+
+
+def test_what_is_served_anew_is_found_at_once(discovery: Discovery, registry: Registry) -> None:
+    etag = dict(ask(discovery, "/apis", AGGREGATED).headers)["ETag"]
+    ask(discovery, "/apis/example.com/v1")
+    registry.remove("example.com", "widgets")
+    with pytest.raises(TextNotFound):
+        ask(discovery, "/apis/example.com/v1")
+    assert "example.com" not in str(read(discovery, "/apis"))
+    assert dict(ask(discovery, "/apis", AGGREGATED).headers)["ETag"] != etag
+
+
+def test_the_version_is_kubernetes_and_the_paths_are_listed(discovery: Discovery) -> None:
+    assert read(discovery, "/version")["gitVersion"].startswith("v1.")
+    paths = read(discovery, "/")["paths"]
+    assert {"/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/apis/example.com/v1", "/version"} <= set(paths)
+    assert paths == sorted(paths)
+
+
+def test_it_is_well(discovery: Discovery) -> None:
+    for check in ("readyz", "livez", "healthz"):
+        found = ask(discovery, f"/{check}")
+        assert (found.body, found.content_type) == (b"ok", "text/plain; charset=utf-8")
+        assert ask(discovery, f"/{check}?verbose").body == f"[+]ping ok\n{check} check passed\n".encode()
+        assert ask(discovery, f"/{check}/ping", method="POST").body == b"ok"
+        with pytest.raises(TextNotFound):
+            ask(discovery, f"/{check}/other")
+
+
+def test_schemas_are_indexed_and_each_has_a_path_of_its_own(discovery: Discovery) -> None:
+    assert read(discovery, "/openapi/v3")["paths"].keys() == {"apis/apps/v1"}
+    assert read(discovery, "/openapi/v3/apis/apps/v1?hash=1") == {"openapi": "3.0.0"}
+    with pytest.raises(TextNotFound):
+        ask(discovery, "/openapi/v3/apis/absent/v1")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("GET", "/api/v2", 404),
+        ("GET", "/apis/apps/v9", 404),
+        ("POST", "/api", 405),
+        ("POST", "/version", 405),
+        ("DELETE", "/apis/apps/v1", 405),
+        ("GET", "/metrics", 501),
+    ],
+)
+def test_what_it_does_not_answer_is_refused(discovery: Discovery, method: str, path: str, code: int) -> None:
+    with pytest.raises(ApiError) as refused:
+        ask(discovery, path, method=method)
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/apis/absent", "/apis/example.com/v9", "/openapi", "/openapi/v1", "/swagger.json"]
+)
+def test_what_nobody_serves_is_a_404_in_text(discovery: Discovery, path: str) -> None:
+    with pytest.raises(TextNotFound):
+        ask(discovery, path)
+    with pytest.raises(TextNotFound):
+        ask(discovery, path, method="POST")

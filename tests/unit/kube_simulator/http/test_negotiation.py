@@ -1,0 +1,169 @@
+"""Which form an answer takes, and how bodies are read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from kube_simulator.errors import ApiError
+from kube_simulator.http import negotiation
+from kube_simulator.http.negotiation import PLAIN, Representation
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("", PLAIN),
+        ("*/*", PLAIN),
+        ("application/json", PLAIN),
+        ("application/json; charset=utf-8", PLAIN),
+        ("application/json;stream=watch", PLAIN),
+        ("application/yaml", Representation(yaml=True)),
+        ("text/html, application/json", PLAIN),
+        ("application/vnd.kubernetes.protobuf,application/json", PLAIN),
+        (f"{TABLE},application/json", Representation("table")),
+        ("application/json;as=Table;v=v1beta1;g=meta.k8s.io", Representation("table", "v1beta1")),
+        ("application/json;as=Table;v=v9;g=meta.k8s.io,application/json", PLAIN),
+        ("application/json;as=Table,application/json", PLAIN),
+        (METADATA, Representation("metadata")),
+        ("application/json;q=0.5,application/yaml;q=0.9", Representation(yaml=True)),
+        ("application/json,application/yaml", PLAIN),
+    ],
+)
+def test_the_best_form_that_is_spoken_is_taken(accept: str, expected: Representation) -> None:
+    assert negotiation.representation(accept) == expected
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/vnd.kubernetes.protobuf", f"{TABLE}x", "garbage"])
+def test_what_is_not_spoken_is_406(accept: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        negotiation.representation(accept)
+    assert (refused.value.code, refused.value.reason) == (406, "NotAcceptable")
+
+
+@pytest.mark.parametrize("accept", ["", "*/*", "text/html,application/yaml", f"{TABLE}x", "application/json;q=0"])
+def test_a_type_that_is_spoken_passes_whatever_its_parameters(accept: str) -> None:
+    negotiation.check_media_types(accept, of_collection=True)
+
+
+def test_types_none_of_which_is_spoken_are_406_with_those_that_are() -> None:
+    for of_collection in (True, False):
+        with pytest.raises(ApiError) as refused:
+            negotiation.check_media_types("text/html,application/*", of_collection=of_collection)
+        status = refused.value.status()
+        assert (status["code"], status["details"]) == (406, {})
+        assert status["message"].startswith("406: Not Acceptable\n\nAvailable representations: application/json, ")
+        assert status["message"].endswith(";stream=watch") == of_collection
+
+
+def test_discovery_may_be_asked_for_in_one_answer_and_says_so_in_its_type() -> None:
+    older = AGGREGATED.replace("v2", "v2beta1")
+    found = negotiation.discovery_representation(f"{older},{AGGREGATED},application/json")
+    assert (found.form, found.content_type) == ("discovery", AGGREGATED)
+    assert negotiation.discovery_representation(f"{older},application/json") == PLAIN
+    assert negotiation.representation(f"{AGGREGATED},application/json") == PLAIN
+
+
+def test_bodies_are_json_unless_they_say_yaml() -> None:
+    for content_type in ("", "application/json", "Application/JSON; charset=utf-8"):
+        assert negotiation.body_object(b'{"a": 1}', content_type, "Pod") == {"a": 1}
+    body = b"day: 2026-01-01\non: yes\n2: [x]\n"
+    assert negotiation.body_object(body, "application/yaml", "Pod") == {"day": "2026-01-01", "true": True, "2": ["x"]}
+
+
+def test_a_body_may_come_in_protobuf() -> None:
+    body = b"k8s\x00\n\x0f\n\x02v1\x12\tNamespace\x12\x05\n\x03\n\x01x"
+    protobuf = "application/vnd.kubernetes.protobuf"
+    assert negotiation.body_object(body, protobuf, "Namespace")["metadata"] == {"name": "x"}
+    with pytest.raises(ApiError, match=r"must be of type Pod\): provided data does not appear to be a protobuf"):
+        negotiation.body_object(b"{}", protobuf, "Pod")
+
+
+@pytest.mark.parametrize("body", [b"", b"{no", b"{}\n{}"])
+def test_a_body_that_cannot_be_read_is_400(body: bytes) -> None:
+    with pytest.raises(ApiError, match=r"the object provided is unrecognized \(must be of type Pod\): ") as refused:
+        negotiation.body_object(body, "application/json", "Pod")
+    assert refused.value.code == 400
+
+
+def test_a_body_of_another_type_is_415() -> None:
+    for content_type in ("text/xml", "application/merge-patch+json"):
+        with pytest.raises(ApiError, match="accepted media types include: application/json") as refused:
+            negotiation.body_object(b"{}", content_type, "Pod")
+        assert refused.value.code == 415
+
+
+@pytest.mark.parametrize(
+    ("content_type", "kind"),
+    [
+        ("application/merge-patch+json; charset=utf-8", "merge"),
+        ("application/json-patch+json", "json"),
+        ("application/strategic-merge-patch+json", "strategic"),
+        ("application/apply-patch+yaml", "apply"),
+    ],
+)
+def test_a_patch_says_by_its_type_what_it_is(content_type: str, kind: str) -> None:
+    assert negotiation.patch_kind(content_type, custom=False) == kind
+
+
+@pytest.mark.parametrize("content_type", ["", "application/json", "application/apply-patch+cbor"])
+def test_any_other_type_of_a_patch_is_415(content_type: str) -> None:
+    with pytest.raises(ApiError, match="415: Unsupported Media Type"):
+        negotiation.patch_kind(content_type, custom=False)
+
+
+def test_a_custom_resource_knows_no_strategic_merge_patch() -> None:
+    with pytest.raises(
+        ApiError, match=r": application/json-patch\+json, application/merge-patch\+json, application/apply-patch\+yaml$"
+    ) as refused:
+        negotiation.patch_kind("application/strategic-merge-patch+json", custom=True)
+    assert refused.value.code == 415
+
+
+@pytest.mark.parametrize(
+    "text", ["a: !!binary aGk=", "a: !!set {x}", "a: .inf", "a: .nan", "a: &b [*b]", "a: &b 1\nc: *b"]
+)
+def test_yaml_that_json_has_nothing_for_is_refused(text: str) -> None:
+    with pytest.raises(ApiError, match="error decoding YAML") as refused:
+        negotiation.body_object(text.encode(), "application/yaml", "Pod")
+    assert refused.value.code == 400
+
+
+def test_an_apply_may_be_yaml_and_the_others_are_json_of_their_shape() -> None:
+    assert negotiation.patch_body(b"spec: {size: 1}", "apply") == {"spec": {"size": 1}}
+    assert negotiation.patch_body(b'[{"op": "test"}]', "json") == [{"op": "test"}]
+    for body, kind in ((b"[]", "merge"), (b"{}", "json"), (b"1", "strategic"), (b"{no", "merge"), (b"", "merge")):
+        with pytest.raises(ApiError, match="error decoding patch: ") as refused:
+            negotiation.patch_body(body, kind)  # type: ignore[arg-type]
+        assert refused.value.code == 400
+    with pytest.raises(ApiError, match="error decoding YAML: "):
+        negotiation.patch_body(b"{no", "apply")
+
+
+def test_answers_are_json_of_one_line_unless_asked_otherwise() -> None:
+    document = {"kind": "Pod", "items": [1]}
+    assert negotiation.encoded(document, PLAIN, {}) == b'{"kind":"Pod","items":[1]}\n'
+    assert negotiation.encoded(document, PLAIN, {"pretty": "true"}).startswith(b'{\n  "kind": "Pod"')
+    shared = {"a": 1}
+    in_yaml = negotiation.encoded({"x": shared, "y": shared}, Representation(yaml=True), {})
+    assert in_yaml == b"x:\n  a: 1\ny:\n  a: 1\n"
+
+
+def test_large_answers_are_compressed_for_those_who_take_that() -> None:
+    body = json.dumps(["x" * 100] * 2000).encode()
+    packed = negotiation.compressed(body, "gzip, deflate")
+    assert packed is not None
+    assert gzip.decompress(packed) == body
+    assert len(packed) < len(body) / 10
+    assert negotiation.compressed(body, "identity") is None
+    assert negotiation.compressed(body[:1000], "gzip") is None
+
+
+def test_a_warning_is_quoted() -> None:
+    assert negotiation.warning('unknown field "a\\b"\nx') == '299 - "unknown field \\"a\\\\b\\" x"'

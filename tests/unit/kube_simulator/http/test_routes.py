@@ -1,0 +1,178 @@
+"""What a method and a path ask for."""
+
+from __future__ import annotations
+
+import pytest
+
+from kube_simulator.errors import ApiError
+from kube_simulator.http.routes import TextNotFound, parse, target
+from kube_simulator.requests.types import Target
+from kube_simulator.resources import Registry, Resource
+from kube_simulator.schema.node import of_schema
+
+VERBS = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
+
+
+def resource(group: str, plural: str, *, namespaced: bool = True, **more: object) -> Resource:
+    schema = of_schema({"type": "object"})
+    return Resource(group, "v1", plural, plural.title(), plural, namespaced, schema, **more)  # type: ignore[arg-type]
+
+
+PODS = resource("", "pods", subresources=frozenset({"status", "log"}))
+NAMESPACES = resource("", "namespaces", namespaced=False, subresources=frozenset({"status", "finalize"}))
+DEPLOYMENTS = resource("apps", "deployments", subresources=frozenset({"status", "scale"}))
+REVIEWS = resource("authentication.k8s.io", "tokenreviews", namespaced=False, verbs=frozenset({"create"}))
+WIDGETS = resource("example.com", "widgets", custom=True, subresources=frozenset({"status"}))
+FACTORIES = resource("example.com", "factories", custom=True, namespaced=False)
+
+
+@pytest.fixture
+def registry() -> Registry:
+    found = Registry()
+    for each in (PODS, NAMESPACES, DEPLOYMENTS, REVIEWS, WIDGETS, FACTORIES):
+        found.put(each)
+    return found
+
+
+def is_known(group: str, version: str, plural: str) -> bool:
+    return (group, version, plural) in {("autoscaling", "v2", "horizontalpodautoscalers"), ("", "v1", "pods/exec")}
+
+
+def resolved(registry: Registry, method: str, path: str) -> Target:
+    return target(parse(method, path), registry, is_known)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "verb", "parts"),
+    [
+        ("GET", "/api/v1/pods", "list", ("", "v1", "pods", "", "", "")),
+        ("GET", "/api/v1/pods?watch=1", "watch", ("", "v1", "pods", "", "", "")),
+        ("GET", "/api/v1/namespaces/a/pods?watch=true", "watch", ("", "v1", "pods", "a", "", "")),
+        ("GET", "/api/v1/namespaces/a/pods?watch", "watch", ("", "v1", "pods", "a", "", "")),
+        ("GET", "/api/v1/namespaces/a/pods?watch=False", "list", ("", "v1", "pods", "a", "", "")),
+        ("GET", "/api/v1/namespaces/a/pods/p?watch=1", "get", ("", "v1", "pods", "a", "p", "")),
+        ("GET", "/api/v1/namespaces/a/pods/p/log", "get", ("", "v1", "pods", "a", "p", "log")),
+        ("POST", "/api/v1/namespaces/a/pods/", "create", ("", "v1", "pods", "a", "", "")),
+        ("DELETE", "/api/v1/namespaces/a/pods", "deletecollection", ("", "v1", "pods", "a", "", "")),
+        ("DELETE", "/api/v1/namespaces/a/pods/p", "delete", ("", "v1", "pods", "a", "p", "")),
+        ("GET", "/api/v1/namespaces", "list", ("", "v1", "namespaces", "", "", "")),
+        ("GET", "/api/v1/namespaces/a", "get", ("", "v1", "namespaces", "a", "a", "")),
+        ("PUT", "/api/v1/namespaces/a/finalize", "update", ("", "v1", "namespaces", "a", "a", "finalize")),
+        ("PATCH", "/apis/apps/v1/namespaces/a/deployments/d/scale", "patch",
+         ("apps", "v1", "deployments", "a", "d", "scale")),
+        ("PATCH", "/apis/apps/v1/namespaces/a/config%6daps/d", "patch", ("apps", "v1", "configmaps", "a", "d", "")),
+    ],
+)  # fmt: skip
+def test_a_path_says_what_is_asked_for(method: str, path: str, verb: str, parts: tuple[str, ...]) -> None:
+    route = parse(method, path)
+    found = (route.group, route.version, route.resource, route.namespace, route.name, route.subresource)
+    assert (route.verb, found) == (verb, parts)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/version", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1/", "/x/y/z", "//api"]
+)
+def test_a_path_without_a_resource_has_the_method_for_a_verb(path: str) -> None:
+    route = parse("GET", path)
+    assert (route.resource, route.verb, route.path) == ("", "get", path)
+    assert parse("POST", path).verb == "post"
+
+
+def test_of_a_parameter_that_stands_twice_the_first_counts() -> None:
+    assert parse("GET", "/api/v1/pods?limit=1&limit=2&labelSelector=a%3Db,c&x=").query == {
+        "limit": "1",
+        "labelSelector": "a=b,c",
+        "x": "",
+    }
+
+
+def test_the_only_selected_name_counts_for_authorization() -> None:
+    path = "/api/v1/namespaces/a/pods?fieldSelector="
+    assert parse("GET", f"{path}metadata.name%3Dp").authorized_name == "p"
+    assert parse("GET", f"{path}metadata.name%3D%3Dp&watch=1").authorized_name == "p"
+    for several in ("metadata.name!%3Dp", "metadata.name%3Dp,status.phase%3DRunning"):
+        assert parse("GET", path + several).authorized_name == ""
+    assert parse("GET", "/api/v1/namespaces/a/pods/q?fieldSelector=metadata.name%3Dp").authorized_name == "q"
+
+
+def test_a_route_leads_to_its_resource(registry: Registry) -> None:
+    assert resolved(registry, "GET", "/api/v1/namespaces/a/pods/p/log") == Target(PODS, "a", "p", "log")
+    assert resolved(registry, "GET", "/api/v1/namespaces/a") == Target(NAMESPACES, "", "a")
+    assert resolved(registry, "GET", "/apis/apps/v1/deployments") == Target(DEPLOYMENTS)
+    assert resolved(registry, "DELETE", "/apis/example.com/v1/factories/f") == Target(FACTORIES, "", "f")
+
+
+def refusal(registry: Registry, method: str, path: str) -> tuple[int, str]:
+    with pytest.raises(ApiError) as refused:
+        resolved(registry, method, path)
+    return refused.value.code, refused.value.reason
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/things",
+        "/apis/apps/v9/deployments",
+        "/apis/apps/v1/namespaces/a",
+        "/api/v1/pods/p",
+        "/api/v1/namespaces/a/pods/p/absent",
+        "/api/v1/namespaces/a/pods/p/log/rest",
+        "/api/v1/namespaces/a/namespaces/b",
+        "/apis/authentication.k8s.io/v1/namespaces/a/tokenreviews",
+    ],
+)
+def test_what_a_built_in_group_does_not_have_is_a_status_404(registry: Registry, path: str) -> None:
+    assert refusal(registry, "GET", path) == (404, "NotFound")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/apis/absent.example.com/v1/things"),
+        ("GET", "/apis/example.com/v2/namespaces/a/widgets"),
+        ("GET", "/apis/example.com/v1/things"),
+        ("POST", "/apis/example.com/v1/widgets"),
+        ("GET", "/apis/example.com/v1/widgets/w"),
+        ("GET", "/apis/example.com/v1/namespaces/a/factories"),
+    ],
+)
+def test_what_no_crd_offers_is_a_404_in_text(registry: Registry, method: str, path: str) -> None:
+    with pytest.raises(TextNotFound):
+        resolved(registry, method, path)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", "/api/v1/namespaces/a/pods"),
+        ("PATCH", "/api/v1/namespaces/a/pods"),
+        ("POST", "/api/v1/namespaces/a/pods/p"),
+        ("POST", "/api/v1/pods"),
+        ("DELETE", "/api/v1/pods"),
+        ("DELETE", "/api/v1/namespaces/a/pods/p/status"),
+        ("HEAD", "/api/v1/namespaces/a/pods"),
+        ("OPTIONS", "/api/v1/namespaces/a/pods"),
+        ("GET", "/apis/authentication.k8s.io/v1/tokenreviews"),
+        ("POST", "/apis/example.com/v1/namespaces/a/widgets/w"),
+        ("DELETE", "/apis/example.com/v1/namespaces/a/widgets/w/status"),
+    ],
+)
+def test_a_method_that_a_path_has_not_is_405(registry: Registry, method: str, path: str) -> None:
+    assert refusal(registry, method, path) == (405, "MethodNotAllowed")
+
+
+def test_an_object_s_missing_subresource_is_a_missing_object_of_a_crd(registry: Registry) -> None:
+    with pytest.raises(ApiError, match=r'^widgets\.example\.com "w" not found$'):
+        resolved(registry, "GET", "/apis/example.com/v1/namespaces/a/widgets/w/scale")
+
+
+def test_what_kubernetes_has_and_the_simulator_has_not_is_501_with_its_name(registry: Registry) -> None:
+    with pytest.raises(
+        ApiError, match=r"horizontalpodautoscalers\.autoscaling in version v2 are not served"
+    ) as refused:
+        resolved(registry, "GET", "/apis/autoscaling/v2/horizontalpodautoscalers")
+    assert refused.value.code == 501
+    assert refusal(registry, "GET", "/api/v1/watch/pods") == (501, "NotImplemented")
+    of_a_pod = "/api/v1/namespaces/shop/pods/web-1"
+    assert refusal(registry, "GET", f"{of_a_pod}/exec") == (501, "NotImplemented")
+    assert refusal(registry, "GET", f"{of_a_pod}/nothing") == (404, "NotFound")

@@ -1,0 +1,214 @@
+"""The API server on the wire: who asks, whether they may, what it leads to, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import logging
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from kube_simulator.errors import ApiError
+from tests.unit.kube_simulator.http.http_support import LEASES, Served, events, key, served
+
+
+@pytest_asyncio.fixture
+async def api(tmp_path: Path) -> AsyncIterator[Served]:
+    async with served(tmp_path) as found:
+        yield found
+
+
+async def test_a_request_reaches_the_verbs_with_everything_that_it_says(api: Served) -> None:
+    path = f"{LEASES}/l/?fieldManager=me"
+    answer = await api.request(
+        "PATCH", path, b"{}", Content_Type="application/merge-patch+json", User_Agent="tool/1.2 (x)", Accept="*/*"
+    )
+    assert (answer.status, answer.body) == (200, b'{"kind":"Lease"}\n')
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Cache-Control"] == "no-cache, private"
+    assert re.fullmatch("[0-9a-f-]{36}", answer.headers["Audit-Id"])
+    [asked] = api.verbs.asked
+    assert (asked.verb, asked.target.resource.kind, asked.target.namespace, asked.target.name) == (
+        "patch", "Lease", "a", "l",
+    )  # fmt: skip
+    assert (asked.query, asked.body, asked.content_type) == (
+        {"fieldManager": "me"}, b"{}", "application/merge-patch+json",
+    )  # fmt: skip
+    assert (asked.caller.user.name, asked.caller.agent) == ("admin", "tool")
+
+
+async def test_each_warning_has_a_header_of_its_own(api: Served) -> None:
+    answer = await api.request("POST", LEASES, b"{}")
+    assert (answer.status, answer.all("Warning")) == (201, ['299 - "one"', '299 - "two"'])
+
+
+async def test_a_refusal_is_a_status_in_the_form_that_the_client_reads(api: Served) -> None:
+    api.verbs.fail = ApiError(409, "Conflict", "no", {"kind": "leases"}, {"Retry-After": "3"})
+    answer = await api.get(f"{LEASES}/l")
+    assert (answer.status, answer.headers["Retry-After"]) == (409, "3")
+    assert answer.json["reason"] == "Conflict"
+    in_yaml = await api.get(f"{LEASES}/l", Accept="application/yaml")
+    assert in_yaml.headers["Content-Type"] == "application/yaml"
+    assert "reason: Conflict\n" in in_yaml.body.decode()
+    assert (await api.get(f"{LEASES}/l", Accept="text/html")).status == 406
+
+
+async def test_who_has_a_wrong_credential_is_401_and_who_has_none_is_403(api: Served) -> None:
+    wrong = await api.get(LEASES, Authorization="Bearer wrong")
+    assert (wrong.status, wrong.json["reason"]) == (401, "Unauthorized")
+    none = await api.get(LEASES, Authorization="")
+    assert none.status == 403
+    message = none.json["message"]
+    assert 'User "system:anonymous" cannot list resource "leases" in API group "coordination.k8s.io"' in message
+    assert (await api.get("/apis", Authorization="")).status == 403
+    unknown = await api.get("/apis/absent.example.com/v1/things", Authorization="")
+    assert unknown.status == 403, "a stranger does not learn what is installed"
+
+
+async def test_what_is_not_served_is_told_in_text(api: Served) -> None:
+    answer = await api.get("/apis/absent.example.com/v1/things")
+    assert (answer.status, answer.body) == (404, b"404 page not found\n")
+    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+
+
+async def test_a_body_over_the_limit_is_413(api: Served) -> None:
+    answer = await api.request("POST", LEASES, b"x" * (3 * 2**20 + 1))
+    assert (answer.status, answer.json["reason"]) == (413, "RequestEntityTooLarge")
+    assert api.verbs.asked == []
+    assert (await api.request("POST", LEASES, b"x" * 3 * 2**20)).status == 201
+
+
+async def test_a_large_answer_is_compressed(api: Served) -> None:
+    api.verbs.body = b"x" * 200_000
+    async with aiohttp.ClientSession(auto_decompress=False) as client:
+        headers = {"Authorization": "Bearer admin", "Accept-Encoding": "gzip"}
+        async with client.get(f"{api.url}{LEASES}", headers=headers) as answer:
+            assert answer.headers["Content-Encoding"] == "gzip"
+            assert gzip.decompress(await answer.read()) == api.verbs.body
+
+
+async def test_a_fault_of_its_own_is_500_and_logged_and_the_server_goes_on(
+    api: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    api.verbs.fail = ZeroDivisionError("oh")
+    answer = await api.get(f"{LEASES}/l")
+    assert (answer.status, answer.json["message"]) == (
+        500, "Internal error occurred: ZeroDivisionError: oh",
+    )  # fmt: skip
+    [record] = [each for each in caplog.records if each.levelno == logging.ERROR]
+    assert (record.getMessage(), bool(record.exc_info)) == (f"GET {LEASES}/l failed", True)
+    api.verbs.fail = None
+    assert (await api.get(f"{LEASES}/l")).status == 200
+
+
+async def test_who_may_impersonates_another(api: Served) -> None:
+    refused = await api.get(LEASES, Impersonate_User="jane")
+    assert 'User "jane" cannot list resource "leases"' in refused.json["message"]
+
+
+async def test_a_watch_sends_lines_as_they_come(api: Served) -> None:
+    api.put("before")
+    stream = await api.watch(f"&resourceVersion={api.store.revision}")
+    assert (stream.status, stream.headers["Content-Type"]) == (200, "application/json")
+    assert stream.headers["Transfer-Encoding"] == "chunked"
+    first = api.put("x")
+    api.put("x", labels={"a": "b"})
+    api.delete("x")
+    found = await events(stream, 3)
+    assert [key(event) for event in found] == [("ADDED", "x"), ("MODIFIED", "x"), ("DELETED", "x")]
+    assert found[0]["object"] == first
+    api.watches.end_all()
+    assert await stream.content.read() == b"", "the end is clean"
+
+
+async def test_a_watch_that_is_refused_is_an_answer_like_any_other(api: Served) -> None:
+    answer = await api.get(f"{LEASES}?watch=1&sendInitialEvents=true")
+    assert (answer.status, answer.json["reason"]) == (422, "Invalid")
+
+
+async def test_without_streaming_lists_they_are_422(tmp_path: Path) -> None:
+    async with served(tmp_path, streaming_lists=False) as api:
+        query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+        answer = await api.get(f"{LEASES}?watch=1&{query}")
+        status = answer.json
+        assert (answer.status, status["details"]["causes"][0]["field"]) == (422, "sendInitialEvents")
+        assert "unless the WatchList feature gate is enabled" in status["message"]
+
+
+async def test_a_client_that_leaves_ends_its_watch(api: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = await api.watch()
+    [stream] = api.watches.streams
+    ended = asyncio.Event()
+    monkeypatch.setattr(stream, "end", ended.set)
+    client.close()
+    await asyncio.wait_for(ended.wait(), 60)
+
+
+async def test_stopped_it_ends_streams_cleanly_and_refuses_connections(api: Served) -> None:
+    stream = await api.watch()
+    await api.server.stop()
+    assert await asyncio.wait_for(stream.content.read(), 60) == b""
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await api.get("/version")
+    assert not api.server.serving
+    await api.server.stop()  # once more does no harm
+
+
+async def test_killed_it_resets_connections_and_comes_back_on_the_same_port_without_its_history(api: Served) -> None:
+    api.put("a")
+    old = api.store.revision - 1
+    stream = await api.watch()
+    await events(stream, 1)
+    api.server.kill()
+    with pytest.raises((aiohttp.ClientPayloadError, ConnectionResetError)):
+        await asyncio.wait_for(stream.content.read(), 60)
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await api.get("/version")
+    port = api.port
+    await api.start()
+    assert api.port == port
+    [event] = await events(await api.watch(f"&resourceVersion={old}"), 1)
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+
+
+async def test_requests_are_audited_before_they_are_answered(api: Served) -> None:
+    await api.request("POST", f"{LEASES}?fieldManager=me", b"{}", User_Agent="tool/1.2")
+    await api.get(f"{LEASES}/l", Authorization="Bearer wrong")
+    created, refused = api.audited()
+    assert created == {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": "Metadata",
+        "auditID": created["auditID"],
+        "stage": "ResponseComplete",
+        "requestURI": f"{LEASES}?fieldManager=me",
+        "verb": "create",
+        "user": {"username": "admin", "groups": ["system:masters"]},
+        "sourceIPs": ["127.0.0.1"],
+        "userAgent": "tool/1.2",
+        "objectRef": {
+            "resource": "leases",
+            "namespace": "a",
+            "name": "created",
+            "apiGroup": "coordination.k8s.io",
+            "apiVersion": "v1",
+        },
+        "responseStatus": {"metadata": {}, "code": 201},
+        "requestReceivedTimestamp": "2026-01-02T03:04:05.678901Z",
+        "stageTimestamp": "2026-01-02T03:04:05.678901Z",
+    }
+    assert (refused["user"], refused["responseStatus"]["code"], refused["objectRef"]["name"]) == ({}, 401, "l")
+
+
+async def test_a_watch_is_audited_when_it_begins_and_when_it_ends(api: Served) -> None:
+    stream = await api.watch()
+    assert [(event["stage"], event["verb"]) for event in api.audited()] == [("ResponseStarted", "watch")]
+    api.watches.end_all()
+    await stream.content.read()
+    began, ended = api.audited()
+    assert (ended["stage"], ended["auditID"]) == ("ResponseComplete", began["auditID"])

@@ -1,0 +1,183 @@
+"""Services: addresses, ports, and what changes with the type."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+import pytest
+
+from kube_simulator.values import Json
+from tests.unit.kube_simulator.kinds.kinds_support import (
+    LABEL,
+    NAME_PART,
+    SUBDOMAIN,
+    an,
+    created,
+    problems,
+    refused,
+    resource,
+    updated,
+)
+
+SERVICES = resource("services")
+HTTP = [{"port": 80}]
+
+
+def service(**spec: Any) -> Json:
+    return created(SERVICES, an(SERVICES, spec={"ports": HTTP, **spec}))
+
+
+def changed(old: Json, **spec: Any) -> Json:
+    return updated(SERVICES, old, {"spec": {**old["spec"], **spec}})
+
+
+def wrong(**spec: Any) -> set[str]:
+    return refused(SERVICES, spec={"ports": HTTP, **spec})
+
+
+def test_a_service_gets_an_address_and_defaults() -> None:
+    stored = service(publishNotReadyAddresses=False, selector={"a": ""})
+    address = stored["spec"]["clusterIP"]
+    assert ipaddress.ip_address(address) in ipaddress.ip_network("10.96.0.0/16")
+    assert stored["spec"] == {
+        "type": "ClusterIP",
+        "clusterIP": address,
+        "clusterIPs": [address],
+        "ports": [{"port": 80, "targetPort": 80, "protocol": "TCP"}],
+        "selector": {"a": ""},
+        "sessionAffinity": "None",
+        "ipFamilies": ["IPv4"],
+        "ipFamilyPolicy": "SingleStack",
+        "internalTrafficPolicy": "Cluster",
+    }
+    assert stored["status"] == {"loadBalancer": {}}
+    assert "generation" not in stored["metadata"]
+
+
+def test_services_of_other_names_have_other_addresses() -> None:
+    addresses = {created(SERVICES, an(SERVICES, f"s{number}", spec={"ports": HTTP}))["spec"]["clusterIP"]
+                 for number in range(20)}  # fmt: skip
+    assert len(addresses) == 20
+    assert "10.96.0.1" not in addresses
+
+
+def test_a_headless_service_has_no_address() -> None:
+    alone = service(clusterIP="None")["spec"]
+    assert (alone["clusterIPs"], alone["ipFamilies"], alone["ipFamilyPolicy"]) == (
+        ["None"],
+        ["IPv4", "IPv6"],
+        "RequireDualStack",
+    )
+    selecting = service(clusterIP="None", selector={"a": "b"})["spec"]
+    assert (selecting["ipFamilies"], selecting["ipFamilyPolicy"]) == (["IPv4"], "SingleStack")
+    assert wrong(clusterIP="None", ports=[]) == set()
+
+
+def test_the_type_brings_its_own_fields() -> None:
+    node = service(type="NodePort")["spec"]
+    assert node["externalTrafficPolicy"] == "Cluster"
+    assert 30000 <= node["ports"][0]["nodePort"] <= 32767
+    assert service(type="LoadBalancer")["spec"]["allocateLoadBalancerNodePorts"] is True
+    named = created(SERVICES, an(SERVICES, spec={"type": "ExternalName", "externalName": "a.b"}))["spec"]
+    assert named == {"type": "ExternalName", "externalName": "a.b", "sessionAffinity": "None"}
+    sticky = service(sessionAffinity="ClientIP")["spec"]
+    assert sticky["sessionAffinityConfig"] == {"clientIP": {"timeoutSeconds": 10800}}
+
+
+def test_the_address_stays() -> None:
+    old = service()
+    replaced = updated(SERVICES, old, {"spec": {"ports": [{"port": 81}]}})
+    assert replaced["spec"]["clusterIP"] == old["spec"]["clusterIP"]
+    assert changed(old, clusterIP="", clusterIPs=None) == old
+    refusal = {'spec.clusterIPs[0]: Invalid value: ["10.96.9.9"]: may not change once set'}
+    for change in ({"clusterIP": "10.96.9.9"}, {"clusterIP": "10.96.9.9", "clusterIPs": ["10.96.9.9"]}):
+        assert problems(SERVICES, changed(old, **change), old) == refusal
+
+
+def test_node_ports_go_with_their_type() -> None:
+    old = service(type="NodePort")
+    plain = changed(old, type="ClusterIP")
+    assert "nodePort" not in plain["spec"]["ports"][0]
+    assert "externalTrafficPolicy" not in plain["spec"]
+    assert problems(SERVICES, plain, old) == set()
+    assert changed(old, selector={"a": "b"})["spec"]["ports"] == old["spec"]["ports"]
+
+
+def test_the_status_is_written_by_its_subresource_alone() -> None:
+    old, status = service(), {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}
+    assert updated(SERVICES, old, {"status": status}) == old
+    new = updated(SERVICES, old, {"status": status, "spec": {"ports": []}}, "status")
+    assert (new["status"], new["spec"]) == (status, old["spec"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "messages"),
+    [
+        ({"ports": []}, ["ports: Required value"]),
+        (
+            {"ports": [{"port": 0}]},
+            [
+                f"ports[0].{key}: Invalid value: 0: must be between 1 and 65535, inclusive"
+                for key in ("port", "targetPort")
+            ],
+        ),
+        ({"ports": [{"port": 1}, {"port": 2, "name": "a"}]}, ["ports[0].name: Required value"]),
+        ({"ports": [{"port": 1, "name": "A_"}]}, [f'ports[0].name: Invalid value: "A_": {LABEL}']),
+        ({"ports": [{"port": 1, "name": "a"}, {"port": 2, "name": "a"}]}, ['ports[1].name: Duplicate value: "a"']),
+        (
+            {"ports": [{"port": 1, "name": "a"}, {"port": 1, "name": "b"}]},
+            [
+                "ports[1]: Duplicate value: "
+                '{"Name":"","Protocol":"TCP","AppProtocol":null,"Port":1,"TargetPort":0,"NodePort":0}'
+            ],
+        ),
+        ({"ports": [{"port": 1, "name": "a"}, {"port": 1, "name": "b", "protocol": "UDP"}]}, []),
+        (
+            {"ports": [{"port": 1, "protocol": "X"}]},
+            ['ports[0].protocol: Unsupported value: "X": supported values: "SCTP", "TCP", "UDP"'],
+        ),
+        ({"ports": [{"port": 1, "targetPort": "http"}]}, []),
+        (
+            {"ports": [{"port": 1, "targetPort": "1"}]},
+            ['ports[0].targetPort: Invalid value: "1": must contain at least one letter (a-z)'],
+        ),
+        (
+            {"ports": [{"port": 1, "nodePort": 30000}]},
+            ["ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"],
+        ),
+        (
+            {"type": "Foo"},
+            [
+                'type: Unsupported value: "Foo": supported values: "ClusterIP", "ExternalName", '
+                '"LoadBalancer", "NodePort"'
+            ],
+        ),
+        ({"type": "ExternalName"}, ["externalName: Required value"]),
+        ({"type": "ExternalName", "externalName": "A_b"}, [f'externalName: Invalid value: "A_b": {SUBDOMAIN}']),
+        (
+            {"clusterIP": "x"},
+            ['clusterIPs[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'],
+        ),
+        (
+            {"clusterIP": "1.2.3.4"},
+            [
+                'clusterIPs: Invalid value: ["1.2.3.4"]: failed to allocate IP 1.2.3.4: the provided '
+                "IP (1.2.3.4) is not in the valid range. The range of valid IPs is 10.96.0.0/16"
+            ],
+        ),
+        ({"clusterIP": "10.96.200.1"}, []),
+        (
+            {"externalIPs": ["x"]},
+            ['externalIPs[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'],
+        ),
+        ({"selector": {"-": ""}}, [f'selector: Invalid value: "-": {NAME_PART}']),
+        ({"sessionAffinity": "x"}, ['sessionAffinity: Unsupported value: "x": supported values: "ClientIP", "None"']),
+        (
+            {"internalTrafficPolicy": "x"},
+            ['internalTrafficPolicy: Unsupported value: "x": supported values: "Cluster", "Local"'],
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_service_is_said_of_its_field(spec: Json, messages: list[str]) -> None:
+    assert wrong(**spec) == {f"spec.{message}" for message in messages}

@@ -1,0 +1,251 @@
+"""What `kubectl get` prints: columns of custom resources, cells of all kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kube_simulator.errors import ApiError
+from kube_simulator.kinds import tables
+from kube_simulator.resources import Column, Resource
+from kube_simulator.schema.custom import node_of
+from kube_simulator.schema.kubernetes import builtin_resources
+from kube_simulator.values import Json
+from tests.unit.kube_simulator.kinds.kinds_support import NOW, an, created, resource
+
+CREATED = "2026-11-21T14:59:55Z"
+FREE = node_of({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+
+
+def shown(full_name: str, **fields: Any) -> list[Any]:
+    kind = resource(full_name)
+    body = an(kind, **fields)
+    body["metadata"]["creationTimestamp"] = CREATED
+    return tables.cells(kind, body, NOW)
+
+
+@pytest.mark.parametrize("kind", [each for each in builtin_resources() if each.stored], ids=lambda each: each.full_name)
+def test_every_served_kind_has_a_cell_for_each_of_its_columns(kind: Resource) -> None:
+    columns = [column["name"] for column in tables.columns(kind)]
+    body = created(kind, an(kind, **({"roleRef": {"kind": "Role", "name": "r"}} if "binding" in kind.plural else {})))
+    cells = dict(zip(columns, tables.cells(kind, body, NOW), strict=True))
+    assert cells["Name"] == "a"
+
+
+def test_a_kind_without_a_table_is_not_implemented() -> None:
+    reviews = resource("tokenreviews.authentication.k8s.io")
+    with pytest.raises(ApiError) as error:
+        tables.cells(reviews, an(reviews), NOW)
+    assert error.value.code == 501
+
+
+@pytest.mark.parametrize(
+    ("full_name", "fields", "cells"),
+    [
+        ("namespaces", {"status": {"phase": "Active"}}, ["a", "Active", "5s"]),
+        ("serviceaccounts", {}, ["a", "5s"]),
+        ("configmaps", {"data": {"a": "1", "b": "2"}, "binaryData": {"c": ""}}, ["a", 3, "5s"]),
+        ("secrets", {"data": {"a": ""}, "type": "Opaque"}, ["a", "Opaque", 1, "5s"]),
+        ("customresourcedefinitions.apiextensions.k8s.io", {}, ["a", CREATED]),
+        ("roles.rbac.authorization.k8s.io", {"rules": None}, ["a", CREATED]),
+        ("leases.coordination.k8s.io", {"spec": {"holderIdentity": "me"}}, ["a", "me", "5s"]),
+        ("leases.coordination.k8s.io", {}, ["a", "", "5s"]),
+        (
+            "resourcequotas",
+            {"status": {"hard": {"requests.cpu": "1", "pods": "10", "limits.cpu": "4"}, "used": {"pods": "2"}}},
+            ["a", "pods: 2/10, requests.cpu: 0/1", "limits.cpu: 0/4", "5s"],
+        ),
+        (
+            "validatingwebhookconfigurations.admissionregistration.k8s.io",
+            {"webhooks": [{}, {}]},
+            ["a", 2, "5s"],
+        ),
+        (
+            "validatingadmissionpolicies.admissionregistration.k8s.io",
+            {"spec": {"validations": [{}], "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}},
+            ["a", 1, "v1/ConfigMap", "5s"],
+        ),
+        ("validatingadmissionpolicies.admissionregistration.k8s.io", {"spec": {}}, ["a", 0, "<unset>", "5s"]),
+    ],
+)
+def test_the_cells_of_a_plain_kind(full_name: str, fields: Json, cells: list[Any]) -> None:
+    assert shown(full_name, **fields) == cells
+
+
+@pytest.mark.parametrize(
+    ("reference", "cell"),
+    [
+        (None, "<unset>"),
+        ({"name": "p", "namespace": "b"}, "b/p"),
+        ({"name": "p"}, "*/p"),
+        (
+            {"selector": {"matchLabels": {"a": "b"}}},
+            "&LabelSelector{MatchLabels:map[string]string{a: b,},MatchExpressions:[]LabelSelectorRequirement{},}",
+        ),
+        (
+            {"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b", "c"]}]}},
+            "&LabelSelector{MatchLabels:map[string]string{},MatchExpressions:[]LabelSelectorRequirement"
+            "{LabelSelectorRequirement{Key:a,Operator:In,Values:[b c],},},}",
+        ),
+    ],
+)
+def test_a_policy_binding_shows_its_parameters(reference: Json | None, cell: str) -> None:
+    spec = {"policyName": "p", **({} if reference is None else {"paramRef": reference})}
+    found = shown("validatingadmissionpolicybindings.admissionregistration.k8s.io", spec=spec)
+    assert found == ["a", "p", cell, "5s"]
+
+
+def test_a_binding_shows_its_role_and_in_wide_its_subjects() -> None:
+    subjects = [
+        {"kind": "User", "name": "u"},
+        {"kind": "User", "name": "v"},
+        {"kind": "ServiceAccount", "name": "s", "namespace": "ns"},
+    ]
+    found = shown("rolebindings.rbac.authorization.k8s.io", roleRef={"kind": "Role", "name": "r"}, subjects=subjects)
+    assert found == ["a", "Role/r", "5s", "u, v", "", "ns/s"]
+
+
+SPEC = {
+    "replicas": 3,
+    "selector": {"matchLabels": {"b": "2", "a": "1"}},
+    "template": {"spec": {"containers": [{"name": "x", "image": "i"}, {"name": "y", "image": "j"}]}},
+}
+
+
+def test_a_deployment_shows_how_many_are_ready() -> None:
+    wide = ["x,y", "i,j", "a=1,b=2"]
+    status = {"readyReplicas": 1, "updatedReplicas": 2, "availableReplicas": 1}
+    assert shown("deployments.apps", spec=SPEC, status=status) == ["a", "1/3", 2, 1, "5s", *wide]
+    assert shown("deployments.apps", spec=SPEC, status={}) == ["a", "0/3", 0, 0, "5s", *wide]
+
+
+def test_a_replica_set_shows_desired_current_and_ready() -> None:
+    found = shown("replicasets.apps", spec=SPEC, status={"replicas": 2, "readyReplicas": 1})
+    assert found == ["a", 3, 2, 1, "5s", "x,y", "i,j", "a=1,b=2"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "cells"),
+    [
+        (
+            {"type": "ClusterIP", "clusterIPs": ["10.96.0.9"], "ports": [{"port": 80, "protocol": "TCP"}]},
+            {},
+            ["ClusterIP", "10.96.0.9", "<none>", "80/TCP", "5s", "<none>"],
+        ),
+        (
+            {"type": "NodePort", "clusterIPs": ["i"], "ports": [{"port": 1, "nodePort": 30001, "protocol": "UDP"}]},
+            {},
+            ["NodePort", "i", "<none>", "1:30001/UDP", "5s", "<none>"],
+        ),
+        (
+            {"type": "LoadBalancer", "clusterIPs": ["i"]},
+            {},
+            ["LoadBalancer", "i", "<pending>", "<none>", "5s", "<none>"],
+        ),
+        (
+            {"type": "LoadBalancer", "clusterIPs": ["i"], "externalIPs": ["e"]},
+            {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}, {"hostname": "h"}]}},
+            ["LoadBalancer", "i", "1.2.3.4,h,e", "<none>", "5s", "<none>"],
+        ),
+        (
+            {"type": "ExternalName", "externalName": "a.b", "selector": {"b": "c", "a": ""}},
+            {},
+            ["ExternalName", "<none>", "a.b", "<none>", "5s", "a=,b=c"],
+        ),
+    ],
+)
+def test_a_service_shows_where_it_can_be_reached(spec: Json, status: Json, cells: list[str]) -> None:
+    assert shown("services", spec=spec, status=status) == ["a", *cells]
+
+
+def test_endpoints_show_three_and_how_many_more() -> None:
+    addresses, ports = [{"ip": "10.1.1.1"}, {"ip": "10.1.1.2"}], [{"port": 1}, {"port": 2}]
+    subsets = [{"addresses": addresses, "ports": ports}]
+    assert shown("endpoints", subsets=subsets)[1] == "10.1.1.1:1,10.1.1.2:1,10.1.1.1:2 + 1 more..."
+    assert shown("endpoints", subsets=[{"addresses": addresses}])[1] == "10.1.1.1,10.1.1.2"
+    assert shown("endpoints")[1] == "<none>"
+
+
+REGARDING = {"kind": "Pod", "name": "p", "fieldPath": "spec.containers{x}"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "cells"),
+    [
+        (
+            {
+                **{"involvedObject": REGARDING, "source": {"component": "kubelet", "host": "n"}, "count": 2},
+                **{"firstTimestamp": "2026-11-21T14:58:00Z", "lastTimestamp": "2026-11-21T14:59:50Z"},
+                **{"type": "Normal", "reason": "R", "message": " said\nmore "},
+            },
+            ["10s", "Normal", "R", "pod/p", "spec.containers{x}", "kubelet, n", "said\nmore", "2m", 2, "a"],
+        ),
+        (
+            {
+                **{"involvedObject": {"kind": "Pod"}, "eventTime": "2026-11-21T14:58:00.000000Z"},
+                **{
+                    "reportingComponent": "c",
+                    "series": {"count": 7, "lastObservedTime": "2026-11-21T14:59:59.000000Z"},
+                },
+            },
+            ["1s", "", "", "pod", "", "c", "", "2m", 7, "a"],
+        ),
+        ({}, ["<unknown>", "", "", "", "", "", "", "<unknown>", 1, "a"]),
+    ],
+)
+def test_an_event_shows_when_it_was_seen_and_how_often(fields: Json, cells: list[Any]) -> None:
+    assert shown("events", **fields) == cells
+
+
+def test_an_event_shows_the_same_in_both_forms() -> None:
+    fields = {"regarding": {"kind": "Pod", "name": "p"}, "note": "said", "eventTime": "2026-11-21T14:58:00.000000Z"}
+    found = shown("events.events.k8s.io", **fields, reportingController="c", reportingInstance="i")
+    assert found == ["2m", "", "", "pod/p", "", "c, i", "said", "2m", 1, "a"]
+
+
+def column(kind: str, path: str) -> Column:
+    return Column({"name": path, "type": kind, "format": "", "description": "", "priority": 0}, path)
+
+
+def cell(kind: str, value: object) -> object:
+    """The cell of a column of a custom resource whose value this is."""
+    columns = (Column({"name": "Name", "type": "string", "format": "name"}), column(kind, ".spec.x"))
+    widgets = Resource("e.com", "v1", "ws", "W", "w", namespaced=True, schema=FREE, custom=True, columns=columns)
+    name, found = tables.cells(widgets, {"metadata": {"name": "a"}, "spec": {"x": value}}, NOW)
+    assert name == "a"
+    assert [each["type"] for each in tables.columns(widgets)] == ["string", kind]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "found"),
+    [
+        ("string", "text", "text"),
+        ("string", 5, "5"),
+        ("string", 1.5, "1.5"),
+        ("string", True, "true"),
+        ("string", None, "<no value>"),
+        ("string", {"b": "x", "a": 1}, '{"a":1,"b":"x"}'),
+        ("string", ["x", "y"], '["x","y"]'),
+        ("integer", 5, 5),
+        ("integer", 1.5, 1),
+        ("integer", "5", None),
+        ("integer", True, None),
+        ("number", 1.5, 1.5),
+        ("boolean", True, True),
+        ("boolean", 1, None),
+        ("date", "2026-11-21T14:00:00Z", "60m"),
+        ("date", "text", "<invalid>"),
+        ("date", 5, None),
+        ("date", None, None),
+    ],
+)
+def test_a_custom_column_prints_values_of_its_type(kind: str, value: object, found: object) -> None:
+    assert cell(kind, value) == found
+
+
+def test_a_custom_column_prints_the_first_of_many_and_null_for_none() -> None:
+    columns = (column("string", ".spec.l[*]"), column("string", ".spec.absent"))
+    widgets = Resource("e.com", "v1", "ws", "W", "w", namespaced=True, schema=FREE, custom=True, columns=columns)
+    assert tables.cells(widgets, {"metadata": {"name": "a"}, "spec": {"l": ["x", "y"]}}, NOW) == ["x", None]

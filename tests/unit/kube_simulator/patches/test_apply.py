@@ -1,0 +1,335 @@
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from kube_simulator.errors import ApiError
+from kube_simulator.patches.fieldsets import paths
+from kube_simulator.patches.merge import merge_patch
+from tests.unit.kube_simulator.patches.support import (
+    CONFIG_MAPS,
+    EXAMPLES,
+    LATER,
+    NOW,
+    Json,
+    applied,
+    config_map,
+    owners,
+    thing,
+    written,
+)
+
+
+def refusal(live: Json | None, body: Json, manager: str = "me", **more: Any) -> ApiError:
+    with pytest.raises(ApiError) as raised:
+        applied(live, body, manager, **more)
+    return raised.value
+
+
+def deployment(*containers: Json, **spec: Any) -> Json:
+    template = {"spec": {"containers": list(containers)}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"template": template, **spec},
+    }
+
+
+def containers(found: Json) -> list[str]:
+    return [container["name"] for container in found["spec"]["template"]["spec"]["containers"]]
+
+
+def test_an_apply_makes_an_object_and_records_what_it_said() -> None:
+    found = applied(None, config_map({"k": "1"}, labels={"l": "1"}))
+    assert (found["apiVersion"], found["kind"], found["data"]) == ("v1", "ConfigMap", {"k": "1"})
+    assert found["metadata"]["managedFields"] == [
+        {
+            "manager": "me",
+            "operation": "Apply",
+            "apiVersion": "v1",
+            "time": NOW,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:data": {"f:k": {}}, "f:metadata": {"f:labels": {"f:l": {}}}},
+        }
+    ]
+
+
+def test_an_apply_that_changes_nothing_gives_the_live_object_itself() -> None:
+    found = applied(None, config_map({"k": "1"}, labels={}))
+    for force in (False, True):
+        assert applied(found, config_map({"k": "1"}, labels={}), force=force, now=LATER) is found
+
+
+def test_fields_that_are_left_out_go_unless_others_own_them_too() -> None:
+    found = applied(None, config_map({"k": "1", "l": "2"}, labels={"x": "1"}))
+    shared = applied(found, config_map({"l": "2"}), "other")
+    left = applied(shared, config_map({"k": "1"}), now=LATER)
+    assert left["data"] == {"k": "1", "l": "2"}
+    assert "labels" not in left["metadata"]
+    assert owners(left) == {("me", "Apply"): {"f:data": {"f:k": {}}}, ("other", "Apply"): {"f:data": {"f:l": {}}}}
+    gone = applied(left, config_map(), "other")
+    assert gone["data"] == {"k": "1"}
+    assert "data" not in applied(gone, config_map())
+
+
+def test_a_co_owner_of_equal_values_has_no_time_and_changes_nothing_else() -> None:
+    found = applied(None, config_map({"k": "1"}))
+    shared = applied(found, config_map({"k": "1"}), "other", now=LATER)
+    assert ["time" in entry for entry in shared["metadata"]["managedFields"]] == [False, True]
+    assert shared["data"] == found["data"]
+
+
+def test_another_value_of_another_manager_is_a_conflict_in_kubernetes_words() -> None:
+    made = written(None, config_map({"k": "1"}), "stranger")
+    refused = refusal(made, config_map({"k": "2"}))
+    assert (refused.code, refused.reason) == (409, "Conflict")
+    assert str(refused) == 'Apply failed with 1 conflict: conflict with "stranger" using v1: .data.k'
+    assert refused.details == {
+        "causes": [
+            {"reason": "FieldManagerConflict", "message": 'conflict with "stranger" using v1', "field": ".data.k"}
+        ]
+    }
+
+
+def test_several_conflicts_are_listed_by_manager() -> None:
+    live = applied(None, config_map({"k": "1"}), "one")
+    live = applied(live, config_map({"k": "1"}), "two")
+    live = written(live, merge_patch(live, {"data": {"l": "1", "m": "1"}}), "upd")
+    refused = refusal(live, config_map({"k": "9", "l": "9", "m": "9"}))
+    assert str(refused) == (
+        'Apply failed with 4 conflicts: conflicts with "one":\n- .data.k\nconflicts with "two":\n- .data.k\n'
+        'conflicts with "upd" using v1:\n- .data.l\n- .data.m'
+    )
+    assert [cause["field"] for cause in refused.details["causes"]] == [".data.k", ".data.k", ".data.l", ".data.m"]
+
+
+def test_a_conflict_names_the_subresource_of_the_other_write_and_the_container() -> None:
+    live = applied(None, thing({"size": 1}), "one")
+    live = written(live, {**live, "spec": {"size": 2}}, "sc", subresource="scale")
+    version = live["apiVersion"]
+    assert f'conflict with "sc" with subresource "scale" using {version}: .spec.size' in str(
+        refusal(live, thing({"size": 3}))
+    )
+    web = deployment({"name": "web", "image": "a"})
+    refused = refusal(applied(None, web, "one"), deployment({"name": "web", "image": "b"}))
+    assert str(refused).endswith('conflict with "one": .spec.template.spec.containers[name="web"].image')
+
+
+def test_force_takes_the_fields_over_and_leaves_the_others() -> None:
+    live = applied(None, config_map({"k": "1", "l": "1"}), "stranger")
+    taken = applied(live, config_map({"k": "2"}), force=True)
+    assert taken["data"] == {"k": "2", "l": "1"}
+    assert owners(taken) == {("me", "Apply"): {"f:data": {"f:k": {}}}, ("stranger", "Apply"): {"f:data": {"f:l": {}}}}
+
+
+def test_a_manager_s_own_update_is_another_manager_s() -> None:
+    live = applied(None, config_map({"k": "1"}))
+    live = written(live, merge_patch(live, {"data": {"k": "2"}}))
+    assert owners(live) == {("me", "Update"): {"f:data": {"f:k": {}}}}
+    assert 'conflict with "me" using v1: .data.k' in str(refusal(live, config_map({"k": "1"})))
+    assert owners(applied(live, config_map({"k": "1"}), force=True)) == {("me", "Apply"): {"f:data": {"f:k": {}}}}
+
+
+def test_what_was_made_by_a_post_stays_when_it_is_left_out() -> None:
+    made = written(None, config_map({"k": "1", "l": "1"}))
+    assert applied(made, config_map({"k": "1"}), force=True)["data"] == {"k": "1", "l": "1"}
+
+
+def test_elements_are_merged_by_key_the_live_ones_first_and_the_shared_ones_in_the_applied_order() -> None:
+    live = applied(None, deployment({"name": "a", "image": "1"}, {"name": "b", "image": "1"}), "one")
+    more = applied(
+        live, deployment({"name": "c", "image": "1"}, {"name": "b", "image": "1"}, {"name": "d", "image": "1"})
+    )
+    assert containers(more) == ["a", "c", "b", "d"]
+    turned = applied(more, deployment({"name": "b", "image": "1"}, {"name": "c", "image": "1"}))
+    assert containers(turned) == ["a", "b", "c"]
+    assert containers(applied(turned, deployment({"name": "c", "image": "1"}))) == ["a", "b", "c"]
+
+
+def test_an_element_keeps_what_others_added_to_it_and_goes_with_its_last_owner() -> None:
+    live = applied(None, deployment({"name": "a", "image": "1"}, {"name": "b", "image": "1"}), "one")
+    live = applied(live, deployment({"name": "b", "args": ["x"]}), "two")
+    changed = applied(live, deployment({"name": "a", "image": "1"}), "one")
+    assert changed["spec"]["template"]["spec"]["containers"] == [
+        {"name": "a", "image": "1"},
+        {"name": "b", "args": ["x"]},
+    ]
+    assert containers(applied(changed, deployment(), "two")) == ["a"]
+
+
+def test_sets_are_united_and_atomic_lists_and_maps_replaced() -> None:
+    live = applied(None, thing({"set": ["b", "a"], "list": ["x"], "atom": {"a": "1"}}), "one")
+    found = applied(live, thing({"set": ["c", "a"], "list": ["y"], "atom": {"b": "1"}}), force=True)
+    assert found["spec"] == {"set": ["b", "c", "a"], "list": ["y"], "atom": {"b": "1"}}
+    assert applied(found, thing({"set": ["a"]}), force=True)["spec"] == {"set": ["b", "a"]}
+
+
+def test_a_missing_key_counts_with_its_default() -> None:
+    live = applied(None, thing({"ports": [{"port": 80, "proto": "TCP", "name": "x"}]}), "one")
+    found = applied(live, thing({"ports": [{"port": 80, "name": "x"}]}))
+    assert found["spec"] == live["spec"]
+
+
+def test_null_and_empty_take_nothing_away_from_what_has_parts() -> None:
+    live = applied(None, thing({"map": {"a": "1"}, "set": ["a"], "s": "x"}), "one")
+    said: list[Json] = [{"map": {}, "set": [], "s": None}, {"map": None, "set": None, "s": None}]
+    for nothing in said:
+        found = applied(live, thing(nothing), force=True)
+        assert found["spec"] == {"map": {"a": "1"}, "set": ["a"], "s": None}
+
+
+def test_a_map_without_its_last_field_is_null_in_a_custom_resource_and_absent_in_a_built_in_kind() -> None:
+    live = applied(None, thing({"map": {"a": "1"}}))
+    assert applied(live, thing({"map": {}}))["spec"] == {"map": None}
+    assert "data" not in applied(applied(None, config_map({"k": "1"})), config_map({}))
+
+
+def test_an_object_whose_owners_are_forgotten_belongs_to_before_first_apply() -> None:
+    live = config_map({"k": "1", "l": "1"}, uid="u")
+    found = applied(live, config_map({"k": "1"}))
+    assert owners(found) == {
+        ("me", "Apply"): {"f:data": {"f:k": {}}},
+        ("before-first-apply", "Update"): {"f:data": {".": {}, "f:k": {}, "f:l": {}}},
+    }
+    assert 'conflict with "before-first-apply" using v1: .data.l' in str(refusal(live, config_map({"l": "2"})))
+
+
+def test_uid_and_version_of_the_body_neither_become_fields_nor_change_the_object() -> None:
+    body = config_map({"k": "1"}, uid="other", resourceVersion="1", generation=7, creationTimestamp=None)
+    found = applied(None, body)
+    assert owners(found) == {("me", "Apply"): {"f:data": {"f:k": {}}}}
+    assert found["metadata"].keys() == {"name", "managedFields"}
+    live = {**found, "metadata": {**found["metadata"], "uid": "u", "resourceVersion": "5"}}
+    assert applied(live, body) is live
+
+
+def test_an_endpoint_s_writer_owns_only_what_the_endpoint_changes() -> None:
+    both = thing({"size": 1}, labels={"a": "b"}) | {"status": {"ready": 1}}
+    live = applied(None, both)
+    assert owners(live)["me", "Apply"].keys() == {"f:metadata", "f:spec"}
+    assert "status" not in live
+    ready = applied(live, both | {"spec": {"size": 9}}, subresource="status")
+    assert (ready["spec"], ready["status"]) == ({"size": 1}, {"ready": 1})
+    entry = next(entry for entry in ready["metadata"]["managedFields"] if entry.get("subresource") == "status")
+    assert entry["fieldsV1"] == {"f:status": {"f:ready": {}}}
+    assert applied(ready, both, subresource="status", now=LATER) is ready
+
+
+def test_the_fields_that_an_endpoint_leaves_alone_can_be_said() -> None:
+    body = config_map({"k": "1"}, labels={"a": "b"})
+    found = applied(None, body, reset=("metadata.labels",))
+    assert owners(found)["me", "Apply"] == {"f:data": {"f:k": {}}}
+    assert "labels" not in found["metadata"]
+
+
+def test_a_body_that_does_not_fit_the_schema_is_500_in_kubernetes_words() -> None:
+    wrong = config_map(namespace="shop") | {"dat": {}}
+    refused = refusal(None, wrong)
+    assert (refused.code, refused.reason) == (500, "")
+    assert str(refused) == (
+        "failed to create typed patch object (shop/a; /v1, Kind=ConfigMap): .dat: field not declared in schema"
+    )
+    assert "typed patch object (/; /v1, Kind=ConfigMap): .metadata: expected map" in str(
+        refusal(None, config_map() | {"metadata": []})
+    )
+
+
+@pytest.mark.parametrize(
+    ("surge", "said"),
+    [
+        ([1], "json: cannot unmarshal array into Go value of type int32"),
+        ({"x": 1}, "json: cannot unmarshal object into Go value of type int32"),
+        (True, "json: cannot unmarshal bool into Go value of type int32"),
+    ],
+)
+def test_a_value_that_go_cannot_take_is_500_too(surge: Any, said: str) -> None:
+    body = deployment(strategy={"rollingUpdate": {"maxSurge": surge}})
+    assert str(refusal(None, body)) == (
+        "failed to convert new object (/web; apps/v1, Kind=Deployment) to proper version: "
+        f"unable to convert unstructured object to apps/v1, Kind=Deployment: {said}"
+    )
+
+
+def test_a_fraction_is_no_integer_and_a_whole_number_is_one() -> None:
+    assert "cannot convert float64 to int64" in str(refusal(None, deployment(replicas=1.5)))
+    whole = applied(None, deployment(replicas=2.0))["spec"]["replicas"]
+    assert (whole, type(whole)) == (2, int)
+
+
+def test_managed_fields_in_a_body_are_400() -> None:
+    sent: list[list[Json]] = [[], [{}]]
+    for entries in sent:
+        refused = refusal(None, config_map(managedFields=entries))
+        assert (refused.code, str(refused)) == (400, "metadata.managedFields must be nil")
+    assert applied(None, config_map({"k": "1"}, managedFields=None))["data"] == {"k": "1"}
+
+
+def test_nothing_is_changed_in_place() -> None:
+    live = applied(None, config_map({"k": "1", "l": "1"}))
+    body = config_map({"k": "2"}, labels={"a": "b"})
+    before = copy.deepcopy((live, body))
+    applied(live, body)
+    assert (live, body) == before
+
+
+NAMES = st.sampled_from(["a", "b", "c"])
+SPECS = st.fixed_dictionaries(
+    {},
+    optional={
+        "size": st.integers(1, 3),
+        "list": st.lists(NAMES, max_size=2),
+        "set": st.lists(NAMES, unique=True, min_size=1, max_size=3),
+        "map": st.dictionaries(NAMES, NAMES, max_size=2),
+        "mapmap": st.dictionaries(NAMES, st.fixed_dictionaries({}, optional={"a": NAMES, "b": NAMES}), max_size=2),
+        "ports": st.lists(
+            st.fixed_dictionaries({"port": st.integers(1, 4)}, optional={"name": NAMES}),
+            unique_by=lambda each: each["port"],
+            min_size=1,
+            max_size=3,
+        ),
+    },
+)
+
+
+@given(SPECS, SPECS)
+@EXAMPLES
+def test_an_apply_twice_changes_nothing_the_second_time(others: Json, mine: Json) -> None:
+    live = applied(applied(None, thing(others), "other"), thing(mine), force=True)
+    assert applied(live, thing(mine), now=LATER) is live
+
+
+@given(SPECS, SPECS)
+@EXAMPLES
+def test_after_a_forced_apply_nobody_else_owns_a_field_that_it_changed(others: Json, mine: Json) -> None:
+    live = applied(None, thing(others), "other")
+    try:
+        applied(live, thing(mine))
+    except ApiError as refused:
+        lost = len(refused.details["causes"])
+    else:
+        lost = 0
+    after = applied(live, thing(mine), force=True)
+    before_count = len(list(paths(owners(live).get(("other", "Apply"), {}))))
+    assert len(list(paths(owners(after).get(("other", "Apply"), {})))) == before_count - lost
+
+
+@given(SPECS, SPECS)
+@EXAMPLES
+def test_who_applies_nothing_in_the_end_leaves_what_the_other_applied(others: Json, mine: Json) -> None:
+    alone = applied(None, thing({**others, "s": "always there"}), "other")
+    try:
+        both = applied(alone, thing(mine))
+    except ApiError:
+        return
+    left = applied(both, thing())
+    assert owners(left) == owners(alone)
+    # What the other applied empty and this one filled becomes null when it is emptied again, on a real server too.
+    kept = {key for key, value in alone["spec"].items() if value not in ({}, [])}
+    assert kept <= {key for key, value in left["spec"].items() if value is not None} <= alone["spec"].keys()
+
+
+def test_resources_without_a_status_endpoint_have_nothing_that_is_left_alone() -> None:
+    assert "status" not in CONFIG_MAPS.subresources
+    assert applied(None, config_map({"k": "1"}))["data"] == {"k": "1"}

@@ -1,0 +1,69 @@
+"""What a kube-apiserver v1.36.3 did after `kubectl apply` without --server-side."""
+
+import json
+
+import pytest
+
+from kube_simulator.errors import ApiError
+from kube_simulator.patches.last_applied import ANNOTATION
+from kube_simulator.patches.merge import merge_patch
+from tests.unit.kube_simulator.patches.support import Json, applied, config_map, owners, written
+
+
+@pytest.fixture
+def live() -> Json:
+    """A ConfigMap that kubectl applied on the client's side."""
+    said = config_map({"a": "1", "b": "2"}, labels={"x": "1"}, annotations={})
+    body = config_map({"a": "1", "b": "2"}, labels={"x": "1"}, annotations={ANNOTATION: json.dumps(said)})
+    return written(None, body, "kubectl-client-side-apply")
+
+
+def note(found: Json) -> Json:
+    read = json.loads(found["metadata"]["annotations"][ANNOTATION])
+    assert isinstance(read, dict)
+    return read
+
+
+def test_kubectl_takes_over_what_it_noted_without_force(live: Json) -> None:
+    body = config_map({"a": "9", "b": "2"}, labels={"x": "1"})
+    found = applied(live, body, "kubectl")
+    assert found["data"] == {"a": "9", "b": "2"}
+    assert note(found) == body
+    assert found["metadata"]["annotations"][ANNOTATION].endswith("\n")
+    assert owners(found)["kubectl", "Apply"] == {
+        "f:data": {"f:a": {}, "f:b": {}},
+        "f:metadata": {"f:labels": {"f:x": {}}},
+    }
+    assert "f:a" not in owners(found)["kubectl-client-side-apply", "Update"]["f:data"]
+
+
+def test_what_has_another_value_since_remains_a_conflict(live: Json) -> None:
+    changed = written(live, merge_patch(live, {"data": {"b": "77"}}), "stranger")
+    with pytest.raises(ApiError) as raised:
+        applied(changed, config_map({"a": "10", "b": "3"}), "kubectl")
+    assert str(raised.value) == 'Apply failed with 1 conflict: conflict with "stranger" using v1: .data.b'
+
+
+def test_any_other_manager_must_force(live: Json) -> None:
+    with pytest.raises(ApiError, match=r'conflict with "kubectl-client-side-apply" using v1: \.data\.a'):
+        applied(live, config_map({"a": "9"}), "other")
+    forced = applied(live, config_map({"a": "9"}), "other", force=True)
+    assert note(forced)["data"] == {"a": "1", "b": "2"}, "a note of kubectl's alone"
+
+
+@pytest.mark.parametrize("unreadable", ["", "{no json", "[]", '{"dat": {}}'])
+def test_a_note_that_cannot_be_read_takes_nothing_over(live: Json, unreadable: str) -> None:
+    noted = written(live, merge_patch(live, {"metadata": {"annotations": {ANNOTATION: unreadable}}}), "x")
+    with pytest.raises(ApiError, match="Apply failed with 1 conflict"):
+        applied(noted, config_map({"a": "9"}), "kubectl")
+
+
+def test_an_object_without_a_note_gets_none() -> None:
+    found = applied(None, config_map({"a": "1"}), "kubectl")
+    assert "annotations" not in applied(found, config_map({"a": "2"}), "kubectl")["metadata"]
+
+
+def test_a_note_keeps_the_other_annotations(live: Json) -> None:
+    found = applied(live, config_map({"a": "1"}, annotations={"mine": "1", ANNOTATION: "old"}), "kubectl", force=True)
+    assert note(found)["metadata"]["annotations"] == {"mine": "1"}
+    assert found["metadata"]["annotations"]["mine"] == "1"

@@ -1,0 +1,257 @@
+"""What a kube-apiserver v1.36.3 made of the same patches of the same Deployment."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from kube_simulator.errors import ApiError
+from kube_simulator.patches.merge import merge_patch
+from kube_simulator.patches.strategic import strategic_merge
+from kube_simulator.schema.node import of_schema
+from tests.unit.kube_simulator.patches.support import DEPLOYMENTS, EXAMPLES, Json
+
+SIDE: Json = {
+    "name": "side",
+    "image": "i",
+    "args": ["a", "b"],
+    "ports": [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 81, "protocol": "UDP"}],
+    "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+}
+FOUND: Json = {
+    "metadata": {"name": "st", "finalizers": ["a.b/c"], "labels": {"app": "st"}},
+    "spec": {
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%"}},
+        "template": {
+            "spec": {
+                "containers": [{"name": "web", "image": "w"}, SIDE],
+                "volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "emptyDir": {}}],
+                "tolerations": [{"key": "x"}],
+            }
+        },
+    },
+}
+
+
+def merged(patch: Json) -> Json:
+    return strategic_merge(FOUND, patch, DEPLOYMENTS.schema)
+
+
+def pod(**fields: Any) -> Json:
+    """The pod of the template after a patch of it."""
+    found: Json = merged({"spec": {"template": {"spec": fields}}})["spec"]["template"]["spec"]
+    return found
+
+
+def names(*changes: Json, **more: Any) -> list[str]:
+    return [each["name"] for each in pod(containers=list(changes), **more)["containers"]]
+
+
+def side(**fields: Any) -> Json:
+    found: Json = next(
+        each for each in pod(containers=[{"name": "side", **fields}])["containers"] if each["name"] == "side"
+    )
+    return found
+
+
+def refusal(patch: Json) -> tuple[int, str]:
+    with pytest.raises(ApiError) as raised:
+        merged(patch)
+    return raised.value.code, str(raised.value)
+
+
+def template(**fields: Any) -> Json:
+    return {"spec": {"template": {"spec": fields}}}
+
+
+def test_elements_are_merged_by_their_key_in_the_order_of_the_patch() -> None:
+    changed = pod(containers=[{"name": "n", "image": "j"}, {"name": "web", "image": "q"}])["containers"]
+    assert changed == [{"name": "n", "image": "j"}, {"name": "web", "image": "q"}, SIDE]
+
+
+def test_an_element_that_the_patch_does_not_name_stays_before_those_that_it_preceded() -> None:
+    assert names({"name": "n"}, {"name": "side"}) == ["n", "web", "side"]
+    assert names({"name": "side"}, {"name": "web"}) == ["side", "web"]
+
+
+def test_an_element_goes_by_a_directive() -> None:
+    assert names({"name": "side", "$patch": "delete"}) == ["web"]
+    assert names({"name": "absent", "$patch": "delete"}) == ["web", "side"]
+    assert side(env=[{"name": "A", "$patch": "delete"}, {"name": "C", "value": "3"}])["env"] == [
+        {"name": "C", "value": "3"},
+        {"name": "B", "value": "2"},
+    ]
+
+
+def test_a_list_is_replaced_by_a_directive() -> None:
+    assert names({"$patch": "replace"}, {"name": "n", "image": "j"}) == ["n"]
+    assert names({"name": "side", "image": "j", "$patch": "replace"}) == []
+
+
+def test_an_object_is_replaced_or_emptied_by_a_directive() -> None:
+    def strategy(**fields: Any) -> Json:
+        found: Json = merged({"spec": {"strategy": fields}})["spec"]["strategy"]
+        return found
+
+    assert strategy(**{"$patch": "replace", "type": "Recreate"}) == {"type": "Recreate"}
+    assert strategy(**{"$patch": "delete"}) == {}
+    assert strategy(**{"$retainKeys": ["type"], "type": "Recreate"}) == {"type": "Recreate"}
+    assert strategy(type="Recreate", rollingUpdate=None) == {"type": "Recreate"}
+    assert merged({"$patch": "delete"}) == {}
+
+
+def test_a_volume_retains_the_keys_that_the_patch_says() -> None:
+    kept = {"name": "v", "$retainKeys": ["name", "configMap"], "configMap": {"name": "x"}}
+    assert pod(volumes=[kept])["volumes"] == [
+        {"name": "v", "configMap": {"name": "x"}},
+        {"name": "w", "emptyDir": {}},
+    ]
+
+
+def test_the_order_of_elements_can_be_asked_for() -> None:
+    order = {"$setElementOrder/containers": [{"name": "side"}, {"name": "n"}, {"name": "web"}]}
+    assert names({"name": "n", "image": "x"}, **order) == ["side", "n", "web"]
+    assert "initContainers" not in pod(**{"$setElementOrder/initContainers": [{"name": "x"}]})
+    untouched = pod(**{"$setElementOrder/containers": [{"name": "side"}, {"name": "web"}]})["containers"]
+    assert [each["name"] for each in untouched] == ["side", "web"]
+
+
+def test_lists_of_other_kinds_are_replaced() -> None:
+    assert side(args=["z"])["args"] == ["z"]
+    assert pod(tolerations=[{"key": "y"}])["tolerations"] == [{"key": "y"}]
+    assert pod(tolerations=[])["tolerations"] == []
+    assert pod(containers=[])["containers"] == FOUND["spec"]["template"]["spec"]["containers"]
+
+
+def test_lists_of_texts_are_united_ordered_and_diminished() -> None:
+    def finalizers(**fields: Any) -> list[str]:
+        found: list[str] = merged({"metadata": fields})["metadata"]["finalizers"]
+        return found
+
+    assert finalizers(finalizers=["x.y/z"]) == ["x.y/z", "a.b/c"]
+    assert finalizers(finalizers=["a.b/c"]) == ["a.b/c"]
+    assert finalizers(**{"$deleteFromPrimitiveList/finalizers": ["a.b/c"]}) == []
+    assert finalizers(**{"$deleteFromPrimitiveList/finalizers": ["a.b/c"], "finalizers": ["q.r/s"]}) == ["q.r/s"]
+    assert finalizers(**{"$deleteFromPrimitiveList/finalizers": "a.b/c"}) == ["a.b/c"]
+    order = {"$setElementOrder/finalizers": ["a.b/c", "x.y/z"]}
+    assert finalizers(finalizers=["x.y/z"], **order) == ["a.b/c", "x.y/z"]
+
+
+def test_in_what_is_new_nulls_and_objects_with_a_directive_come_to_nothing() -> None:
+    assert pod(affinity={"nodeAffinity": None, "podAffinity": {"$patch": "delete"}})["affinity"] == {}
+    assert "nodeSelector" not in pod(nodeSelector={"$patch": "replace", "c": "d"})
+    mounts = [{"mountPath": "/a", "$patch": "delete"}, {"mountPath": "/b", "name": None}]
+    assert side(volumeMounts=mounts)["volumeMounts"] == [{"mountPath": "/b"}]
+
+
+def test_a_value_of_another_type_replaces() -> None:
+    assert pod(containers="x")["containers"] == "x"
+    assert merged({"spec": 5})["spec"] == 5
+
+
+def test_a_patch_that_changes_nothing_gives_the_target_itself_and_nothing_is_changed_in_place() -> None:
+    before = copy.deepcopy(FOUND)
+    assert merged({"metadata": {"labels": {"app": "st", "absent": None}}}) is FOUND
+    assert merged(template(containers=[{"name": "web", "image": "w"}])) is FOUND
+    changed = merged(template(containers=[{"name": "web", "image": "x"}]))
+    assert changed["metadata"] is FOUND["metadata"]
+    assert before == FOUND
+
+
+@pytest.mark.parametrize(
+    ("patch", "said"),
+    [
+        (template(containers=[{"image": "x"}]), "map: map[image:x] does not contain declared merge key: name"),
+        (
+            template(containers=[{"$patch": "delete"}]),
+            "map: map[$patch:delete] does not contain declared merge key: name",
+        ),
+        ({"$patch": "bogus"}, "unknown patch type: bogus in map: map[$patch:bogus]"),
+        ({"$patch": 5}, "unknown patch type: %!s(int64=5) in map: map[$patch:5]"),
+        ({"$patch": "merge", "a": "b"}, "unknown patch type: merge in map: map[$patch:merge a:b]"),
+        (
+            template(containers=[{"name": "side", "$patch": "bogus"}]),
+            "unknown patch type: bogus in map: map[$patch:bogus name:side]",
+        ),
+        (
+            template(containers=[{"name": "side", "$patch": "merge"}]),
+            "merging lists cannot yet be specified in the patch",
+        ),
+        (
+            template(**{"$setElementOrder/containers": [{"name": "side"}], "containers": [{"name": "n"}]}),
+            "The order in patch list:\n[map[name:n]]\n doesn't match $setElementOrder list:\n[map[name:side]]\n",
+        ),
+        (
+            {"metadata": {"$setElementOrder/finalizers": ["x"], "finalizers": ["y"]}},
+            "The order in patch list:\n[y]\n doesn't match $setElementOrder list:\n[x]\n",
+        ),
+        (template(**{"$setElementOrder/containers": "x"}), "expected a []interface {}, but received a string"),
+        (
+            template(**{"$setElementOrder/containers": [{"x": "y"}]}),
+            "map: map[x:y] does not contain declared merge key: name",
+        ),
+        (
+            template(**{"$setElementOrder/initContainers": [{"name": "x"}], "initContainers": []}),
+            "no elements in any of the given slices",
+        ),
+    ],
+)
+def test_a_directive_that_cannot_be_followed_is_500(patch: Json, said: str) -> None:
+    assert refusal(patch) == (500, said)
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        {"$retainKeys": "x"},
+        {"$retainKeys": ["rollingUpdate"], "type": "Recreate"},
+    ],
+)
+def test_keys_to_retain_that_leave_out_what_is_set_are_400(strategy: Json) -> None:
+    assert refusal({"spec": {"strategy": strategy}}) == (400, "invalid patch format of retainKeys")
+
+
+def test_elements_that_are_not_alike_are_500() -> None:
+    code, said = refusal(template(containers=["x"]))
+    assert code == 500
+    assert said.startswith("list element types are not identical: [[map[image:w name:web] map[")
+
+
+def test_a_list_that_the_schema_does_not_know_is_500_if_it_must_be_merged() -> None:
+    node = of_schema({"type": "object", "properties": {}})
+    with pytest.raises(ApiError, match='unable to find api field in struct object for the json field "nope"'):
+        strategic_merge({"nope": [1]}, {"nope": [2]}, node)
+    assert strategic_merge({}, {"nope": [2]}, node) == {"nope": [2]}
+
+
+NAMES = st.sampled_from(["a", "b", "c"])
+MAPS = st.dictionaries(NAMES, st.dictionaries(NAMES, NAMES, max_size=2), max_size=3)
+CHANGES = st.dictionaries(NAMES, st.none() | st.dictionaries(NAMES, st.none() | NAMES, max_size=2), max_size=3)
+FREE = of_schema({"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {}}})
+
+
+@given(MAPS, CHANGES)
+@EXAMPLES
+def test_without_lists_and_directives_it_is_a_merge_patch(target: Json, patch: Json) -> None:
+    assert strategic_merge(target, patch, FREE) == merge_patch(target, patch)
+
+
+ELEMENTS = st.lists(
+    st.fixed_dictionaries({"name": NAMES}, optional={"image": NAMES}), unique_by=lambda each: each["name"], max_size=3
+)
+
+
+@given(ELEMENTS, ELEMENTS)
+@EXAMPLES
+def test_a_merged_list_has_each_element_once_with_what_both_say(found: list[Json], wanted: list[Json]) -> None:
+    body = {"spec": {"template": {"spec": {"containers": found}}}}
+    patch = {"spec": {"template": {"spec": {"containers": wanted}}}}
+    result = strategic_merge(body, patch, DEPLOYMENTS.schema)["spec"]["template"]["spec"]["containers"]
+    said = {each["name"]: each for each in found}
+    for each in wanted:
+        said[each["name"]] = {**said.get(each["name"], {}), **each}
+    assert {each["name"]: each for each in result} == said
+    assert len(result) == len(said)
+    asked = [each["name"] for each in wanted]
+    assert [each["name"] for each in result if each["name"] in asked] == asked

@@ -1,0 +1,171 @@
+"""From a CRD to resources; what may not change in a CRD; what only the simulator refuses."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from kube_simulator.errors import ApiError
+from kube_simulator.resources import ScalePaths
+from kube_simulator.schema import custom
+from tests.unit.kube_simulator.schema.schema_parts import INTEGER, TEXT, Json, an_object, crd, merged, rule, ruled
+
+PLAIN = an_object({"spec": an_object({"size": INTEGER, "color": TEXT})})
+
+
+def plain(patch: Json | None = None, **version: Any) -> Json:
+    found: Json = merged(crd("things", PLAIN, **version), patch or {})
+    return custom.defaulted(found)
+
+
+def test_defaults_are_filled_in_once_and_nothing_else_is_touched() -> None:
+    sent = crd("things", PLAIN)
+    before = copy.deepcopy(sent)
+    filled = custom.defaulted(sent)
+    assert sent == before
+    names = {"plural": "things", "kind": "Thing", "singular": "thing", "listKind": "ThingList"}
+    assert filled["spec"]["names"] == names
+    assert filled["spec"]["conversion"] == {"strategy": "None"}
+    assert filled["status"]["storedVersions"] == ["v1"]
+    assert custom.defaulted(filled) == filled
+    named = plain({"spec": {"names": {"singular": "it", "listKind": "Them"}}, "status": {"storedVersions": ["v0"]}})
+    assert (named["spec"]["names"]["singular"], named["spec"]["names"]["listKind"]) == ("it", "Them")
+    assert named["status"]["storedVersions"] == ["v0"]
+
+
+def test_a_resource_has_the_names_and_the_subresources_of_its_crd() -> None:
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.n", "labelSelectorPath": ".status.s"}
+    short = {"spec": {"names": {"shortNames": ["t"], "categories": ["all"]}}}
+    [thing] = custom.resources_of(
+        plain(short, subresources={"status": {}, "scale": paths}, selectableFields=[{"jsonPath": ".spec.color"}])
+    )
+    assert (thing.group, thing.version, thing.plural) == ("questions.example.com", "v1", "things")
+    assert (thing.kind, thing.singular, thing.list_kind) == ("Thing", "thing", "ThingList")
+    assert (thing.short_names, thing.categories) == (("t",), ("all",))
+    assert thing.namespaced
+    assert thing.custom
+    assert thing.subresources == {"status", "scale"}
+    assert thing.scale == ScalePaths(".spec.size", ".status.n", ".status.s")
+    assert thing.selectable_fields == ("spec.color",)
+    [bare] = custom.resources_of(plain({"spec": {"scope": "Cluster"}}))
+    assert (bare.namespaced, bare.subresources, bare.scale) == (False, frozenset(), None)
+
+
+def test_columns_are_those_of_the_crd_or_else_the_age() -> None:
+    [bare] = custom.resources_of(plain())
+    assert [(column.definition["name"], column.definition["type"], column.path) for column in bare.columns] == [
+        ("Name", "string", ""),
+        ("Age", "date", ".metadata.creationTimestamp"),
+    ]
+    assert bare.columns[1].definition["description"].startswith("CreationTimestamp is a timestamp")
+    column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1}
+    [thing] = custom.resources_of(plain(additionalPrinterColumns=[column]))
+    assert thing.columns[1].definition == {
+        "name": "Size",
+        "type": "integer",
+        "format": "",
+        "description": "Custom resource definition column (in JSONPath format): .spec.size",
+        "priority": 1,
+    }
+    assert thing.columns[1].path == ".spec.size"
+
+
+def test_each_served_version_is_a_resource_with_a_schema_of_its_own() -> None:
+    definition = plain()
+    second = copy.deepcopy(definition["spec"]["versions"][0]) | {"name": "v2", "storage": False}
+    second["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["more"] = TEXT
+    third = {**second, "name": "v3", "served": False}
+    definition["spec"]["versions"] += [second, third]
+    assert custom.problems_of(definition) == []
+    one, other = custom.resources_of(definition)
+    assert (one.version, other.version) == ("v1", "v2")
+    specs = one.schema.field("spec"), other.schema.field("spec")
+    assert [spec is not None and spec.field("more") is not None for spec in specs] == [False, True]
+    assert one.collection == other.collection
+    assert custom.storage_version(definition) == "v1"
+
+
+def test_the_schema_of_a_whole_object_has_kubernetes_metadata_with_the_rules_of_the_crd() -> None:
+    name = {**TEXT, "maxLength": 5}
+    node = custom.node_of(an_object({"metadata": an_object({"name": name}), "spec": an_object({})}))
+    metadata = node.field("metadata")
+    assert metadata is not None
+    labels, own_name = metadata.field("labels"), metadata.field("name")
+    assert labels is not None
+    assert labels.additional is not None
+    assert own_name is not None
+    assert own_name.raw["maxLength"] == 5
+    kind = node.field("kind")
+    assert kind is not None
+    assert kind.type == "string"
+
+
+@pytest.mark.parametrize(
+    ("patch", "established", "fields"),
+    [
+        ({"spec": {"scope": "Cluster"}}, True, ["spec.scope"]),
+        ({"spec": {"scope": "Cluster"}}, False, []),
+        ({"spec": {"names": {"kind": "Other"}}}, True, ["spec.names.kind"]),
+        ({"spec": {"names": {"kind": "Other"}}}, False, []),
+        ({"spec": {"names": {"shortNames": ["x"]}}}, True, []),
+        ({"spec": {"names": {"plural": "others"}}, "metadata": {"name": "others.questions.example.com"}}, False, None),
+    ],
+)
+def test_what_objects_are_stored_under_does_not_change(
+    patch: Json, established: bool, fields: list[str] | None
+) -> None:
+    conditions = [{"type": "Established", "status": "True"}] if established else []
+    old = plain({"status": {"conditions": conditions}})
+    found = custom.problems_of(merged(old, patch), old)
+    assert [cause.field for cause in found] == (["spec.names.plural"] if fields is None else fields)
+    assert all(cause.message.endswith("field is immutable") for cause in found)
+
+
+def test_a_version_in_which_objects_may_be_stored_must_stay() -> None:
+    [cause] = custom.problems_of(plain({"status": {"storedVersions": ["v0", "v1"]}}))
+    assert cause.field == "status.storedVersions[0]"
+    assert 'Invalid value: "v0": missing from spec.versions; v0 was previously a storage version' in cause.message
+    [cause] = custom.problems_of(plain({"status": {"storedVersions": ["v0"]}}))[:1]
+    assert cause.message == 'Invalid value: ["v0"]: must have the storage version v1'
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"format": "isbn"}, "the format isbn at spec.validation.openAPIV3Schema.properties[spec].properties[x]"),
+        ({"pattern": r"\p{Letter}"}, "the pattern at spec.validation.openAPIV3Schema.properties[spec].properties[x]"),
+        ({"anyOf": [{"pattern": r"\B"}]}, ".properties[x].anyOf[0]"),
+    ],
+)
+def test_what_kubernetes_takes_and_the_simulator_cannot_check_is_501(change: Json, words: str) -> None:
+    with pytest.raises(ApiError, match=r"the simulator does not do this: ") as refused:
+        custom.problems_of(custom.defaulted(crd("things", an_object({"spec": an_object({"x": {**TEXT, **change}})}))))
+    assert refused.value.code == 501
+    assert words in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("self.?size.orValue(1) > 0", "unsupported syntax"),
+        ("quantity(self.color).isLessThan(quantity('1'))", "no function"),
+        ("ip(self.color).family() == 4", "no function 'family'"),
+        ("self.size > limit", "undeclared reference to 'limit'"),
+    ],
+)
+def test_a_rule_that_the_simulator_cannot_read_is_501_and_names_the_rule(text: str, words: str) -> None:
+    schema = an_object({"spec": ruled(an_object({"size": INTEGER, "color": TEXT}), rule(text))})
+    with pytest.raises(ApiError) as refused:
+        custom.problems_of(custom.defaulted(crd("things", schema)))
+    assert refused.value.code == 501
+    assert text in refused.value.message
+    assert words in refused.value.message
+
+
+def test_a_webhook_that_converts_is_501_where_nothing_else_is_wrong() -> None:
+    webhook = {"spec": {"conversion": {"strategy": "Webhook", "webhook": {}}}}
+    with pytest.raises(ApiError) as refused:
+        custom.problems_of(plain(webhook))
+    assert refused.value.code == 501
+    [cause] = custom.problems_of(plain({**webhook, "metadata": {"name": "x"}}))
+    assert cause.field == "metadata.name"

@@ -1,0 +1,308 @@
+"""Lists: which version, which page, and what is refused. The words are answers of a real API server."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from kube_simulator.errors import ApiError
+from kube_simulator.resources import Resource
+from kube_simulator.store.lists import Listing, list_page, present, problems_of
+from kube_simulator.store.selectors import selection_of
+from kube_simulator.store.store import Store
+from tests.unit.kube_simulator.store.examples import LEASES, NAMESPACES, lease, names, put
+
+
+@pytest.fixture
+def store() -> Store:
+    """Five leases `a` to `e` in `ns`, of revisions 2 to 6, and one of another namespace before and behind."""
+    store = Store()
+    for name in "abcde":
+        put(store, name, labels={"vowel": "yes"} if name in "ae" else {})
+    put(store, "z", "m")
+    put(store, "y", "o")
+    return store
+
+
+def page(store: Store, namespace: str = "ns", resource: Resource = LEASES, /, **query: str) -> Listing:
+    """`continue` is a word of Python: it is written `continue_` here."""
+    return list_page(store, resource, namespace, {key.rstrip("_"): value for key, value in query.items()})
+
+
+def refused(store: Store, **query: str) -> ApiError:
+    with pytest.raises(ApiError) as error:
+        page(store, **query)
+    return error.value
+
+
+def token(**fields: Any) -> str:
+    text = json.dumps({"v": "meta.k8s.io/v1", **fields}, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
+
+
+def content(token: str) -> Any:
+    return json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+
+
+# The whole list.
+
+
+def test_a_list_is_everything_at_the_present_revision(store: Store) -> None:
+    assert page(store) == Listing(store.list(LEASES.collection, "ns"), revision=8)
+    assert names(page(store, "").items) == ["z", "a", "b", "c", "d", "e", "y"]
+    assert page(store, "empty") == Listing([], revision=8)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"labelSelector": "vowel"}, "ae"),
+        ({"fieldSelector": "metadata.name!=b"}, "acde"),
+        ({"fieldSelector": "metadata.name=b"}, "b"),
+        ({"fieldSelector": "metadata.name=absent"}, ""),
+        ({"fieldSelector": "metadata.name=b", "labelSelector": "vowel"}, ""),
+        ({"labelSelector": "vowel", "fieldSelector": "metadata.name!=a"}, "e"),
+    ],
+)
+def test_a_list_is_of_what_is_selected(store: Store, query: dict[str, str], expected: str) -> None:
+    assert names(page(store, **query).items) == list(expected)
+
+
+def test_a_selected_name_is_found_without_looking_at_the_others(store: Store) -> None:
+    one = selection_of(LEASES, {"fieldSelector": "metadata.name=b"})
+    assert names(present(store, LEASES, "ns", one)) == ["b"]
+    assert len(present(store, LEASES, "", one)) == 7, "the namespace is not known"
+    store.put("namespaces", {"metadata": {"name": "b"}})
+    store.put("namespaces", {"metadata": {"name": "c"}})
+    assert names(present(store, NAMESPACES, "", one)) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected", "revision"),
+    [
+        ({"resourceVersion": ""}, "abcde", 8),
+        ({"resourceVersion": "0"}, "abcde", 8),
+        ({"resourceVersion": "03"}, "abcde", 8),
+        ({"resourceVersion": "8"}, "abcde", 8),
+        ({"resourceVersion": "3", "resourceVersionMatch": "NotOlderThan"}, "abcde", 8),
+        ({"resourceVersion": "0", "resourceVersionMatch": "NotOlderThan"}, "abcde", 8),
+        ({"resourceVersion": "3", "resourceVersionMatch": "Exact"}, "ab", 3),
+        ({"resourceVersion": "1", "resourceVersionMatch": "Exact"}, "", 1),
+        ({"resourceVersion": "5", "resourceVersionMatch": "Exact", "labelSelector": "!vowel"}, "bcd", 5),
+        ({"resourceVersion": "5", "resourceVersionMatch": "Exact", "fieldSelector": "metadata.name=e"}, "", 5),
+    ],
+)
+def test_a_list_is_never_older_than_asked_for_and_exact_is_as_of_then(
+    store: Store, query: dict[str, str], expected: str, revision: int
+) -> None:
+    listing = page(store, **query)
+    assert (names(listing.items), listing.revision) == (list(expected), revision)
+
+
+# Pages.
+
+
+def test_pages_together_are_one_snapshot(store: Store) -> None:
+    first = page(store, limit="2")
+    assert (names(first.items), first.remaining, first.revision) == (["a", "b"], 3, 8)
+    store.delete(LEASES.collection, "ns", "d")
+    put(store, "bb")
+    put(store, "c", changed=True)
+    second = page(store, limit="2", continue_=first.continue_token)
+    assert (names(second.items), second.remaining, second.revision) == (["c", "d"], 1, 8)
+    assert second.items[0]["spec"] == {}
+    third = page(store, limit="2", continue_=second.continue_token)
+    assert third == Listing(store.list(LEASES.collection, "ns")[-1:], revision=8)
+    assert names(page(store, limit="5").items) == ["a", "b", "bb", "c", "e"]
+
+
+def test_the_rest_may_be_asked_for_without_a_limit_and_of_all_namespaces(store: Store) -> None:
+    first = page(store, "", limit="1")
+    rest = page(store, "", continue_=first.continue_token)
+    assert names(first.items + rest.items) == ["z", "a", "b", "c", "d", "e", "y"]
+    store.put("namespaces", {"metadata": {"name": "m"}})
+    store.put("namespaces", {"metadata": {"name": "n"}})
+    first = page(store, "", NAMESPACES, limit="1")
+    assert content(first.continue_token)["start"] == "/m\0"
+    assert names(page(store, "", NAMESPACES, continue_=first.continue_token).items) == ["n"]
+
+
+def test_a_token_says_revision_and_where_to_go_on_as_the_real_one_does(store: Store) -> None:
+    assert content(page(store, limit="1").continue_token) == {"v": "meta.k8s.io/v1", "rv": 8, "start": "/a\0"}
+    assert content(page(store, "", limit="1").continue_token)["start"] == "/m/z\0"
+    # With and without the first slash, and of what is gone by now.
+    for start in ("b\0", "/b\0", "/bb", "/b\0/x"):
+        assert names(page(store, continue_=token(rv=8, start=start)).items) == ["c", "d", "e"]
+    assert names(page(store, continue_=token(rv=3, start="/a\0")).items) == ["b"]
+
+
+def test_pages_of_a_selection_do_not_count_what_remains_and_the_last_may_be_empty(store: Store) -> None:
+    first = page(store, limit="1", labelSelector="vowel")
+    assert (names(first.items), first.remaining) == (["a"], None)
+    second = page(store, limit="1", labelSelector="vowel", continue_=first.continue_token)
+    assert (names(second.items), second.continue_token) == (["e"], "")
+    b_only = page(store, limit="1", fieldSelector="metadata.name!=a,metadata.name!=c,metadata.name!=d,metadata.name!=e")
+    assert names(b_only.items) == ["b"]
+    rest = page(store, labelSelector="vowel,!vowel", continue_=b_only.continue_token)
+    assert rest == Listing([], revision=8)
+
+
+@pytest.mark.parametrize("limit", ["5", "6", "0", "-1", "+7"])
+def test_a_limit_that_leaves_nothing_out_makes_one_page(store: Store, limit: str) -> None:
+    assert page(store, limit=limit) == Listing(store.list(LEASES.collection, "ns"), revision=8)
+
+
+def test_a_limit_is_ignored_at_version_0_and_makes_any_other_version_exact(store: Store) -> None:
+    assert len(page(store, limit="1", resourceVersion="0").items) == 5
+    exact = page(store, limit="1", resourceVersion="4")
+    assert (names(exact.items), exact.revision, exact.remaining) == (["a"], 4, 2)
+    newer = page(store, limit="1", resourceVersion="4", resourceVersionMatch="NotOlderThan")
+    assert (newer.revision, newer.remaining) == (8, 4)
+    rest = page(store, limit="1", resourceVersion="0", continue_=exact.continue_token)
+    assert names(rest.items) == ["b", "c"], "and so it is with a token"
+
+
+# What cannot be had.
+
+
+def test_a_forgotten_version_is_410_and_a_token_of_it_is_replaced(store: Store) -> None:
+    first = page(store, limit="2")
+    put(store, "bb")
+    store.forget()
+    for query in ({"resourceVersion": "8", "resourceVersionMatch": "Exact"}, {"resourceVersion": "8", "limit": "1"}):
+        error = refused(store, **query)
+        assert (error.code, error.reason) == (410, "Expired")
+        assert error.message == "The resourceVersion for the provided list is too old."
+        assert error.status()["metadata"] == {}
+    gone = refused(store, limit="2", continue_=first.continue_token)
+    status = gone.status()
+    assert (status["code"], status["reason"]) == (410, "Expired")
+    assert status["message"].startswith("The provided continue parameter is too old to display a consistent list")
+    fresh = status["metadata"]["continue"]
+    assert content(fresh) == {"v": "meta.k8s.io/v1", "rv": -1, "start": "/b\0"}
+    second = page(store, limit="2", continue_=fresh)
+    assert (names(second.items), second.revision, second.remaining) == (["bb", "c"], 9, 2)
+    assert names(page(store, continue_=second.continue_token).items) == ["d", "e"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"resourceVersion": "99"},
+        {"resourceVersion": "99", "limit": "1"},
+        {"resourceVersion": "99", "resourceVersionMatch": "Exact"},
+        {"resourceVersion": "99", "resourceVersionMatch": "NotOlderThan"},
+        {"continue_": token(rv=99, start="/a")},
+    ],
+)
+def test_a_version_that_is_yet_to_come_is_504_with_a_time_to_retry(store: Store, query: dict[str, str]) -> None:
+    error = refused(store, **query)
+    assert error.status() == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "Timeout: Too large resource version: 99, current: 8",
+        "reason": "Timeout",
+        "details": {
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "retryAfterSeconds": 1,
+        },
+        "code": 504,
+    }
+    assert error.headers == {"Retry-After": "1"}
+
+
+BAD_VERSION = "invalid resource version: resourceVersion: Invalid value"
+BAD_TOKEN = "invalid continue token: continue key is not valid"
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"limit": "x"}, 'strconv.ParseInt: parsing "x": invalid syntax'),
+        ({"timeoutSeconds": ""}, 'strconv.ParseInt: parsing "": invalid syntax'),
+        ({"resourceVersion": "abc"}, f'{BAD_VERSION}: "abc": strconv.ParseUint: parsing "abc": invalid syntax'),
+        ({"resourceVersion": "-1"}, f'{BAD_VERSION}: "-1": strconv.ParseUint: parsing "-1": invalid syntax'),
+        ({"labelSelector": "a b"}, "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
+        ({"fieldSelector": "a"}, "invalid selector: 'a'; can't understand 'a'"),
+        (
+            {"continue_": token(rv=8, start="/a"), "resourceVersion": "5"},
+            "specifying resource version is not allowed when using continue",
+        ),
+        ({"continue_": "@@"}, f"{BAD_TOKEN}: illegal base64 data at input byte 0"),
+        ({"continue_": "ab+/"}, f"{BAD_TOKEN}: illegal base64 data at input byte 2"),
+        ({"continue_": "abcde"}, f"{BAD_TOKEN}: illegal base64 data at input byte 4"),
+        ({"continue_": "nonsense"}, f"{BAD_TOKEN}: invalid JSON"),
+        ({"continue_": "W10", "resourceVersion": "5"}, f"{BAD_TOKEN}: invalid JSON"),
+        ({"continue_": "e30"}, f"{BAD_TOKEN}: server does not recognize this encoded version "),
+        ({"continue_": token(v="v2")}, f"{BAD_TOKEN}: server does not recognize this encoded version v2"),
+        (
+            {"continue_": token(rv=0, start="a")},
+            f"{BAD_TOKEN}: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+        ),
+        ({"continue_": token(rv=8, start="")}, f"{BAD_TOKEN}: encoded start key empty (version meta.k8s.io/v1)"),
+        ({"continue_": token(rv=8, start="../x")}, f"{BAD_TOKEN}: ../x"),
+        ({"continue_": token(rv=8, start="//b")}, f"{BAD_TOKEN}: //b"),
+    ],
+)
+def test_what_cannot_be_read_is_400(store: Store, query: dict[str, str], said: str) -> None:
+    error = refused(store, **query)
+    assert (error.code, error.reason, error.message) == (400, "BadRequest", said)
+
+
+UNLESS = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
+WITH_CONTINUE = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+NEARLY = 'Unsupported value: "Nearly": supported values: "Exact", "NotOlderThan", ""'
+FOR_LIST = "Forbidden: sendInitialEvents is forbidden for list"
+
+
+@pytest.mark.parametrize(
+    ("query", "problems"),
+    [
+        ({}, []),
+        ({"resourceVersionMatch": ""}, []),
+        ({"resourceVersionMatch": "Exact", "resourceVersion": "5"}, []),
+        ({"resourceVersionMatch": "NotOlderThan", "resourceVersion": "0"}, []),
+        ({"resourceVersionMatch": "Exact"}, [UNLESS]),
+        ({"resourceVersionMatch": "NotOlderThan", "resourceVersion": ""}, [UNLESS]),
+        (
+            {"resourceVersionMatch": "Exact", "resourceVersion": "0"},
+            ['Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'],
+        ),
+        ({"resourceVersionMatch": "Nearly", "resourceVersion": "5"}, [NEARLY]),
+        ({"resourceVersionMatch": "Nearly"}, [UNLESS, NEARLY]),
+        ({"resourceVersionMatch": "Exact", "continue": "x"}, [UNLESS, WITH_CONTINUE]),
+        ({"resourceVersionMatch": "Nearly", "resourceVersion": "5", "continue": "x"}, [WITH_CONTINUE, NEARLY]),
+        ({"sendInitialEvents": "false"}, [FOR_LIST]),
+        ({"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}, [UNLESS, FOR_LIST]),
+    ],
+)
+def test_what_does_not_go_together(query: dict[str, str], problems: list[str]) -> None:
+    assert [problem.message for problem in problems_of(query)] == problems
+
+
+def test_what_does_not_go_together_is_422_of_list_options(store: Store) -> None:
+    error = refused(store, resourceVersionMatch="Exact")
+    assert (error.code, error.reason) == (422, "Invalid")
+    assert error.message == f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: {UNLESS}'
+    assert error.details == {
+        "group": "meta.k8s.io",
+        "kind": "ListOptions",
+        "causes": [{"reason": "FieldValueForbidden", "message": UNLESS, "field": "resourceVersionMatch"}],
+    }
+
+
+def test_a_page_of_a_past_revision_has_what_was_deleted_since(store: Store) -> None:
+    first = page(store, limit="1")
+    for name in "abcde":
+        store.delete(LEASES.collection, "ns", name)
+    rest = page(store, continue_=first.continue_token)
+    assert names(rest.items) == ["b", "c", "d", "e"]
+    assert rest.items[0] == {
+        **lease("b", labels={}),
+        "metadata": {**lease("b", labels={})["metadata"], "resourceVersion": "3"},
+    }

@@ -1,0 +1,391 @@
+"""Streams: what comes in which order, how they end, and what they do with time.
+
+No test waits for a clock. One whose stream says nothing, against its expectation, runs into the suite's own timeout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kube_simulator.errors import ApiError, bad_request
+from kube_simulator.store import watches as module
+from kube_simulator.store.store import Store
+from kube_simulator.store.watches import Stream, Watches
+from kube_simulator.values import Json
+from operator_runtime.testing.clock import FakeClock
+from tests.unit.kube_simulator.store.examples import LEASES, NAMESPACES, put, version
+
+STREAMING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+BOOKMARKS = {"allowWatchBookmarks": "true"}
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def store() -> Store:
+    """`b` and `a` of `ns`, and `a` of `other`: revisions 2 to 4."""
+    store = Store()
+    put(store, "b")
+    put(store, "a", labels={"color": "red"})
+    put(store, "a", "other")
+    return store
+
+
+@pytest.fixture
+def watches(store: Store, clock: FakeClock) -> Watches:
+    """A watch that does not say how long lasts an hour."""
+    return Watches(store, clock, uniform=lambda low, high: high)
+
+
+def follow(watches: Watches, namespace: str = "ns", **query: Any) -> Stream:
+    return watches.open(LEASES, namespace, {key: str(value) for key, value in query.items()})
+
+
+async def told(stream: Stream) -> list[tuple[str, str, int]]:
+    """Type, name and version of the next batch."""
+    return [(type_, each["metadata"].get("name", ""), version(each)) for type_, each in await stream.batch()]
+
+
+async def rest(stream: Stream) -> list[tuple[str, Json]]:
+    return [event async for event in stream]
+
+
+def says_nothing(stream: Stream) -> bool:
+    """Whether a reader would have to wait."""
+    reader = stream.batch()
+    try:
+        reader.send(None)
+    except StopIteration:
+        return False
+    reader.close()
+    return True
+
+
+# Where it begins.
+
+
+@pytest.mark.parametrize("query", [{}, {"resourceVersion": ""}, {"resourceVersion": "0"}, STREAMING])
+async def test_the_present_objects_come_first_as_added_in_order(
+    watches: Watches, store: Store, query: dict[str, str]
+) -> None:
+    stream = follow(watches, **{**query, "allowWatchBookmarks": "false"})
+    put(store, "a", x=1)
+    assert await told(stream) == [("ADDED", "a", 3), ("ADDED", "b", 2), ("MODIFIED", "a", 5)]
+
+
+@pytest.mark.parametrize("start", [{}, {"resourceVersion": "0"}, {"resourceVersion": "1"}, {"resourceVersion": "4"}])
+async def test_a_streaming_list_ends_with_a_marked_bookmark(watches: Watches, start: dict[str, str]) -> None:
+    stream = follow(watches, **STREAMING, **start, limit=1)
+    (*initial, (type_, mark)) = await stream.batch()
+    assert [(kind, each["metadata"]["name"]) for kind, each in initial] == [("ADDED", "a"), ("ADDED", "b")]
+    assert (type_, mark["kind"], version(mark)) == ("BOOKMARK", "Lease", 4)
+    assert mark["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert says_nothing(stream)
+
+
+async def test_an_empty_streaming_list_is_its_mark_alone_and_a_selected_one_has_what_is_selected(
+    watches: Watches,
+) -> None:
+    assert await told(follow(watches, "empty", **STREAMING)) == [("BOOKMARK", "", 4)]
+    red = follow(watches, "", **STREAMING, labelSelector="color=red")
+    assert await told(red) == [("ADDED", "a", 3), ("BOOKMARK", "", 4)]
+    b = follow(watches, "ns", **STREAMING, fieldSelector="metadata.name=b")
+    assert await told(b) == [("ADDED", "b", 2), ("BOOKMARK", "", 4)]
+
+
+async def test_from_a_version_come_the_changes_after_it_past_and_to_come(watches: Watches, store: Store) -> None:
+    put(store, "a", x=1)
+    stream = follow(watches, resourceVersion=2)
+    store.delete(LEASES.collection, "ns", "b")
+    assert await told(stream) == [("ADDED", "a", 3), ("MODIFIED", "a", 5), ("DELETED", "b", 6)]
+    assert says_nothing(follow(watches, resourceVersion=6, **BOOKMARKS))
+
+
+async def test_without_initial_events_and_a_version_it_begins_now(watches: Watches, store: Store) -> None:
+    stream = follow(watches, sendInitialEvents="false", resourceVersionMatch="NotOlderThan")
+    assert says_nothing(stream)
+    put(store, "c")
+    assert await told(stream) == [("ADDED", "c", 5)]
+
+
+async def test_a_plain_watch_of_the_future_tells_nothing_of_the_present(
+    watches: Watches, store: Store, clock: FakeClock
+) -> None:
+    stream = follow(watches, resourceVersion=6, **BOOKMARKS)
+    put(store, "c")
+    clock.advance(61)
+    assert says_nothing(stream)
+    put(store, "d")
+    put(store, "e")
+    assert await told(stream) == [("ADDED", "e", 7)], "6 is what the reader says to have seen"
+
+
+async def test_a_streaming_list_of_the_future_is_one_error_504(watches: Watches) -> None:
+    [(type_, status)] = await rest(follow(watches, **STREAMING, resourceVersion=99))
+    assert (type_, status["code"], status["reason"]) == ("ERROR", 504, "Timeout")
+    assert status["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+    assert not watches.streams
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ({"resourceVersion": "abc"}, 500),
+        ({"labelSelector": "a b"}, 400),
+        ({"fieldSelector": "spec.x=1"}, 400),
+        ({"sendInitialEvents": "true"}, 422),
+    ],
+)
+def test_what_is_refused_opens_no_stream(watches: Watches, query: dict[str, str], code: int) -> None:
+    with pytest.raises(ApiError) as refused:
+        follow(watches, **query)
+    assert refused.value.code == code
+    assert not watches.streams
+
+
+# What is forgotten.
+
+
+def gone(revision: int, oldest: int) -> list[tuple[str, Json]]:
+    return [
+        (
+            "ERROR",
+            {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "metadata": {},
+                "status": "Failure",
+                "message": f"too old resource version: {revision} ({oldest})",
+                "reason": "Expired",
+                "code": 410,
+            },
+        )
+    ]
+
+
+async def test_a_version_that_the_store_forgot_is_one_error_410(watches: Watches, store: Store) -> None:
+    store.forget()
+    assert await rest(follow(watches, resourceVersion=3)) == gone(3, 4)
+    assert says_nothing(follow(watches, resourceVersion=4))
+    assert len(await told(follow(watches, **STREAMING, resourceVersion=1))) == 3, "the present is not forgotten"
+
+
+async def test_after_a_start_of_the_server_only_what_is_not_older_can_be_watched_from(
+    watches: Watches, store: Store
+) -> None:
+    before = follow(watches, resourceVersion=4)
+    watches.begin_serving()
+    assert says_nothing(follow(watches, resourceVersion=4)), "nothing was written since"
+    put(store, "c")
+    watches.begin_serving()
+    assert await rest(follow(watches, resourceVersion=4)) == gone(4, 5)
+    assert await rest(watches.open(NAMESPACES, "", {"resourceVersion": "4"})) == gone(4, 5)
+    assert await told(before) == [("ADDED", "c", 5)], "a running watch goes on"
+
+
+async def test_a_collection_may_be_served_anew_alone(watches: Watches) -> None:
+    watches.begin_serving(LEASES.collection)
+    assert await rest(follow(watches, resourceVersion=1)) == gone(1, 4)
+    assert says_nothing(watches.open(NAMESPACES, "", {"resourceVersion": "1"}))
+
+
+# What it tells.
+
+
+async def test_a_stream_tells_of_its_namespace_and_its_selection(watches: Watches, store: Store) -> None:
+    here = follow(watches, "ns", resourceVersion=4)
+    everywhere = follow(watches, "", resourceVersion=4)
+    red = follow(watches, "", resourceVersion=4, labelSelector="color=red")
+    put(store, "a", "other", labels={"color": "red"})
+    put(store, "a", labels={"color": "green"})
+    store.put(NAMESPACES.collection, {"metadata": {"name": "n"}})
+    assert await told(here) == [("MODIFIED", "a", 6)]
+    assert await told(everywhere) == [("MODIFIED", "a", 5), ("MODIFIED", "a", 6)]
+    events = await red.batch()
+    assert [(type_, version(each)) for type_, each in events] == [("ADDED", 5), ("DELETED", 6)]
+    assert events[1][1]["metadata"]["labels"] == {"color": "red"}, "the state before"
+
+
+async def test_the_past_is_told_in_the_same_words(watches: Watches, store: Store) -> None:
+    query = {"resourceVersion": "4", "labelSelector": "color=red"}
+    live = follow(watches, **query)
+    put(store, "a", labels={"color": "green"})
+    put(store, "a", labels={"color": "red"})
+    put(store, "a", labels={"color": "red"}, x=1)
+    store.delete(LEASES.collection, "ns", "a")
+    events = await live.batch()
+    assert [type_ for type_, _ in events] == ["DELETED", "ADDED", "MODIFIED", "DELETED"]
+    assert await follow(watches, **query).batch() == events
+
+
+async def test_streams_share_what_they_tell(watches: Watches, store: Store) -> None:
+    streams = [follow(watches, resourceVersion=4) for _ in range(3)]
+    stored = put(store, "c")
+    for stream in streams:
+        [(_, object_)] = await stream.batch()
+        assert object_ is stored
+
+
+async def test_a_batch_is_bounded_and_nothing_is_lost(watches: Watches) -> None:
+    stream = follow(watches, "", **STREAMING)
+    batches = [await stream.batch(3), await stream.batch(3)]
+    assert [len(batch) for batch in batches] == [3, 1]
+    assert says_nothing(stream)
+
+
+async def test_a_reader_waits_for_the_next_event(watches: Watches, store: Store) -> None:
+    stream = follow(watches, resourceVersion=4)
+    reader = asyncio.create_task(stream.batch())
+    await asyncio.sleep(0)
+    assert not reader.done()
+    put(store, "c")
+    put(store, "d")
+    assert [each["metadata"]["name"] for _, each in await reader] == ["c", "d"]
+
+
+async def test_a_reader_that_is_cancelled_loses_nothing(watches: Watches, store: Store) -> None:
+    stream = follow(watches, resourceVersion=4)
+    reader = asyncio.create_task(stream.batch())
+    await asyncio.sleep(0)
+    put(store, "c")
+    reader.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reader
+    assert await told(stream) == [("ADDED", "c", 5)]
+
+
+# Time.
+
+
+async def test_bookmarks_come_every_minute_as_a_sign_of_life_and_after_what_is_pending(
+    watches: Watches, store: Store, clock: FakeClock
+) -> None:
+    stream = follow(watches, resourceVersion=4, **BOOKMARKS)
+    silent = follow(watches, resourceVersion=4)
+    clock.advance(59)
+    assert says_nothing(stream)
+    clock.advance(1)
+    assert await told(stream) == [("BOOKMARK", "", 4)]
+    put(store, "elsewhere", "other")
+    put(store, "c")
+    clock.advance(60)
+    assert await told(stream) == [("ADDED", "c", 6), ("BOOKMARK", "", 6)]
+    assert await told(silent) == [("ADDED", "c", 6)]
+
+
+async def test_a_bookmark_before_the_end_is_for_what_was_not_told(
+    watches: Watches, store: Store, clock: FakeClock
+) -> None:
+    idle = follow(watches, resourceVersion=4, timeoutSeconds=10, **BOOKMARKS)
+    stream = follow(watches, resourceVersion=3, timeoutSeconds=10, **BOOKMARKS)
+    assert says_nothing(stream), "what came after 3 was in another namespace"
+    clock.advance(8)
+    assert says_nothing(idle)
+    assert await told(stream) == [("BOOKMARK", "", 4)]
+    put(store, "c")
+    clock.advance(2)
+    assert await told(stream) == await told(idle) == [("ADDED", "c", 5)]
+    assert await told(stream) == await told(idle) == []
+
+
+async def test_a_watch_ends_in_its_time(watches: Watches, store: Store, clock: FakeClock) -> None:
+    streams = [follow(watches, resourceVersion=4, timeoutSeconds=1), follow(watches, resourceVersion=4)]
+    clock.advance(0.9)
+    put(store, "c")
+    clock.advance(0.1)
+    for stream in streams:
+        assert await told(stream) == [("ADDED", "c", 5)]
+    assert await told(streams[0]) == []
+    clock.advance(3598.9)
+    assert says_nothing(streams[1]), "the server's own bound is an hour here"
+    clock.advance(0.1)
+    assert await told(streams[1]) == []
+    put(store, "d")
+    assert await told(streams[1]) == []
+    assert not watches.streams
+
+
+async def test_the_server_draws_how_long_a_watch_lasts_that_does_not_say(store: Store, clock: FakeClock) -> None:
+    asked: list[tuple[float, float]] = []
+
+    def uniform(low: float, high: float) -> float:
+        asked.append((low, high))
+        return low
+
+    stream = Watches(store, clock, uniform).open(LEASES, "ns", {"resourceVersion": "4", "timeoutSeconds": "0"})
+    clock.advance(1800)
+    assert await told(stream) == []
+    assert asked == [(1800.0, 3600.0)]
+
+
+async def test_a_negative_timeout_is_over_before_anything_is_told(watches: Watches) -> None:
+    assert await rest(follow(watches, timeoutSeconds=-1)) == []
+    assert not watches.streams
+
+
+async def test_a_waiting_reader_is_woken_by_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    real, skipped_s = loop.time, [0.0]
+    monkeypatch.setattr(loop, "time", lambda: real() + skipped_s[0])
+    query = {"resourceVersion": "4", "timeoutSeconds": "100", **BOOKMARKS}
+    stream = Watches(store, loop.time).open(LEASES, "empty", query)
+    put(store, "unseen")
+    for until_s, expected in ((60, [("BOOKMARK", "", 5)]), (100, [])):
+        reader = asyncio.create_task(told(stream))
+        await asyncio.sleep(0)
+        assert not reader.done()
+        skipped_s[0] = until_s
+        assert await reader == expected
+
+
+# How it ends.
+
+
+async def test_a_reader_who_leaves_is_told_no_more(watches: Watches, store: Store) -> None:
+    stream = follow(watches, resourceVersion=4)
+    put(store, "c")
+    stream.end()
+    stream.end()
+    stream.fail(bad_request("too late"))
+    assert (stream.ended, watches.streams) == (True, ())
+    put(store, "d")
+    assert await told(stream) == [("ADDED", "c", 5)], "what was on its way arrives"
+    assert await told(stream) == []
+
+
+async def test_streams_can_be_ended_on_request_all_or_some(watches: Watches) -> None:
+    here, there = follow(watches, "ns", resourceVersion=4), follow(watches, "other", resourceVersion=4)
+    reader = asyncio.create_task(rest(here))
+    await asyncio.sleep(0)
+    watches.end_all(lambda stream: stream.namespace == "ns")
+    assert await reader == []
+    assert watches.streams == (there,)
+    watches.end_all()
+    assert await rest(there) == []
+
+
+async def test_a_reader_who_is_too_slow_gets_what_is_pending_and_a_clean_end(
+    watches: Watches, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_UNDELIVERED_EVENTS", 2)
+    slow = follow(watches, **STREAMING)
+    fast = follow(watches, resourceVersion=1)
+    for name in "cde":
+        put(store, name)
+        await fast.batch()
+    events = [(type_, each["metadata"].get("name")) for type_, each in await rest(slow)]
+    assert events == [
+        ("ADDED", "a"),
+        ("ADDED", "b"),
+        ("BOOKMARK", None),
+        ("ADDED", "c"),
+        ("ADDED", "d"),
+        ("ADDED", "e"),
+    ]
+    assert watches.streams == (fast,)

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from memcached_operator.check.demands import Demand, Scope, demands
+from memcached_operator.check.findings import Verdict
+from memcached_operator.check.installing import (
+    DEFINITION,
+    HOME,
+    command,
+    definition_command,
+    definition_demands,
+    handed_on,
+    install_demands,
+    judge_handing_on,
+    judge_install,
+    passes,
+)
+from memcached_operator.rights import TENANTS, Right
+from operator_runtime.cache.store import ObjectKey
+
+MANIFESTS = Path(__file__).parents[4] / "manifests"
+
+
+def kinds(path: str) -> set[tuple[str, str]]:
+    """Group and kind, in the plural, of each object in a file."""
+    documents: list[dict[str, Any]] = list(yaml.safe_load_all((MANIFESTS / path).read_text()))
+    groups = ((each["apiVersion"].rpartition("/")[0], each["kind"].lower() + "s") for each in documents)
+    return set(groups)
+
+
+def asked(wanted: Iterable[Demand]) -> set[tuple[str, str]]:
+    return {(demand.right.group, demand.right.resource) for demand in wanted}
+
+
+def test_who_installs_for_the_cluster_is_asked_for_each_kind_of_object_in_the_file() -> None:
+    lock = ObjectKey(HOME, "lock")
+    assert asked([DEFINITION, *install_demands(Scope((), "lease", lock), HOME)]) == kinds("install/cluster.yaml")
+
+
+def test_who_installs_for_a_namespace_is_asked_for_each_kind_of_object_in_the_file() -> None:
+    assert asked(install_demands(Scope(("shop",)), "shop")) == kinds("install/namespaced.yaml")
+
+
+def test_who_makes_the_kind_known_is_asked_for_each_kind_of_object_in_the_file() -> None:
+    assert asked(definition_demands(Scope(("shop",)))) == kinds("install/crds.yaml")
+    # For all namespaces it is `memcached-operator crd`, the CRD alone.
+    assert list(definition_demands(Scope(()))) == [DEFINITION]
+
+
+def test_who_installs_for_several_namespaces_is_asked_for_what_the_cluster_install_has_but_its_binding() -> None:
+    found = asked([*definition_demands(Scope(("a", "b"))), *install_demands(Scope(("a", "b")), HOME)])
+    assert found == kinds("install/cluster.yaml") - {("rbac.authorization.k8s.io", "clusterrolebindings")}
+
+
+def test_several_namespaces_want_a_role_in_each() -> None:
+    found = {(each.namespace, each.right.resource) for each in install_demands(Scope(("a", "b")), "ops")}
+    assert {namespace for namespace, resource in found if resource == "roles"} == {"ops", "a", "b"}
+    assert {namespace for namespace, resource in found if resource == "deployments"} == {"ops"}
+
+
+def test_where_the_operator_is_there_only_its_rights_are_to_be_made() -> None:
+    found = asked(install_demands(Scope(("shop",), secure_metrics=True), "shop", rights_alone=True))
+    rbac = "rbac.authorization.k8s.io"
+    assert found == {(rbac, kind) for kind in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")}
+
+
+def test_rights_are_handed_on_by_who_has_them_or_may_go_beyond() -> None:
+    assert {each.right for each in handed_on(Scope(()), HOME)} > set(TENANTS)
+    assert {each.right for each in handed_on(Scope(("a", "b")), HOME)} > set(TENANTS)
+    assert not {each.right for each in handed_on(Scope(("a",)), "a")} & set(TENANTS)
+    assert not {each.right for each in handed_on(Scope(()), HOME, rights_alone=True)} & set(TENANTS)
+    assert may_pass(Scope(("a",)), "a") == {("a", "roles")}
+    assert may_pass(Scope(("a",)), "ops") == {("ops", "roles"), ("a", "roles"), (None, "clusterroles")}
+    assert (None, "clusterroles") in may_pass(Scope(()), "ops")
+
+
+def may_pass(scope: Scope, home: str) -> set[tuple[str | None, str]]:
+    return {(each.namespace, each.right.resource) for each in passes(scope, home)}
+
+
+@pytest.mark.parametrize(
+    ("watched", "home", "words"),
+    [
+        ((), HOME, "-f manifests/install/cluster.yaml"),
+        ((), "ops", "manifests/cluster as its base and the namespace ops"),
+        (("shop",), "shop", "-n shop -f manifests/install/namespaced.yaml"),
+        (("a", "b"), HOME, "manifests/components/several-namespaces that has a, b in the place of team-a and team-b ("),
+        (("a",), HOME, "manifests/components/several-namespaces that has a in the place of team-a and team-b ("),
+        (("a", "ops"), "ops", f"team-b and ops in that of {HOME} (docs/namespaces.md)"),
+    ],
+)
+def test_the_command_that_installs_fits_what_is_watched(watched: tuple[str, ...], home: str, words: str) -> None:
+    found = command(watched, home)
+    assert words in found
+    assert found.startswith("kubectl apply --server-side ")
+    # That file gives rights in the one namespace that it is applied to.
+    assert ("namespaced.yaml" in found) is (watched == (home,))
+
+
+def test_what_a_remedy_names_is_there() -> None:
+    said = " ".join(
+        [command(("a", "b"), HOME), command(("a",), "a"), command((), HOME), definition_command(("a",), force=False)]
+    )
+    paths = re.findall(r"(?:manifests|docs)/[-\w/.]*\w", said)
+    assert len(paths) == 6
+    assert all((MANIFESTS.parent / path).exists() for path in paths)
+    component = (MANIFESTS / "components/several-namespaces/kustomization.yaml").read_text()
+    assert "value: team-a,team-b\n" in component
+
+
+def test_what_the_user_may_not_is_named() -> None:
+    finding = judge_install(DEFINITION, {"get"})
+    assert finding.verdict is Verdict.MISSING
+    assert finding.text == "you may not create, patch customresourcedefinitions.apiextensions.k8s.io"
+    assert finding.remedy
+    assert judge_install(DEFINITION, DEFINITION.right.verbs).verdict is Verdict.OK
+
+
+SHOP = Scope(("shop",))
+STATUS = Demand(Right("cache.example.com", "memcacheds/status", ("patch",)), "shop")
+PODS = Demand(Right("", "pods", ("watch",)), "shop")
+
+
+def test_who_lacks_nothing_may_hand_on() -> None:
+    finding = judge_handing_on([], SHOP, "shop")
+    assert (finding.verdict, finding.remedy, finding.details) == (Verdict.OK, "", ())
+
+
+def test_who_lacks_what_the_users_cluster_roles_give_is_told_of_their_file() -> None:
+    finding = judge_handing_on([STATUS], SHOP, "shop")
+    assert finding.verdict is Verdict.MISSING
+    assert finding.remedy.endswith("kubectl apply --server-side -f manifests/install/crds.yaml")
+    assert "memcached-admin" in finding.remedy
+    assert finding.details == ("you may not patch memcacheds.cache.example.com/status in shop",)
+
+
+def test_the_users_cluster_roles_give_all_that_is_about_memcacheds() -> None:
+    ours = [each for each in demands(SHOP) if each.right.group == "cache.example.com"]
+    assert "crds.yaml" in judge_handing_on(ours, SHOP, "shop").remedy
+
+
+@pytest.mark.parametrize(
+    ("lacking", "scope", "home"),
+    [([STATUS, PODS], SHOP, "shop"), ([STATUS], Scope(()), HOME), ([STATUS], SHOP, "ops")],
+)
+def test_where_that_file_would_not_do_it_is_not_named(lacking: list[Demand], scope: Scope, home: str) -> None:
+    finding = judge_handing_on(lacking, scope, home)
+    assert finding.verdict is Verdict.MISSING
+    assert finding.remedy == "let an administrator of the cluster install it"

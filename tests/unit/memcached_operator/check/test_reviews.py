@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from memcached_operator.check.demands import Demand
+from memcached_operator.check.reviews import Reviews, lacking_of, own_name
+from memcached_operator.rights import Right
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.errors import Forbidden, KubeError, MalformedAnswer, NotFound, Unauthorized
+
+ACCOUNT = ObjectKey("ops", "memcached-operator")
+STATUS = Demand(Right("cache.example.com", "memcacheds/status", ("patch",)), "shop")
+LEASE = Demand(Right("coordination.k8s.io", "leases", ("get",)), "ops", "the-lock")
+EVERYWHERE = Demand(Right("", "pods", ("list", "watch")), None)
+
+
+class Api:
+    """Answers reviews: by a set of allowed verbs, or with errors by the path's end."""
+
+    def __init__(self, *allowed: str, **errors: KubeError) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self._allowed = allowed
+        self._errors = errors
+
+    async def request(self, method: str, path: str, *, body: bytes | None = None) -> bytes:
+        assert method == "POST"
+        assert body is not None
+        question = json.loads(body)
+        self.asked.append((path, question))
+        if error := self._errors.get(path.rpartition("/")[2]):
+            raise error
+        if question["kind"] == "SelfSubjectReview":
+            return b'{"status": {"userInfo": {"username": "jane", "groups": ["a"]}}}'
+        allowed = question["spec"]["resourceAttributes"]["verb"] in self._allowed
+        return json.dumps({"kind": question["kind"], "status": {"allowed": allowed}}).encode()
+
+
+async def test_of_oneself_it_is_asked_by_self_subject_access_reviews() -> None:
+    api = Api("patch")
+    assert await Reviews(api).granted(STATUS) == {"patch"}
+    attributes = {
+        "verb": "patch",
+        "group": "cache.example.com",
+        "resource": "memcacheds",
+        "subresource": "status",
+        "namespace": "shop",
+    }
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    assert api.asked == [("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)]
+
+
+async def test_each_verb_is_asked_for_and_those_that_are_granted_are_told() -> None:
+    assert await Reviews(Api("watch")).granted(EVERYWHERE) == {"watch"}
+    assert await Reviews(Api()).granted(EVERYWHERE) == set()
+
+
+async def test_in_all_namespaces_no_namespace_is_named() -> None:
+    api = Api()
+    await Reviews(api).granted(EVERYWHERE)
+    assert all("namespace" not in body["spec"]["resourceAttributes"] for _, body in api.asked)
+
+
+async def test_one_object_is_asked_for_by_its_name() -> None:
+    api = Api()
+    await Reviews(api).granted(LEASE)
+    assert [body["spec"]["resourceAttributes"]["name"] for _, body in api.asked] == ["the-lock"]
+
+
+async def test_of_an_account_it_is_asked_as_the_api_server_sees_its_pods() -> None:
+    api = Api("patch")
+    assert await Reviews(api, ACCOUNT).granted(STATUS) == {"patch"}
+    ((path, body),) = api.asked
+    assert path == "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    assert body["kind"] == "SubjectAccessReview"
+    assert body["spec"]["user"] == "system:serviceaccount:ops:memcached-operator"
+    assert body["spec"]["groups"] == ["system:serviceaccounts", "system:serviceaccounts:ops", "system:authenticated"]
+
+
+async def test_who_may_ask_in_a_namespace_alone_asks_there() -> None:
+    api = Api("patch", subjectaccessreviews=Forbidden(403))
+    assert await Reviews(api, ACCOUNT).granted(STATUS) == {"patch"}
+    path, body = api.asked[-1]
+    assert path == "/apis/authorization.k8s.io/v1/namespaces/shop/localsubjectaccessreviews"
+    assert (body["kind"], body["metadata"]) == ("LocalSubjectAccessReview", {"namespace": "shop"})
+
+
+async def test_of_all_namespaces_it_cannot_be_asked_there() -> None:
+    with pytest.raises(Forbidden):
+        await Reviews(Api(subjectaccessreviews=Forbidden(403)), ACCOUNT).granted(EVERYWHERE)
+
+
+async def test_what_is_lacking_is_each_verb_of_each_that_is_not_granted() -> None:
+    assert await lacking_of(Reviews(Api("list", "watch", "patch")), [EVERYWHERE, STATUS]) == []
+    lacking = await lacking_of(Reviews(Api("list", "patch")), [STATUS, EVERYWHERE])
+    assert lacking == [replace(EVERYWHERE, right=replace(EVERYWHERE.right, verbs=("watch",)))]
+
+
+async def test_an_answer_that_is_no_review_is_an_error() -> None:
+    class Odd(Api):
+        async def request(self, method: str, path: str, *, body: bytes | None = None) -> bytes:
+            return b'{"status": "Success"}'
+
+    with pytest.raises(MalformedAnswer):
+        await Reviews(Odd()).granted(STATUS)
+
+
+@pytest.mark.parametrize("error", [NotFound(404), Forbidden(403)])
+async def test_an_old_server_does_not_say_who_we_are(error: KubeError) -> None:
+    assert await own_name(Api()) == "jane"
+    assert await own_name(Api(selfsubjectreviews=error)) == ""
+
+
+async def test_a_server_that_does_not_know_us_is_an_error() -> None:
+    with pytest.raises(Unauthorized):
+        await own_name(Api(selfsubjectreviews=Unauthorized(401)))

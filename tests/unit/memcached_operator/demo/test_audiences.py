@@ -1,0 +1,144 @@
+"""What is shown of the demo: as lines, and as a view."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from memcached_operator.demo.plain import Plain
+from memcached_operator.demo.script import STEPS
+from memcached_operator.demo.stage import LogLine
+from memcached_operator.demo.view import View
+from memcached_operator.demo.world import LookOut, World
+from memcached_operator.demo.writes import Write
+from operator_runtime.client.api_client import ApiClient
+from tests.unit.memcached_operator.demo.support import named, running, stage
+
+
+class NoClient(ApiClient):
+    def __init__(self) -> None:
+        """Asks nobody."""
+
+
+def look_out(world: World) -> LookOut:
+    found = LookOut(NoClient())
+    found.world = world
+    return found
+
+
+async def test_plain_says_a_line_a_step_and_at_the_end_how_many_came_true() -> None:
+    out = io.StringIO()
+    audience = Plain(out)
+    audience.opens(stage(), look_out(World()), STEPS)
+    audience.begins(0)
+    audience.wrote(Write("create", "deployments shop", 201))
+    audience.came_true(0, 1.23, "it was seen")
+    audience.failed(1, "nothing came")
+    await audience.closes(1)
+    lines = out.getvalue().splitlines()
+    assert "demo: kubectl takes part with: export KUBECONFIG=/k/config" in lines
+    assert lines[3].startswith(f"demo: ok 1: {STEPS[0].deed}: ")
+    assert lines[3].endswith("(1.2 s; it was seen)")
+    assert lines[4].startswith(f"demo: FAILED 2: {STEPS[1].deed}: ")
+    assert lines[4].endswith("nothing came")
+    assert lines[-1] == f"demo: 1 of {len(STEPS)} steps came true"
+
+
+def test_plain_passes_on_what_the_operator_takes_for_an_error_and_nothing_else() -> None:
+    out = io.StringIO()
+    audience = Plain(out)
+    for level in ("info", "warning", "error"):
+        audience.heard(LogLine(level, f"this is {level}"))
+    assert out.getvalue() == "demo: operator: this is error\n"
+
+
+def view(world: World, console: Console, picture: Path | None = None) -> View:
+    shown = View(console, stays=False, picture=picture, picture_after=1)
+    shown.opens(stage(), look_out(world), STEPS)
+    return shown
+
+
+def text_of(shown: View) -> str:
+    console = Console(width=160, height=60, file=io.StringIO(), record=True)
+    console.print(shown.screen(), height=60)
+    return console.export_text()
+
+
+def test_the_view_shows_resources_pods_conditions_events_writes_and_how_to_take_part() -> None:
+    shown = view(running("shop", 2), Console(file=io.StringIO()))
+    shown.came_true(0, 1.0, "")
+    shown.begins(1)
+    shown.wrote(Write("patch", "memcacheds/status shop", 200))
+    shown.heard(LogLine("info", "shop: created Deployment"))
+    text = text_of(shown)
+    for words in (
+        "export KUBECONFIG=/k/config",
+        f"✓ {STEPS[0].deed}",
+        "▶ ",
+        "2 named",
+        "2/2",
+        "Memcached shop",
+        "shop-1",
+        "MinimumReplicasAvailable: all are ready.",
+        "10:11:12 Created Created Deployment shop",
+        "200 patch memcacheds/status shop",
+        "shop: created Deployment",
+    ):
+        assert words in text, words
+
+
+def test_the_view_shows_strangers_and_what_ends() -> None:
+    ending = named("gone-1", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    world = World(deployments={"web": named("web", spec={"replicas": 1})}, pods={"gone-1": ending})
+    text = text_of(view(world, Console(file=io.StringIO())))
+    assert "nobody we know" in text
+    assert "ends" in text
+
+
+def test_the_picture_is_drawn_after_its_step_without_fonts_from_elsewhere(tmp_path: Path) -> None:
+    path = tmp_path / "demo.svg"
+    shown = view(running("shop", 1), Console(file=io.StringIO()), path)
+    shown.came_true(0, 1.0, "")
+    assert not path.exists()
+    shown.came_true(1, 1.0, "")
+    svg = path.read_text()
+    assert svg.startswith("<svg")
+    assert "shop" in svg
+    assert "@font-face" not in svg
+    assert "url(http" not in svg
+
+
+async def test_what_came_of_each_step_stays_in_the_terminal_after_the_view() -> None:
+    out = io.StringIO()
+    with view(World(), Console(file=out, width=100)) as shown:
+        shown.came_true(0, 1.0, "")
+        shown.failed(1, "nothing came")
+        await shown.closes(1)
+    end = out.getvalue()
+    assert "nothing came" in end
+    assert end.rstrip().endswith(f"1 of {len(STEPS)} steps came true")
+
+
+async def test_the_view_gives_eyes_a_while_between_two_steps_and_lines_need_none() -> None:
+    hurried = View(Console(file=io.StringIO()), stays=False, pause_s=0)
+    calm = View(Console(file=io.StringIO()), stays=False, pause_s=3600)
+    for audience, returns in ((hurried, True), (calm, False), (Plain(io.StringIO()), True)):
+        pause = asyncio.create_task(audience.takes_in())
+        done, _ = await asyncio.wait({pause}, timeout=None if returns else 0.01)
+        assert bool(done) is returns
+        pause.cancel()
+
+
+@pytest.mark.parametrize("stays", [True, False])
+async def test_at_the_end_it_says_how_to_leave_where_it_stays(stays: bool) -> None:
+    shown = View(Console(file=io.StringIO()), stays=stays)
+    shown.opens(stage(), look_out(World()), STEPS)
+    closing = asyncio.create_task(shown.closes(len(STEPS)))
+    await asyncio.sleep(0)
+    assert closing.done() is not stays
+    assert ("Ctrl-C ends it" in text_of(shown)) is stays
+    closing.cancel()

@@ -1,0 +1,99 @@
+"""The script's steps, against an API that does what it is told, and one on which nothing comes of anything."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+
+import pytest
+
+from memcached_operator.demo.performance import in_background, play_all
+from memcached_operator.demo.plain import Plain
+from memcached_operator.demo.script import EXAMPLE, STEPS, Play, Step, StepFailedError
+from memcached_operator.demo.world import LookOut, World
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import Unreachable
+from tests.unit.memcached_operator.demo.support import running, stage
+
+
+class Obedient(ApiClient):
+    """Takes every request, and nothing comes of it."""
+
+    def __init__(self, *, down: bool = False) -> None:
+        self.down = down
+        self.writes = Counter()
+
+    async def request(self, method: str, path: str, **_: object) -> bytes:
+        if self.down:
+            raise Unreachable("down")
+        return b'{"metadata": {"generation": 2}}'
+
+
+def play(world: World, *, down: bool = False, real_pods: bool = False) -> Play:
+    client = Obedient(down=down)
+    look_out = LookOut(client)
+    look_out.world = world
+    return Play(client, look_out, stage(real_pods=real_pods), deadline_s=0.01)
+
+
+class Heard(Plain):
+    def __init__(self) -> None:
+        import io
+
+        self.out = io.StringIO()
+        super().__init__(self.out)
+        self.opens(stage(), LookOut(Obedient()), STEPS)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.deed)
+async def test_no_step_comes_true_by_itself(step: Step) -> None:
+    with pytest.raises(StepFailedError, match="after 0 s"):
+        await step.play(play(running(EXAMPLE, 2)))
+
+
+async def test_a_step_that_does_not_come_true_ends_the_play_and_says_what_is_there_instead() -> None:
+    audience = Heard()
+    assert await play_all(play(running(EXAMPLE, 2)), audience) == 0
+    last = audience.out.getvalue().splitlines()[-1]
+    assert last.startswith("demo: FAILED 1: ")
+    assert f"{EXAMPLE} has 2 of 3 servers ready" in last
+
+
+async def test_steps_that_come_true_are_counted_up_to_the_first_that_does_not() -> None:
+    audience = Heard()
+    assert await play_all(play(running(EXAMPLE, 3)), audience) == 1
+    assert "ok 1: " in audience.out.getvalue()
+
+
+async def test_an_api_server_that_is_away_fails_the_step_in_its_own_words() -> None:
+    audience = Heard()
+    assert await play_all(play(running(EXAMPLE, 3), down=True), audience) == 0
+    assert audience.out.getvalue().rstrip().endswith(": down")
+
+
+async def test_a_pod_that_is_to_be_real_and_keeps_no_key_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    from memcached_operator.demo import caching
+
+    monkeypatch.setattr(caching, "PORT", 1)  # where nobody listens
+    audience = Heard()
+    assert await play_all(play(running(EXAMPLE, 3), real_pods=True), audience) == 0
+    assert "does not answer" in audience.out.getvalue()
+
+
+async def test_a_fault_of_what_runs_beside_the_play_is_not_hidden_and_its_end_is_no_fault() -> None:
+    async def breaks() -> None:
+        raise ValueError("a fault of the test's")
+
+    async def goes_on() -> None:
+        await asyncio.Event().wait()
+
+    async def beside(work: Coroutine[None, None, None]) -> None:
+        async with AsyncExitStack() as ends:
+            in_background(ends, work)
+            await asyncio.sleep(0)
+
+    await beside(goes_on())
+    with pytest.raises(ValueError, match="a fault of the test's"):
+        await beside(breaks())

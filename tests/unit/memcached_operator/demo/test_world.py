@@ -1,0 +1,91 @@
+"""What counts as a Memcached that runs, and how the look-out hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Mapping
+
+import orjson
+import pytest
+
+from memcached_operator.demo.world import LookOut, World, event_time
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import Unreachable, classify_response
+from tests.unit.memcached_operator.demo.support import Json, pod, running
+
+
+def changed(world: World, **fields: object) -> World:
+    """The Memcached shop with other fields in its status."""
+    shop = world.memcacheds["shop"]
+    return dataclasses.replace(world, memcacheds={"shop": shop | {"status": shop["status"] | fields}})
+
+
+def test_a_memcached_runs_when_all_its_servers_are_there_ready_and_named() -> None:
+    assert running("shop", 3).runs("shop", 3)
+    assert running("shop", 0).runs("shop", 0)
+    assert not running("shop", 3).runs("shop", 4)
+    assert not World().runs("shop", 1)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"nodes": ["shop-0"]},
+        {"readyReplicas": 1},
+        {"conditions": []},
+        {"conditions": [{"type": "Available", "status": "False"}, {"type": "Progressing", "status": "False"}]},
+        {"conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True"}]},
+    ],
+)
+def test_it_does_not_run_while_its_status_says_otherwise(fields: dict[str, object]) -> None:
+    assert not changed(running("shop", 2), **fields).runs("shop", 2)
+
+
+def test_pods_that_end_and_pods_of_others_do_not_count() -> None:
+    world = running("shop", 1)
+    ending = pod("shop", "old", deletionTimestamp="2026-01-01T00:00:00Z")
+    more = {"shop-old": ending, "other-0": pod("other", "0")}
+    assert dataclasses.replace(world, pods={**world.pods, **more}).runs("shop", 1)
+
+
+def test_an_event_s_time_is_that_of_its_series_where_it_has_one() -> None:
+    assert event_time({"eventTime": "1"}) == "1"
+    assert event_time({"eventTime": "1", "series": {"lastObservedTime": "2"}}) == "2"
+    assert event_time({"eventTime": "1", "series": None}) == "1"
+
+
+class Lists(ApiClient):
+    """Answers lists by the last word of their path."""
+
+    def __init__(self, answers: Mapping[str, list[Json]]) -> None:
+        self.answers = dict(answers)
+        self.down = False
+
+    async def request(self, method: str, path: str, **_: object) -> bytes:
+        assert method == "GET"
+        await asyncio.sleep(0)
+        if self.down:
+            raise Unreachable("down")
+        kind = path.rpartition("/")[2]
+        if kind not in self.answers:
+            raise classify_response(404, b"404 page not found", None)
+        return orjson.dumps({"items": self.answers[kind]})
+
+
+async def test_the_look_out_sees_what_is_there_and_goes_on_after_a_failure() -> None:
+    ours, theirs = {"regarding": {"kind": "Memcached"}}, {"regarding": {"kind": "Pod"}}
+    lists = Lists({"deployments": [], "pods": [pod("shop", "0")], "events": [ours, theirs]})
+    look_out = LookOut(lists)
+    task = asyncio.create_task(look_out.run())
+    try:
+        assert await look_out.until(lambda world: "shop-0" in world.pods, 10)
+        assert look_out.world.events == (ours,)
+        assert look_out.world.memcacheds == {}, "the CRD is not there yet"
+        lists.down = True
+        assert not await look_out.until(lambda world: bool(world.memcacheds), 0.01)
+        lists.answers["memcacheds"] = [{"metadata": {"name": "shop"}}]
+        lists.down = False
+        assert await look_out.until(lambda world: "shop" in world.memcacheds, 10)
+    finally:
+        task.cancel()

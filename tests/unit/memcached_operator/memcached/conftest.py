@@ -1,0 +1,28 @@
+"""A Memcached before and after the operator did its work."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.memcached_operator.memcached.support import live_deployment
+from tests.unit.memcached_operator.memcached.world import World
+
+
+@pytest.fixture
+def world() -> World:
+    """A Memcached of two servers that nothing was done for yet."""
+    world = World()
+    world.memcached(size=2)
+    world.show()
+    return world
+
+
+@pytest.fixture
+async def running(world: World) -> World:
+    """The same once its two servers run and its status says so."""
+    world.api.put(live_deployment())
+    world.pods(2)
+    await world.settle()
+    assert world.condition("Available") == ("True", "MinimumReplicasAvailable")
+    assert world.condition("Progressing") == ("False", "Complete")
+    return world

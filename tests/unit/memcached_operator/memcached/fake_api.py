@@ -1,0 +1,168 @@
+"""An API server in memory, as far as the reconciler speaks to one, with the answers that a real one gives."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import orjson
+
+from operator_runtime.client.errors import Cause, Conflict, Invalid, KubeError, NotFound
+from operator_runtime.client.resources import Resource
+
+Json = dict[str, Any]
+
+
+class Call(NamedTuple):
+    """One request: `verb` is the client's method, with the subresource if there was one."""
+
+    verb: str
+    kind: str
+    body: Json
+    force: bool | None = None
+
+
+@dataclass
+class FakeApi:
+    """Objects by kind, namespace and name; every write moves the one resourceVersion.
+
+    Attributes:
+        calls: requests in their order.
+        refusals: for each verb (and kind) the answers that the next requests get instead.
+        admission: changes what an apply sends, as a mutating policy does.
+    """
+
+    objects: dict[tuple[str, str, str], Json] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    refusals: dict[tuple[str, str], list[KubeError]] = field(default_factory=dict)
+    version: int = 1000
+    admission: Callable[[Json], object] | None = None
+
+    def put(self, object_: Json) -> Json:
+        """Store an object as somebody else would."""
+        meta = object_["metadata"]
+        self.version += 1
+        meta.setdefault("uid", f"uid-{self.version}")
+        meta["resourceVersion"] = str(self.version)
+        self.objects[object_["kind"], meta["namespace"], meta["name"]] = object_
+        return object_
+
+    def refuse(self, verb: str, kind: str, *errors: KubeError) -> None:
+        self.refusals.setdefault((verb, kind), []).extend(errors)
+
+    def verbs(self) -> list[str]:
+        return [f"{call.verb} {call.kind}" for call in self.calls]
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> bytes:
+        self._called(Call("get", resource.kind, {}))
+        return _encoded(self._held(resource, namespace, name))
+
+    async def apply(
+        self, resource: Resource, namespace: str, name: str, body: object, *, field_manager: str, force: bool
+    ) -> bytes:
+        sent = self._sent("apply", resource, body, field_manager, force)
+        held = self.objects.get((resource.kind, namespace, name))
+        if held is None:
+            if "uid" in sent["metadata"]:
+                raise Conflict(409, "Conflict", "uid mismatch: no existing object was found")
+            return _encoded(self.put(sent | {"metadata": sent["metadata"] | {"generation": 1}, "status": {}}))
+        if sent["metadata"].pop("resourceVersion", None) == "1":
+            raise Conflict(409, "Conflict", "the object has been modified")
+        if self.admission:
+            self.admission(sent)
+        return self._merged(held, sent)
+
+    async def merge_patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: object,
+        *,
+        field_manager: str,
+        subresource: str | None = None,
+    ) -> bytes:
+        verb = f"merge_patch/{subresource}" if subresource else "merge_patch"
+        sent = self._sent(verb, resource, body, field_manager)
+        held = self._held(resource, namespace, name)
+        if (
+            sent["metadata"].pop("resourceVersion", held["metadata"]["resourceVersion"])
+            != (held["metadata"]["resourceVersion"])
+        ):
+            raise Conflict(409, "Conflict", "the object has been modified")
+        return self._merged(held, sent, status=subresource == "status")
+
+    async def strategic_merge_patch(
+        self, resource: Resource, namespace: str, name: str, body: object, *, field_manager: str
+    ) -> bytes:
+        sent = self._sent("strategic_merge_patch", resource, body, field_manager)
+        held = self._held(resource, namespace, name)
+        pod = sent["spec"]["template"]["spec"]
+        if "containers" not in pod:
+            return self._merged(held, sent)
+        (patched,) = pod["containers"]
+        directive, *ports = patched["ports"]
+        assert directive == {"$patch": "replace"}
+        pod["containers"] = [
+            each | {"ports": ports} if each["name"] == patched["name"] else each
+            for each in held["spec"]["template"]["spec"]["containers"]
+        ]
+        return self._merged(held, sent)
+
+    async def delete(
+        self, resource: Resource, namespace: str, name: str, *, uid: str, resource_version: str, propagation: str
+    ) -> bytes:
+        """In the foreground: it stays until the garbage collector, which is the test, has deleted its pods."""
+        self._called(Call("delete", resource.kind, {"uid": uid, "propagation": propagation}))
+        held = self._held(resource, namespace, name)
+        meta = held["metadata"]
+        if (uid, resource_version) != (meta["uid"], meta["resourceVersion"]):
+            raise Conflict(409, "Conflict", "Precondition failed")
+        meta |= {"deletionTimestamp": "2026-11-21T12:00:00Z", "finalizers": ["foregroundDeletion"]}
+        return _encoded(self.put(held))
+
+    def _called(self, call: Call) -> None:
+        self.calls.append(call)
+        if refusals := self.refusals.get((call.verb, call.kind)):
+            raise refusals.pop(0)
+
+    def _sent(self, verb: str, resource: Resource, body: object, manager: str, force: bool | None = None) -> Json:
+        assert manager == "test-manager", "every write names the field manager"
+        sent: Json = json.loads(orjson.dumps(body))
+        self._called(Call(verb, resource.kind, copy.deepcopy(sent), force))
+        return sent
+
+    def _held(self, resource: Resource, namespace: str, name: str) -> Json:
+        held = self.objects.get((resource.kind, namespace, name))
+        if held is None:
+            raise NotFound(404, "NotFound", f'{resource.qualified_name} "{name}" not found')
+        return held
+
+    def _merged(self, held: Json, sent: Json, *, status: bool = False) -> bytes:
+        if sent["metadata"].get("uid", held["metadata"]["uid"]) != held["metadata"]["uid"]:
+            cause = Cause("FieldValueInvalid", "field is immutable", "metadata.uid")
+            raise Invalid(422, "Invalid", "metadata.uid: field is immutable", causes=(cause,))
+        before = copy.deepcopy(held)
+        _merge(held, sent)
+        if held != before:
+            if not status and held.get("spec") != before.get("spec"):
+                held["metadata"]["generation"] += 1
+            self.put(held)
+        return _encoded(held)
+
+
+def _merge(into: Json, patch: Json) -> None:
+    for key, value in patch.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            _merge(into[key], value)
+        elif value is None:
+            into.pop(key, None)
+        else:
+            into[key] = copy.deepcopy(value)
+
+
+def _encoded(object_: Json) -> bytes:
+    return json.dumps(object_).encode()

@@ -1,0 +1,56 @@
+"""What the tests of the status share: Deployments on their way, pods, and one look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from memcached_operator.memcached.records import DeploymentRecord, PodRecord
+from memcached_operator.memcached.status import Observed, Status, Trouble, decode_status, status_of
+from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
+
+NEW = Status()
+NOW, LATER = "2026-11-21T12:00:00Z", "2026-11-21T12:05:00Z"
+# A Deployment that was just made: its controller has not looked at it yet.
+FRESH = deployment_of(generation=1, settled=False, rolled_out=False)
+DEPLOYING = deployment_of(generation=1, settled=True, rolled_out=False)
+ROLLED_OUT = deployment_of(generation=1, settled=True, rolled_out=True)
+SCALED = deployment_of(generation=2, settled=True, rolled_out=True)
+UPDATED = deployment_of(generation=2, settled=True, revised=True, rolled_out=False)
+EXCEEDED = 'pods "sessions-1" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1'
+
+
+def pods(ready: int, unready: int = 0, problem: str = "", template: str = "a") -> list[PodRecord]:
+    return [
+        pod_of(str(number), ready=number < ready, problem="" if number < ready else problem, template=template)
+        for number in range(ready + unready)
+    ]
+
+
+def look(
+    size: int | None = 3,
+    found: Sequence[PodRecord] = (),
+    deployment: DeploymentRecord | None = ROLLED_OUT,
+    *,
+    last: Status = NEW,
+    trouble: Trouble | None = None,
+    waiting: str = "",
+    terminating: str = "",
+    generation: int = 1,
+    now: str = NOW,
+) -> Status:
+    """The status after one look, read back as the API server would return it."""
+    status = status_of(Observed(NAME, generation, size, deployment, found, trouble, waiting, terminating), last, now)
+    assert decode_status(msgspec.json.encode(status)) == status
+    return status
+
+
+def said(status: Status, type_: str) -> tuple[str, str, str]:
+    condition = status.condition(type_)
+    assert condition is not None
+    return condition.status, condition.reason, condition.message
+
+
+def reported(status: Status, type_: str) -> tuple[str, str]:
+    return said(status, type_)[:2]

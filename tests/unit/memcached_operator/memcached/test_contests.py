@@ -1,0 +1,375 @@
+"""Another client rewrites a field in a loop: what the operator writes and says then."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from memcached_operator.memcached.contests import REASON
+from memcached_operator.memcached.fights import LOOK_S, QUIET_S, REPAIRS, WINDOW_S
+from operator_runtime.client.errors import Conflict, ServerError
+from tests.unit.memcached_operator.memcached.fake_api import Json
+from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, container_of
+from tests.unit.memcached_operator.memcached.world import (
+    APPLY,
+    DELAY_S,
+    GET_DEPLOYMENT,
+    GET_MEMCACHED,
+    KEY,
+    WRITE_STATUS,
+    World,
+)
+
+IMAGE_FIELD = "spec.template.spec.containers[memcached].image"
+IMAGE_OWNED: Json = {
+    "f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"memcached"}': {"f:image": {}}}}}}
+}
+NODES_OWNED: Json = {"f:status": {"f:nodes": {}}}
+
+
+def managed(manager: str, fields: Json, subresource: str = "") -> Json:
+    return {"manager": manager, "time": "2026-11-21T12:00:00Z", "subresource": subresource, "fieldsV1": fields}
+
+
+class Rival:
+    """Rewrites something each time that it is asked, and lets the operator look whenever that may."""
+
+    def __init__(self, world: World, edit: Callable[[int], object]) -> None:
+        self.world = world
+        self.edit = edit
+        self.number = 0
+        self.writes: list[tuple[float, str]] = []
+
+    def strike(self) -> None:
+        self.number += 1
+        self.edit(self.number)
+        self.world.show()
+
+    async def look(self) -> float | None:
+        """Wait until the key may be looked at, and look; after which time it is to be looked at again."""
+        self.world.clock.advance(self.world.reconciler.wait_s(KEY))
+        result = await self.world.reconcile()
+        verbs = [verb for verb in self.world.api.verbs() if not verb.startswith("get")]
+        self.writes += [(self.world.clock.now, verb) for verb in verbs]
+        self.world.show()
+        return result.requeue_after_s
+
+    async def fight(self, rounds: int) -> None:
+        for _ in range(rounds):
+            self.strike()
+            await self.look()
+
+
+@pytest.fixture
+def of_image(running: World) -> Rival:
+    def edit(number: int) -> None:
+        container_of(running.deployment)["image"] = f"evil:{number}"
+        running.deployment["metadata"]["managedFields"] = [managed("kubectl-edit", IMAGE_OWNED)]
+        running.api.put(running.deployment)
+
+    return Rival(running, edit)
+
+
+@pytest.fixture
+def of_replicas(running: World) -> Rival:
+    def edit(number: int) -> None:
+        running.deployment["spec"]["replicas"] = 10 + number
+        running.api.put(running.deployment)
+
+    return Rival(running, edit)
+
+
+@pytest.fixture
+def of_nodes(running: World) -> Rival:
+    memcached = running.api.objects["Memcached", NAMESPACE, NAME]
+
+    def edit(number: int) -> None:
+        memcached["status"]["nodes"] = [f"evil-{number}"]
+        memcached["metadata"]["managedFields"] = [managed("other-operator", NODES_OWNED, "status")]
+        running.api.put(memcached)
+
+    return Rival(running, edit)
+
+
+@pytest.fixture
+def of_existence(running: World) -> Rival:
+    def delete(number: int) -> None:
+        running.api.objects.pop(("Deployment", NAMESPACE, NAME), None)
+        running.pods(0)
+
+    return Rival(running, delete)
+
+
+@pytest.fixture(autouse=True)
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    with caplog.at_level(logging.INFO):
+        yield caplog
+
+
+async def test_after_a_few_repairs_a_warning_names_the_field_and_the_rival_once(
+    of_image: Rival, caplog: pytest.LogCaptureFixture
+) -> None:
+    await of_image.fight(REPAIRS - 1)
+    assert [event.type for event in of_image.world.recorder.events] == ["Normal"] * (REPAIRS - 1)
+    caplog.clear()
+    of_image.strike()
+    await of_image.look()
+    assert of_image.world.api.verbs() == [GET_DEPLOYMENT, APPLY], "it is read once, before it is put right"
+    *_, warning = of_image.world.recorder.events
+    assert (warning.type, warning.reason) == ("Warning", REASON)
+    assert warning.note.startswith(f'"kubectl-edit" keeps changing {IMAGE_FIELD} of the Deployment: put right 5 times')
+    assert "Stop that client" in warning.note
+    assert caplog.messages == [f"contested: {warning.note}"]
+
+    caplog.clear()
+    of_image.world.recorder.events.clear()
+    await of_image.fight(20)
+    assert of_image.world.api.verbs().count(GET_DEPLOYMENT) == 0
+    assert (caplog.messages, of_image.world.recorder.events) == ([], [])
+    assert container_of(of_image.world.deployment)["image"] in (IMAGE, f"evil:{of_image.number}")
+
+
+async def test_from_then_on_there_is_one_write_a_second(of_image: Rival) -> None:
+    await of_image.fight(REPAIRS)
+    began = len(of_image.writes)
+    assert of_image.world.reconciler.wait_s(KEY) == LOOK_S
+    await of_image.fight(40)
+    times = [of_image.writes[began - 1][0], *(at for at, _ in of_image.writes[began:])]
+    assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
+    repairs = [verb for _, verb in of_image.writes[began:] if verb == APPLY]
+    assert len(repairs) == 20, "it is not given up either"
+
+
+async def test_a_fight_over_the_deployment_does_not_keep_the_status_from_being_written(of_image: Rival) -> None:
+    world = of_image.world
+    await of_image.fight(REPAIRS)
+    world.pods(1, 1)
+    for _ in range(3):
+        of_image.strike()
+        await of_image.look()
+    assert world.status["readyReplicas"] == 1
+
+
+async def test_a_new_size_is_not_kept_waiting(of_replicas: Rival) -> None:
+    world = of_replicas.world
+    await of_replicas.fight(REPAIRS + 3)
+    world.memcached(size=5)
+    world.show()
+    assert world.reconciler.wait_s(KEY) == 0.0
+    world.recorder.events.clear()
+    await of_replicas.look()
+    assert world.deployment["spec"]["replicas"] == 5
+    assert world.recorder.events[0].reason == "Scaled", "and is told of as usual"
+    of_replicas.strike()
+    assert world.reconciler.wait_s(KEY) == LOOK_S, "what comes after is the fight again"
+    await of_replicas.look()
+    assert world.status["observedGeneration"] == 2
+
+
+async def test_without_managed_fields_the_rival_is_another_client(of_replicas: Rival) -> None:
+    del of_replicas.world.deployment["metadata"]["managedFields"]
+    await of_replicas.fight(REPAIRS)
+    (warning,) = (event for event in of_replicas.world.recorder.events if event.type == "Warning")
+    assert warning.note.startswith("Another client keeps changing spec.replicas")
+
+
+@pytest.mark.parametrize(
+    ("entries", "who"),
+    [
+        ([managed("test-manager", IMAGE_OWNED)], 'Another client that calls itself "test-manager"'),
+        ([managed("test-manager", IMAGE_OWNED), managed("helm", IMAGE_OWNED)], '"helm" keeps'),
+        ([managed("helm", {"f:spec": {"f:paused": {}}})], 'Another client (the last one to write the object is "he'),
+        ([managed("kubelet", {"f:status": {}}, "status")], "Another client keeps"),
+    ],
+)  # fmt: skip
+async def test_the_rival_is_named_as_well_as_can_be(of_image: Rival, entries: list[Json], who: str) -> None:
+    await of_image.fight(REPAIRS - 1)
+    of_image.strike()
+    of_image.world.deployment["metadata"]["managedFields"] = entries
+    await of_image.look()
+    (warning,) = (event for event in of_image.world.recorder.events if event.type == "Warning")
+    assert warning.note.startswith(who)
+
+
+async def test_that_the_rival_cannot_be_read_keeps_nobody_from_repairing(of_image: Rival) -> None:
+    await of_image.fight(REPAIRS - 1)
+    of_image.strike()
+    of_image.world.api.refuse("get", "Deployment", ServerError(500, "InternalError", "no"))
+    await of_image.look()
+    assert container_of(of_image.world.deployment)["image"] == IMAGE
+    assert any(event.note.startswith("Another client keeps") for event in of_image.world.recorder.events)
+
+
+async def test_when_it_is_quiet_again_that_is_said_and_repairs_are_made_at_once(
+    of_image: Rival, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = of_image.world
+    await of_image.fight(REPAIRS)
+    caplog.clear()
+    waited_s = 0.0
+    while (next_s := await of_image.look()) is not None:
+        world.clock.advance(next_s)
+        waited_s += next_s
+    assert waited_s < QUIET_S + 2 * LOOK_S
+    assert caplog.messages == [f"no longer contested: nobody has changed {IMAGE_FIELD} for 60 s"]
+    of_image.strike()
+    assert world.reconciler.wait_s(KEY) == 0.0
+    await of_image.look()
+    assert container_of(world.deployment)["image"] == IMAGE
+
+
+async def test_a_fight_that_goes_on_is_said_again(of_image: Rival, caplog: pytest.LogCaptureFixture) -> None:
+    await of_image.fight(REPAIRS)
+    caplog.clear()
+    of_image.world.recorder.events.clear()
+    await of_image.fight(200)
+    lines = [line for line in caplog.messages if line.startswith("still contested, put right ")]
+    assert len(lines) == len(caplog.messages) == 2
+    assert '"kubectl-edit" keeps changing' in lines[0]
+    assert [event.type for event in of_image.world.recorder.events] == ["Warning"] * 2
+
+
+async def test_what_the_gauge_shows(of_image: Rival) -> None:
+    def contested() -> float | object:
+        families = {family.name: family for family in of_image.world.reconciler.families()}
+        (sample,) = families["memcached_operator_contested_memcacheds"].samples
+        return sample.value
+
+    await of_image.fight(REPAIRS - 1)
+    assert contested() == 0
+    await of_image.fight(1)
+    assert contested() == 1
+    del of_image.world.api.objects["Memcached", NAMESPACE, NAME]
+    of_image.world.show()
+    assert of_image.world.reconciler.wait_s(KEY) == 0.0
+    await of_image.look()
+    assert contested() == 0
+
+
+# The Deployment as a whole
+
+
+async def test_a_deployment_that_is_deleted_in_a_loop_is_made_again_once_in_two_seconds_and_told_of_once(
+    of_existence: Rival, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = of_existence.world
+    await of_existence.fight(REPAIRS)
+    (warning,) = (event for event in world.recorder.events if event.type == "Warning")
+    assert warning.reason == REASON
+    assert warning.note.startswith("Another client keeps deleting the Deployment: made again 5 times within 60 s")
+    assert [event.reason for event in world.recorder.events].count("Created") == REPAIRS - 1
+    assert caplog.messages[-1] == f"contested: {warning.note}"
+
+    caplog.clear()
+    world.recorder.events.clear()
+    began = len(of_existence.writes)
+    await of_existence.fight(40)
+    times = [at for at, _ in of_existence.writes[began - 1 :]]
+    assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
+    made = [verb for _, verb in of_existence.writes[began:] if verb == APPLY]
+    assert len(made) == 20, "it is not given up either"
+    assert (caplog.messages, world.recorder.events) == ([], [])
+
+
+async def test_the_status_tells_of_a_deployment_that_is_not_made_again_yet(of_existence: Rival) -> None:
+    await of_existence.fight(REPAIRS)
+    for _ in range(3):
+        of_existence.strike()
+        await of_existence.look()
+        of_existence.world.clock.advance(DELAY_S)
+    assert of_existence.world.status.get("readyReplicas", 0) == 0
+    assert of_existence.world.condition("Available")[0] == "False"
+
+
+async def test_a_new_size_is_made_at_once_although_the_deployment_is_deleted_in_a_loop(of_existence: Rival) -> None:
+    world = of_existence.world
+    await of_existence.fight(REPAIRS + 2)
+    of_existence.strike()
+    world.memcached(size=5)
+    world.show()
+    assert world.reconciler.wait_s(KEY) == 0.0
+    await of_existence.look()
+    assert world.deployment["spec"]["replicas"] == 5
+
+
+async def test_when_nobody_deletes_it_any_more_that_is_said(
+    of_existence: Rival, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = of_existence.world
+    await of_existence.fight(REPAIRS)
+    caplog.clear()
+    waited_s = 0.0
+    while (next_s := await of_existence.look()) is not None:
+        world.clock.advance(next_s)
+        waited_s += next_s
+        assert waited_s < QUIET_S + 4 * LOOK_S
+    assert caplog.messages == ["no longer contested: nobody has deleted the Deployment for 60 s"]
+    of_existence.strike()
+    await of_existence.look()
+    assert "apply Deployment" in world.api.verbs()
+
+
+async def test_a_deployment_that_is_deleted_now_and_then_is_made_again_at_once(of_existence: Rival) -> None:
+    for _ in range(3 * REPAIRS):
+        of_existence.strike()
+        assert of_existence.world.reconciler.wait_s(KEY) == 0.0
+        await of_existence.look()
+        assert APPLY in of_existence.world.api.verbs()
+        of_existence.world.clock.advance(WINDOW_S / (REPAIRS - 1))
+    assert not [event for event in of_existence.world.recorder.events if event.type == "Warning"]
+
+
+# The status
+
+
+async def test_a_field_of_the_status_is_fought_over_alike(of_nodes: Rival, caplog: pytest.LogCaptureFixture) -> None:
+    world = of_nodes.world
+    wanted = world.status["nodes"]
+    world.pods(2)
+    await of_nodes.fight(REPAIRS)
+    assert world.api.verbs() == [GET_MEMCACHED, WRITE_STATUS]
+    (warning,) = (event for event in world.recorder.events if event.type == "Warning")
+    assert warning.note.startswith('"other-operator" keeps changing status.nodes of the Memcached: put right 5 times')
+    began = len(of_nodes.writes)
+    await of_nodes.fight(20)
+    assert world.status["nodes"] == wanted
+    times = [at for at, _ in of_nodes.writes[began - 1 :]]
+    assert len(times) == 21
+    assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
+
+
+async def test_writes_that_meet_the_rivals_count_as_much(of_nodes: Rival) -> None:
+    world = of_nodes.world
+    world.api.refuse("merge_patch/status", "Memcached", *[Conflict(409, "Conflict", "modified")] * 100)
+    for _ in range(30):
+        of_nodes.strike()
+        await of_nodes.look()
+        world.clock.advance(DELAY_S)
+    times = [at for at, verb in of_nodes.writes if verb == WRITE_STATUS]
+    assert any("status.nodes" in event.note for event in world.recorder.events)
+    assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times[6:]))
+
+
+async def test_a_status_that_changes_with_the_pods_is_no_fight(running: World) -> None:
+    for number in range(40):
+        running.pods(number % 3)
+        await running.settle()
+    assert not [event for event in running.recorder.events if event.type == "Warning"]
+    assert len(running.reconciler._contests._fights._histories) == 0
+
+
+async def test_a_condition_that_somebody_else_keeps_is_no_fight(running: World) -> None:
+    memcached: Any = running.api.objects["Memcached", NAMESPACE, NAME]
+    theirs = {"type": "Audited", "status": "True", "reason": "Fine", "message": ""}
+    for number in range(10):
+        memcached["status"]["conditions"] = [
+            *(each for each in memcached["status"]["conditions"] if each["type"] != "Audited"),
+            theirs | {"message": str(number)},
+        ]
+        running.api.put(memcached)
+        await running.settle()
+    assert len(running.reconciler._contests._fights._histories) == 0

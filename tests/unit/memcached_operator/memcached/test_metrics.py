@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from memcached_operator.memcached.metrics import OTHER_FIELDS, Repairs, memcached_families
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.telemetry.metrics import Family, Histogram
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
+from tests.unit.memcached_operator.memcached.world import World
+
+
+def values(family: Family) -> dict[tuple[str, ...], float]:
+    return {sample.labels: sample.value for sample in family.samples if not isinstance(sample.value, Histogram)}
+
+
+def test_every_field_of_ours_is_there_from_the_first_scrape_and_no_other_ever_comes() -> None:
+    repairs = Repairs()
+    (before,) = repairs.families()
+    assert ("spec.replicas",) in values(before)
+    assert ("spec.template.spec.containers.image",) in values(before)
+    assert not any("[" in name or name.endswith("metadata.name") for (name,) in values(before))
+    for path in ("spec.replicas", "metadata.labels[app]", "metadata.annotations[some.body/else]", "status.whatever"):
+        repairs.count(path)
+    (after,) = repairs.families()
+    assert set(values(after)) == set(values(before))
+    assert {name: number for (name,), number in values(after).items() if number} == {
+        "spec.replicas": 1,
+        "metadata.labels": 1,
+        "metadata.annotations": 1,
+        OTHER_FIELDS: 1,
+    }
+
+
+async def test_a_memcacheds_servers_are_shown_as_long_as_it_is_there() -> None:
+    world = World()
+    world.memcached(size=3)
+    world.show()
+    await world.settle()
+    world.pods(ready=2, unready=1)
+    world.show()
+    desired, ready = memcached_families(world.caches)
+    assert (desired.labels, ready.labels) == (("namespace", "name"),) * 2
+    assert values(desired) == {(NAMESPACE, NAME): 3}
+    assert values(ready) == {(NAMESPACE, NAME): 2}
+    world.caches.memcacheds.remove(ObjectKey(NAMESPACE, NAME))
+    assert [values(each) for each in memcached_families(world.caches)] == [{}, {}]
+
+
+def test_one_whose_specification_cannot_be_read_desires_nothing_and_hides_no_other() -> None:
+    world = World()
+    world.memcached(size="many")
+    world.show()
+    desired, ready = memcached_families(world.caches)
+    assert values(desired) == {}
+    assert values(ready) == {(NAMESPACE, NAME): 0}

@@ -1,0 +1,380 @@
+"""What a reconcile tells of what it found: the status, when it is written, and what is complained of."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from memcached_operator.memcached.reporter import VANISHED_RETRY_S
+from operator_runtime.cache.own_writes import PATIENCE_S
+from operator_runtime.client.errors import Cause, Conflict, Forbidden, Invalid, NotFound, Unreachable
+from operator_runtime.controller.controller import Result
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, container_of, live_deployment
+from tests.unit.memcached_operator.memcached.world import (
+    APPLY,
+    DELAY_S,
+    DONE,
+    GET_DEPLOYMENT,
+    GET_MEMCACHED,
+    KEY,
+    SLOWLY,
+    SOON,
+    WRITE_STATUS,
+    Event,
+    World,
+)
+
+# What the API server or a person refuses
+
+
+async def test_a_specification_that_cannot_be_read_is_told_and_left_to_a_change_of_it(world: World) -> None:
+    world.memcached(size="three")
+    world.show()
+    await world.reconcile()
+    world.clock.advance(DELAY_S)
+    assert await world.reconcile() == DONE
+    assert world.api.verbs() == [WRITE_STATUS]
+    assert world.condition("Degraded") == ("True", "InvalidSpec")
+    assert "spec.size: must be a whole number" in world.message("Degraded")
+    assert world.condition("Available") == ("Unknown", "InvalidSpec")
+
+
+async def test_servers_go_on_while_a_specification_cannot_be_read(running: World) -> None:
+    running.memcached(size=-1)
+    await running.settle()
+    assert running.deployment["spec"]["replicas"] == 2
+    assert len(running.status["nodes"]) == 2
+
+
+FORBIDDEN = 'deployments.apps is forbidden: User "operator" cannot patch resource "deployments"'
+QUOTA = 'deployments.apps "sessions" is forbidden: exceeded quota: q, requested: count/deployments.apps=1'
+
+
+@pytest.mark.parametrize(("message", "reason"), [(FORBIDDEN, "Forbidden"), (QUOTA, "QuotaExceeded")])
+async def test_a_create_that_is_forbidden_is_told_and_tried_again_slowly_until_it_is_not(
+    world: World, message: str, reason: str
+) -> None:
+    assert await world.refused("apply", Forbidden(403, "Forbidden", message)) == SLOWLY
+    assert world.condition("Degraded") == ("True", reason)
+    assert world.message("Degraded") == message
+    assert world.message("Available") == f"0 of 2 servers are ready: {message}"
+    assert world.recorder.events == [Event("Warning", reason, message)]
+    await world.settle()
+    assert world.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_a_refusal_without_words_still_has_a_message(world: World) -> None:
+    await world.refused("apply", Forbidden(403))
+    assert world.message("Degraded") == "403 Forbidden: no message"
+
+
+async def test_a_change_that_is_forbidden_leaves_what_runs_in_the_status(running: World) -> None:
+    running.memcached(size=3)
+    running.show()
+    assert await running.refused("merge_patch", Forbidden(403, "Forbidden", FORBIDDEN)) == SLOWLY
+    assert running.condition("Degraded") == ("True", "Forbidden")
+    assert running.condition("Progressing") == ("False", "Forbidden")
+    assert len(running.status["nodes"]) == 2
+
+
+async def test_what_was_refused_is_asked_again_with_a_change_or_after_a_while(running: World) -> None:
+    running.memcached(size=3)
+    running.show()
+    running.api.refuse("merge_patch", "Deployment", Forbidden(403, "Forbidden", FORBIDDEN))
+    await running.reconcile()
+    running.clock.advance(DELAY_S)
+    await running.reconcile()
+    running.show()
+    assert await running.reconcile() == SLOWLY
+    assert running.api.verbs() == []
+
+    running.clock.advance(SLOWLY.requeue_after_s or 0.0)
+    running.api.refuse("merge_patch", "Deployment", Forbidden(403, "Forbidden", FORBIDDEN))
+    await running.reconcile()
+    assert "merge_patch Deployment" in running.api.verbs()
+    running.memcached(size=4)
+    running.show()
+    await running.reconcile()
+    assert running.deployment["spec"]["replicas"] == 4
+
+
+async def test_in_a_namespace_that_is_going_nothing_is_complained_of(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    cause = Cause("NamespaceTerminating", "namespace shop is being terminated", "metadata.namespace")
+    world.api.refuse("apply", "Deployment", Forbidden(403, "Forbidden", "unable to create", causes=(cause,)))
+    with caplog.at_level(logging.INFO):
+        assert await world.reconcile() == SLOWLY
+    assert world.api.verbs() == [APPLY]
+    assert world.recorder.events == []
+    assert caplog.messages == []
+
+
+async def test_in_a_namespace_that_is_gone_nothing_is_complained_of(world: World) -> None:
+    world.api.refuse("apply", "Deployment", NotFound(404, "NotFound", 'namespaces "shop" not found'))
+    assert await world.reconcile() == SOON
+    assert world.recorder.events == []
+
+
+async def test_a_deployment_that_the_api_server_finds_invalid_is_told_in_its_words_and_tried_again_slowly(
+    running: World,
+) -> None:
+    running.memcached(size=2, image="memcached:2")
+    running.show()
+    cause = Cause("FieldValueInvalid", "bad", "spec.template.spec.containers[0].image")
+    refusal = Invalid(422, "Invalid", "image: Invalid value", causes=(cause,))
+    assert await running.refused("apply", refusal) == SLOWLY
+    assert running.condition("Degraded") == ("True", "InvalidSpec")
+    assert running.message("Degraded") == "The API server refused the Deployment: image: Invalid value"
+    assert len(running.status["nodes"]) == 2
+
+
+async def test_an_api_server_that_cannot_be_reached_is_the_controllers_to_retry(world: World) -> None:
+    world.api.refuse("apply", "Deployment", Unreachable("connection refused"))
+    with pytest.raises(Unreachable):
+        await world.reconcile()
+
+
+async def test_what_degrades_it_is_told_again_only_when_it_changes(world: World) -> None:
+    for message in (FORBIDDEN, FORBIDDEN, QUOTA, QUOTA, FORBIDDEN):
+        await world.refused("apply", Forbidden(403, "Forbidden", message))
+        world.show()
+    assert [event.note for event in world.recorder.events] == [FORBIDDEN, QUOTA, FORBIDDEN]
+
+
+# Status
+
+
+async def test_a_status_that_still_changes_is_held_back_for_as_long_as_was_said_and_no_longer(running: World) -> None:
+    running.pods(1, 1)
+    running.show()
+    assert await running.reconcile() == Result(requeue_after_s=DELAY_S)
+    running.clock.advance(0.1)
+    running.pods(0, 2)
+    running.show()
+    left = await running.reconcile()
+    assert running.api.calls == []
+    assert left.requeue_after_s == pytest.approx(DELAY_S - 0.1)
+    running.clock.advance(DELAY_S - 0.1)
+    assert await running.reconcile() == DONE
+    assert running.api.verbs() == [WRITE_STATUS]
+    assert running.status["readyReplicas"] == 0
+
+
+async def test_a_status_is_written_at_once_when_all_servers_are_there_and_when_all_are_ready(world: World) -> None:
+    await world.reconcile()
+    world.pods(0, 2)
+    world.show()
+    assert await world.reconcile() == DONE
+    assert world.api.verbs() == [WRITE_STATUS]
+    assert world.status["replicas"] == 2
+    world.pods(2)
+    world.show()
+    assert await world.reconcile() == DONE
+    assert world.api.verbs() == [WRITE_STATUS]
+    assert world.status["readyReplicas"] == 2
+
+
+async def test_a_change_that_is_undone_before_it_was_written_is_never_written(running: World) -> None:
+    running.pods(1, 1)
+    running.show()
+    await running.reconcile()
+    running.pods(2)
+    running.show()
+    running.clock.advance(DELAY_S)
+    assert await running.reconcile() == DONE
+    assert running.api.calls == []
+    running.pods(1, 1)
+    running.show()
+    assert await running.reconcile() == Result(requeue_after_s=DELAY_S), "the next change waits its own time"
+
+
+async def test_a_status_is_written_to_the_very_version_that_was_seen(running: World) -> None:
+    version = running.api.objects["Memcached", NAMESPACE, NAME]["metadata"]["resourceVersion"]
+    running.pods(0)
+    running.show()
+    await running.reconcile()
+    running.clock.advance(DELAY_S)
+    await running.reconcile()
+    (call,) = running.api.calls
+    assert call.body["metadata"] == {"resourceVersion": version}
+    assert call.body["status"].keys() == {"nodes", "replicas", "readyReplicas", "conditions"}
+
+
+async def test_a_written_status_is_known_at_once_so_that_it_is_not_written_twice(running: World) -> None:
+    running.pods(0)
+    running.show()
+    await running.reconcile()
+    running.clock.advance(DELAY_S)
+    await running.reconcile()
+    assert await running.reconcile() == DONE
+    assert running.api.calls == []
+
+
+async def test_a_status_that_somebody_else_wrote_meanwhile_is_looked_at_first(running: World) -> None:
+    foreign = {"type": "Warm", "status": "True", "reason": "Yes", "message": "", "lastTransitionTime": "t"}
+    running.pods(0)
+    running.show()
+    running.status["conditions"].append(foreign)
+    running.api.put(running.api.objects["Memcached", NAMESPACE, NAME])
+    await running.reconcile()
+    running.clock.advance(DELAY_S)
+    assert await running.reconcile() == Result(requeue_after_s=DELAY_S)
+    assert running.api.verbs() == [WRITE_STATUS, GET_MEMCACHED]
+    assert running.status["replicas"] == 2
+    running.show()
+    await running.reconcile()
+    assert running.api.calls == [], "whoever writes in a loop is not raced with"
+    running.clock.advance(DELAY_S)
+    await running.reconcile()
+    assert running.status["replicas"] == 0
+    assert running.status["conditions"][-1] == foreign
+
+
+async def test_a_complaint_whose_status_could_not_be_written_is_made_when_it_is(world: World) -> None:
+    stranger = world.api.put(live_deployment())
+    del stranger["metadata"]["ownerReferences"], stranger["metadata"]["annotations"]
+    world.show()
+    await world.reconcile()
+    world.clock.advance(DELAY_S)
+    world.api.refuse("merge_patch/status", "Memcached", Conflict(409, "Conflict", "the object has been modified"))
+    await world.reconcile()
+    assert world.recorder.events == []
+    world.clock.advance(DELAY_S)
+    await world.reconcile()
+    assert len(world.recorder.events) == 1
+
+
+async def test_the_status_of_a_memcached_that_has_just_gone_is_nobodys(running: World) -> None:
+    running.pods(0)
+    running.show()
+    del running.api.objects["Memcached", NAMESPACE, NAME]
+    await running.reconcile()
+    running.clock.advance(DELAY_S)
+    assert await running.reconcile() == SOON
+    assert running.api.verbs() == [WRITE_STATUS, GET_MEMCACHED]
+
+
+async def test_after_a_conflict_the_key_waits_until_the_cache_has_caught_up(running: World) -> None:
+    running.pods(0)
+    running.show()
+    running.api.put(running.api.objects["Memcached", NAMESPACE, NAME])
+    await running.reconcile()
+    running.clock.advance(DELAY_S)
+    await running.reconcile()
+    assert running.own_writes.wait_s(KEY) == PATIENCE_S
+    running.show()
+    assert running.own_writes.wait_s(KEY) == 0.0
+
+
+async def test_a_kind_without_a_status_is_an_error_that_names_the_remedy(running: World) -> None:
+    running.pods(0)
+    running.show()
+    await running.reconcile()
+    running.clock.advance(DELAY_S)
+    running.api.refuse("merge_patch/status", "Memcached", NotFound(404, "", "404 page not found"))
+    with pytest.raises(NotFound, match="has no status; install the operator's own CustomResourceDefinition"):
+        await running.reconcile()
+
+
+async def test_what_an_admission_policy_turns_round_is_complained_of_and_not_sent_with_each_event(
+    running: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    container_of(running.deployment)["image"] = "mirror/memcached:1"
+    running.api.put(running.deployment)
+    running.show()
+    running.api.admission = lambda sent: container_of(sent).update(image="mirror/memcached:1")
+    with caplog.at_level(logging.INFO):
+        await running.reconcile()
+        assert running.api.verbs() == [APPLY]
+        running.clock.advance(DELAY_S)
+        assert await running.reconcile() == SLOWLY
+        assert running.api.verbs() == [WRITE_STATUS]
+        assert await running.reconcile() == SLOWLY
+        assert running.api.calls == []
+    assert running.condition("Degraded") == ("True", "Forbidden")
+    assert "mutating admission policy" in running.message("Degraded")
+    assert 'image was "mirror/memcached:1"' in running.message("Degraded")
+    assert not [each for each in caplog.messages if each.startswith("updated")]
+
+
+async def test_a_terminating_pod_is_in_no_status(running: World) -> None:
+    pod = running.api.objects["Pod", NAMESPACE, f"{NAME}-7cc6f4b5f7-0"]
+    pod["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
+    running.api.put(pod)
+    await running.settle()
+    assert running.status["nodes"] == [f"{NAME}-7cc6f4b5f7-1"]
+
+
+# Our own writes
+
+
+async def test_a_write_that_the_watch_never_shows_is_looked_for_on_the_server(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.reconcile()
+    world.clock.advance(PATIENCE_S)
+    await world.reconcile()
+    assert world.api.verbs() == [GET_MEMCACHED, GET_DEPLOYMENT, WRITE_STATUS]
+    assert "the watch has not shown our last write; looking at the live objects" in caplog.messages
+
+
+async def test_what_is_looked_for_on_the_server_and_gone_there_is_left(world: World) -> None:
+    await world.reconcile()
+    world.clock.advance(PATIENCE_S)
+    world.api.objects.clear()
+    assert await world.reconcile() == SOON
+    assert world.api.verbs() == [GET_MEMCACHED, GET_DEPLOYMENT]
+
+
+# Gone on the server, and a watch that is down
+
+
+@pytest.fixture
+async def behind(world: World) -> World:
+    """Its Deployment was made; it was then deleted with it, and the watch of Memcacheds does not show that."""
+    await world.reconcile()
+    world.show()
+    world.clock.advance(PATIENCE_S)
+    world.api.objects.clear()
+    world.caches.deployments.replace([], set())
+    await world.reconcile()
+    return world
+
+
+async def test_nothing_is_made_for_what_is_gone_however_long_the_watch_is_down(behind: World) -> None:
+    for _ in range(10):
+        behind.clock.advance(behind.reconciler.wait_s(KEY))
+        assert await behind.reconcile() == SOON
+        assert set(behind.api.verbs()) == {GET_MEMCACHED, GET_DEPLOYMENT}
+
+
+async def test_what_is_gone_is_asked_for_no_oftener_than_every_five_seconds(behind: World) -> None:
+    assert behind.reconciler.wait_s(KEY) == VANISHED_RETRY_S
+    behind.clock.advance(VANISHED_RETRY_S)
+    assert behind.reconciler.wait_s(KEY) == 0.0
+
+
+async def test_what_only_seemed_gone_is_looked_after_again(behind: World) -> None:
+    """An API server that boots answers 404 for kinds of CRDs that it has not read yet."""
+    behind.memcached(size=2)
+    behind.clock.advance(VANISHED_RETRY_S)
+    await behind.reconcile()
+    assert APPLY in behind.api.verbs()
+    assert behind.reconciler.wait_s(KEY) <= PATIENCE_S
+
+
+async def test_a_change_of_what_seemed_gone_is_proof_of_its_life(behind: World) -> None:
+    behind.memcached(size=3)
+    behind.show()
+    assert behind.reconciler.wait_s(KEY) == 0.0
+    await behind.reconcile()
+    assert behind.deployment["spec"]["replicas"] == 3
+
+
+async def test_when_the_watch_shows_the_end_nothing_is_remembered(behind: World) -> None:
+    behind.show()
+    assert behind.reconciler.wait_s(KEY) == 0.0
+    assert await behind.reconcile() == DONE
+    assert behind.api.verbs() == []

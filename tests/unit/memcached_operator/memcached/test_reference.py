@@ -1,0 +1,87 @@
+"""docs/api.md, and whether the code does what it says of reasons."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+from memcached_operator.memcached.reference import CONDITIONS, REASONS, api_reference
+from memcached_operator.memcached.status import Reason, Trouble
+from tests.unit.memcached_operator.memcached.status_support import (
+    DEPLOYING,
+    EXCEEDED,
+    FRESH,
+    NEW,
+    ROLLED_OUT,
+    SCALED,
+    UPDATED,
+    look,
+    pods,
+)
+from tests.unit.memcached_operator.memcached.support import deployment_of
+
+DOCS = Path(__file__).parents[4] / "docs"
+TOLD = {(bearing.type, bearing.status, str(reason)) for reason, told in REASONS.items() for bearing in told.bearings}
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert (DOCS / "api.md").read_bytes() == api_reference().encode(), "run: ./dev api-docs"
+
+
+def test_every_reason_is_told() -> None:
+    assert set(REASONS) == set(Reason)
+    page = api_reference()
+    assert all(f"| `{reason}` |" in page for reason in Reason)
+
+
+def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
+    deployments = [
+        None,
+        FRESH,
+        DEPLOYING,
+        ROLLED_OUT,
+        SCALED,
+        UPDATED,
+        deployment_of(deadline_exceeded="too late"),
+        deployment_of(create_failure=EXCEEDED),
+        deployment_of(create_failure="not allowed"),
+    ]
+    # What bears a trouble's reason in the reconciler.
+    # A stalled deletion is a trouble of what is being deleted alone.
+    troubles = {
+        terminating: [
+            None,
+            *(
+                Trouble(reason, "words")
+                for reason in Reason
+                if ("Degraded", "True", reason) in TOLD and (terminating or reason is not Reason.TERMINATION_STALLED)
+            ),
+        ]
+        for terminating in ("", "Waiting.")
+    }
+    found = [pods(0), pods(3), pods(2, 1), pods(1) + pods(1, template="b")]
+    before = [NEW, look(3, pods(3))]
+    seen = {
+        (condition.type, condition.status, condition.reason)
+        for terminating in troubles
+        for size, deployment, trouble, there, last in itertools.product(
+            (None, 0, 3), deployments, troubles[terminating], found, before
+        )
+        # A specification that cannot be read is a trouble by itself.
+        if size is not None or (trouble is not None and trouble.reason is Reason.INVALID_SPEC)
+        for condition in look(size, there, deployment, trouble=trouble, last=last, terminating=terminating).conditions
+        or ()
+    }
+    assert seen == TOLD
+
+
+def test_the_tables_for_users_say_the_same() -> None:
+    conditions = (DOCS / "conditions.md").read_text()
+    said = set()
+    for type_ in CONDITIONS:
+        _, _, part = conditions.partition(f"\n### {type_}: {CONDITIONS[type_].lower()[0]}")
+        for row in part.partition("\n#")[0].splitlines():
+            if match := re.match(r"\| (True|False|Unknown) \| ([^|]+) \|", row):
+                said |= {(type_, match[1], reason) for reason in re.findall(r"`(\w+)`", match[2])}
+    assert said == TOLD

@@ -1,0 +1,197 @@
+"""The fields of a status, what of it is written, and what holds of every status."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given, strategies as st
+
+from memcached_operator.api.v1alpha1 import MemcachedStatus
+from memcached_operator.memcached.records import PodRecord
+from memcached_operator.memcached.status import (
+    Observed,
+    Reason,
+    Status,
+    Trouble,
+    decode_status,
+    is_settled,
+    status_of,
+    status_patch,
+)
+from operator_runtime.objects.conditions import Condition
+from tests.unit.memcached_operator.memcached.status_support import (
+    DEPLOYING,
+    EXCEEDED,
+    LATER,
+    NEW,
+    NOW,
+    UPDATED,
+    look,
+    pods,
+    reported,
+    said,
+)
+from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
+
+
+def test_the_nodes_are_the_sorted_names_of_the_pods() -> None:
+    status = look(3, [pod_of("c"), pod_of("a"), pod_of("b", ready=False)], generation=4)
+    assert status.nodes == tuple(pod_of(name).name for name in "abc")
+    assert (status.replicas, status.readyReplicas, status.observedGeneration) == (3, 2, 4)
+    assert status.selector == "app=memcached,memcached_cr=sessions"
+
+
+def test_no_nodes_are_an_empty_list_and_not_absent() -> None:
+    assert json.loads(msgspec.json.encode(look(0)))["nodes"] == []
+
+
+def test_our_conditions_bear_the_generation_that_they_speak_of() -> None:
+    conditions = look(3, pods(3), generation=4).conditions or ()
+    assert [condition.type for condition in conditions] == ["Available", "Progressing", "Degraded"]
+    assert {condition.observedGeneration for condition in conditions} == {4}
+
+
+def test_a_transition_is_timed_when_the_status_changes_and_not_when_reason_or_message_do() -> None:
+    first = look(3, pods(0, 3), DEPLOYING, now=NOW)
+    second = look(3, pods(1, 2, "ImagePullBackOff"), DEPLOYING, last=first, generation=2, now=LATER)
+    assert said(first, "Available") != said(second, "Available")
+    assert [condition.lastTransitionTime for condition in second.conditions or ()] == [NOW, NOW, NOW]
+    third = look(3, pods(3), DEPLOYING, last=second, now=LATER)
+    assert [condition.lastTransitionTime for condition in third.conditions or ()] == [LATER, LATER, NOW]
+
+
+def test_a_rollout_that_turns_into_another_kind_of_rollout_is_no_transition() -> None:
+    first = look(3, pods(1), DEPLOYING, now=NOW)
+    second = look(3, [*pods(1), pod_of("x", template="b")], UPDATED, last=first, now=LATER)
+    assert (reported(first, "Progressing"), reported(second, "Progressing")) == (
+        ("True", "Deploying"),
+        ("True", "Updating"),
+    )
+    condition = second.condition("Progressing")
+    assert condition is not None
+    assert condition.lastTransitionTime == NOW
+
+
+def test_a_condition_without_a_time_gets_one() -> None:
+    timeless = Status(conditions=(Condition("Degraded", "False", "AsExpected"),))
+    conditions = look(3, last=timeless).conditions or ()
+    assert {condition.lastTransitionTime for condition in conditions} == {NOW}
+
+
+def test_conditions_of_others_stay_as_they_came_and_where_they_were() -> None:
+    foreign = [
+        {"type": "example.com/Backed", "status": "Unknown", "reason": "Soon", "message": "", "lastTransitionTime": "t"},
+        {"type": "Warm", "status": "True", "reason": "Yes", "message": "m", "lastTransitionTime": "t"},
+    ]
+    ours = {"type": "Progressing", "status": "True", "reason": "Deploying", "message": "", "lastTransitionTime": NOW}
+    last = decode_status(json.dumps({"conditions": [foreign[0], ours, foreign[1]]}).encode())
+    patch = json.loads(msgspec.json.encode(status_patch(look(3, last=last, now=LATER), last)))
+    conditions = patch["conditions"]
+    types = ["example.com/Backed", "Progressing", "Warm", "Available", "Degraded"]
+    assert [condition["type"] for condition in conditions] == types
+    assert [conditions[0], conditions[2]] == foreign
+
+
+# What is written
+
+
+def test_a_status_that_says_it_all_already_is_not_written() -> None:
+    last = look(3, pods(2, 1), now=NOW)
+    again = look(3, pods(2, 1)[::-1], last=last, now=LATER)
+    assert status_patch(again, last) == {}
+
+
+def test_only_fields_that_differ_are_written() -> None:
+    last = look(3, pods(2, 1), DEPLOYING)
+    patch = status_patch(look(3, pods(3), DEPLOYING, last=last), last)
+    assert patch.keys() == {"readyReplicas", "conditions"}
+    assert patch["readyReplicas"] == 3
+
+
+def test_a_first_status_is_written_in_full() -> None:
+    assert status_patch(look(0), NEW).keys() == set(Status.__struct_fields__)
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b'{"nodes": 3}', b'{"conditions": [{"status": "True"}]}', b"[]"])
+def test_a_status_that_is_absent_or_cannot_be_read_counts_as_none_and_is_written_anew(body: bytes) -> None:
+    assert decode_status(body) == NEW
+
+
+@pytest.mark.parametrize("phase", ['"Running"', "[" * 5000 + "]" * 5000], ids=["shallow", "deep"])
+def test_fields_of_a_status_that_we_do_not_know_do_no_harm(phase: str) -> None:
+    body = f'{{"nodes": ["a"], "phase": {phase}, "conditions": [{{"type": "T", "color": "red"}}]}}'.encode()
+    assert decode_status(body) == Status(nodes=("a",), conditions=(Condition("T"),))
+
+
+SETTLED = {
+    "all servers have come": (pods(0, 3), [], True),
+    "some servers have come": (pods(0, 2), [], False),
+    "the last server has become ready": (pods(3), pods(2, 1), True),
+    "one of several servers has become ready": (pods(2, 1), pods(1, 2), False),
+    "a server has become unready": (pods(2, 1), pods(3), False),
+    "a server too many has gone": (pods(3), pods(4), True),
+    "nothing but a message has changed": (pods(0, 3, "ImagePullBackOff"), pods(0, 3), False),
+}
+
+
+@pytest.mark.parametrize(("found", "before", "settled"), SETTLED.values(), ids=SETTLED)
+def test_a_change_is_settled_when_its_servers_are_all_there_or_all_ready(
+    found: list[PodRecord], before: list[PodRecord], settled: bool
+) -> None:
+    last = look(3, before)
+    assert is_settled(look(3, found, last=last), last, 3) is settled
+
+
+def test_without_a_readable_size_nothing_is_ever_settled() -> None:
+    trouble = Trouble(Reason.INVALID_SPEC, "wrong")
+    assert not is_settled(look(None, pods(3), trouble=trouble), look(3, []), None)
+
+
+# What holds of every status
+
+problems = st.sampled_from(["", "ImagePullBackOff", "Unschedulable: no node"])
+some_pods = st.lists(
+    st.builds(
+        pod_of, st.text("abc", min_size=1), ready=st.booleans(), problem=problems, template=st.sampled_from("ab")
+    ),
+    max_size=6,
+    unique_by=lambda pod: pod.name,
+)
+some_deployments = st.none() | st.builds(
+    deployment_of,
+    generation=st.integers(1, 2),
+    settled=st.booleans(),
+    rolled_out=st.booleans(),
+    create_failure=st.sampled_from(["", EXCEEDED]),
+    deadline_exceeded=st.sampled_from(["", "has timed out progressing"]),
+)
+some_troubles = st.none() | st.builds(
+    Trouble,
+    st.sampled_from([Reason.NOT_CONTROLLED, Reason.INVALID_SPEC, Reason.FORBIDDEN, Reason.QUOTA_EXCEEDED]),
+    st.just("in the way"),
+)
+looks = st.builds(
+    Observed,
+    st.just(NAME),
+    st.integers(1, 3),
+    st.integers(0, 5),
+    some_deployments,
+    some_pods,
+    some_troubles,
+    st.sampled_from(["", "waiting"]),
+)
+
+
+@given(st.lists(looks, min_size=1, max_size=4))
+def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_look_writes_nothing(seen: list[Observed]) -> None:
+    last = NEW
+    for observed in seen:
+        status = status_of(observed, last, NOW)
+        MemcachedStatus.model_validate_json(msgspec.json.encode(status))
+        conditions = status.conditions or ()
+        assert [condition.type for condition in conditions] == ["Available", "Progressing", "Degraded"]
+        assert all(condition.message and condition.reason in set(Reason) for condition in conditions)
+        last = decode_status(msgspec.json.encode(status))
+        assert status_patch(status_of(observed, last, LATER), last) == {}

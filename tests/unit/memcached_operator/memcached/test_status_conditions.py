@@ -1,0 +1,287 @@
+"""The table of conditions, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from memcached_operator.memcached.records import DeploymentRecord, PodRecord
+from memcached_operator.memcached.status import Reason, Status, Trouble, minimum_available, refusal_reason
+from tests.unit.memcached_operator.memcached.status_support import (
+    DEPLOYING,
+    EXCEEDED,
+    FRESH,
+    NEW,
+    ROLLED_OUT,
+    SCALED,
+    UPDATED,
+    look,
+    pods,
+    reported,
+    said,
+)
+from tests.unit.memcached_operator.memcached.support import deployment_of, pod_of
+
+# Available
+
+
+@pytest.mark.parametrize(
+    ("size", "ready", "status"),
+    [
+        (0, 0, "True"),
+        (1, 0, "False"),
+        (1, 1, "True"),
+        (2, 1, "False"),
+        (3, 2, "False"),
+        (3, 3, "True"),
+        (4, 2, "False"),
+        (4, 3, "True"),
+        (8, 5, "False"),
+        (8, 6, "True"),
+    ],
+)
+def test_it_is_available_while_at_most_a_quarter_of_its_servers_is_missing(size: int, ready: int, status: str) -> None:
+    reason = Reason.MINIMUM_REPLICAS_AVAILABLE if status == "True" else Reason.MINIMUM_REPLICAS_UNAVAILABLE
+    message = f"{ready} of {size} servers are ready."
+    assert said(look(size, pods(ready, size - ready)), "Available") == (status, reason, message)
+
+
+@pytest.mark.parametrize(("size", "least"), [(0, 0), (1, 1), (2, 2), (3, 3), (4, 3), (7, 6), (8, 6), (100, 75)])
+def test_the_least_number_of_ready_servers_is_the_deployments_own(size: int, least: int) -> None:
+    assert minimum_available(size) == least
+
+
+def test_more_ready_servers_than_wanted_are_counted_in_ready_replicas_alone() -> None:
+    status = look(3, pods(5))
+    assert said(status, "Available")[2] == "3 of 3 servers are ready."
+    assert status.readyReplicas == 5
+
+
+def available_message(found: Sequence[PodRecord], **more: object) -> str:
+    return said(look(3, found, **more), "Available")[2]  # type: ignore[arg-type]
+
+
+def test_the_reason_that_all_pods_share_is_told() -> None:
+    assert available_message(pods(0, 3, "ImagePullBackOff")) == "0 of 3 servers are ready: ImagePullBackOff"
+
+
+def test_the_commonest_reason_is_told_with_its_count() -> None:
+    found = [
+        pod_of("a", ready=False, problem="CrashLoopBackOff"),
+        pod_of("b", ready=False, problem="Unschedulable: 0/3 nodes are available"),
+        pod_of("c", ready=False, problem="Unschedulable: 0/3 nodes are available"),
+    ]
+    message = "0 of 3 servers are ready: 2 with Unschedulable: 0/3 nodes are available"
+    assert available_message(found) == message
+    assert available_message(found[::-1]) == message
+
+
+def test_of_equally_common_reasons_the_same_one_is_told_whatever_the_order() -> None:
+    found = [
+        pod_of("a", ready=False, problem="ImagePullBackOff"),
+        pod_of("b", ready=False, problem="CrashLoopBackOff"),
+    ]
+    message = "0 of 3 servers are ready: 1 with CrashLoopBackOff"
+    assert available_message(found) == available_message(found[::-1]) == message
+
+
+def test_the_problem_of_some_pods_is_told_with_its_count() -> None:
+    found = [*pods(1), pod_of("x", ready=False, problem="ImagePullBackOff")]
+    assert available_message(found) == "1 of 3 servers are ready: 1 with ImagePullBackOff"
+
+
+def test_a_problem_that_a_ready_pod_had_is_not_told() -> None:
+    assert available_message([pod_of("a", ready=True, problem="Error")]) == "1 of 3 servers are ready."
+
+
+def test_what_keeps_pods_from_being_made_is_told_before_what_ails_those_that_exist() -> None:
+    failing = deployment_of(create_failure=EXCEEDED)
+    message = f"0 of 3 servers are ready: {EXCEEDED}"
+    assert available_message(pods(0, 1, "ImagePullBackOff"), deployment=failing) == message
+
+
+def test_what_keeps_the_deployment_from_being_made_is_told() -> None:
+    trouble = Trouble(Reason.QUOTA_EXCEEDED, "exceeded quota: q")
+    assert available_message([], deployment=None, trouble=trouble) == "0 of 3 servers are ready: exceeded quota: q"
+
+
+def test_a_memcached_whose_specification_cannot_be_read_may_be_available_or_not() -> None:
+    trouble = Trouble(Reason.INVALID_SPEC, "spec.size: must be a whole number")
+    status = look(None, pods(3), trouble=trouble)
+    assert said(status, "Available") == ("Unknown", "InvalidSpec", "The specification cannot be read.")
+
+
+def test_nothing_is_available_where_a_stranger_bears_the_name() -> None:
+    status = look(0, [], None, trouble=Trouble(Reason.NOT_CONTROLLED, "in the way"))
+    message = "No server runs: another Deployment bears the name."
+    assert said(status, "Available") == ("False", "MinimumReplicasUnavailable", message)
+
+
+# Progressing
+
+
+def test_before_there_is_a_deployment_it_is_deploying() -> None:
+    assert said(look(3, [], None), "Progressing") == ("True", "Deploying", "The Deployment is being made.")
+
+
+def test_what_is_waited_for_before_there_can_be_a_deployment_is_told() -> None:
+    status = look(3, [], None, waiting="The former one is going.")
+    assert said(status, "Progressing") == ("True", "Deploying", "The former one is going.")
+
+
+def test_it_is_deploying_until_all_servers_are_ready_and_then_complete() -> None:
+    status = look(3, [], FRESH)
+    assert said(status, "Progressing") == ("True", "Deploying", "3 servers are wanted, 0 exist, 0 are ready.")
+    status = look(3, pods(1, 2), DEPLOYING, last=status)
+    assert said(status, "Progressing") == ("True", "Deploying", "3 servers are wanted, 3 exist, 1 are ready.")
+    status = look(3, pods(3), DEPLOYING, last=status)
+    assert said(status, "Progressing") == ("False", "Complete", "All 3 servers have been rolled out.")
+
+
+def test_a_memcached_without_servers_is_complete_once_its_deployment_was_looked_at() -> None:
+    assert reported(look(0, [], FRESH), "Progressing") == ("True", "Deploying")
+    assert reported(look(0, [], DEPLOYING), "Progressing") == ("False", "Complete")
+
+
+@pytest.fixture(name="complete")
+def fixture_complete() -> Status:
+    status = look(3, pods(3), ROLLED_OUT)
+    assert reported(status, "Progressing") == ("False", "Complete")
+    return status
+
+
+@pytest.mark.parametrize("size", [0, 2, 4, 9])
+def test_a_new_size_is_scaling_until_just_so_many_servers_are_ready(complete: Status, size: int) -> None:
+    begun = look(size, pods(3), msgspec.structs.replace(SCALED, settled=False), last=complete, generation=2)
+    assert reported(begun, "Progressing") == ("True", "Scaling")
+    under_way = look(size, pods(2, size), SCALED, last=begun, generation=2)
+    assert reported(under_way, "Progressing") == ("True", "Scaling")
+    done = look(size, pods(size), SCALED, last=under_way, generation=2)
+    assert reported(done, "Progressing") == ("False", "Complete")
+
+
+def test_a_rollout_that_begins_small_keeps_its_name_when_it_is_scaled() -> None:
+    begun = look(3, pods(1), DEPLOYING)
+    scaled = look(5, pods(1), msgspec.structs.replace(UPDATED, settled=False), last=begun, generation=2)
+    assert reported(scaled, "Progressing") == ("True", "Deploying")
+
+
+def test_a_first_rollout_that_was_scaled_is_complete_as_soon_as_its_servers_are(complete: Status) -> None:
+    scaled = msgspec.structs.replace(DEPLOYING, generation=2)
+    for last in (NEW, complete):
+        assert reported(look(4, pods(4), scaled, last=last, generation=2), "Progressing") == ("False", "Complete")
+
+
+def test_a_new_size_is_no_update_when_its_pods_are_faster_than_the_deployment(complete: Status) -> None:
+    unseen = msgspec.structs.replace(SCALED, settled=False)
+    assert reported(look(4, pods(4), unseen, last=complete, generation=2), "Progressing") == ("True", "Scaling")
+
+
+def test_pods_of_two_templates_are_an_update(complete: Status) -> None:
+    found = [*pods(2, template="a"), *pods(1, template="b")]
+    status = look(3, found, UPDATED, last=complete)
+    message = "Pods of the former template are being replaced."
+    assert said(status, "Progressing") == ("True", "Updating", message)
+
+
+def test_an_update_begins_before_the_first_new_pod_and_ends_when_the_deployment_says_so(complete: Status) -> None:
+    # The image was changed; the pods of the former one are all ready, and no other exists yet.
+    begun = look(3, pods(3), deployment_of(generation=2, settled=False), last=complete, generation=2)
+    assert reported(begun, "Progressing") == ("True", "Updating")
+    seen = look(3, pods(3), UPDATED, last=begun, generation=2)
+    assert reported(seen, "Progressing") == ("True", "Updating")
+    replaced = look(3, pods(3, template="b"), UPDATED, last=seen, generation=2)
+    assert reported(replaced, "Progressing") == ("True", "Updating")
+    done = look(3, pods(3, template="b"), SCALED, last=replaced, generation=2)
+    assert reported(done, "Progressing") == ("False", "Complete")
+
+
+def test_a_new_template_that_somebody_else_brought_is_an_update_too(complete: Status) -> None:
+    status = look(3, pods(3), UPDATED, last=complete)
+    assert reported(status, "Progressing") == ("True", "Updating")
+
+
+def test_a_missed_deadline_is_told_as_the_deployment_reports_it_and_is_over_with_the_rollout() -> None:
+    message = 'ReplicaSet "sessions-a" has timed out progressing.'
+    late = look(3, pods(1), deployment_of(rolled_out=False, deadline_exceeded=message))
+    assert said(late, "Progressing") == ("False", "DeadlineExceeded", message)
+    assert reported(look(3, pods(3), ROLLED_OUT, last=late), "Progressing") == ("False", "Complete")
+
+
+@pytest.mark.parametrize("found", [pods(2), pods(2, 1), pods(0), pods(0, 3, "CrashLoopBackOff")])
+def test_a_pod_that_is_lost_or_restarted_is_no_rollout(complete: Status, found: list[PodRecord]) -> None:
+    status = look(3, found, ROLLED_OUT, last=complete)
+    assert reported(status, "Progressing") == ("False", "Complete")
+    assert reported(status, "Available") == ("False", "MinimumReplicasUnavailable")
+
+
+def test_replicas_that_somebody_else_changed_and_we_put_back_are_no_rollout(complete: Status) -> None:
+    put_back = msgspec.structs.replace(SCALED, settled=False)
+    assert reported(look(3, pods(4), put_back, last=complete), "Progressing") == ("False", "Complete")
+
+
+def test_a_deployment_that_is_made_anew_is_deployed_anew(complete: Status) -> None:
+    begun = look(3, [], FRESH, last=complete)
+    assert reported(begun, "Progressing") == ("True", "Deploying")
+    # Held back, the first of these may never have been written.
+    for last in (begun, complete):
+        assert reported(look(3, pods(1), DEPLOYING, last=last), "Progressing") == ("True", "Deploying")
+
+
+@pytest.mark.parametrize("reason", [Reason.NOT_CONTROLLED, Reason.FORBIDDEN, Reason.QUOTA_EXCEEDED])
+@pytest.mark.parametrize("deployment", [None, ROLLED_OUT], ids=["no deployment", "a deployment"])
+def test_where_something_is_in_the_way_nothing_progresses(reason: Reason, deployment: DeploymentRecord | None) -> None:
+    status = look(3, [], deployment, trouble=Trouble(reason, "in the way"))
+    message = "Nothing is being changed; see the condition Degraded."
+    assert said(status, "Progressing") == ("False", reason, message)
+
+
+def test_what_follows_once_nothing_is_in_the_way_any_more_is_a_deployment_and_not_complete() -> None:
+    stuck = look(3, [], None, trouble=Trouble(Reason.NOT_CONTROLLED, "in the way"))
+    for found in ([], pods(1)):
+        status = look(3, found, DEPLOYING, last=stuck)
+        assert reported(status, "Progressing") == ("True", "Deploying")
+        assert reported(status, "Degraded") == ("False", "AsExpected")
+
+
+def test_a_specification_that_cannot_be_read_makes_no_deployment_be_made() -> None:
+    trouble = Trouble(Reason.INVALID_SPEC, "spec.size: must be a whole number")
+    for deployment in (None, ROLLED_OUT):
+        assert reported(look(None, [], deployment, trouble=trouble), "Progressing") == ("False", "InvalidSpec")
+
+
+# Degraded
+
+
+def test_it_is_not_degraded_where_nothing_is_in_the_way() -> None:
+    for deployment in (None, FRESH, ROLLED_OUT):
+        assert said(look(3, [], deployment), "Degraded") == ("False", "AsExpected", "Nothing is in the way.")
+
+
+@pytest.mark.parametrize(
+    "reason", [Reason.NOT_CONTROLLED, Reason.INVALID_SPEC, Reason.FORBIDDEN, Reason.QUOTA_EXCEEDED]
+)
+def test_it_is_degraded_by_what_is_in_the_way(reason: Reason) -> None:
+    assert said(look(3, [], None, trouble=Trouble(reason, "what and why")), "Degraded") == (
+        "True",
+        reason,
+        "what and why",
+    )
+
+
+def test_pods_that_a_quota_forbids_degrade_it() -> None:
+    status = look(3, pods(1), deployment_of(create_failure=EXCEEDED))
+    assert said(status, "Degraded") == ("True", "QuotaExceeded", EXCEEDED)
+
+
+def test_pods_that_an_admission_plugin_forbids_degrade_it() -> None:
+    message = 'pods "sessions-1" is forbidden: violates PodSecurity "restricted:latest"'
+    status = look(3, pods(1), deployment_of(create_failure=message))
+    assert said(status, "Degraded") == ("True", "Forbidden", message)
+
+
+def test_a_quota_is_told_from_other_refusals_by_its_words() -> None:
+    assert refusal_reason(EXCEEDED) is Reason.QUOTA_EXCEEDED
+    assert refusal_reason('deployments.apps is forbidden: User "x" cannot patch resource') is Reason.FORBIDDEN

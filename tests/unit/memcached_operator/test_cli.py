@@ -1,0 +1,383 @@
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from memcached_operator import __version__, cli
+from memcached_operator.about import PROGRAM
+from memcached_operator.check.command import CheckOptions
+from memcached_operator.settings import Settings, options, settings_reference
+from operator_runtime.identity import Program
+
+SAMPLE = str(Path(__file__).parents[3] / "manifests" / "samples" / "cache_v1alpha1_memcached_cr.yaml")
+
+pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings of each operator that the command line became; it ends at once with exit code 0."""
+    seen: list[Settings] = []
+
+    def become_operator(program: Program, settings_json: str) -> NoReturn:
+        assert program is PROGRAM
+        seen.append(Settings.model_validate_json(settings_json))
+        raise SystemExit(0)
+
+    monkeypatch.setattr("operator_runtime.process.process.become_operator", become_operator)
+    return seen
+
+
+def run_with(*arguments: str) -> int:
+    """The exit code of `main` with these arguments."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    return int(ended.value.code or 0)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    """What `main` says of wrong arguments, without the hint that ends it."""
+    assert cli.main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    *lines, hint = captured.err.splitlines()
+    assert hint == "Try 'memcached-operator --help'."
+    return lines
+
+
+class TestRun:
+    @pytest.mark.parametrize("arguments", [[], ["run"]])
+    def test_no_command_means_run(self, started: list[Settings], arguments: list[str]) -> None:
+        assert run_with(*arguments) == 0
+        assert started == [Settings()]
+
+    @pytest.mark.parametrize("command", [[], ["run"]])
+    def test_flags_become_settings(self, started: list[Settings], command: list[str]) -> None:
+        flags = ["--workers", "3", "--log-format=json", "--kubeconfig", "/k", "--reconcile-timeout-s", "1.5"]
+        assert run_with(*command, *flags) == 0
+        assert started == [Settings(workers=3, log_format="json", kubeconfig="/k", reconcile_timeout_s=1.5)]
+
+    @pytest.mark.parametrize(
+        ("arguments", "namespaces"),
+        [
+            (["-n", "a"], ("a",)),
+            (["--namespace", "a"], ("a",)),
+            (["--watch-namespace=a,b"], ("a", "b")),
+            (["-na", "--watch-namespace", "b,c", "--namespace=a"], ("a", "b", "c")),
+            (["-A"], ()),
+            (["--all-namespaces"], ()),
+            (["--watch-namespace="], ()),
+            ([], ("env",)),
+        ],
+    )
+    def test_namespaces_come_from_any_of_the_flags_before_the_variable(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        started: list[Settings],
+        arguments: list[str],
+        namespaces: tuple[str, ...],
+    ) -> None:
+        monkeypatch.setenv("WATCH_NAMESPACE", "env")
+        assert run_with(*arguments) == 0
+        assert started[0].watch_namespaces == namespaces
+
+    def test_the_last_of_a_repeated_flag_counts(self, started: list[Settings]) -> None:
+        assert run_with("--workers", "3", "--workers", "4") == 0
+        assert started[0].workers == 4
+
+    def test_an_unknown_variable_of_ours_is_a_warning(
+        self, monkeypatch: pytest.MonkeyPatch, started: list[Settings], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("MEMCACHED_OPERATOR_WORKER", "3")
+        assert run_with() == 0
+        assert started[0].workers == 8
+        assert capsys.readouterr().err.endswith(
+            "WARN  process.command: the environment variable MEMCACHED_OPERATOR_WORKER sets nothing; "
+            "did you mean MEMCACHED_OPERATOR_WORKERS?\n"
+        )
+
+
+class TestWrongUsage:
+    def test_a_wrong_value_names_flag_value_and_what_is_allowed(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert refused(capsys, "--workers", "0") == [
+            "memcached-operator: --workers: '0' is not allowed, it must be a whole number from 1 to 256"
+        ]
+
+    def test_a_negative_number_is_a_value_and_no_flag(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert refused(capsys, "--workers", "-1")[0].startswith("memcached-operator: --workers: '-1' is not allowed")
+
+    def test_each_wrong_value_has_its_line(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("OPERATOR_NAME", "Mine")
+        lines = refused(capsys, "--workers", "0")
+        assert sorted(line.split(":")[1] for line in lines) == [" --workers", " OPERATOR_NAME"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--workes", "4"], "unknown flag '--workes'; did you mean --workers?"),
+            (["--workes=4"], "unknown flag '--workes'; did you mean --workers?"),
+            (["run", "--reconcile-timeout", "4"], "unknown flag '--reconcile-timeout'; did you mean"),
+            (["--work", "4"], "unknown flag '--work'; did you mean --workers?"),
+            (["--zzz"], "unknown flag '--zzz'"),
+            (["run", "extra"], "unknown argument 'extra'"),
+            (["version", "--workers", "3"], "unknown flag '--workers'"),
+            (["crd", "--hlep"], "unknown flag '--hlep'; did you mean --help?"),
+            (["rnu"], "unknown command 'rnu'; did you mean run?"),
+            (["settings"], "unknown command 'settings'"),
+            (["--workers"], "argument --workers: expected one argument"),
+        ],
+    )
+    def test_what_is_unknown_is_named_with_the_nearest_that_is_known(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+    ) -> None:
+        (line,) = refused(capsys, *arguments)
+        assert line.startswith(f"memcached-operator: {message}")
+        if "did you mean" not in message:
+            assert "did you mean" not in line
+
+    @pytest.mark.parametrize("arguments", [["-A", "-n", "a"], ["--namespace=a", "--all-namespaces"]])
+    def test_all_namespaces_and_some_is_a_contradiction(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    ) -> None:
+        (line,) = refused(capsys, *arguments)
+        assert "not allowed with argument" in line
+        assert "--all-namespaces" in line
+        assert "--watch-namespace" in line
+
+
+class TestHelp:
+    @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["run", "--help"], ["--workers", "0", "--help"]])
+    def test_it_shows_commands_and_all_flags_of_run(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "100")
+        assert cli.main(arguments) == 0
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        words = " ".join(captured.out.split())
+        for command in ("run", "check", "render", "crd", "version"):
+            assert f" {command} {cli.COMMANDS[command].help}" in words
+        for option in options():
+            # From 3.13 on argparse names the value once, behind all the flags.
+            flags = f"({option.flags[0]}|{', '.join(option.flags)})"
+            value = f"[{option.knob.metavar}]" if option.is_switch else option.knob.metavar
+            assert re.search(f" {flags} {re.escape(value)}[ ,]", words), option.name
+            # Lines end at hyphens too.
+            for text in (f"({option.variable}; default: {option.default})", option.help):
+                assert "".join(text.split()) in "".join(words.split())
+
+    def test_flags_stand_in_their_groups(self, capsys: pytest.CaptureFixture[str]) -> None:
+        cli.main(["--help"])
+        headings = [line.rstrip(":") for line in capsys.readouterr().out.splitlines() if line.endswith(":")]
+        assert [heading for heading in headings if heading[0].isupper()] == list(
+            dict.fromkeys(option.knob.group for option in options())
+        )
+
+    def test_hidden_commands_are_not_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
+        cli.main(["--help"])
+        assert "-reference" not in capsys.readouterr().out
+
+    def test_a_command_has_help_of_its_own(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["crd", "--help"]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith("usage: memcached-operator crd")
+        assert cli.COMMANDS["crd"].help in out
+
+
+class TestOtherCommands:
+    @pytest.mark.parametrize("word", ["version", "--version"])
+    def test_version_prints_name_and_version(self, capsys: pytest.CaptureFixture[str], word: str) -> None:
+        assert cli.main([word]) == 0
+        assert capsys.readouterr().out == f"memcached-operator {__version__}\n"
+
+    def test_crd_prints_what_the_models_make(self, capsys: pytest.CaptureFixture[str]) -> None:
+        from memcached_operator.memcached.crd import memcached_crd_yaml
+
+        assert cli.main(["crd"]) == 0
+        assert capsys.readouterr().out == memcached_crd_yaml()
+
+    def test_settings_reference_prints_the_page_in_docs(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["settings-reference"]) == 0
+        assert capsys.readouterr().out == settings_reference()
+
+    def test_api_reference_prints_the_page_in_docs(self, capsys: pytest.CaptureFixture[str]) -> None:
+        from memcached_operator.memcached.reference import api_reference
+
+        assert cli.main(["api-reference"]) == 0
+        assert capsys.readouterr().out == api_reference()
+
+    def test_a_reader_that_leaves_early_is_no_fault(self) -> None:
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        try:
+            ended = subprocess.run(
+                [sys.executable, "-m", "memcached_operator", "crd"],
+                stdout=write_end,
+                stderr=subprocess.PIPE,
+                timeout=60,
+                check=False,
+            )
+        finally:
+            os.close(write_end)
+        assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+class TestCheck:
+    @pytest.fixture
+    def checked(self, monkeypatch: pytest.MonkeyPatch) -> list[CheckOptions]:
+        """What each check was asked for; it finds nothing wrong."""
+        seen: list[CheckOptions] = []
+
+        def run(options: CheckOptions) -> int:
+            seen.append(options)
+            return 0
+
+        monkeypatch.setattr("memcached_operator.check.command.run", run)
+        return seen
+
+    def test_it_takes_the_flags_and_variables_of_run(
+        self, monkeypatch: pytest.MonkeyPatch, checked: list[CheckOptions]
+    ) -> None:
+        monkeypatch.setenv("OPERATOR_NAME", "mine")
+        flags = ["-n", "a", "-n", "b", "--leader-elect", "--log-format=json", "--workers", "3", "--kubeconfig=/k"]
+        assert cli.main(["check", *flags]) == 0
+        ((config, account, output),) = [(each.config, each.account, each.output) for each in checked]
+        assert (account, output) == (None, "text")
+        assert (config.watch_namespaces, config.leader_elect, config.operator_name) == (("a", "b"), True, "mine")
+        assert (config.kubeconfig, config.workers) == ("/k", 3)
+
+    def test_an_account_and_an_output_can_be_named(self, checked: list[CheckOptions]) -> None:
+        assert cli.main(["check", "--as-service-account", "ops/memcached-operator", "-o", "json"]) == 0
+        assert (checked[0].account, checked[0].output) == (("ops", "memcached-operator"), "json")
+
+    def test_an_account_may_have_dots_in_its_name(self, checked: list[CheckOptions]) -> None:
+        assert cli.main(["check", "--as-service-account", "ops/memcached.operator"]) == 0
+        assert checked[0].account == ("ops", "memcached.operator")
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--as-service-account", "ops"], "--as-service-account: 'ops' is not allowed, it must be NAMESPACE/NAME"),
+            (["--as-service-account", "a/b/c"], "--as-service-account: 'a/b/c' is not allowed"),
+            (["--as-service-account=/b"], "--as-service-account: '/b' is not allowed"),
+            (
+                ["--as-service-account", "a b/c"],
+                "--as-service-account: 'a b/c' is not allowed, it must be NAMESPACE/NAME, and the namespace at most 63",
+            ),
+            (["--as-service-account", "a.b/c"], "--as-service-account: 'a.b/c' is not allowed"),
+            (
+                ["--as-service-account", "a/c?watch=1"],
+                "--as-service-account: 'a/c?watch=1' is not allowed, it must be NAMESPACE/NAME, and the name at most",
+            ),
+            (["--as-service-account", "a/.."], "--as-service-account: 'a/..' is not allowed"),
+            (["--output", "yaml"], "--output: 'yaml' is not allowed, it must be text or json"),
+            (["--workers", "0"], "--workers: '0' is not allowed"),
+            (["-A", "-n", "a"], "argument"),
+            (["--as-service-acount", "a/b"], "unknown flag '--as-service-acount'; did you mean --as-service-account?"),
+        ],
+    )
+    def test_wrong_flags_are_wrong_usage(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+    ) -> None:
+        (line,) = refused(capsys, "check", *arguments)
+        assert line.startswith(f"memcached-operator: {message}")
+
+    def test_its_help_shows_what_makes_a_difference_alone(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["check", "--help"]) == 0
+        out = capsys.readouterr().out
+        for flag in ("--as-service-account", "--output", "--all-namespaces", "--leader-elect-mode", "--metrics-secure"):
+            assert flag in out
+        for flag in ("--workers", "--log-format", "--memcached-image"):
+            assert flag not in out
+
+
+class TestRender:
+    def test_file_namespace_and_image_are_taken(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("RELATED_IMAGE_MEMCACHED", "memcached:of-the-variable")
+        path = tmp_path / "mc.yaml"
+        path.write_text("apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: a}\n")
+        assert cli.main(["render", "-f", str(path), "-n", "shop"]) == 0
+        out = capsys.readouterr().out
+        assert "namespace: shop" in out
+        assert "image: memcached:of-the-variable" in out
+        assert cli.main(["render", "-f", str(path), "--memcached-image=memcached:of-the-flag"]) == 0
+        out = capsys.readouterr().out
+        assert "namespace: default" in out
+        assert "image: memcached:of-the-flag" in out
+        assert "runAsUser: 11211" in out
+
+    def test_no_user_id_is_rendered_where_none_is_set(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        path = tmp_path / "mc.yaml"
+        path.write_text("apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: a}\n")
+        assert cli.main(["render", "-f", str(path), "--memcached-user-id=none"]) == 0
+        assert "runAsUser" not in capsys.readouterr().out
+
+    def test_a_comma_belongs_to_the_name_of_a_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        for name in ("a,b", "c"):
+            document = f"apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {{name: of-{name[0]}}}\n"
+            (tmp_path / f"{name}.yaml").write_text(document)
+        assert cli.main(["render", "-f", str(tmp_path / "a,b.yaml"), "--filename", str(tmp_path / "c.yaml")]) == 0
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        assert re.findall("Made of Memcached default/(of-.)", captured.out) == ["of-a", "of-c"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["-f", ""], "render needs a file: -f FILE, or -f - for standard input"),
+            (["-f", "a", "-n", "Bad NS"], "--namespace: 'Bad NS' is not allowed, it must be at most 63 lower-case"),
+            (["-f", "a", "-n", ""], "--namespace: '' is not allowed, it must be at most 63 lower-case"),
+            ([], "render needs a file: -f FILE, or -f - for standard input"),
+            (["mc.yaml"], "unknown argument 'mc.yaml'"),
+            (["-f", "a", "--memcached-image=a b"], "--memcached-image: 'a b' is not allowed"),
+        ],
+    )
+    def test_wrong_flags_are_wrong_usage(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+    ) -> None:
+        (line,) = refused(capsys, "render", *arguments)
+        assert line.startswith(f"memcached-operator: {message}")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["check", "--help"], ["render", "--help"], ["crd"], ["version"], ["render", "-f", SAMPLE]]
+)
+def test_commands_that_only_print_load_no_http_client_and_no_operator(arguments: list[str]) -> None:
+    program = (
+        "import sys; from memcached_operator.cli import main; code = main(sys.argv[1:]);"
+        "print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60, check=True
+    )
+    loaded = set(ended.stderr.split())
+    assert "memcached_operator.cli" in loaded
+    assert not loaded & {"aiohttp", "uvloop", "kubernetes_asyncio", "memcached_operator.operator"}
+
+
+def test_the_operator_itself_loads_neither_check_nor_render() -> None:
+    program = "import sys; import memcached_operator.__main__, memcached_operator.operator; print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    loaded = set(ended.stdout.split())
+    assert "memcached_operator.operator" in loaded
+    assert not {name for name in loaded if re.match(r"memcached_operator\.(check|render|rights)", name)}
+
+
+def test_the_module_can_be_run() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "memcached_operator", "--workers", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("memcached-operator: --workers: '0' is not allowed")

@@ -1,0 +1,255 @@
+"""The parts put together, fed by hand: which changes wake which Memcached, and with what urgency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MethodType
+from typing import Any, cast
+
+import pytest
+
+from memcached_operator import operator
+from memcached_operator.about import PROGRAM
+from memcached_operator.memcached.reconciler import MemcachedReconciler
+from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord
+from memcached_operator.settings import Settings
+from operator_runtime.cache.own_writes import OwnWrites
+from operator_runtime.cache.reflector import Reflector
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.resources import DEPLOYMENTS
+from operator_runtime.controller.controller import Controller
+from operator_runtime.operator import Operator, watched_namespaces
+from operator_runtime.workqueue.async_queue import AsyncWorkQueue
+from operator_runtime.workqueue.queue import LOW_PRIORITY
+from tests.unit.operator_runtime.client.client_support import client_of
+
+KEY = ObjectKey("shop", "sessions")
+
+
+def config(**settings: object) -> operator.OperatorConfig:
+    """As the settings' process hands it over."""
+    return operator.decode_config(Settings.model_validate(settings).model_dump_json())
+
+
+@dataclass(slots=True)
+class Built:
+    """The operator for some namespaces, not running; its caches are fed by `show`."""
+
+    reflectors: dict[tuple[str, str | None], Reflector[Any]]
+    controller: Controller[ObjectKey]
+
+    @property
+    def queue(self) -> AsyncWorkQueue[ObjectKey]:
+        return self.controller.queue
+
+    @property
+    def own_writes(self) -> OwnWrites:
+        """What the controller asks whether a key must wait."""
+        ready = self.controller._ready
+        assert isinstance(ready, MethodType)
+        assert isinstance(ready.__self__, MemcachedReconciler)
+        return ready.__self__._own_writes
+
+    def show(self, resource: str, *records: object, namespace: str | None = None) -> None:
+        """A first list, or a later one, that holds these."""
+        reflector = self.reflectors[resource, namespace]
+        reflector.begin()
+        for record in records:
+            reflector.put(record)
+        reflector.complete("7")
+
+    def change(self, resource: str, record: object) -> None:
+        """An event of a watch."""
+        self.reflectors[resource, None].put(record)
+
+    def remove(self, resource: str, record: object) -> None:
+        """A deletion, or a departure from the selection, that a watch tells of."""
+        self.reflectors[resource, None].remove(record)
+
+    def woken(self) -> list[tuple[ObjectKey, int]]:
+        """Which keys are due, and with what priority; empties the queue."""
+        woken: list[tuple[ObjectKey, int]] = []
+        while True:
+            depth = self.queue.core.depth()
+            key = self.queue.core.get_nowait()
+            if key is None:
+                return woken
+            rest = self.queue.core.depth()
+            (priority,) = (level for level, count in depth.items() if count != rest.get(level, 0))
+            self.queue.done(key)
+            woken.append((key, priority))
+
+
+def build(*namespaces: str, begun: bool = True, **settings: object) -> Built:
+    client = client_of("https://nowhere.invalid")
+    settled = config(**settings)
+    parts = Operator(settled, PROGRAM, client, namespaces=namespaces)
+    operator.set_up(parts, settled)
+    manager = parts.finish()
+    (controller,) = manager._runnables
+    assert isinstance(controller, Controller)
+    reflectors = {(each.resource.plural, each.namespace): each for each in manager._reflectors}
+    assert len(reflectors) == len(manager._reflectors)
+    if begun:
+        controller.begin()
+    return Built(reflectors, cast(Controller[ObjectKey], controller))
+
+
+def memcached(version: str = "1", *, name: str = KEY.name, spec: bytes = b'{"size":1}') -> MemcachedRecord:
+    return MemcachedRecord(
+        namespace=KEY.namespace, name=name, uid="u", resource_version=version, generation=1, deleting=False,
+        spec=spec, status=b"",
+    )  # fmt: skip
+
+
+def deployment(version: str = "1", *, name: str = KEY.name, ready: bool = False) -> DeploymentRecord:
+    return DeploymentRecord(
+        namespace=KEY.namespace, name=name, uid="d", resource_version=version, owner="", owner_uid="", made_for_uid="",
+        deleting=False, generation=1, settled=ready, revised=False, rolled_out=False, create_failure="",
+        deadline_exceeded="", form=b"",
+    )  # fmt: skip
+
+
+def pod(version: str = "1", *, of: str = KEY.name, ready: bool = False) -> PodRecord:
+    return PodRecord(
+        namespace=KEY.namespace, name="sessions-abc-de", uid="p", resource_version=version, memcached=of,
+        template_hash="abc", active=True, ready=ready, problem="",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def built() -> Built:
+    """An operator for all namespaces that knows one Memcached, with everything that woke it dealt with."""
+    built = build()
+    built.show("memcacheds", memcached())
+    built.woken()
+    return built
+
+
+class TestWatchedNamespaces:
+    @pytest.mark.parametrize(
+        ("asked", "own", "watched"),
+        [
+            (("a", "b"), "mine", ("a", "b")),
+            ((), "mine", ()),
+            (None, "mine", ("mine",)),
+            (None, None, ("default",)),
+            (None, "", ("default",)),
+        ],
+    )
+    def test_what_was_asked_for_else_ones_own_else_default(
+        self, asked: tuple[str, ...] | None, own: str | None, watched: tuple[str, ...]
+    ) -> None:
+        assert watched_namespaces(asked, own) == watched
+
+    async def test_each_namespace_has_a_watch_for_each_kind(self) -> None:
+        kinds = ("memcacheds", "deployments", "pods")
+        assert set(build("a", "b").reflectors) == {(kind, namespace) for kind in kinds for namespace in ("a", "b")}
+        assert set(build().reflectors) == {(kind, None) for kind in kinds}
+
+
+class TestConfig:
+    def test_it_takes_each_setting_over(self) -> None:
+        taken = config(workers=3, watch_namespaces="a,b", log_format="json", service_account_dir="/sa")
+        assert (taken.workers, taken.watch_namespaces, taken.log_format) == (3, ("a", "b"), "json")
+        assert taken.service_account_dir == "/sa"
+        assert set(taken.__struct_fields__) == set(Settings.model_fields)
+
+    async def test_the_workers_are_as_many_as_the_settings_say(self) -> None:
+        numbers = build(workers=3, reconcile_timeout_s=7, shutdown_timeout_s=2).controller.config
+        assert (numbers.workers, numbers.reconcile_timeout_s, numbers.drain_timeout_s) == (3, 7.0, 2.0)
+
+
+class TestStandingBy:
+    async def test_what_comes_and_goes_leaves_nothing_to_do(self) -> None:
+        built = build(begun=False)
+        built.show("memcacheds", memcached())
+        built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
+        built.change("deployments", deployment())
+        built.remove("memcacheds", memcached("3"))
+        assert built.woken() == []
+        built.controller.begin()
+        assert built.woken() == []
+
+    async def test_when_it_begins_everything_that_is_there_is_looked_at(self) -> None:
+        built = build(begun=False)
+        built.show("memcacheds", memcached(), memcached(name="other"))
+        built.controller.begin()
+        assert sorted(built.woken()) == [(ObjectKey("shop", "other"), LOW_PRIORITY), (KEY, LOW_PRIORITY)]
+        built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
+        assert built.woken() == [(KEY, 0)]
+
+
+class TestWaking:
+    async def test_what_a_list_brings_wakes_with_low_priority(self) -> None:
+        built = build()
+        built.show("memcacheds", memcached())
+        assert built.woken() == [(KEY, LOW_PRIORITY)]
+
+    async def test_what_a_list_brings_again_unchanged_wakes_nobody(self, built: Built) -> None:
+        built.show("memcacheds", memcached())
+        assert built.woken() == []
+
+    async def test_an_event_wakes_with_normal_priority(self, built: Built) -> None:
+        built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
+        assert built.woken() == [(KEY, 0)]
+
+    async def test_an_event_lifts_what_a_list_left_waiting(self) -> None:
+        built = build()
+        built.show("memcacheds", memcached())
+        built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
+        assert built.woken() == [(KEY, 0)]
+
+    @pytest.mark.parametrize(
+        ("resource", "before", "after"),
+        [
+            ("memcacheds", memcached("1"), memcached("2")),
+            ("deployments", deployment("1"), deployment("2")),
+            ("pods", pod("1"), pod("2")),
+        ],
+    )
+    async def test_a_new_version_that_differs_in_nothing_wakes_nobody(
+        self, built: Built, resource: str, before: object, after: object
+    ) -> None:
+        built.show(resource, before)
+        built.woken()
+        built.change(resource, after)
+        assert built.woken() == []
+
+    async def test_a_deployment_wakes_the_memcached_of_its_name(self, built: Built) -> None:
+        built.change("deployments", deployment())
+        assert built.woken() == [(KEY, 0)]
+        built.change("deployments", deployment("2", ready=True))
+        assert built.woken() == [(KEY, 0)]
+        built.remove("deployments", deployment("2", ready=True))
+        assert built.woken() == [(KEY, 0)]
+
+    async def test_a_deployment_of_another_name_wakes_nobody(self, built: Built) -> None:
+        built.show("deployments", deployment(name="web"))
+        built.change("deployments", deployment("2", name="web", ready=True))
+        built.remove("deployments", deployment("2", name="web"))
+        assert built.woken() == []
+
+    async def test_a_pod_wakes_the_memcached_that_its_label_names(self, built: Built) -> None:
+        built.change("pods", pod())
+        assert built.woken() == [(KEY, 0)]
+        built.change("pods", pod("2", ready=True))
+        assert built.woken() == [(KEY, 0)]
+        built.remove("pods", pod("2", ready=True))
+        assert built.woken() == [(KEY, 0)]
+
+    async def test_a_pod_whose_label_changes_wakes_the_one_that_it_left_and_the_one_that_it_joins(
+        self, built: Built
+    ) -> None:
+        built.show("pods", pod())
+        built.woken()
+        built.change("pods", pod("2", of="other"))
+        assert sorted(built.woken()) == [(ObjectKey("shop", "other"), 0), (KEY, 0)]
+
+    async def test_a_version_that_a_key_waits_for_wakes_it_although_nothing_else_is_new(self, built: Built) -> None:
+        built.show("deployments", deployment("1"))
+        built.woken()
+        built.own_writes.expect(KEY, DEPLOYMENTS.qualified_name, "d", "2")
+        built.change("deployments", deployment("2"))
+        assert built.woken() == [(KEY, 0)]
+        assert not built.own_writes.pending(KEY)

@@ -1,0 +1,72 @@
+"""The rights that are asked for are those that the manifests grant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from memcached_operator.rights import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, TENANTS, WATCHED, Right
+
+MANIFESTS = Path(__file__).parents[3] / "manifests"
+
+
+def granted(path: str, kind: str, name: str) -> set[tuple[str, str, str, bool]]:
+    """What a Role in a file grants: group, resource, verb, and whether of named objects alone."""
+    documents: list[dict[str, Any]] = list(yaml.safe_load_all((MANIFESTS / path).read_text()))
+    (role,) = (each for each in documents if (each["kind"], each["metadata"]["name"]) == (kind, name))
+    return {
+        (group, resource, verb, "resourceNames" in rule)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def asked(rights: Iterable[Right]) -> set[tuple[str, str, str, bool]]:
+    return {(right.group, right.resource, verb, right.named) for right in rights for verb in right.verbs}
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "name", "rights"),
+    [
+        ("rbac/role.yaml", "Role", "memcached-operator", WATCHED + LEASE),
+        ("rbac/cluster_role.yaml", "ClusterRole", "memcached-operator", WATCHED),
+        ("rbac/cluster_role.yaml", "Role", "memcached-operator-leader-election", LEASE),
+        ("install/namespaced.yaml", "Role", "memcached-operator", WATCHED + LEASE),
+        ("install/cluster.yaml", "ClusterRole", "memcached-operator", WATCHED),
+        ("components/leader-for-life/role.yaml", "Role", "memcached-operator-leader-for-life", LIFE),
+        (
+            "components/leader-for-life/nodes_cluster_role.yaml",
+            "ClusterRole",
+            "memcached-operator-leader-for-life",
+            LIFE_CLUSTER,
+        ),
+        (
+            "components/secure-metrics/metrics_auth_cluster_role.yaml",
+            "ClusterRole",
+            "memcached-operator-metrics-auth",
+            REVIEWS,
+        ),
+        ("tenants/memcached_admin.yaml", "ClusterRole", "memcached-admin", TENANTS),
+    ],
+)
+def test_the_rights_that_are_asked_for_are_those_that_the_manifests_grant(
+    path: str, kind: str, name: str, rights: tuple[Right, ...]
+) -> None:
+    assert granted(path, kind, name) == asked(rights)
+
+
+@pytest.mark.parametrize("name", ["edit", "view"])
+def test_no_user_is_given_more_than_the_admin(name: str) -> None:
+    given = granted(f"tenants/memcached_{name}.yaml", "ClusterRole", f"memcached-{name}")
+    assert given <= granted("tenants/memcached_admin.yaml", "ClusterRole", "memcached-admin")
+
+
+def test_a_right_is_named_as_kubectl_names_it() -> None:
+    assert Right("cache.example.com", "memcacheds/status", ()).qualified_name == "memcacheds.cache.example.com/status"
+    assert Right("", "pods", ()).qualified_name == "pods"

@@ -1,0 +1,349 @@
+"""A key waits for its own writes, and for nothing else."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from operator_runtime.cache.own_writes import PATIENCE_S, OwnWrites
+from operator_runtime.cache.selection import Selection
+from operator_runtime.cache.store import ObjectKey, Store
+from operator_runtime.testing.clock import FakeClock
+from tests.unit.things import Thing
+
+KEY = ObjectKey("ns", "a")
+
+
+class Fixture:
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.things: Store[Thing] = Store()
+        self.others: Store[Thing] = Store()
+        self.writes = OwnWrites(self.clock)
+        self.writes.observe("Thing", self.things)
+        self.writes.observe("Other", self.others)
+
+
+@pytest.fixture
+def at() -> Fixture:
+    return Fixture()
+
+
+def test_nothing_written_is_nothing_to_wait_for(at: Fixture) -> None:
+    at.things.put(Thing())
+    assert not at.writes.pending(KEY)
+    assert at.writes.wait_s(KEY) == 0.0
+    assert not at.writes.overdue(KEY)
+
+
+@pytest.mark.parametrize(
+    ("shown", "waits"),
+    [
+        (Thing(resource_version="19"), True),
+        (Thing(resource_version="20"), False),
+        (Thing(resource_version="21"), False),
+        (Thing(uid="u2", resource_version="30"), False),
+        (Thing(name="b", resource_version="30"), True),
+        (Thing(namespace="other", resource_version="30"), True),
+    ],
+)
+def test_a_key_waits_until_the_cache_shows_its_write_or_a_later_one(at: Fixture, shown: Thing, waits: bool) -> None:
+    at.things.put(Thing())
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    assert at.writes.pending(KEY)
+    assert at.writes.wait_s(KEY) == PATIENCE_S
+    at.things.put(shown)
+    assert at.writes.pending(KEY) is waits
+
+
+def test_what_the_cache_has_shown_before_the_answer_came_is_not_awaited(at: Fixture) -> None:
+    at.things.put(Thing(resource_version="20"))
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    assert not at.writes.pending(KEY)
+
+
+def test_the_object_that_leaves_ends_the_wait(at: Fixture) -> None:
+    at.things.put(Thing())
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.things.remove(KEY)
+    assert not at.writes.pending(KEY)
+
+
+def test_a_predecessor_that_changes_and_leaves_does_not_end_the_wait(at: Fixture) -> None:
+    at.things.put(Thing(uid="u0"))
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.things.put(Thing(uid="u0", resource_version="11"))
+    at.things.remove(KEY)
+    assert at.writes.pending(KEY)
+    at.things.put(Thing(resource_version="20"))
+    assert not at.writes.pending(KEY)
+
+
+def test_versions_that_do_not_compare_must_be_equal(at: Fixture) -> None:
+    at.things.put(Thing(resource_version="v1"))
+    at.writes.expect(KEY, "Thing", "u1", "v3")
+    at.things.put(Thing(resource_version="v2"))
+    assert at.writes.pending(KEY)
+    at.things.put(Thing(resource_version="v3"))
+    assert not at.writes.pending(KEY)
+
+
+def test_kinds_are_awaited_each_by_its_own_store(at: Fixture) -> None:
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.writes.expect(KEY, "Other", "o1", "30")
+    at.things.put(Thing(resource_version="35"))
+    assert at.writes.pending(KEY)
+    at.others.put(Thing(uid="o1", resource_version="30"))
+    assert not at.writes.pending(KEY)
+
+
+def test_a_picture_that_shows_the_write_ends_the_wait(at: Fixture) -> None:
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.things.replace([Thing(resource_version="22")], set())
+    assert not at.writes.pending(KEY)
+
+
+def test_patience_ends_and_then_the_live_object_is_looked_at_once(at: Fixture) -> None:
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.clock.advance(PATIENCE_S - 1.0)
+    assert at.writes.wait_s(KEY) == 1.0
+    assert not at.writes.overdue(KEY)
+    at.writes.expect(KEY, "Thing", "u1", "25")
+    at.clock.advance(1.0)
+    assert at.writes.wait_s(KEY) == PATIENCE_S - 1.0
+    at.clock.advance(PATIENCE_S)
+    assert at.writes.wait_s(KEY) == 0.0
+    assert at.writes.overdue(KEY)
+    assert not at.writes.overdue(KEY)
+    assert not at.writes.pending(KEY)
+
+
+def test_a_key_whose_object_is_gone_is_forgotten(at: Fixture) -> None:
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.writes.forget(KEY)
+    at.writes.forget(KEY)
+    assert not at.writes.pending(KEY)
+
+
+OTHER = ObjectKey("ns", "child")
+
+
+def child(version: str, uid: str = "c1") -> Thing:
+    return Thing(name=OTHER.name, uid=uid, resource_version=version)
+
+
+def test_a_key_waits_for_an_object_of_another_name(at: Fixture) -> None:
+    at.others.put(child("10"))
+    at.writes.expect(KEY, "Other", "c1", "20", object_key=OTHER)
+    assert at.writes.pending(KEY)
+    assert not at.writes.pending(OTHER)
+    at.others.put(Thing(resource_version="30"))
+    assert at.writes.pending(KEY)
+    at.others.put(child("20"))
+    assert not at.writes.pending(KEY)
+
+
+def test_two_keys_wait_for_one_object_each_for_its_own_write(at: Fixture) -> None:
+    second = ObjectKey("ns", "b")
+    at.writes.expect(KEY, "Other", "c1", "20", object_key=OTHER)
+    at.writes.expect(second, "Other", "c1", "25", object_key=OTHER)
+    at.others.put(child("20"))
+    assert (at.writes.pending(KEY), at.writes.pending(second)) == (False, True)
+    at.others.put(child("25"))
+    assert not at.writes.pending(second)
+
+
+def test_a_key_waits_for_all_that_it_wrote(at: Fixture) -> None:
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.writes.expect(KEY, "Other", "c1", "21", object_key=OTHER)
+    at.writes.expect(KEY, "Other", "c1", "22", object_key=OTHER)
+    at.others.put(child("21"))
+    assert at.writes.pending(KEY)
+    at.things.put(Thing(resource_version="20"))
+    assert at.writes.pending(KEY)
+    at.others.put(child("22"))
+    assert not at.writes.pending(KEY)
+
+
+def test_what_is_forgotten_is_not_awaited_by_its_object_either(at: Fixture) -> None:
+    at.writes.expect(KEY, "Other", "c1", "20", object_key=OTHER)
+    at.writes.forget(KEY)
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.others.put(child("20"))
+    assert at.writes.pending(KEY)
+
+
+def test_a_kind_that_no_cache_holds_is_not_awaited(at: Fixture) -> None:
+    at.writes.expect(KEY, "Secret", "s1", "20")
+    at.writes.expect_gone(KEY, "Secret", "s1")
+    assert not at.writes.pending(KEY)
+
+
+def test_what_no_cache_will_ever_show_is_not_awaited(at: Fixture) -> None:
+    labelled: Store[Thing] = Store(selection=Selection(("ns",), "app=a"))
+    at.writes.observe("Labelled", labelled)
+    there, elsewhere = ObjectKey("ns", "b"), ObjectKey("other", "b")
+    for labels, where, waits in [
+        ({"app": "a"}, there, True),
+        ({"app": "b"}, there, False),
+        (None, there, True),
+        (None, elsewhere, False),
+    ]:
+        at.writes.expect(KEY, "Labelled", "c1", "20", object_key=where, labels=labels)
+        assert at.writes.pending(KEY) is waits, (labels, where)
+        at.writes.forget(KEY)
+
+
+def test_what_leaves_a_selection_by_a_write_is_awaited_until_it_has_left(at: Fixture) -> None:
+    labelled: Store[Thing] = Store(selection=Selection(labels="app=a"))
+    at.writes.observe("Labelled", labelled)
+    labelled.put(Thing())
+    at.writes.expect(KEY, "Labelled", "u1", "20", labels={"app": "b"}, known=True)
+    assert at.writes.pending(KEY)
+    labelled.remove(KEY, "u1")
+    assert not at.writes.pending(KEY)
+
+
+def test_of_several_stores_of_a_kind_the_first_that_shows_it_counts(at: Fixture) -> None:
+    labelled: Store[Thing] = Store()
+    at.writes.observe("Thing", labelled)
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    labelled.put(Thing(resource_version="20"))
+    assert not at.writes.pending(KEY)
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    assert not at.writes.pending(KEY)
+
+
+def test_an_object_that_was_known_and_is_in_no_cache_has_left_already(at: Fixture) -> None:
+    at.writes.expect(KEY, "Thing", "u1", "20", known=True)
+    assert not at.writes.pending(KEY)
+    at.things.put(Thing())
+    at.writes.expect(KEY, "Thing", "u1", "20", known=True)
+    assert at.writes.pending(KEY)
+
+
+class Doomed(NamedTuple):
+    namespace: str = "ns"
+    name: str = "a"
+    uid: str = "u1"
+    resource_version: str = "10"
+    deleting: bool = False
+    finalizers: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("shown", "waits"),
+    [
+        (Doomed(resource_version="11"), True),
+        (Doomed(resource_version="11", deleting=True), False),
+        (Doomed(resource_version="11", uid="u2"), False),
+        (None, False),
+    ],
+)
+def test_after_a_deletion_a_key_waits_until_the_object_leaves_or_is_going(
+    at: Fixture, shown: Doomed | None, waits: bool
+) -> None:
+    doomed: Store[Doomed] = Store()
+    at.writes.observe("Doomed", doomed)
+    doomed.put(Doomed())
+    at.writes.expect_gone(KEY, "Doomed", "u1")
+    assert at.writes.pending(KEY)
+    if shown is None:
+        doomed.remove(KEY)
+    else:
+        doomed.put(shown)
+    assert at.writes.pending(KEY) is waits
+
+
+@pytest.mark.parametrize("held", [None, Doomed(uid="u2"), Doomed(deleting=True)])
+def test_a_deletion_that_the_cache_knows_of_is_not_awaited(at: Fixture, held: Doomed | None) -> None:
+    doomed: Store[Doomed] = Store()
+    at.writes.observe("Doomed", doomed)
+    if held is not None:
+        doomed.put(held)
+    at.writes.expect_gone(KEY, "Doomed", "u1")
+    assert not at.writes.pending(KEY)
+
+
+def test_a_deletion_of_whatever_has_the_name_awaits_what_the_cache_holds(at: Fixture) -> None:
+    at.others.put(child("10"))
+    at.writes.expect_gone(KEY, "Other", object_key=OTHER)
+    assert at.writes.pending(KEY)
+    at.others.remove(OTHER)
+    assert not at.writes.pending(KEY)
+
+
+@pytest.mark.parametrize(
+    ("shown", "waits"),
+    [
+        (Doomed(resource_version="11", deleting=True, finalizers=("a/b", "c/d")), True),
+        (Doomed(resource_version="11", deleting=True), False),
+        (Doomed(resource_version="11", uid="u2", finalizers=("a/b",)), False),
+        (None, False),
+    ],
+)
+def test_after_the_last_finalizer_was_taken_off_a_key_waits_until_the_object_leaves(
+    at: Fixture, shown: Doomed | None, waits: bool
+) -> None:
+    doomed: Store[Doomed] = Store()
+    at.writes.observe("Doomed", doomed)
+    doomed.put(Doomed(deleting=True, finalizers=("a/b",)))
+    at.writes.expect_released(KEY, "Doomed", "u1")
+    assert at.writes.pending(KEY)
+    if shown is None:
+        doomed.remove(KEY)
+    else:
+        doomed.put(shown)
+    assert at.writes.pending(KEY) is waits
+
+
+@pytest.mark.parametrize("held", [None, Doomed(deleting=True), Doomed(uid="u2", finalizers=("a/b",))])
+def test_what_has_left_or_is_without_finalizers_already_is_not_awaited(at: Fixture, held: Doomed | None) -> None:
+    doomed: Store[Doomed] = Store()
+    at.writes.observe("Doomed", doomed)
+    if held is not None:
+        doomed.put(held)
+    at.writes.expect_released(KEY, "Doomed", "u1")
+    assert not at.writes.pending(KEY)
+
+
+# A snapshot on its way
+
+
+def test_a_write_to_an_object_that_only_a_snapshot_on_its_way_can_show_is_awaited(at: Fixture) -> None:
+    at.things.begin()
+    at.writes.expect(KEY, "Thing", "u1", "20", known=True)
+    assert at.writes.pending(KEY)
+    at.things.replace([Thing(resource_version="15")], set(), version="18")
+    assert at.writes.pending(KEY), "it was begun before the write"
+    at.things.put(Thing(resource_version="20"))
+    assert not at.writes.pending(KEY)
+
+
+def test_a_write_to_an_object_that_was_created_just_now_is_awaited_too(at: Fixture) -> None:
+    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.writes.expect(KEY, "Thing", "u1", "25", known=True)
+    at.things.put(Thing(resource_version="20"))
+    assert at.writes.pending(KEY)
+    at.things.put(Thing(resource_version="25"))
+    assert not at.writes.pending(KEY)
+
+
+def test_a_deletion_of_an_object_that_only_a_snapshot_on_its_way_can_show_is_awaited(at: Fixture) -> None:
+    at.things.begin()
+    at.writes.expect_gone(KEY, "Thing", "u1")
+    at.things.replace([Thing(resource_version="15")], set(), version="18")
+    assert at.writes.pending(KEY)
+    at.things.remove(KEY)
+    assert not at.writes.pending(KEY)
+
+
+def test_what_no_snapshot_on_its_way_can_show_is_not_awaited(at: Fixture) -> None:
+    shops: Store[Thing] = Store(selection=Selection(("shops",)))
+    at.writes.observe("Shop", shops)
+    shops.begin("shops")
+    at.writes.expect(KEY, "Shop", "u1", "20", known=True)
+    at.writes.expect_gone(KEY, "Shop", "u1")
+    at.writes.expect_gone(KEY, "Thing", "u1")
+    assert not at.writes.pending(KEY)

@@ -1,0 +1,233 @@
+"""The reflector moves bytes and time into the store."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+
+import pytest
+
+from operator_runtime.cache.store import ObjectKey, key_of
+from operator_runtime.client.errors import StreamStalled, Unreachable, classify
+from operator_runtime.client.watch import Cause
+from tests.unit.operator_runtime.cache.reflector_support import (
+    DEADLINE_S,
+    EXPIRED_EVENT,
+    FORBIDDEN,
+    Run,
+    end_mark,
+    line,
+    said,
+)
+from tests.unit.things import Thing, thing
+
+
+@pytest.fixture(autouse=True)
+def _log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "operator_runtime.cache.reflector")
+
+
+# Into the store.
+
+
+async def test_a_picture_reaches_the_store_at_its_end_mark_and_not_before() -> None:
+    half = await Run([line("ADDED", thing("a", 5)), Unreachable("reset")]).to_the_end()
+    assert (half.sizes, half.reflector.synced.is_set()) == ({}, False)
+    whole = await Run([line("ADDED", thing("a", 5)), end_mark(10)]).to_the_end()
+    assert (whole.sizes, whole.reflector.synced.is_set()) == ({"a": 1}, True)
+    assert whole.reflector.statistics.relists == 1
+    assert whole.reflector.resource_version == "10"
+
+
+async def test_events_are_applied_as_they_come_and_the_watch_resumes_where_it_ended() -> None:
+    run = await Run(
+        [
+            line("ADDED", thing("a", 5)) + line("ADDED", thing("b", 6)) + end_mark(10),
+            line("MODIFIED", thing("a", 11, size=2)) + line("DELETED", thing("b", 12)),
+        ],
+        [line("ADDED", thing("c", 13))],
+    ).to_the_end()
+    assert run.sizes == {"a": 2, "c": 1}
+    assert [query.get("resourceVersion") for query in run.server.queries] == [None, "12", "13"]
+    assert run.delays_s == []
+    assert run.reflector.statistics.restarts == {Cause.CLOSED: 2}
+
+
+async def test_a_line_may_come_in_any_pieces_and_the_last_without_its_newline() -> None:
+    text = line("ADDED", thing("a", 5)) + end_mark(10) + line("ADDED", thing("b", 11))[:-1]
+    run = await Run([text[at : at + 7] for at in range(0, len(text), 7)]).to_the_end()
+    assert run.sizes == {"a": 1, "b": 1}
+
+
+async def test_a_truncated_last_line_comes_again_with_the_next_watch() -> None:
+    run = await Run([end_mark(10) + line("ADDED", thing("a", 11))[:30]], [line("ADDED", thing("a", 11))]).to_the_end()
+    assert run.server.queries[1]["resourceVersion"] == "10"
+    assert run.sizes == {"a": 1}
+
+
+async def test_a_relist_tells_what_changed_while_nobody_watched() -> None:
+    run = await Run(
+        [
+            line("ADDED", thing("same", 1))
+            + line("ADDED", thing("gone", 2))
+            + line("ADDED", thing("new uid", 3))
+            + end_mark(10)
+        ],
+        [EXPIRED_EVENT],
+        [line("ADDED", thing("new uid", 15, uid="u2")) + line("ADDED", thing("same", 1)) + end_mark(20)],
+    ).to_the_end()
+    changes = [
+        (key_of(after or before).name, before and before.uid, after and after.uid)  # type: ignore[arg-type]
+        for before, after in run.changes[3:]
+    ]
+    assert changes == [("new uid", "u1", "u2"), ("gone", "u1", None)]
+    assert run.reflector.statistics.relists == 2
+    assert run.delays_s == []
+
+
+async def test_a_change_and_a_deletion_while_the_picture_is_built_count() -> None:
+    run = await Run(
+        [
+            line("ADDED", thing("a", 5)) + line("ADDED", thing("b", 6)),
+            line("MODIFIED", thing("a", 7, size=2)) + line("DELETED", thing("b", 8)) + end_mark(10),
+        ]
+    ).to_the_end()
+    assert run.sizes == {"a": 2}
+    assert len(run.changes) == 1
+
+
+async def test_pages_are_put_together_where_there_are_no_streaming_lists() -> None:
+    def page(*things: object, more: str = "") -> bytes:
+        return json.dumps({"metadata": {"resourceVersion": "10", "continue": more}, "items": things}).encode()
+
+    run = await Run(
+        classify(422), page(thing("a", 5), more="token"), page(thing("b", 6)), [line("ADDED", thing("c", 11))]
+    ).to_the_end()
+    assert run.sizes == {"a": 1, "b": 1, "c": 1}
+    assert [query.get("continue") for query in run.server.queries[1:3]] == [None, "token"]
+    assert run.server.queries[3]["resourceVersion"] == "10"
+    assert run.delays_s == []
+    assert run.reflector.statistics.restarts == {Cause.UNSUPPORTED: 1, Cause.CLOSED: 3}
+
+
+async def test_a_large_chunk_leaves_the_loop_a_turn() -> None:
+    run = Run([b"".join(line("ADDED", thing(f"t{number}", number + 1)) for number in range(2000)) + end_mark(3000)])
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while not run.server.exhausted.is_set():
+            ticks += 1
+            await asyncio.sleep(0)
+
+    ticker = asyncio.create_task(tick())
+    await run.to_the_end()
+    await asyncio.wait_for(ticker, DEADLINE_S)
+    assert ticks >= 4
+    assert len(run.store) == 2000
+
+
+async def test_the_statistics_tell_bytes_from_events_and_count_by_cause() -> None:
+    run = await Run([end_mark(10)[:20], StreamStalled("no byte for 70 s")], Unreachable("refused")).to_the_end()
+    statistics = run.reflector.statistics
+    assert statistics.restarts == {Cause.SILENT: 1, Cause.UNREACHABLE: 1}
+    assert statistics.last_event_s < statistics.last_byte_s
+    assert statistics.relists == 0
+
+
+async def test_an_answer_that_begins_is_a_sign_of_life_and_a_refusal_is_none() -> None:
+    run = Run([end_mark(10)], FORBIDDEN, [StreamStalled("no byte for 70 s")])
+    assert (run.reflector.silent_s, run.reflector.eventless_s) == (0.0, 0.0), "it has not begun"
+    await run.to_the_end()
+    statistics = run.reflector.statistics
+    assert statistics.last_byte_s > statistics.last_event_s
+    assert run.reflector.eventless_s > run.reflector.silent_s > 0.0
+    refused = await Run([end_mark(10)], FORBIDDEN).to_the_end()
+    assert refused.reflector.silent_s == refused.reflector.eventless_s
+
+
+async def test_the_cached_objects_are_those_of_the_scope() -> None:
+    run = Run([line("ADDED", thing("mine", 1)) + end_mark(2)])
+    run.store.put(Thing(namespace="elsewhere", name="foreign", uid="f", resource_version="1"))
+    await run.to_the_end()
+    assert run.reflector.cached_objects == 1
+    run.reflector.namespace = None
+    assert run.reflector.cached_objects == 2
+
+
+# Objects that cannot be read.
+
+
+async def test_an_unreadable_object_is_named_once_and_the_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    run = await Run(
+        [
+            line("ADDED", thing("bad", 5, size="big")) + line("ADDED", thing("good", 6)) + end_mark(10),
+            line("MODIFIED", thing("bad", 11, size="bigger")),
+        ]
+    ).to_the_end()
+    assert run.sizes == {"good": 1}
+    ((level, message),) = said(caplog)
+    assert level == "WARNING"
+    assert message.startswith("cannot read Thing ns/bad, it is left alone until it changes: Expected `int`, got `str`")
+    assert run.reflector.resource_version == "11"
+    assert run.reflector.statistics.unreadable == 2
+
+
+async def test_an_object_that_became_readable_is_named_again_when_it_breaks_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    run = await Run(
+        [
+            end_mark(10),
+            line("ADDED", thing("a", 11, size="big")),
+            line("MODIFIED", thing("a", 12)),
+            line("MODIFIED", thing("a", 13, size="big")),
+        ]
+    ).to_the_end()
+    assert len(said(caplog)) == 2
+    # What was last read stays: it is there, and nothing is known against it.
+    assert run.sizes == {"a": 1}
+
+
+async def test_what_left_while_nobody_watched_is_no_longer_counted_as_unreadable(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bad = line("ADDED", thing("a", 5, size="big"))
+    run = await Run(
+        [bad + end_mark(10)], [EXPIRED_EVENT], [end_mark(20)], [line("ADDED", thing("a", 21, size="big"))]
+    ).to_the_end()
+    assert [message[:24] for _, message in said(caplog)] == ["cannot read Thing ns/a, "] * 2
+    assert run.sizes == {}
+
+
+async def test_a_relist_keeps_what_is_there_but_unreadable_and_drops_it_when_it_goes() -> None:
+    picture = [line("ADDED", thing("a", 5)) + end_mark(10)]
+    kept = await Run(picture, [EXPIRED_EVENT], [line("ADDED", thing("a", 15, size="big")) + end_mark(20)]).to_the_end()
+    assert kept.sizes == {"a": 1}
+    gone = line("DELETED", thing("a", 16, size="big"))
+    dropped = await Run(
+        picture, [EXPIRED_EVENT], [line("ADDED", thing("a", 15, size="big")) + gone + end_mark(20)]
+    ).to_the_end()
+    assert dropped.sizes == {}
+    watched = await Run([*picture, gone]).to_the_end()
+    assert watched.sizes == {}
+
+
+async def test_an_object_that_left_readably_while_the_picture_is_built_is_not_kept() -> None:
+    run = await Run(
+        [line("ADDED", thing("a", 5)) + end_mark(10)],
+        [EXPIRED_EVENT],
+        [line("ADDED", thing("a", 15, size="big")) + line("DELETED", thing("a", 16)) + end_mark(20)],
+    ).to_the_end()
+    assert run.store.get(ObjectKey("ns", "a")) is None
+
+
+async def test_names_of_unreadable_objects_are_bounded_but_counted(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("operator_runtime.cache.reflector._UNREADABLE_NAMES", 3)
+    bad = [line("ADDED", thing(f"t{number}", 11 + number, size="big")) for number in range(9)]
+    run = await Run([end_mark(10), *bad]).to_the_end()
+    assert len(said(caplog)) == 3
+    assert run.reflector.statistics.unreadable == 9

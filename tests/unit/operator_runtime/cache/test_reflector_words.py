@@ -1,0 +1,172 @@
+"""What the reflector says to the operator on call: what keeps a watch from working, once, and what to do about it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from operator_runtime.cache.reflector import Reflector
+from operator_runtime.cache.store import Store
+from operator_runtime.client.errors import (
+    AuthenticationUnavailable,
+    MalformedAnswer,
+    NotFound,
+    StreamStalled,
+    Unreachable,
+    classify,
+)
+from tests.unit.operator_runtime.cache.reflector_support import (
+    EXPIRED_EVENT,
+    FORBIDDEN,
+    TEXT_404,
+    Answer,
+    Run,
+    Server,
+    bookmark,
+    end_mark,
+    line,
+    said,
+)
+from tests.unit.things import THINGS, Thing, decode, thing
+
+
+@pytest.fixture(autouse=True)
+def _log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "operator_runtime.cache.reflector")
+
+
+# Words for the operator on call.
+
+
+async def test_a_missing_crd_is_said_once_with_the_remedy_and_so_is_its_return(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    run = await Run(*[TEXT_404] * 6, [end_mark(10)], remedies={NotFound: "Install the CRD."}).to_the_end()
+    assert said(caplog) == [
+        (
+            "ERROR",
+            "cannot watch things.example.com in namespace ns: 404 NotFound: 404 page not found. Install the CRD. "
+            "The operator keeps trying and goes on by itself.",
+        ),
+        ("INFO", "watching things.example.com in namespace ns again"),
+    ]
+    assert run.delays_s[:6] == [0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
+    assert run.reflector.synced.is_set()
+
+
+async def test_a_missing_right_is_said_once_with_the_remedy(caplog: pytest.LogCaptureFixture) -> None:
+    await Run(*[FORBIDDEN] * 6).to_the_end()
+    assert said(caplog) == [
+        (
+            "ERROR",
+            "cannot watch things.example.com in namespace ns: 403 Forbidden: things.example.com is forbidden: no. "
+            "Grant list and watch on things.example.com to the operator's account. "
+            "The operator keeps trying and goes on by itself.",
+        )
+    ]
+
+
+async def test_a_booting_api_server_is_nothing_to_speak_of(caplog: pytest.LogCaptureFixture) -> None:
+    await Run(
+        [end_mark(10), Unreachable("reset")],
+        FORBIDDEN,
+        classify(503, "", "", 5.0),
+        classify(429, "", "storage is (re)initializing", 1.0),
+        [EXPIRED_EVENT],
+        [end_mark(20)],
+    ).to_the_end()
+    assert said(caplog) == []
+
+
+async def test_an_outage_is_said_once_and_its_relist_not_at_all(caplog: pytest.LogCaptureFixture) -> None:
+    await Run(
+        [end_mark(10), Unreachable("reset")], *[Unreachable("refused")] * 5, FORBIDDEN, [EXPIRED_EVENT], [end_mark(20)]
+    ).to_the_end()
+    assert [(level, message[:60]) for level, message in said(caplog)] == [
+        ("ERROR", "cannot watch things.example.com in namespace ns: refused. Ch"),
+        ("INFO", "watching things.example.com in namespace ns again"),
+    ]
+
+
+async def test_causes_that_take_turns_are_said_once_each(caplog: pytest.LogCaptureFixture) -> None:
+    refused = Unreachable("refused")
+    await Run(FORBIDDEN, refused, FORBIDDEN, refused, FORBIDDEN, refused).to_the_end()
+    assert [message.split(": ")[1][:13] for _, message in said(caplog)] == ["403 Forbidden", "refused. Chec"]
+
+
+async def test_the_next_outage_is_said_again(caplog: pytest.LogCaptureFixture) -> None:
+    refused = Unreachable("refused")
+    await Run([end_mark(10)], refused, refused, [bookmark(11)], refused, refused, [bookmark(12)]).to_the_end()
+    assert [level for level, _ in said(caplog)] == ["ERROR", "INFO", "ERROR", "INFO"]
+
+
+async def test_single_failures_between_healthy_streams_are_never_said(caplog: pytest.LogCaptureFixture) -> None:
+    failure_and_health: list[Answer] = [Unreachable("reset"), [bookmark(11)]]
+    await Run([end_mark(10)], *failure_and_health * 5).to_the_end()
+    assert said(caplog) == []
+
+
+async def test_a_watch_that_fell_silent_is_said_the_first_time_and_an_error_when_the_next_one_is_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stalled = StreamStalled("no byte for 70 s")
+    await Run([end_mark(10), stalled], [bookmark(11)], [stalled], [stalled], [end_mark(12)]).to_the_end()
+    things = "things.example.com in namespace ns"
+    silent = (
+        f"the watch of {things} has fallen silent (no byte for 70 s) and is replaced; what changed in this time is "
+        "seen only now. If it happens again, check what stands between the operator and the API server."
+    )
+    assert said(caplog) == [
+        ("WARNING", silent),
+        ("WARNING", silent),
+        (
+            "ERROR",
+            f"cannot watch {things}: no byte for 70 s. Check what stands between the operator and the API server: "
+            "a proxy, a load balancer. The operator keeps trying and goes on by itself.",
+        ),
+        ("INFO", f"watching {things} again"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [[EXPIRED_EVENT], [b"<html>Please log in</html>"], [line("ERROR", {"kind": "Status", "code": 403})]],
+    ids=["410", "a proxy's page", "403"],
+)
+async def test_bytes_that_are_no_event_are_no_recovery(caplog: pytest.LogCaptureFixture, answer: Answer) -> None:
+    await Run(*[answer] * 6).to_the_end()
+    assert [level for level, _ in said(caplog)] == ["ERROR"]
+
+
+async def test_half_a_picture_is_no_recovery(caplog: pytest.LogCaptureFixture) -> None:
+    half: Answer = [line("ADDED", thing("a", 1)), Unreachable("reset")]
+    await Run(*[half] * 6).to_the_end()
+    assert [level for level, _ in said(caplog)] == ["ERROR"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (AuthenticationUnavailable("no token: log in again"), "no token: log in again. The operator keeps trying"),
+        (classify(401), "401 Unauthorized: no message. Give the operator a credential"),
+        (classify(403, "", 'User "system:anonymous" cannot list'), "The request carried no credential"),
+        (classify(500, "", "etcd is down."), "500 ServerError: etcd is down. See the API server's log."),
+        (classify(400, "", "found '='"), "400 Invalid: found '='. Mend the selector 'app=x'"),
+        (MalformedAnswer("a line is too long"), "a line is too long. Check what stands between"),
+        (Unreachable("refused"), "refused. Check that the API server is up"),
+        ([], "the answers end without an event. Check what stands between"),
+    ],
+)
+async def test_each_trouble_has_words_and_a_remedy(
+    caplog: pytest.LogCaptureFixture, answer: Answer, words: str
+) -> None:
+    await Run(answer, answer).to_the_end()
+    ((_, message),) = said(caplog)
+    assert words in message
+
+
+def test_the_scope_is_named() -> None:
+    server = Server()
+    everywhere = Reflector(server, THINGS, decode, Store[Thing]())
+    assert everywhere.description == "things.example.com in all namespaces"

@@ -1,0 +1,345 @@
+"""The cache: versions, indexes and handlers, against a naive model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from operator_runtime.cache.store import ObjectKey, Store, key_of, version_reached
+from tests.unit.things import Thing
+
+
+def owner_of(thing: Thing) -> ObjectKey | None:
+    return ObjectKey(thing.namespace, thing.owner) if thing.owner else None
+
+
+def new_store() -> Store[Thing]:
+    return Store({"owner": owner_of})
+
+
+A = ObjectKey("ns", "a")
+
+
+# Versions.
+
+
+@pytest.mark.parametrize(
+    ("seen", "wanted", "reached"),
+    [
+        ("10", "10", True),
+        ("11", "10", True),
+        ("9", "10", False),
+        ("100", "99", True),
+        ("99", "100", False),
+        ("99999999999999999999999999", "99999999999999999999999998", True),
+        ("", "", True),
+        ("", "10", False),
+        ("10", "", False),
+        ("010", "9", False),
+        ("0", "9", False),
+        ("10", "0", False),
+        ("v11", "v10", False),
+        ("v10", "v10", True),
+        ("²", "1", False),
+    ],
+)
+def test_versions_compare_as_decimal_numbers_and_by_equality_where_they_are_none(
+    seen: str, wanted: str, reached: bool
+) -> None:
+    assert version_reached(seen, wanted) is reached
+
+
+@given(seen=st.integers(1, 10**30), wanted=st.integers(1, 10**30))
+def test_comparing_strings_is_comparing_numbers(seen: int, wanted: int) -> None:
+    assert version_reached(str(seen), str(wanted)) is (seen >= wanted)
+
+
+@pytest.mark.parametrize(
+    ("later", "taken"),
+    [
+        (Thing(resource_version="11"), True),
+        (Thing(resource_version="10"), False),
+        (Thing(resource_version="9"), False),
+        (Thing(resource_version="9", uid="predecessor"), False),
+        (Thing(resource_version="11", uid="successor"), True),
+        (Thing(resource_version="opaque"), True),
+    ],
+)
+def test_put_takes_what_is_newer(later: Thing, taken: bool) -> None:
+    store = new_store()
+    store.put(Thing())
+    assert store.put(later) is taken
+    assert store.get(A) == (later if taken else Thing())
+
+
+# Handlers.
+
+
+def test_each_change_is_told_once_with_what_was_before() -> None:
+    store = new_store()
+    told: list[tuple[Thing | None, Thing | None, Thing | None]] = []
+    store.add_handler(lambda before, after: told.append((before, after, store.get(A))))
+    first, second = Thing(), Thing(resource_version="11")
+    store.put(first)
+    store.put(first)
+    store.put(second)
+    store.remove(A)
+    store.remove(A)
+    assert told == [(None, first, first), (first, second, second), (second, None, None)]
+
+
+def test_the_echo_of_a_quiet_change_is_told_no_more_than_the_change_and_the_next_one_is() -> None:
+    store = new_store()
+    told: list[Thing | None] = []
+    store.put(Thing())
+    store.add_handler(lambda before, after: told.append(after))
+    assert store.put(Thing(resource_version="11", owner="x"), quiet=True)
+    assert store.by_index("owner", ObjectKey("ns", "x")) == [Thing(resource_version="11", owner="x")]
+    assert not store.put(Thing(resource_version="11", owner="x"))
+    assert told == []
+    store.put(Thing(resource_version="12"))
+    assert told == [Thing(resource_version="12")]
+
+
+def test_an_index_that_nobody_added_is_told_with_those_that_there_are() -> None:
+    with pytest.raises(ValueError, match="there is no index 'wner': add it by add_index; there are 'owner'"):
+        new_store().by_index("wner", A)
+
+
+def test_handlers_see_the_indexes_as_they_are_after_the_change() -> None:
+    store = new_store()
+    seen: list[list[Thing]] = []
+    store.add_handler(lambda before, after: seen.append(store.by_index("owner", ObjectKey("ns", "x"))))
+    owned = Thing(owner="x")
+    store.put(owned)
+    store.put(Thing(resource_version="11"))
+    assert seen == [[owned], []]
+
+
+def test_a_removal_of_a_predecessor_leaves_the_successor() -> None:
+    store = new_store()
+    store.put(Thing(uid="u2"))
+    assert store.remove(A, "u1") is False
+    assert store.remove(A, "u2") is True
+    assert store.get(A) is None
+
+
+# Pictures.
+
+
+def test_a_picture_tells_what_is_new_changed_and_missing_and_nothing_of_the_rest() -> None:
+    store = new_store()
+    for name in ("same", "changed", "recreated", "missing"):
+        store.put(Thing(name=name))
+    told: list[tuple[str, str, str]] = []
+
+    def tell(before: Thing | None, after: Thing | None) -> None:
+        name = (after or before or Thing()).name
+        told.append((name, before.uid if before else "", after.uid + after.resource_version if after else ""))
+
+    store.add_handler(tell)
+    store.replace(
+        [
+            Thing(name="same"),
+            Thing(name="changed", resource_version="12"),
+            Thing(name="recreated", uid="u2", resource_version="12"),
+            Thing(name="new"),
+        ],
+        set(),
+    )
+    assert sorted(told) == [
+        ("changed", "u1", "u112"),
+        ("missing", "u1", ""),
+        ("new", "", "u110"),
+        ("recreated", "u1", "u212"),
+    ]
+
+
+def test_a_picture_wins_over_a_newer_version_as_an_etcd_may_have_been_restored() -> None:
+    store = new_store()
+    store.put(Thing(resource_version="500"))
+    store.replace([Thing(resource_version="20")], set())
+    assert store.get(A) == Thing(resource_version="20")
+    assert store.put(Thing(resource_version="21"))
+
+
+@pytest.mark.parametrize(
+    ("put_before", "put_since", "snapshot", "version", "held"),
+    [
+        ("10", "15", "10", "12", "15"),
+        (None, "15", None, "12", "15"),
+        ("10", "15", "15", "15", "15"),
+        ("10", "15", "17", "18", "17"),
+        ("10", "15", None, "18", None),
+        ("10", "9", "10", "12", "10"),
+        ("500", None, "20", "30", "20"),
+        ("500", None, None, "30", None),
+        ("10", "x", "10", "12", "10"),
+        ("10", "15", "10", "", "10"),
+    ],
+    ids=[
+        "the answer to a write that the snapshot is too old for",
+        "to an object that it is too old for",
+        "a write that it shows",
+        "a later change",
+        "a later deletion",
+        "an answer that came too late",
+        "an etcd that was restored",
+        "one that lost the object",
+        "a version that does not compare",
+        "a snapshot without a version",
+    ],
+)
+def test_a_snapshot_wins_but_over_what_was_put_since_it_was_begun_and_is_later(
+    put_before: str | None, put_since: str | None, snapshot: str | None, version: str, held: str | None
+) -> None:
+    store = new_store()
+    if put_before:
+        store.put(Thing(resource_version=put_before))
+    store.begin()
+    if put_since:
+        store.put(Thing(resource_version=put_since))
+    store.replace([Thing(resource_version=snapshot)] if snapshot else [], set(), version=version)
+    record = store.get(A)
+    assert (record and record.resource_version) == held
+
+
+def test_each_snapshot_counts_from_its_own_beginning() -> None:
+    store = new_store()
+    store.begin()
+    store.put(Thing(resource_version="500"))
+    store.begin()  # the first one failed, and the etcd was restored
+    store.replace([Thing(resource_version="20")], set(), version="30")
+    assert store.get(A) == Thing(resource_version="20")
+
+
+def test_the_snapshots_of_two_namespaces_keep_apart_what_was_put() -> None:
+    store = new_store()
+    store.begin("ns")
+    store.begin("other")
+    assert store.awaits_snapshot("ns")
+    store.put(Thing(resource_version="15"))
+    store.replace([], set(), "other", version="12")
+    store.replace([Thing()], set(), "ns", version="12")
+    assert store.get(A) == Thing(resource_version="15")
+    assert not store.awaits_snapshot("ns")
+    assert not store._put_since
+
+
+def test_what_could_not_be_read_stays_as_it_was() -> None:
+    store = new_store()
+    store.put(Thing())
+    store.put(Thing(name="b"))
+    store.replace([], {A})
+    assert store.keys() == [A]
+
+
+def test_a_picture_of_one_namespace_leaves_the_others() -> None:
+    store = new_store()
+    store.put(Thing())
+    store.put(Thing(namespace="other"))
+    store.replace([], set(), "ns")
+    assert store.keys() == [ObjectKey("other", "a")]
+    assert (store.keys("other"), store.keys("ns"), len(store)) == ([ObjectKey("other", "a")], [], 1)
+
+
+def test_handlers_can_tell_a_picture_from_an_event() -> None:
+    store = new_store()
+    flags: list[bool] = []
+    store.add_handler(lambda before, after: flags.append(store.relisting))
+    store.put(Thing())
+    store.replace([Thing(name="b")], set())
+    store.put(Thing(name="c"))
+    assert flags == [False, True, True, False]
+
+
+def test_a_handler_that_fails_does_not_leave_the_store_relisting() -> None:
+    store = new_store()
+
+    def fails(before: Thing | None, after: Thing | None) -> None:
+        raise ZeroDivisionError
+
+    store.add_handler(fails)
+    with pytest.raises(ZeroDivisionError):
+        store.replace([Thing()], set())
+    assert store.relisting is False
+
+
+def test_keys_print_as_kubectl_users_write_them() -> None:
+    assert str(key_of(Thing())) == "ns/a"
+
+
+# Against a model: a dict of records, indexes recomputed from scratch.
+
+THINGS = st.builds(
+    Thing,
+    namespace=st.sampled_from(["n", "m"]),
+    name=st.sampled_from(["a", "b", "c"]),
+    uid=st.sampled_from(["u1", "u2"]),
+    resource_version=st.integers(1, 12).map(str) | st.sampled_from(["x", "y"]),
+    owner=st.sampled_from(["", "p", "q"]),
+)
+KEYS = st.builds(ObjectKey, st.sampled_from(["n", "m"]), st.sampled_from(["a", "b", "c"]))
+PICTURES = st.tuples(
+    st.lists(THINGS, max_size=5, unique_by=key_of), st.sets(KEYS, max_size=2), st.sampled_from(["n", "m", None])
+)
+
+
+@given(steps=st.lists(THINGS | st.tuples(KEYS, st.sampled_from(["u1", "u2", None])) | PICTURES, max_size=30))
+def test_the_store_equals_a_naive_model(steps: list[Any]) -> None:
+    store, model, replayed = new_store(), dict[ObjectKey, Thing](), dict[ObjectKey, Thing]()
+
+    def replay(before: Thing | None, after: Thing | None) -> None:
+        key = key_of(after or before or Thing())
+        assert replayed.get(key) == before
+        assert before != after
+        if after is None:
+            del replayed[key]
+        else:
+            replayed[key] = after
+
+    store.add_handler(replay)
+    for step in steps:
+        match step:
+            case Thing() as thing:
+                held = model.get(key_of(thing))
+                taken = store.put(thing)
+                assert taken is (held is None or not version_reached(held.resource_version, thing.resource_version))
+                if taken:
+                    model[key_of(thing)] = thing
+            case (ObjectKey() as key, uid):
+                gone = key in model and uid in (None, model[key].uid)
+                assert store.remove(key, uid) is gone
+                if gone:
+                    del model[key]
+            case (list() as things, set() as kept, namespace):
+                picture = {key_of(thing): thing for thing in things if namespace in (None, thing.namespace)}
+                # A version names one content: the server never changes an object without changing its version.
+                for key, thing in picture.items():
+                    held = model.get(key)
+                    if held and (held.uid, held.resource_version) == (thing.uid, thing.resource_version):
+                        picture[key] = held
+                store.replace(picture.values(), kept, namespace)
+                model = {
+                    key: thing for key, thing in model.items() if key in kept or namespace not in (None, key.namespace)
+                } | picture
+        assert {key: store.get(key) for key in store.keys()} == model == replayed  # noqa: SIM118 - not a dict
+        for value in [ObjectKey(namespace, owner) for namespace in "nm" for owner in "pq"]:
+            filed = store.by_index("owner", value)
+            assert len(filed) == len(set(filed))
+            assert set(filed) == {thing for thing in model.values() if owner_of(thing) == value}
+
+
+@given(puts=st.lists(THINGS.filter(lambda thing: thing.resource_version.isdigit()), max_size=30))
+def test_by_put_a_version_never_goes_backwards(puts: list[Thing]) -> None:
+    store = new_store()
+    highest: dict[ObjectKey, int] = {}
+    for thing in puts:
+        store.put(thing)
+        key = key_of(thing)
+        highest[key] = max(highest.get(key, 0), int(thing.resource_version))
+        held = store.get(key)
+        assert held is not None
+        assert int(held.resource_version) == highest[key]

@@ -1,0 +1,191 @@
+"""What the tests of the client share: credentials that do as they are told, and a server that speaks raw bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import ssl
+import struct
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.credentials import ClusterAccess
+
+PATH = "/apis/apps/v1/deployments"
+SILENCE_LIMIT_S = 70.0
+# Less than aiohttp keeps an idle connection (15 s): what ends by itself then was not closed by us.
+DEADLINE_S = 10.0
+# One object in three members, as a server that flushes sends it.
+GZIP_MEMBERS = [gzip.compress(b'{"first":'), gzip.compress(b'"second",'), gzip.compress(b'"third":1}')]
+
+USER_AGENT = "memcached-operator/test"
+
+
+@dataclass
+class FakeCredentials:
+    """Bearer tokens and trust by the test's word; `refreshes` and `distrusts` note what the client told."""
+
+    token: str = "first"
+    next_token: str | None = None
+    context: ssl.SSLContext | None = None
+    ssl_generation: int = 1
+    refreshes: list[float] = field(default_factory=list)
+    distrusts: list[float] = field(default_factory=list)
+
+    async def headers(self) -> Mapping[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    async def refresh(self, failed_since: float) -> bool:
+        self.refreshes.append(failed_since)
+        if self.next_token is None:
+            return False
+        self.token, self.next_token = self.next_token, None
+        return True
+
+    async def distrusted(self, failed_since: float) -> None:
+        self.distrusts.append(failed_since)
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        return self.context
+
+
+def client_of(
+    server: str,
+    credentials: FakeCredentials | None = None,
+    proxy: str | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> ApiClient:
+    access = ClusterAccess(server, None, "a test", credentials or FakeCredentials(), proxy=proxy)
+    return ApiClient(access, user_agent=USER_AGENT, timeout_s=20.0, clock=clock)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request as it came over the wire."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Peer:
+    """The server's end of one connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def request(self) -> Request | None:
+        """The next request, None when the client closed the connection."""
+        try:
+            head = (await self._reader.readuntil(b"\r\n\r\n")).decode("ascii")
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+        first, *lines = head.rstrip("\r\n").split("\r\n")
+        method, target, _ = first.split(" ")
+        headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+        body = await self._reader.readexactly(int(headers.get("content-length", "0")))
+        return Request(method, target, headers, body)
+
+    async def send(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def answer(self, status: int = 200, body: bytes = b"{}", **headers: str) -> None:
+        """A whole answer; a header's name is written with _ for -."""
+        more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        head = (
+            f"HTTP/1.1 {status} Whatever\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n{more}\r\n"
+        )
+        await self.send(head.encode() + body)
+
+    async def begin_stream(self, **headers: str) -> None:
+        more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        await self.send(f"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{more}\r\n".encode())
+
+    async def chunk(self, data: bytes) -> None:
+        """One chunk of a stream; an empty one ends it."""
+        await self.send(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    async def closed(self) -> None:
+        """Wait until the client has closed the connection."""
+        try:
+            while await self._reader.read(1024):
+                pass
+        except ConnectionError:
+            pass
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def reset(self) -> None:
+        """Send RST in place of a farewell."""
+        raw = self._writer.get_extra_info("socket")
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._writer.transport.abort()
+
+
+Handler = Callable[[Peer, Request], Awaitable[None]]
+
+
+@dataclass
+class Loopback:
+    """A server on loopback: each request is handed to the handler; `gone` counts connections that have ended."""
+
+    url: str = ""
+    requests: list[Request] = field(default_factory=list)
+    connections: int = 0
+    gone: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
+
+
+@asynccontextmanager
+async def serving(handler: Handler, context: ssl.SSLContext | None = None) -> AsyncIterator[Loopback]:
+    loopback = Loopback()
+    writers: list[asyncio.StreamWriter] = []
+    tasks: list[asyncio.Task[None]] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        loopback.connections += 1
+        writers.append(writer)
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.append(task)
+        peer = Peer(reader, writer)
+        while (request := await peer.request()) is not None:
+            loopback.requests.append(request)
+            await handler(peer, request)
+        loopback.gone.release()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    port = server.sockets[0].getsockname()[1]
+    loopback.url = f"{'https' if context else 'http'}://127.0.0.1:{port}"
+    try:
+        yield loopback
+    finally:
+        server.close()
+        for writer in writers:
+            writer.transport.abort()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await server.wait_closed()
+
+
+async def every(peer: Peer, request: Request) -> None:
+    await peer.answer()
+
+
+async def three_lines_and_silence(peer: Peer, request: Request) -> None:
+    await peer.begin_stream()
+    await peer.chunk(b"1\n2\n3\n")
+    await peer.closed()
+
+
+async def connection_ended(loopback: Loopback) -> None:
+    await asyncio.wait_for(loopback.gone.acquire(), DEADLINE_S)

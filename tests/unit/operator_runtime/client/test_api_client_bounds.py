@@ -1,0 +1,248 @@
+"""Servers and proxies that never come to an end, on real sockets: each call and each watch is over in its time."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from operator_runtime.client.answers import ERROR_BODY_S, MAX_ERROR_BYTES
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import (
+    AnswerTooLong,
+    Forbidden,
+    ServerError,
+    StreamStalled,
+    Unreachable,
+)
+from tests.unit.operator_runtime.client.client_support import (
+    DEADLINE_S,
+    PATH,
+    SILENCE_LIMIT_S,
+    Peer,
+    Request,
+    client_of,
+    connection_ended,
+    serving,
+)
+
+pytestmark = pytest.mark.timeout(30)
+
+LIMIT_S = 0.3
+# Between two bytes: far below the limit, so that whatever begins anew with each of them never ends.
+DRIP_S = LIMIT_S / 20
+
+Act = Callable[[Peer], Awaitable[None]]
+
+
+async def dripped(peer: Peer, beginning: bytes, drop: bytes) -> None:
+    """Send something for ever, until the client has gone."""
+    await peer.send(beginning)
+    while True:
+        try:
+            await peer.send(drop)
+        except ConnectionError:
+            return
+        await asyncio.sleep(DRIP_S)
+
+
+async def nothing(peer: Peer) -> None:
+    await peer.closed()
+
+
+async def processing_without_end(peer: Peer) -> None:
+    await dripped(peer, b"", b"HTTP/1.1 102 Processing\r\n\r\n")
+
+
+async def a_head_byte_by_byte(peer: Peer) -> None:
+    await dripped(peer, b"HTTP/1.1 200 OK\r\nX-Slow: ", b"x")
+
+
+async def a_chunks_length_digit_by_digit(peer: Peer) -> None:
+    await dripped(peer, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0")
+
+
+async def a_body_byte_by_byte(peer: Peer) -> None:
+    await dripped(peer, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n\n\r\n")
+
+
+async def a_body_at_full_speed(peer: Peer) -> None:
+    await peer.begin_stream()
+    await flood(peer)
+
+
+async def flood(peer: Peer) -> None:
+    try:
+        while True:
+            await peer.chunk(b"\n" * 65_536)
+            await asyncio.sleep(0)
+    except ConnectionError:
+        pass
+
+
+def named(act: Act) -> str:
+    return act.__name__.replace("_", " ")
+
+
+@asynccontextmanager
+async def client_before(act: Act, *, proxied: bool = False) -> AsyncIterator[ApiClient]:
+    """A client whose server, or the proxy before it, does this after each head; at the end the connection is closed."""
+
+    async def handler(peer: Peer, request: Request) -> None:
+        assert request.method == ("CONNECT" if proxied else "GET")
+        await act(peer)
+
+    async with serving(handler) as server:
+        url, proxy = ("https://10.0.0.1:6443", server.url) if proxied else (server.url, None)
+        async with client_of(url, proxy=proxy) as client:
+            yield client
+            await connection_ended(server)
+
+
+async def read_to_the_end(client: ApiClient, query: dict[str, str]) -> None:
+    async with client.stream(PATH, query, LIMIT_S) as stream:
+        while await stream.read():
+            pass
+
+
+WITHOUT_AN_ANSWER = [nothing, processing_without_end, a_head_byte_by_byte]
+
+
+@pytest.mark.parametrize("act", WITHOUT_AN_ANSWER, ids=named)
+@pytest.mark.parametrize("proxied", [False, True], ids=["server", "proxy"])
+async def test_headers_that_do_not_come_whole_in_time_are_silence(act: Act, proxied: bool) -> None:
+    async with client_before(act, proxied=proxied) as client:
+        with pytest.raises(StreamStalled, match="no answer for 0 s"):
+            await asyncio.wait_for(read_to_the_end(client, {}), DEADLINE_S)
+        assert client.requests == {(0, "GET"): 1}
+
+
+async def test_bytes_of_which_nothing_comes_are_silence() -> None:
+    async with client_before(a_chunks_length_digit_by_digit) as client:
+        with pytest.raises(StreamStalled, match="no byte for 0 s"):
+            await asyncio.wait_for(read_to_the_end(client, {}), DEADLINE_S)
+
+
+@pytest.mark.parametrize("act", [a_body_byte_by_byte, a_body_at_full_speed], ids=named)
+async def test_a_watch_that_the_server_does_not_end_is_ended(act: Act) -> None:
+    async with client_before(act) as client:
+        with pytest.raises(StreamStalled, match="it goes on after its end"):
+            await asyncio.wait_for(read_to_the_end(client, {"timeoutSeconds": "0"}), DEADLINE_S)
+
+
+@pytest.mark.parametrize("act", [*WITHOUT_AN_ANSWER, a_chunks_length_digit_by_digit, a_body_byte_by_byte], ids=named)
+async def test_a_call_is_over_in_its_time(act: Act) -> None:
+    async with client_before(act) as client:
+        with pytest.raises(Unreachable, match=f"GET {PATH}: "):
+            await asyncio.wait_for(client.request("GET", PATH, timeout_s=LIMIT_S), DEADLINE_S)
+
+
+@pytest.mark.parametrize("act", WITHOUT_AN_ANSWER, ids=named)
+async def test_a_call_by_a_proxy_is_over_in_its_time(act: Act) -> None:
+    async with client_before(act, proxied=True) as client:
+        with pytest.raises(Unreachable):
+            await asyncio.wait_for(client.request("GET", PATH, timeout_s=LIMIT_S), DEADLINE_S)
+
+
+# How much is read.
+
+
+Ask = Callable[[ApiClient], Coroutine[Any, Any, None]]
+
+
+async def call(client: ApiClient) -> None:
+    await client.request("GET", PATH, timeout_s=SILENCE_LIMIT_S)
+
+
+async def watch(client: ApiClient) -> None:
+    async with client.stream(PATH, {}, SILENCE_LIMIT_S):
+        pytest.fail("a refused watch has no body")
+
+
+BOTH = pytest.mark.parametrize("ask", [call, watch])
+BAD_GATEWAY = b"HTTP/1.1 502 Bad Gateway\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@BOTH
+async def test_of_an_error_without_end_the_beginning_is_enough(ask: Ask) -> None:
+    async def act(peer: Peer) -> None:
+        await peer.send(BAD_GATEWAY)
+        await peer.chunk(b"no server is up ")
+        await flood(peer)
+
+    async with client_before(act) as client:
+        with pytest.raises(ServerError, match="502 ServerError: no server is up") as caught:
+            await asyncio.wait_for(ask(client), DEADLINE_S)
+        assert len(str(caught.value)) < 1000
+        assert client.requests == {(502, "GET"): 1}
+
+
+@BOTH
+async def test_an_error_that_does_not_end_in_time_is_told_as_far_as_it_came(
+    ask: Ask, skip: Callable[[float], None]
+) -> None:
+    sent = asyncio.Event()
+
+    async def act(peer: Peer) -> None:
+        await peer.send(BAD_GATEWAY)
+        await peer.chunk(b"no server is up")
+        sent.set()
+        await peer.closed()
+
+    async with client_before(act) as client:
+        task = asyncio.create_task(ask(client))
+        await asyncio.wait_for(sent.wait(), DEADLINE_S)
+        for _ in range(10):  # the client takes it; should it need more turns, the test is only slower
+            await asyncio.sleep(0)
+        skip(ERROR_BODY_S + 1.0)
+        with pytest.raises(ServerError, match="502 ServerError: no server is up"):
+            await asyncio.wait_for(task, DEADLINE_S)
+
+
+@BOTH
+async def test_an_error_that_breaks_off_is_told_as_far_as_it_came(
+    ask: Ask,
+) -> None:
+    async def act(peer: Peer) -> None:
+        await peer.send(BAD_GATEWAY + b"64\r\nno server is up")
+        peer.close()
+
+    async with client_before(act) as client:
+        with pytest.raises(ServerError, match="502 ServerError: no server is up"):
+            await ask(client)
+
+
+async def test_a_status_that_is_too_long_counts_by_its_http_status() -> None:
+    async def refuse(peer: Peer, request: Request) -> None:
+        message = b"x" * MAX_ERROR_BYTES
+        await peer.answer(403, b'{"kind":"Status","code":403,"reason":"Forbidden","message":"%s"}' % message)
+
+    async with serving(refuse) as server, client_of(server.url) as client:
+        with pytest.raises(Forbidden) as caught:
+            await client.request("GET", PATH)
+        assert len(str(caught.value)) < 1000
+
+
+async def test_an_answer_has_a_bound_in_bytes() -> None:
+    async def answer(peer: Peer, request: Request) -> None:
+        await peer.answer(200, b"{%s}" % (b" " * 998))
+
+    async with serving(answer) as server, client_of(server.url) as client:
+        assert len(await client.request("GET", PATH, max_bytes=1000)) == 1000
+        with pytest.raises(AnswerTooLong, match=f"GET {PATH}: the answer is longer than 999 bytes"):
+            await client.request("GET", PATH, max_bytes=999)
+
+
+async def eight_mib_packed(peer: Peer) -> None:
+    await peer.answer(200, gzip.compress(bytes(8 * 1024 * 1024)), Content_Encoding="gzip")
+
+
+@pytest.mark.parametrize("act", [a_body_at_full_speed, eight_mib_packed], ids=named)
+async def test_an_answer_without_end_is_too_long(act: Act) -> None:
+    async with client_before(act) as client:
+        with pytest.raises(AnswerTooLong, match="longer than 1048576 bytes"):
+            await asyncio.wait_for(client.request("GET", PATH, gzip=True, max_bytes=1024 * 1024), DEADLINE_S)

@@ -1,0 +1,233 @@
+"""Watches on real sockets: closed on every way out, ended by silence, never compressed by our wish."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import Forbidden, MalformedAnswer, StreamStalled, Unauthorized, Unreachable
+from tests.unit.operator_runtime.client.client_support import (
+    DEADLINE_S,
+    GZIP_MEMBERS,
+    PATH,
+    SILENCE_LIMIT_S,
+    FakeCredentials,
+    Peer,
+    Request,
+    client_of,
+    connection_ended,
+    serving,
+    three_lines_and_silence,
+)
+
+pytestmark = pytest.mark.timeout(30)
+
+
+# A watch's connection is closed on every way out.
+
+
+async def test_a_watch_that_is_left_unread_is_closed() -> None:
+    async with serving(three_lines_and_silence) as server, client_of(server.url) as client:
+        async with client.stream(PATH, {"watch": "1"}, SILENCE_LIMIT_S) as stream:
+            assert await stream.read() == b"1\n2\n3\n"
+        await connection_ended(server)
+        assert server.requests[0].target == f"{PATH}?watch=1"
+
+
+async def test_a_watch_whose_reader_fails_is_closed() -> None:
+    async with serving(three_lines_and_silence) as server, client_of(server.url) as client:
+        with pytest.raises(ZeroDivisionError):
+            async with client.stream(PATH, {}, SILENCE_LIMIT_S):
+                raise ZeroDivisionError
+        await connection_ended(server)
+
+
+async def test_a_watch_whose_reader_is_cancelled_is_closed() -> None:
+    reading = asyncio.Event()
+
+    async def read(client: ApiClient) -> None:
+        async with client.stream(PATH, {}, SILENCE_LIMIT_S) as stream:
+            await stream.read()
+            reading.set()
+            await stream.read()
+
+    async with serving(three_lines_and_silence) as server, client_of(server.url) as client:
+        task = asyncio.create_task(read(client))
+        await asyncio.wait_for(reading.wait(), DEADLINE_S)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await connection_ended(server)
+
+
+async def test_a_watch_that_is_cancelled_before_its_headers_is_closed() -> None:
+    asked = asyncio.Event()
+
+    async def never(peer: Peer, request: Request) -> None:
+        asked.set()
+        await peer.closed()
+
+    async with serving(never) as server, client_of(server.url) as client:
+        stream = client.stream(PATH, {}, SILENCE_LIMIT_S)
+        task = asyncio.ensure_future(stream.__aenter__())
+        await asyncio.wait_for(asked.wait(), DEADLINE_S)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await connection_ended(server)
+
+
+async def test_a_watch_that_is_refused_is_closed_and_says_why() -> None:
+    async def refuse(peer: Peer, request: Request) -> None:
+        await peer.answer(403, b'{"kind":"Status","code":403,"reason":"Forbidden","message":"no"}')
+
+    async with serving(refuse) as server, client_of(server.url) as client:
+        with pytest.raises(Forbidden, match="403 Forbidden: no"):
+            async with client.stream(PATH, {}, SILENCE_LIMIT_S):
+                pytest.fail("a refused watch has no body")
+        await connection_ended(server)
+
+
+async def test_a_watch_that_ends_cleanly_gives_its_bytes_and_then_nothing() -> None:
+    async def two_chunks(peer: Peer, request: Request) -> None:
+        await peer.begin_stream()
+        await peer.chunk(b"1\n2")
+        await peer.chunk(b"3\n")
+        await peer.chunk(b"")
+
+    async with serving(two_chunks) as server, client_of(server.url) as client:
+        async with client.stream(PATH, {}, SILENCE_LIMIT_S) as stream:
+            read = b""
+            while chunk := await stream.read():
+                read += chunk
+            assert read == b"1\n23\n"
+            assert stream.received_bytes == 5
+            assert await stream.read() == b""
+        await connection_ended(server)
+
+
+async def test_a_stream_that_breaks_in_a_chunk_is_unreachable_after_its_bytes() -> None:
+    async def break_off(peer: Peer, request: Request) -> None:
+        await peer.begin_stream()
+        await peer.send(b"64\r\nhalf")
+        peer.close()
+
+    async with (
+        serving(break_off) as server,
+        client_of(server.url) as client,
+        client.stream(PATH, {}, SILENCE_LIMIT_S) as stream,
+    ):
+        assert await stream.read() == b"half"
+        with pytest.raises(Unreachable):
+            await stream.read()
+
+
+async def test_a_watch_that_is_sent_elsewhere_is_malformed() -> None:
+    async def redirect(peer: Peer, request: Request) -> None:
+        await peer.answer(302, b"<html>", Location="http://127.0.0.1:9/")
+
+    async with serving(redirect) as server, client_of(server.url) as client:
+        with pytest.raises(MalformedAnswer, match="HTTP 302"):
+            async with client.stream(PATH, {}, SILENCE_LIMIT_S):
+                pytest.fail("a redirect has no events")
+
+
+async def test_a_401_to_a_watch_fetches_a_newer_credential_for_the_next_one() -> None:
+    async def who(peer: Peer, request: Request) -> None:
+        await peer.answer(200 if request.headers["authorization"] == "Bearer second" else 401)
+
+    credentials = FakeCredentials(next_token="second")
+    async with serving(who) as server, client_of(server.url, credentials) as client:
+        with pytest.raises(Unauthorized):
+            async with client.stream(PATH, {}, SILENCE_LIMIT_S):
+                pytest.fail("a refused watch has no body")
+        assert len(credentials.refreshes) == 1
+        async with client.stream(PATH, {}, SILENCE_LIMIT_S) as stream:
+            assert await stream.read() == b"{}"
+
+
+# Silence.
+
+
+async def test_each_byte_begins_the_silence_anew_and_silence_ends_the_stream(skip: Callable[[float], None]) -> None:
+    more = asyncio.Event()
+
+    async def drip(peer: Peer, request: Request) -> None:
+        await peer.begin_stream()
+        for _ in range(3):
+            await more.wait()
+            more.clear()
+            await peer.chunk(b".")
+        await peer.closed()
+
+    async with serving(drip) as server, client_of(server.url) as client:
+        async with client.stream(PATH, {}, SILENCE_LIMIT_S) as stream:
+            for _ in range(3):
+                skip(SILENCE_LIMIT_S - 10.0)
+                more.set()
+                assert await stream.read() == b"."
+            silent = asyncio.create_task(stream.read())
+            await asyncio.sleep(0)
+            skip(SILENCE_LIMIT_S + 1.0)
+            with pytest.raises(StreamStalled, match="no byte for 70 s"):
+                await silent
+        await connection_ended(server)
+
+
+async def test_silence_before_the_first_byte_counts_too(skip: Callable[[float], None]) -> None:
+    async def headers_only(peer: Peer, request: Request) -> None:
+        await peer.begin_stream()
+        await peer.closed()
+
+    async with (
+        serving(headers_only) as server,
+        client_of(server.url) as client,
+        client.stream(PATH, {}, SILENCE_LIMIT_S) as stream,
+    ):
+        skip(SILENCE_LIMIT_S + 1.0)
+        with pytest.raises(StreamStalled):
+            await stream.read()
+        assert stream.received_bytes == 0
+
+
+async def test_headers_that_a_proxy_withholds_are_silence_and_not_a_failed_connection(
+    skip: Callable[[float], None],
+) -> None:
+    asked = asyncio.Event()
+
+    async def never(peer: Peer, request: Request) -> None:
+        asked.set()
+        await peer.closed()
+
+    async with serving(never) as server, client_of(server.url) as client:
+        task = asyncio.ensure_future(client.stream(PATH, {}, SILENCE_LIMIT_S).__aenter__())
+        await asyncio.wait_for(asked.wait(), DEADLINE_S)
+        skip(SILENCE_LIMIT_S + 1.0)
+        with pytest.raises(StreamStalled, match="no answer for 70 s"):
+            await task
+        await connection_ended(server)
+
+
+# Compression.
+
+
+async def test_a_watch_asks_for_no_compression_and_bears_it_flush_by_flush() -> None:
+    async def compressed(peer: Peer, request: Request) -> None:
+        assert request.headers["accept-encoding"] == "identity"
+        await peer.begin_stream(Content_Encoding="gzip")
+        for member in GZIP_MEMBERS:
+            await peer.chunk(member)
+        await peer.chunk(b"")
+
+    read = b""
+    async with (
+        serving(compressed) as server,
+        client_of(server.url) as client,
+        client.stream(PATH, {}, SILENCE_LIMIT_S) as stream,
+    ):
+        while chunk := await stream.read():
+            read += chunk
+    assert read == b'{"first":"second","third":1}'

@@ -1,0 +1,132 @@
+"""Which of the places that name an API server wins, and what is said when none does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from operator_runtime.client.auth import NoClusterAccess, load_access
+
+IN_POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+
+
+def write_kubeconfig(path: Path, server: str, context: str = "main") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        f"current-context: {context}\n"
+        f"contexts: [{{name: {context}, context: {{cluster: at-{server}, user: u, namespace: ns-{context}}}}}]\n"
+        f"clusters: [{{name: at-{server}, cluster: {{server: 'https://{server}'}}}}]\n"
+        "users: [{name: u, user: {token: t}}]\n"
+    )
+    return path
+
+
+@pytest.fixture
+def everything(tmp_path: Path) -> dict[str, str]:
+    """A home with a kubeconfig, two files for KUBECONFIG, and the folder of a pod's service account."""
+    write_kubeconfig(tmp_path / ".kube/config", "home")
+    write_kubeconfig(tmp_path / "first", "first")
+    write_kubeconfig(tmp_path / "second", "second", "other")
+    write_kubeconfig(tmp_path / "flag", "flag")
+    (tmp_path / "sa").mkdir()
+    (tmp_path / "sa/token").write_text("pod-token\n")
+    (tmp_path / "sa/ca.crt").write_text("pem")
+    return {"HOME": str(tmp_path), "KUBECONFIG": f"{tmp_path}/first:{tmp_path}/gone:{tmp_path}/second", **IN_POD}
+
+
+def without(environ: dict[str, str], *names: str) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name not in names}
+
+
+@pytest.mark.parametrize(
+    ("arrange", "server"),
+    [
+        (lambda env, home: ({"kubeconfig": f"{home}/flag"}, env), "https://flag"),
+        (lambda env, home: ({}, env), "https://first"),
+        (lambda env, home: ({}, without(env, "KUBECONFIG")), "https://10.96.0.1:443"),
+        (lambda env, home: ({}, env | {"KUBECONFIG": ""}), "https://10.96.0.1:443"),
+        (lambda env, home: ({}, without(env, "KUBECONFIG", *IN_POD)), "https://home"),
+        (lambda env, home: ({"context": "other"}, env), "https://second"),
+        # A context exists in kubeconfigs only.
+        (lambda env, home: ({"context": "main"}, without(env, "KUBECONFIG")), "https://home"),
+    ],
+    ids=[
+        "flag",
+        "KUBECONFIG",
+        "pod",
+        "empty KUBECONFIG is unset",
+        "home",
+        "context of a later file",
+        "context in a pod",
+    ],
+)
+def test_the_most_explicit_place_wins(
+    everything: dict[str, str],
+    tmp_path: Path,
+    arrange: Callable[[dict[str, str], Path], tuple[dict[str, str], dict[str, str]]],
+    server: str,
+) -> None:
+    flags, environ = arrange(everything, tmp_path)
+    access = load_access(
+        kubeconfig=flags.get("kubeconfig"),
+        context=flags.get("context"),
+        service_account_dir=tmp_path / "sa",
+        environ=environ,
+    )
+    assert access.server == server
+
+
+@pytest.mark.parametrize("missing", ["token", "ca.crt"])
+def test_half_a_service_account_is_none(everything: dict[str, str], tmp_path: Path, missing: str) -> None:
+    (tmp_path / "sa" / missing).unlink()
+    access = load_access(service_account_dir=tmp_path / "sa", environ=without(everything, "KUBECONFIG"))
+    assert access.server == "https://home"
+
+
+def test_when_nothing_is_there_the_message_lists_what_was_tried_and_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(NoClusterAccess) as failure:
+        load_access(service_account_dir=tmp_path / "sa", environ={"HOME": str(tmp_path)})
+    message = str(failure.value)
+    for part in (
+        "KUBECONFIG is not set",
+        f"no file {tmp_path}/sa/token",
+        "KUBERNETES_SERVICE_HOST is not set",
+        f"no file {tmp_path}/.kube/config",
+        "Give --kubeconfig",
+    ):
+        assert part in message
+
+
+def test_a_kubeconfig_that_was_asked_for_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(NoClusterAccess, match="--kubeconfig nowhere: no such file"):
+        load_access(kubeconfig="nowhere", environ={"HOME": str(tmp_path)})
+    with pytest.raises(NoClusterAccess, match="KUBECONFIG=/nowhere:/else: none of these files exists"):
+        load_access(environ={"HOME": str(tmp_path), "KUBECONFIG": "/nowhere:/else"})
+
+
+def test_description_and_namespace_are_those_of_the_context(everything: dict[str, str], tmp_path: Path) -> None:
+    access = load_access(context="other", environ=everything)
+    assert access.description == "context other of ~/second"
+    assert access.namespace == "ns-other"
+
+
+def test_a_pod_loads_no_yaml_and_nobody_loads_the_python_client(everything: dict[str, str], tmp_path: Path) -> None:
+    program = """if True:
+        import sys
+        from pathlib import Path
+        from operator_runtime.client.auth import load_access
+        home = Path(sys.argv[1])
+        pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+        load_access(service_account_dir=home / "sa", environ=pod)
+        assert "yaml" not in sys.modules, "yaml in a pod"
+        load_access(environ={"HOME": str(home)})
+        assert "yaml" in sys.modules, "the kubeconfig was not read"
+        assert "kubernetes_asyncio" not in sys.modules, "kubernetes_asyncio"
+    """
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    outcome = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert outcome.returncode == 0, outcome.stderr

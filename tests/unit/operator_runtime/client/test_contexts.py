@@ -1,0 +1,307 @@
+"""A context of a kubeconfig and the access that comes of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import ssl
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+from kubernetes_asyncio.client import Configuration
+from kubernetes_asyncio.config import load_kube_config
+
+from operator_runtime.client.contexts import context_access
+from operator_runtime.client.credentials import ClusterAccess, NoClusterAccess
+from operator_runtime.client.kubeconfig import read_kubeconfigs
+from operator_runtime.testing.clock import FakeClock
+from tests.unit.operator_runtime.client.auth_support import handshake, make_authority, server_context
+
+AUTHORITY = make_authority()
+SECRET = "hunter2hunter2"
+EXEC_V1 = "client.authentication.k8s.io/v1"
+
+
+def encoded(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def write(directory: Path, cluster: Mapping[str, object], user: Mapping[str, object] | None, **context: object) -> Path:
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "main",
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "u", "user": user}] if user is not None else [],
+        "contexts": [
+            {"name": "main", "context": {"cluster": "c", **({"user": "u"} if user is not None else {}), **context}},
+            {"name": "spare", "context": {"cluster": "gone", "user": "u"}},
+            {"name": "stranger", "context": {"cluster": "c", "user": "gone"}},
+        ],
+    }
+    path = directory / "config"
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+def load(
+    directory: Path,
+    cluster: Mapping[str, object] | None = None,
+    user: Mapping[str, object] | None = None,
+    *,
+    context: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    clock: FakeClock | None = None,
+    terminal: bool = False,
+    **rest: object,
+) -> ClusterAccess:
+    path = write(directory, {"server": "https://127.0.0.1:6443", **(cluster or {})}, user, **rest)
+    return context_access(
+        read_kubeconfigs([path], home=directory),
+        context,
+        environ=environ or {},
+        clock=clock or FakeClock(),
+        wall_clock=FakeClock(),
+        terminal=terminal,
+    )
+
+
+async def headers(directory: Path, user: Mapping[str, object] | None, **cluster: object) -> Mapping[str, str]:
+    return await load(directory, cluster, user).credentials.headers()
+
+
+async def test_a_token_a_password_and_nobody(tmp_path: Path) -> None:
+    assert await headers(tmp_path, {"token": "t"}) == {"Authorization": "Bearer t"}
+    assert await headers(tmp_path, {"username": "jane", "password": "pw"}) == {"Authorization": "Basic amFuZTpwdw=="}
+    assert await headers(tmp_path, {}) == {}
+    assert await headers(tmp_path, None) == {}
+
+
+async def test_a_token_file_lies_beside_the_kubeconfig_goes_before_a_token_and_is_re_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/token").write_text("one\n")
+    clock = FakeClock()
+    credentials = load(tmp_path, user={"tokenFile": "secret/token", "token": "t"}, clock=clock).credentials
+    assert await credentials.headers() == {"Authorization": "Bearer one"}
+    (tmp_path / "secret/token").write_text("two\n")
+    clock.advance(1)
+    assert await credentials.refresh(clock.now - 0.5)
+    assert await credentials.headers() == {"Authorization": "Bearer two"}
+
+
+async def test_nothing_is_sent_over_plain_http(tmp_path: Path) -> None:
+    access = load(tmp_path, {"server": "http://127.0.0.1:8001"}, {"token": SECRET})
+    assert await access.credentials.headers() == {}
+    assert access.credentials.ssl_context() is None
+
+
+@pytest.mark.parametrize("as_files", [True, False])
+def test_a_client_certificate_and_the_authority_may_be_data_or_files_beside_the_kubeconfig(
+    tmp_path: Path, as_files: bool
+) -> None:
+    jane = AUTHORITY.issue("jane")
+    contents = {"certificate-authority": AUTHORITY.pem, "client-certificate": jane.chain, "client-key": jane.key}
+    fields: dict[str, object] = {}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+        fields |= {name: name} if as_files else {name: "gone", f"{name}-data": encoded(content)}
+    user = {name: value for name, value in fields.items() if name.startswith("client")}
+    cluster = {name: value for name, value in fields.items() if name not in user}
+    context = load(tmp_path, cluster, user).credentials.ssl_context()
+    assert context is not None
+    assert handshake(context, server_context(AUTHORITY, AUTHORITY.issue("server"), str(tmp_path))) == "jane"
+
+
+def test_insecure_checks_nothing_and_excludes_an_authority(tmp_path: Path) -> None:
+    context = load(tmp_path, {"insecure-skip-tls-verify": True}).credentials.ssl_context()
+    assert context is not None
+    assert context.verify_mode == ssl.CERT_NONE
+    with pytest.raises(NoClusterAccess, match=r"cluster c in ~/config: insecure-skip-tls-verify .* exclude each other"):
+        load(tmp_path, {"insecure-skip-tls-verify": True, "certificate-authority": "ca.crt"})
+
+
+@pytest.mark.parametrize(
+    ("entry", "server"),
+    [
+        ({"server": "https://api.test/k8s/clusters/c-1/"}, "https://api.test/k8s/clusters/c-1"),
+        ({"server": "https://[fd00::1]:6443"}, "https://[fd00::1]:6443"),
+        ({"server": "api.test:8080"}, "http://api.test:8080"),
+        ({"server": "api.test:6443", "insecure-skip-tls-verify": True}, "https://api.test:6443"),
+    ],
+)
+def test_the_servers_url_is_taken_as_kubectl_does(tmp_path: Path, entry: dict[str, object], server: str) -> None:
+    assert load(tmp_path, entry).server == server
+
+
+@pytest.mark.parametrize("server", [None, "", "https://", "unix:///run/api.sock", "https://api.test:port"])
+def test_a_server_that_is_no_url_is_refused(tmp_path: Path, server: str | None) -> None:
+    with pytest.raises(NoClusterAccess, match="cluster c in ~/config: server is not a URL such as https://"):
+        load(tmp_path, {"server": server})
+
+
+def test_tls_server_name_namespace_and_description_come_from_the_context(tmp_path: Path) -> None:
+    access = load(tmp_path, {"tls-server-name": "api.internal"}, {"token": "t"}, namespace="team")
+    assert access.tls_server_name == "api.internal"
+    assert access.namespace == "team"
+    assert access.description == "context main of ~/config"
+    assert load(tmp_path, {"tls-server-name": ""}, {"token": "t"}, namespace="").tls_server_name is None
+
+
+def test_proxy_url_goes_before_the_environments_and_socks_is_refused(tmp_path: Path) -> None:
+    environ = {"HTTPS_PROXY": "http://env:1"}
+    cluster = {"server": "https://api.test"}
+    assert load(tmp_path, cluster, environ=environ).proxy == "http://env:1"
+    assert load(tmp_path, {**cluster, "proxy-url": "http://own:2"}, environ=environ).proxy == "http://own:2"
+    with pytest.raises(NoClusterAccess, match="the proxy-url of cluster c in ~/config is a SOCKS proxy"):
+        load(tmp_path, {**cluster, "proxy-url": "socks5://own:2"})
+
+
+def test_an_unknown_context_lists_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(NoClusterAccess, match="--context nope: there is no such context; ~/config has main, spare"):
+        load(tmp_path, context="nope")
+
+
+@pytest.mark.parametrize(
+    ("current", "said"),
+    [(None, "no context is chosen: give --context"), ("old", "current-context old: there is no such context")],
+)
+def test_a_missing_current_context_is_explained(tmp_path: Path, current: str | None, said: str) -> None:
+    (tmp_path / "config").write_text(yaml.safe_dump({"current-context": current}))
+    config = read_kubeconfigs([tmp_path / "config"], home=tmp_path)
+    with pytest.raises(NoClusterAccess, match=f"{said}.*~/config has no context"):
+        context_access(config, None, environ={}, clock=FakeClock(), wall_clock=FakeClock())
+
+
+def test_a_context_that_names_what_is_not_there_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(NoClusterAccess, match=r"context spare of ~/config names the cluster 'gone', .*known: c"):
+        load(tmp_path, context="spare", user={})
+    with pytest.raises(NoClusterAccess, match=r"context stranger of ~/config names the user 'gone', .*known: u"):
+        load(tmp_path, context="stranger", user={})
+
+
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [
+        ({"client-certificate": "a.crt"}, "client-certificate and client-key go together"),
+        ({"client-key-data": f"*{SECRET}"}, "client-key-data is not base64"),
+        ({"token": f"{SECRET} x"}, "token holds white space"),
+        ({"as": "admin", "token": SECRET}, "impersonation .* is not supported"),
+        ({"auth-provider": {"name": "gcp", "config": {"access-token": SECRET}}}, "gke-gcloud-auth-plugin"),
+        ({"auth-provider": {"name": "azure"}}, "kubelogin convert-kubeconfig"),
+        ({"auth-provider": {"name": "oidc", "config": {"id-token": SECRET}}}, "kubectl oidc-login setup"),
+        ({"auth-provider": {"name": "own"}}, "use an exec plugin"),
+        ({"exec": {"command": "aws"}}, "apiVersion must be one of client.authentication.k8s.io/v1, "),
+        ({"exec": {"command": "aws", "apiVersion": "client.authentication.k8s.io/v1alpha1"}}, "apiVersion must be"),
+        (
+            {"exec": {"command": "aws", "apiVersion": EXEC_V1, "interactiveMode": "Always"}},
+            "interactiveMode is Always, but standard input is no terminal",
+        ),
+    ],
+)
+def test_a_user_that_cannot_be_served_is_refused_in_plain_words(
+    tmp_path: Path, user: dict[str, object], said: str
+) -> None:
+    with pytest.raises(NoClusterAccess, match=said) as failure:
+        load(tmp_path, user=user)
+    assert "user u in ~/config" in str(failure.value)
+    assert SECRET not in str(failure.value)
+
+
+# Answers with what it was told as its token, and counts its runs.
+PLUGIN = """#!{python} -S
+import json, os, sys
+info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
+with open(os.environ["RUNS"], "a") as runs:
+    runs.write("x")
+with open(os.environ["RUNS"]) as runs:
+    count = len(runs.read())
+told = json.dumps([count, info["spec"], sys.argv[1:]], separators=(",", ":"))
+answer = {{"apiVersion": info["apiVersion"], "kind": "ExecCredential", "status": {{"token": told}}}}
+print(json.dumps(answer))
+"""
+
+
+def exec_user(directory: Path, **more: object) -> dict[str, object]:
+    (directory / "bin").mkdir(exist_ok=True)
+    script = directory / "bin/plugin"
+    script.write_text(PLUGIN.format(python=sys.executable))
+    script.chmod(0o755)
+    return {
+        "exec": {
+            "apiVersion": EXEC_V1,
+            "command": "./bin/plugin",
+            "args": ["get", "token"],
+            "env": [{"name": "RUNS", "value": str(directory / "runs")}],
+            "interactiveMode": "IfAvailable",
+            **more,
+        }
+    }
+
+
+def told(given: Mapping[str, str]) -> list[object]:
+    answer: list[object] = json.loads(given["Authorization"].removeprefix("Bearer "))
+    return answer
+
+
+async def test_an_exec_plugin_beside_the_kubeconfig_runs_once_and_again_after_a_401(tmp_path: Path) -> None:
+    clock = FakeClock()
+    credentials = load(tmp_path, user=exec_user(tmp_path), environ=dict(os.environ), clock=clock).credentials
+    assert told(await credentials.headers()) == [1, {"interactive": False}, ["get", "token"]]
+    clock.advance(3600)
+    assert told(await credentials.headers())[0] == 1
+    clock.advance(1)
+    assert await credentials.refresh(clock.now - 0.5)
+    assert told(await credentials.headers())[0] == 2
+
+
+async def test_provide_cluster_info_hands_over_the_cluster_with_its_authority_read_in(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_bytes(AUTHORITY.pem)
+    cluster = {
+        "certificate-authority": "ca.crt",
+        "tls-server-name": "api.internal",
+        "proxy-url": "http://proxy:1",
+        "extensions": [
+            {"name": "other", "extension": {"a": 1}},
+            {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}},
+        ],
+    }
+    access = load(tmp_path, cluster, exec_user(tmp_path, provideClusterInfo=True), environ=dict(os.environ))
+    assert told(await access.credentials.headers())[1] == {
+        "interactive": False,
+        "cluster": {
+            "server": "https://127.0.0.1:6443",
+            "tls-server-name": "api.internal",
+            "certificate-authority-data": encoded(AUTHORITY.pem),
+            "proxy-url": "http://proxy:1",
+            "config": {"audience": "x"},
+        },
+    }
+
+
+@pytest.mark.parametrize(("mode", "interactive"), [("Never", False), ("IfAvailable", True), ("Always", True)])
+async def test_at_a_terminal_the_plugin_may_ask_unless_its_mode_is_never(
+    tmp_path: Path, mode: str, interactive: bool
+) -> None:
+    user = exec_user(tmp_path, interactiveMode=mode)
+    access = load(tmp_path, user=user, environ=dict(os.environ), terminal=True)
+    assert told(await access.credentials.headers())[1] == {"interactive": interactive}
+
+
+async def test_the_fields_usual_reader_reads_the_same_file_alike(tmp_path: Path) -> None:
+    cluster = {
+        "server": "https://api.test:6443",
+        "tls-server-name": "api.internal",
+        "proxy-url": "http://proxy:1",
+        "certificate-authority-data": encoded(AUTHORITY.pem),
+    }
+    access = load(tmp_path, cluster, {"token": "t"})
+    witness = Configuration()
+    await load_kube_config(str(tmp_path / "config"), client_configuration=witness, temp_file_path=str(tmp_path))
+    assert access.server == witness.host
+    assert access.tls_server_name == witness.tls_server_name
+    assert access.proxy == witness.proxy
+    assert (await access.credentials.headers())["Authorization"] == witness.api_key["BearerToken"]

@@ -1,0 +1,121 @@
+"""One function tells errors apart, whatever shape they come in."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from operator_runtime.client.errors import (
+    ApiError,
+    Cause,
+    Conflict,
+    Expired,
+    Forbidden,
+    Invalid,
+    KubeError,
+    NotFound,
+    ResourceVersionTooLarge,
+    ServerError,
+    TooManyRequests,
+    Unauthorized,
+    classify,
+    classify_event,
+    classify_response,
+)
+from operator_runtime.client.retry import MAX_RETRY_AFTER_S
+
+TOO_LARGE = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]}
+
+
+def status(**fields: object) -> bytes:
+    return json.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", **fields}).encode()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (400, Invalid),
+        (401, Unauthorized),
+        (403, Forbidden),
+        (404, NotFound),
+        (405, ApiError),
+        (409, Conflict),
+        (410, Expired),
+        (422, Invalid),
+        (429, TooManyRequests),
+        (500, ServerError),
+        (502, ServerError),
+        (503, ServerError),
+        (504, ServerError),
+    ],
+)
+def test_a_code_has_its_class(code: int, kind: type[ApiError]) -> None:
+    assert type(classify(code)) is kind
+    assert type(classify_response(code, status(code=code))) is kind
+    assert type(classify_event(status(code=code))) is kind
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (status(code=410, reason="Expired"), Expired),
+        (status(code=410, reason="Gone"), Expired),
+        (status(reason="Expired"), Expired),
+        (status(code=500, reason="InternalError"), ServerError),
+        (status(code=504, reason="Timeout", details=TOO_LARGE), ResourceVersionTooLarge),
+        (status(code=504, reason="Timeout"), ServerError),
+        (status(code=429, reason="TooManyRequests"), TooManyRequests),
+        (b"{}", ServerError),
+        (b"", ServerError),
+        (b"{", ServerError),
+        (b"[]", ServerError),
+        (status(code="410"), ServerError),
+        (b'{"kind": "Status", "message": "\xff"}', ServerError),
+        (b'{"details": ' + b"[" * 100_000, ServerError),
+    ],
+)
+def test_an_error_event_is_told_by_its_status_and_never_breaks_the_reader(body: bytes, kind: type[ApiError]) -> None:
+    assert type(classify_event(body)) is kind
+
+
+def test_the_status_body_wins_over_the_http_status() -> None:
+    error = classify_response(500, status(code=409, reason="AlreadyExists", message="it is there"))
+    assert isinstance(error, Conflict)
+    assert str(error) == "409 AlreadyExists: it is there"
+
+
+@pytest.mark.parametrize(
+    "body", [b"404 page not found\n", "<html>schön".encode(), b"\xff\xfe", b'{"kind": "Pod"}', b""]
+)
+def test_a_body_that_is_no_status_is_quoted(body: bytes) -> None:
+    error = classify_response(404, body)
+    assert isinstance(error, NotFound)
+    assert error.message == body.decode("utf-8", "replace").strip()
+
+
+def test_a_long_text_is_cut() -> None:
+    assert len(classify_response(502, b"<p>" * 100_000).message) == 200
+
+
+def test_causes_are_kept() -> None:
+    causes = [{"reason": "FieldValueInvalid", "message": "no", "field": "spec.size"}]
+    error = classify_response(422, status(code=422, reason="Invalid", details={"causes": causes}))
+    assert error.causes == (Cause("FieldValueInvalid", "no", "spec.size"),)
+
+
+def test_the_header_wins_over_the_details_when_both_ask_to_wait() -> None:
+    body = status(code=429, details={"retryAfterSeconds": 7})
+    assert classify_response(429, body).retry_after_s == 7.0
+    assert classify_response(429, body, retry_after_s=2.5).retry_after_s == 2.5
+    assert classify_response(429, status(code=429)).retry_after_s is None
+
+
+@pytest.mark.parametrize(("asked", "waited_s"), [(10**9, MAX_RETRY_AFTER_S), (-5, 0.0)])
+def test_the_wait_that_a_status_asks_for_is_bounded(asked: int, waited_s: float) -> None:
+    assert classify_event(status(code=429, details={"retryAfterSeconds": asked})).retry_after_s == waited_s
+
+
+def test_an_error_without_words_still_says_what_it_is() -> None:
+    assert str(classify(503)) == "503 ServerError: no message"
+    assert isinstance(classify(503), KubeError)

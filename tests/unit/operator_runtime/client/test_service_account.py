@@ -1,0 +1,116 @@
+"""A pod's own account: where the server is, what is missing, and files that rotate under a running process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from operator_runtime.client.credentials import ClusterAccess
+from operator_runtime.client.errors import AuthenticationUnavailable
+from operator_runtime.client.service_account import ServiceAccount
+from operator_runtime.testing.clock import FakeClock
+from tests.unit.operator_runtime.client.auth_support import handshake, make_authority, server_context
+
+
+def environ(host: str = "10.96.0.1", **more: str) -> dict[str, str]:
+    return {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": "443", **more}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "token").write_text("first\n")
+    (tmp_path / "ca.crt").write_bytes(make_authority().pem)
+    (tmp_path / "namespace").write_text("memcached-system\n")
+    return tmp_path
+
+
+def load(directory: Path, variables: dict[str, str] | None = None, clock: FakeClock | None = None) -> ClusterAccess:
+    account = ServiceAccount(directory, variables or environ())
+    assert account.missing() == ()
+    return account.access(clock=clock or FakeClock(), wall_clock=FakeClock())
+
+
+@pytest.mark.parametrize(
+    ("host", "server"),
+    [
+        ("10.96.0.1", "https://10.96.0.1:443"),
+        ("fd00::1", "https://[fd00::1]:443"),
+        ("kubernetes.default.svc", "https://kubernetes.default.svc:443"),
+    ],
+)
+def test_the_server_is_built_from_the_variables_with_brackets_around_ipv6(
+    directory: Path, host: str, server: str
+) -> None:
+    assert load(directory, environ(host)).server == server
+
+
+def test_the_namespace_is_the_pods_and_may_be_missing(directory: Path) -> None:
+    assert load(directory).namespace == "memcached-system"
+    (directory / "namespace").unlink()
+    assert load(directory).namespace is None
+
+
+def test_a_proxy_of_the_environment_is_used_unless_no_proxy_has_the_service_network(directory: Path) -> None:
+    proxy = {"HTTPS_PROXY": "http://proxy:3128"}
+    assert load(directory, environ(**proxy)).proxy == "http://proxy:3128"
+    assert load(directory, environ(**proxy, NO_PROXY="example.com,10.96.0.0/12")).proxy is None
+
+
+async def test_a_rotated_token_is_used_within_a_minute(directory: Path) -> None:
+    clock = FakeClock()
+    credentials = load(directory, clock=clock).credentials
+    assert await credentials.headers() == {"Authorization": "Bearer first"}
+    (directory / "token").write_text("second")
+    clock.advance(59)
+    assert await credentials.headers() == {"Authorization": "Bearer first"}
+    clock.advance(1)
+    assert await credentials.headers() == {"Authorization": "Bearer second"}
+
+
+async def test_a_rotated_authority_gives_new_connections_a_new_context(directory: Path) -> None:
+    old, new = make_authority("old"), make_authority("new")
+    (directory / "ca.crt").write_bytes(old.pem)
+    clock = FakeClock()
+    credentials = load(directory, clock=clock).credentials
+    await credentials.headers()
+    generation, before = credentials.ssl_generation, credentials.ssl_context()
+
+    (directory / "ca.crt").write_bytes(new.pem)
+    clock.advance(60)
+    await credentials.headers()
+    assert credentials.ssl_generation > generation
+    after = credentials.ssl_context()
+    assert after is not None
+    assert after is not before
+    assert handshake(after, server_context(new, new.issue("server"), str(directory))) is None
+
+
+async def test_the_authority_is_read_again_at_once_when_the_server_was_not_trusted(directory: Path) -> None:
+    (directory / "ca.crt").write_bytes(make_authority("old").pem)
+    clock = FakeClock()
+    credentials = load(directory, clock=clock).credentials
+    await credentials.headers()
+    generation = credentials.ssl_generation
+    await credentials.distrusted(clock.now)
+    assert credentials.ssl_generation == generation, "the file is the same"
+
+    (directory / "ca.crt").write_bytes(make_authority("new").pem)
+    clock.advance(1)
+    await credentials.distrusted(clock.now)
+    assert credentials.ssl_generation == generation + 1
+
+
+async def test_a_token_missing_at_the_start_names_the_file_and_the_remedy(directory: Path) -> None:
+    access = load(directory)
+    (directory / "token").unlink()
+    with pytest.raises(AuthenticationUnavailable, match=rf"{directory}/token cannot be read .*--service-account-dir"):
+        await access.credentials.headers()
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    assert ServiceAccount(tmp_path, {"KUBERNETES_SERVICE_HOST": "x"}).missing() == (
+        f"no file {tmp_path}/token",
+        f"no file {tmp_path}/ca.crt",
+        "KUBERNETES_SERVICE_PORT is not set",
+    )

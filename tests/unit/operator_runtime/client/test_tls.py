@@ -1,0 +1,174 @@
+"""Trust, client certificates and their rotation, each proven by a handshake in memory."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from operator_runtime.client.errors import AuthenticationUnavailable
+from operator_runtime.client.tls import ClientCertificate, Pem, Tls
+from operator_runtime.testing.clock import FakeClock
+from tests.unit.operator_runtime.client.auth_support import handshake, make_authority, server_context
+
+AUTHORITY = make_authority()
+SERVER = AUTHORITY.issue("server.test")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> ssl.SSLContext:
+    return server_context(AUTHORITY, SERVER, str(tmp_path))
+
+
+def trusting(pem: bytes = AUTHORITY.pem, certificate: ClientCertificate | None = None, insecure: bool = False) -> Tls:
+    return Tls(
+        clock=FakeClock(),
+        authority=None if insecure else Pem("certificate-authority-data of cluster c", data=pem),
+        certificate=Pem("client-certificate-data of user u", data=certificate.chain) if certificate else None,
+        key=Pem("client-key-data of user u", data=certificate.key) if certificate else None,
+        insecure=insecure,
+    )
+
+
+def test_a_server_of_the_authority_is_trusted_by_address_and_by_name(server: ssl.SSLContext) -> None:
+    assert handshake(trusting().context(), server) is None
+    assert handshake(trusting().context(), server, "server.test") is None
+    with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
+        handshake(trusting().context(), server, "other.test")
+
+
+def test_another_authoritys_server_is_refused_unless_insecure(server: ssl.SSLContext) -> None:
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(trusting(make_authority("another").pem).context(), server)
+    assert handshake(trusting(insecure=True).context(), server, "other.test") is None
+
+
+def test_a_pinned_server_certificate_is_an_anchor_too(server: ssl.SSLContext) -> None:
+    assert handshake(trusting(SERVER.chain).context(), server) is None
+
+
+def test_comments_around_the_authority_do_not_matter(server: ssl.SSLContext) -> None:
+    assert handshake(trusting("# Autorité\n".encode() + AUTHORITY.pem).context(), server) is None
+
+
+@pytest.mark.parametrize(
+    "pem", [b"", b"  \n", b"no PEM", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
+)
+def test_an_authority_without_a_certificate_never_falls_back_to_the_systems(pem: bytes) -> None:
+    with pytest.raises(AuthenticationUnavailable, match="certificate-authority-data of cluster c: there is no PEM"):
+        trusting(pem).context()
+
+
+def test_the_client_certificate_is_shown_and_leaves_no_file_behind(
+    server: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    assert handshake(trusting(certificate=AUTHORITY.issue("jane")).context(), server) == "jane"
+    stranger = AUTHORITY.issue("eve")
+    with pytest.raises(
+        AuthenticationUnavailable, match=r"client-certificate-data of user u: .* do not belong together"
+    ):
+        trusting(certificate=ClientCertificate("x", AUTHORITY.issue("jane").chain, stranger.key)).context()
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_key_is_readable_by_its_owner_alone_while_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    modes = []
+    load = ssl.SSLContext.load_cert_chain
+
+    def spy(context: ssl.SSLContext, name: str, **options: object) -> None:
+        modes.append(Path(name).stat().st_mode & 0o777)
+        load(context, name, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", spy)
+    trusting(certificate=AUTHORITY.issue("jane")).context()
+    assert modes == [0o600]
+
+
+def test_an_encrypted_key_is_refused_without_asking_at_the_terminal() -> None:
+    with pytest.raises(AuthenticationUnavailable, match="its key is encrypted"):
+        trusting(certificate=AUTHORITY.issue("jane", passphrase=b"secret")).context()
+
+
+def test_no_place_for_the_temporary_file_is_said_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(AuthenticationUnavailable, match=r"no temporary file for it in .*gone .*set TMPDIR"):
+        trusting(certificate=AUTHORITY.issue("jane")).context()
+
+
+def test_a_plugins_certificate_goes_before_the_configured_one(server: ssl.SSLContext) -> None:
+    tls = trusting(certificate=AUTHORITY.issue("jane"))
+    tls.update(AUTHORITY.issue("plugin"))
+    assert handshake(tls.context(), server) == "plugin"
+
+
+def test_a_plugins_new_certificate_is_a_new_generation_and_the_same_is_none() -> None:
+    tls, first = trusting(), AUTHORITY.issue("plugin")
+    tls.update(first)
+    assert tls.generation == 1
+    tls.update(first)
+    assert tls.generation == 1
+    tls.update(AUTHORITY.issue("plugin"))
+    assert tls.generation == 2
+
+
+def test_files_are_read_once_a_minute_and_an_unchanged_one_keeps_its_context(tmp_path: Path) -> None:
+    path, clock = tmp_path / "ca.crt", FakeClock()
+    path.write_bytes(AUTHORITY.pem)
+    tls = Tls(clock=clock, authority=Pem("ca", path=path))
+    context = tls.context()
+    clock.advance(60)
+    tls.update()
+    assert tls.context() is context
+    path.write_bytes(make_authority("new").pem)
+    clock.advance(59)
+    tls.update()
+    assert tls.generation == 1
+    clock.advance(1)
+    tls.update()
+    assert tls.generation == 2
+    assert tls.changed_at == clock.now
+    assert tls.context() is not context
+
+
+@pytest.mark.parametrize("content", [None, b"", b"half a certif"])
+def test_half_a_rotation_keeps_the_last_good_context_and_is_tried_again(
+    tmp_path: Path, content: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, clock = tmp_path / "ca.crt", FakeClock()
+    path.write_bytes(AUTHORITY.pem)
+    tls = Tls(clock=clock, authority=Pem("ca", path=path))
+    context = tls.context()
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+    clock.advance(60)
+    tls.update()
+    assert tls.context() is context
+    assert "Going on with the last good TLS settings" in caplog.text
+    path.write_bytes(make_authority("new").pem)
+    clock.advance(60)
+    tls.update()
+    assert tls.generation == 2
+
+
+def test_a_file_missing_at_the_start_is_named(tmp_path: Path) -> None:
+    tls = Tls(clock=FakeClock(), authority=Pem("certificate-authority of cluster c", path=tmp_path / "ca.crt"))
+    with pytest.raises(AuthenticationUnavailable, match=r"authority of cluster c: .*ca\.crt cannot be read \(No such"):
+        tls.context()
+    (tmp_path / "ca.crt").write_bytes(AUTHORITY.pem)
+    assert tls.context().verify_mode == ssl.CERT_REQUIRED
+
+
+def test_without_an_authority_the_systems_are_trusted(server: ssl.SSLContext) -> None:
+    context = Tls(clock=FakeClock()).context()
+    assert context.verify_mode == ssl.CERT_REQUIRED
+    assert context.check_hostname
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(context, server)

@@ -1,0 +1,78 @@
+"""What the tests of the controller share: a reconciler that plays a script, and an observer to wait by."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from operator_runtime.client.retry import Backoff
+from operator_runtime.controller.controller import Controller, Outcome, Result
+from operator_runtime.workqueue.async_queue import AsyncWorkQueue
+from operator_runtime.workqueue.queue import WorkQueue
+
+DEADLINE_S = 5.0
+
+Step = Result | BaseException | Callable[[], Awaitable[Result]]
+
+
+class Reconciler:
+    """Plays a script, one step per call; the calls beyond it succeed."""
+
+    def __init__(self, *script: Step) -> None:
+        self.script = list(script)
+        self.calls: list[str] = []
+        self.called = asyncio.Condition()
+
+    async def __call__(self, key: str) -> Result:
+        self.calls.append(key)
+        async with self.called:
+            self.called.notify_all()
+        step = self.script.pop(0) if self.script else Result()
+        if isinstance(step, BaseException):
+            raise step
+        return step if isinstance(step, Result) else await step()
+
+    async def wait_for_calls(self, number: int) -> None:
+        async with asyncio.timeout(DEADLINE_S), self.called:
+            await self.called.wait_for(lambda: len(self.calls) >= number)
+
+
+class Outcomes:
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, Outcome]] = []
+        self.changed = asyncio.Condition()
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def reconciled(self, controller: str, outcome: Outcome, seconds: float) -> None:
+        assert seconds >= 0.0
+        self.seen.append((controller, outcome))
+        self.tasks.add(asyncio.create_task(self.notify()))
+
+    async def notify(self) -> None:
+        async with self.changed:
+            self.changed.notify_all()
+
+    async def wait_for(self, number: int) -> list[Outcome]:
+        async with asyncio.timeout(DEADLINE_S), self.changed:
+            await self.changed.wait_for(lambda: len(self.seen) >= number)
+        return [outcome for _, outcome in self.seen]
+
+
+def quick_queue() -> AsyncWorkQueue[str]:
+    return AsyncWorkQueue(WorkQueue(backoff=Backoff(first_s=0.001, longest_s=0.002)))
+
+
+@asynccontextmanager
+async def running(controller: Controller[str]) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(controller.run())
+    try:
+        yield task
+    finally:
+        controller.stop()
+        await asyncio.wait_for(task, DEADLINE_S)
+
+
+async def never() -> Result:
+    await asyncio.Event().wait()
+    raise AssertionError("unreachable")

@@ -1,0 +1,324 @@
+"""Which changes wake whom, with kinds that nobody has ever heard of."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from operator_runtime.cache.own_writes import OwnWrites
+from operator_runtime.cache.store import ObjectKey, Store
+from operator_runtime.controller.channel import Channel
+from operator_runtime.controller.controller import Controller, Result
+from operator_runtime.controller.predicates import generation_changed
+from operator_runtime.identity import Program
+from operator_runtime.objects.kinds import Kind, PlainObject, plain
+from operator_runtime.operator import Operator
+from operator_runtime.serving.http_messages import HttpRequest
+from operator_runtime.serving.monitoring import probes_of
+from operator_runtime.workqueue.queue import LOW_PRIORITY
+from tests.unit.operator_runtime.client.client_support import client_of
+from tests.unit.operator_runtime.operator_support import config
+
+SHELLS = plain("example.org/v1", "Shell", "shells")
+CLUSTER_SHELLS = plain("example.org/v1", "ClusterShell", "clustershells", namespaced=False)
+DEPLOYMENTS = plain("apps/v1", "Deployment", "deployments")
+NODES = plain("v1", "Node", "nodes", namespaced=False)
+PROGRAM_OF_SHELLS = Program("shells", "1")
+A, B = ObjectKey("shop", "a"), ObjectKey("shop", "b")
+
+
+async def reconcile(key: ObjectKey) -> Result:
+    return Result()
+
+
+def operator_of(*namespaces: str) -> Operator:
+    return Operator(config(), PROGRAM_OF_SHELLS, client_of("https://api.invalid"), namespaces=namespaces)
+
+
+@pytest.fixture
+def operator() -> Operator:
+    return operator_of()
+
+
+def some(kind: Kind[PlainObject], name: str, version: int = 1, **metadata: Any) -> PlainObject:
+    """An object as the API server sends it."""
+    placed = {"namespace": "shop"} if kind.resource.namespaced else {}
+    full = {"name": name, "uid": f"uid-{name}", "resourceVersion": str(version), "generation": 1, **placed, **metadata}
+    return kind.decode(json.dumps({"kind": kind.resource.kind, "metadata": full}).encode())
+
+
+def owned_by(name: str, kind: Kind[PlainObject] = SHELLS, *, controller: bool = True) -> dict[str, Any]:
+    owner = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, "name": name, "uid": f"uid-{name}"}
+    return {"ownerReferences": [owner | {"controller": controller}]}
+
+
+def begun(operator: Operator) -> Controller[ObjectKey]:
+    (controller,) = operator.finish()._runnables
+    assert isinstance(controller, Controller)
+    controller.begin()
+    return controller
+
+
+def woken(controller: Controller[ObjectKey]) -> set[ObjectKey]:
+    keys = set()
+    while (key := controller.queue.core.get_nowait()) is not None:
+        controller.queue.done(key)
+        keys.add(key)
+    return keys
+
+
+def test_an_object_wakes_itself_when_it_comes_when_it_changes_and_when_it_goes(operator: Operator) -> None:
+    operator.controller("shell", SHELLS, reconcile)
+    shells, controller = operator.informer(SHELLS), begun(operator)
+    shells.put(some(SHELLS, "a"))
+    assert woken(controller) == {A}
+    shells.put(some(SHELLS, "a", 2, labels={"new": "yes"}))
+    assert woken(controller) == {A}
+    shells.remove(A)
+    assert woken(controller) == {A}
+
+
+def test_a_version_that_differs_in_nothing_wakes_nobody(operator: Operator) -> None:
+    operator.controller("shell", SHELLS, reconcile)
+    shells, controller = operator.informer(SHELLS), begun(operator)
+    shells.put(some(SHELLS, "a"))
+    woken(controller)
+    shells.put(some(SHELLS, "a", 2))
+    assert woken(controller) == set()
+
+
+def test_what_a_predicate_does_not_count_wakes_nobody_unless_the_key_waits_for_its_own_write(
+    operator: Operator,
+) -> None:
+    own = OwnWrites()
+    operator.controller("shell", SHELLS, reconcile, when=generation_changed, own_writes=own)
+    shells, controller = operator.informer(SHELLS), begun(operator)
+    shells.put(some(SHELLS, "a"))
+    woken(controller)
+    shells.put(some(SHELLS, "a", 2, labels={"new": "yes"}))
+    assert woken(controller) == set()
+    own.expect(A, SHELLS.resource.qualified_name, "uid-a", "3")
+    shells.put(some(SHELLS, "a", 3, labels={"new": "no"}))
+    assert woken(controller) == {A}
+    assert not own.pending(A), "and its write has arrived"
+
+
+def test_an_owned_object_wakes_its_controller_also_one_that_is_gone(operator: Operator) -> None:
+    operator.controller("shell", SHELLS, reconcile).owns(DEPLOYMENTS)
+    deployments, controller = operator.informer(DEPLOYMENTS), begun(operator)
+    deployments.put(some(DEPLOYMENTS, "web", **owned_by("a")))
+    assert woken(controller) == {A}
+    deployments.put(some(DEPLOYMENTS, "web", 2, **owned_by("b")))
+    assert woken(controller) == {A, B}, "the old owner and the new one"
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {},
+        owned_by("a", controller=False),
+        owned_by("a", DEPLOYMENTS),
+        owned_by("a", plain("other.example.org/v1", "Shell", "shells")),
+    ],
+    ids=["nobody's", "not controlled", "of another kind", "of another group"],
+)
+def test_an_object_that_is_not_controlled_by_the_kind_wakes_nobody(
+    operator: Operator, metadata: dict[str, Any]
+) -> None:
+    operator.controller("shell", SHELLS, reconcile).owns(DEPLOYMENTS)
+    deployments, controller = operator.informer(DEPLOYMENTS), begun(operator)
+    deployments.put(some(DEPLOYMENTS, "web", **metadata))
+    assert woken(controller) == set()
+
+
+def test_an_owner_without_a_namespace_is_found_from_any_namespace(operator: Operator) -> None:
+    operator.controller("shell", CLUSTER_SHELLS, reconcile).owns(DEPLOYMENTS)
+    deployments, controller = operator.informer(DEPLOYMENTS), begun(operator)
+    deployments.put(some(DEPLOYMENTS, "web", **owned_by("a", CLUSTER_SHELLS)))
+    assert woken(controller) == {ObjectKey("", "a")}
+
+
+def test_a_mapping_function_may_find_several_keys_or_none(operator: Operator) -> None:
+    def by_label(node: PlainObject) -> list[ObjectKey]:
+        return [ObjectKey("shop", name) for name in node.labels.values()]
+
+    operator.controller("shell", SHELLS, reconcile).watches(NODES, by_label)
+    nodes, controller = operator.informer(NODES), begun(operator)
+    nodes.put(some(NODES, "one", labels={"first": "a", "second": "b"}))
+    assert woken(controller) == {A, B}
+    nodes.put(some(NODES, "two"))
+    assert woken(controller) == set()
+
+
+@pytest.mark.parametrize("given", ["shop/a", ("shop", "a"), [("shop", "a")], 7])
+def test_a_key_of_a_wrong_type_is_told_with_the_controller_and_the_remedy(
+    operator: Operator, given: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    operator.controller("shell", SHELLS, reconcile).watches(NODES, lambda node: given)
+    nodes, controller = operator.informer(NODES), begun(operator)
+    nodes.put(some(NODES, "one"))
+    (line,) = caplog.messages
+    assert "controller 'shell' was given " in line
+    assert "as a key for Node: give ObjectKey(namespace, name)" in line
+    assert woken(controller) == set()
+
+
+def test_a_mapping_function_that_fails_on_one_object_is_named_once_and_all_others_go_on(
+    operator: Operator, caplog: pytest.LogCaptureFixture
+) -> None:
+    def shell_of(node: PlainObject) -> ObjectKey:
+        return ObjectKey("shop", node.labels["shell"])
+
+    operator.controller("shell", SHELLS, reconcile).watches(NODES, shell_of)
+    nodes = operator.informer(NODES)
+    nodes.put(some(NODES, "bare"))
+    controller = begun(operator)
+    nodes.put(some(NODES, "good", labels={"shell": "a"}))
+    nodes.put(some(NODES, "bare", 2, labels={"other": ""}))
+    nodes.remove(ObjectKey("", "bare"))
+    assert woken(controller) == {A}
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert record.exc_info is not None
+    told = record.getMessage()
+    assert "shell_of (" in told
+    assert told.endswith(" failed for Node bare: KeyError: 'shell'. Controller shell is not woken for it.")
+
+
+def test_a_change_at_which_a_predicate_fails_counts(operator: Operator, caplog: pytest.LogCaptureFixture) -> None:
+    def chosen(before: PlainObject | None, after: PlainObject | None) -> bool:
+        raise RuntimeError("no such label")
+
+    operator.controller("shell", SHELLS, reconcile, when=chosen)
+    shells, controller = operator.informer(SHELLS), begun(operator)
+    shells.put(some(SHELLS, "a"))
+    shells.put(some(SHELLS, "b"))
+    assert woken(controller) == {A, B}
+    (line,) = caplog.messages
+    assert "chosen (" in line
+    assert line.endswith(
+        " failed for a change of Shell shop/a: RuntimeError: no such label. The change is taken to count."
+    )
+
+
+def test_coroutine_functions_are_refused_where_nobody_would_await_them(operator: Operator) -> None:
+    async def never(*_: object) -> Any: ...
+
+    builder = operator.controller("shell", SHELLS, reconcile)
+    with pytest.raises(TypeError, match=r"^the mapping function of controller 'shell' for Node is a coroutine"):
+        builder.watches(NODES, never)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^the predicate of controller 'shell' for Deployment is a coroutine"):
+        builder.owns(DEPLOYMENTS, when=never)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^the function of the index 'team' is a coroutine function, .*never"):
+        operator.informer(NODES).add_index("team", never)  # type: ignore[arg-type]
+
+
+def test_an_object_at_which_an_index_function_fails_is_held_but_in_no_index(
+    operator: Operator, caplog: pytest.LogCaptureFixture
+) -> None:
+    nodes = operator.informer(NODES)
+    nodes.add_index("team", lambda node: ObjectKey("", node.labels["team"]))
+    nodes.put(some(NODES, "bare"))
+    nodes.put(some(NODES, "one", labels={"team": "x"}))
+    assert [each.name for each in nodes.by_index("team", ObjectKey("", "x"))] == ["one"]
+    assert nodes.get(ObjectKey("", "bare")) is not None
+    nodes.put(some(NODES, "bare", 2, labels={"team": "x"}))
+    nodes.put(some(NODES, "one", 2))
+    nodes.remove(ObjectKey("", "one"))
+    assert [each.name for each in nodes.by_index("team", ObjectKey("", "x"))] == ["bare"]
+    (line,) = caplog.messages
+    assert line.endswith(" failed for the PlainObject bare: KeyError: 'team'. The index 'team' leaves it out.")
+
+
+async def test_a_kind_may_be_watched_in_several_selections_each_with_a_name_of_its_own() -> None:
+    operator = operator_of("shop")
+    again = plain("apps/v1", "Deployment", "deployments")
+    operator.informer(DEPLOYMENTS)
+    operator.controller("shell", SHELLS, reconcile).owns(DEPLOYMENTS, labels="app=a").watches(again, lambda each: None)
+    reflectors = operator.finish().reflectors
+    assert [each.description for each in reflectors if each.resource.plural == "deployments"] == [
+        "deployments.apps in namespace shop",
+        "deployments.apps in namespace shop (app=a)",
+        "deployments.apps in namespace shop (watch 3)",
+    ]
+    assert [each.scope for each in reflectors] == ["shop", "shop", "shop.2", "shop.3"]
+    shown = await probes_of(reflectors).answer(HttpRequest("GET", "/readyz"))
+    lines = shown.body.decode().splitlines()
+    assert [line.split()[0] for line in lines if "deployments" in line] == [
+        "[-]watch/deployments.apps/shop",
+        "[-]watch/deployments.apps/shop.2",
+        "[-]watch/deployments.apps/shop.3",
+    ]
+
+
+def test_a_watch_that_is_added_while_the_operator_runs_is_refused(operator: Operator) -> None:
+    builder = operator.controller("shell", SHELLS, reconcile)
+    begun(operator)
+    with pytest.raises(
+        RuntimeError, match=r"^a watch of Node comes too late for controller 'shell': add it in the set"
+    ):
+        builder.watches(NODES, lambda node: None)
+
+
+async def test_a_channel_wakes_whom_its_events_concern(operator: Operator) -> None:
+    channel: Channel[str] = Channel()
+    operator.controller("shell", SHELLS, reconcile).listens(channel, lambda name: ObjectKey("shop", name))
+    controller = begun(operator)
+    channel.send("b")
+    assert woken(controller) == {B}
+
+
+def test_when_it_begins_it_looks_at_everything_that_is_there_and_at_whom_that_concerns(operator: Operator) -> None:
+    operator.controller("shell", SHELLS, reconcile).owns(DEPLOYMENTS)
+    operator.informer(SHELLS).put(some(SHELLS, "a"))
+    operator.informer(DEPLOYMENTS).put(some(DEPLOYMENTS, "web", **owned_by("b")))
+    controller = begun(operator)
+    assert controller.queue.core.depth() == {LOW_PRIORITY: 2}
+    assert woken(controller) == {A, B}
+
+
+def test_two_controllers_share_one_cache_of_a_kind_and_a_selection(operator: Operator) -> None:
+    operator.controller("shell", SHELLS, reconcile).owns(DEPLOYMENTS).watches(NODES, lambda node: None, labels="a=b")
+    operator.controller("node", NODES, reconcile).watches(DEPLOYMENTS, lambda deployment: None)
+    assert [each.resource.plural for each in operator.finish().reflectors] == [
+        "shells",
+        "deployments",
+        "nodes",
+        "nodes",
+    ]
+    assert operator.informer(NODES) is operator.informer(NODES)
+    assert operator.informer(NODES) is not operator.informer(NODES, labels="a=b")
+
+
+def test_each_namespace_has_its_watch_and_a_kind_without_namespaces_one() -> None:
+    operator = operator_of("shop", "bank")
+    operator.controller("shell", SHELLS, reconcile).watches(NODES, lambda node: None)
+    watched = [(each.resource.plural, each.namespace) for each in operator.finish().reflectors]
+    assert watched == [("shells", "shop"), ("shells", "bank"), ("nodes", None)]
+
+
+def test_two_controllers_of_one_name_are_refused(operator: Operator) -> None:
+    operator.controller("shell", SHELLS, reconcile)
+    with pytest.raises(ValueError, match="two controllers are named 'shell'"):
+        operator.controller("shell", NODES, reconcile)
+
+
+def test_a_reconciler_that_is_no_coroutine_function_is_refused(operator: Operator) -> None:
+    def plain_function(key: ObjectKey) -> Result:
+        return Result()
+
+    with pytest.raises(TypeError, match="'shell' is not a coroutine function: write `async def`"):
+        operator.controller("shell", SHELLS, plain_function)  # type: ignore[arg-type]
+
+
+def test_an_index_files_what_was_there_before_it() -> None:
+    store: Store[PlainObject] = Store()
+    store.put(some(SHELLS, "a", labels={"team": "x"}))
+    store.put(some(SHELLS, "b"))
+    store.add_index("team", lambda shell: ObjectKey("", shell.labels["team"]) if shell.labels else None)
+    store.put(some(SHELLS, "c", labels={"team": "x"}))
+    assert sorted(each.name for each in store.by_index("team", ObjectKey("", "x"))) == ["a", "c"]
+    with pytest.raises(ValueError, match="there is an index 'team' already"):
+        store.add_index("team", lambda shell: None)

@@ -1,0 +1,45 @@
+"""Events from outside the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from operator_runtime.controller.channel import Channel
+
+
+async def test_what_is_sent_reaches_each_listener_at_once() -> None:
+    channel: Channel[str] = Channel()
+    first: list[str] = []
+    second: list[str] = []
+    channel.listen(first.append)
+    channel.listen(second.append)
+    channel.send("a")
+    assert (first, second) == (["a"], ["a"])
+
+
+async def test_a_thread_may_send_and_the_event_loop_delivers() -> None:
+    channel: Channel[str] = Channel()
+    heard: asyncio.Queue[asyncio.Task[None] | None] = asyncio.Queue()
+    channel.listen(lambda event: heard.put_nowait(asyncio.current_task()))
+    await asyncio.to_thread(channel.send, "a")
+    async with asyncio.timeout(10):
+        assert await heard.get() is None, "a callback of the loop, not of the thread"
+
+
+def test_what_nobody_listens_to_is_not_kept() -> None:
+    channel: Channel[str] = Channel()
+    heard: list[str] = []
+    channel.send("a")
+
+    async def later() -> None:
+        channel.listen(heard.append)
+
+    asyncio.run(later())
+    assert heard == []
+
+
+def test_listening_takes_an_event_loop() -> None:
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        Channel[str]().listen(lambda event: None)

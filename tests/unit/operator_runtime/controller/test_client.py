@@ -1,0 +1,384 @@
+"""The client for reconcilers: what it sends, what it gives back, and what its controller then waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from operator_runtime.cache.own_writes import OwnWrites
+from operator_runtime.cache.store import ObjectKey, Store
+from operator_runtime.client.api_client import APPLY_PATCH, MERGE_PATCH
+from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, Forbidden, MalformedAnswer, NotFound
+from operator_runtime.controller.client import Client
+from operator_runtime.controller.controller import ReconcileContext, current_reconcile
+from operator_runtime.objects.kinds import Object, PlainObject, UnreadableObject, plain, typed
+from tests.unit.operator_runtime.fake_server import FakeServer
+
+
+class Spec(msgspec.Struct, frozen=True):
+    size: int = 1
+
+
+class Status(msgspec.Struct, frozen=True):
+    ready: int = 0
+    pods: tuple[str, ...] = ()
+    note: str | None = None
+
+
+SHELLS = typed("example.com/v1", "Shell", "shells", spec=Spec, status=Status)
+PLAIN_SHELLS = plain("example.com/v1", "Shell", "shells")
+FARMS = plain("example.com/v1", "Farm", "farms", namespaced=False)
+KEY = ObjectKey("ns", "a")
+OWNER = ObjectKey("ns", "owner")
+COLLECTION = "/apis/example.com/v1/namespaces/ns/shells"
+PATH = f"{COLLECTION}/a"
+MANAGER = {"fieldManager": "shells"}
+
+
+def shell(size: int = 1, name: str = "a", **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"namespace": "ns", "name": name, **metadata}, "spec": {"size": size}}
+
+
+class Fixture:
+    """A client, its server, and the caches of a controller whose own writes are noted."""
+
+    def __init__(self) -> None:
+        self.server = FakeServer()
+        self.store: Store[Object[Spec, Status]] = Store()
+        self.own = OwnWrites(lambda: 100.0)
+        self.own.observe(SHELLS.resource.qualified_name, self.store)
+        self.client = Client(self.server, field_manager="shells", own_writes_of={"shells": self.own}.get)
+
+    def cached(self) -> Object[Spec, Status]:
+        """The stored object, as the watch has brought it."""
+        obj = SHELLS.decode(msgspec.json.encode(self.server.objects[PATH]))
+        self.store.put(obj)
+        return obj
+
+
+@pytest.fixture
+def at() -> Fixture:
+    return Fixture()
+
+
+@contextmanager
+def reconciling(key: object = OWNER, controller: str = "shells") -> Iterator[None]:
+    token = current_reconcile.set(ReconcileContext(controller, key, 1))
+    try:
+        yield
+    finally:
+        current_reconcile.reset(token)
+
+
+async def test_an_object_is_read_live_and_typed(at: Fixture) -> None:
+    at.server.put(PATH, shell(3))
+    found = await at.client.get(SHELLS, KEY)
+    assert found.spec.size == 3
+    with pytest.raises(NotFound):
+        await at.client.get(SHELLS, ObjectKey("ns", "b"))
+
+
+async def test_an_object_of_a_cluster_scoped_kind_has_no_namespace_in_its_path(at: Fixture) -> None:
+    at.server.put("/apis/example.com/v1/farms/f", {"metadata": {"name": "f"}})
+    assert (await at.client.get(FARMS, ObjectKey("", "f"))).key == ObjectKey("", "f")
+    await at.client.patch(FARMS, ObjectKey("", "f"), {"spec": {"x": 1}})
+    await at.client.delete(FARMS, ObjectKey("", "f"))
+    assert {each.path for each in at.server.sent} == {"/apis/example.com/v1/farms/f"}
+
+
+async def test_an_answer_that_cannot_be_read_names_the_object(at: Fixture) -> None:
+    at.server.put(PATH, shell() | {"spec": {"size": "x"}})
+    with pytest.raises(UnreadableObject, match=r"Shell ns/a: spec\.size"):
+        await at.client.get(SHELLS, KEY)
+
+
+async def test_an_answer_that_is_no_object_at_all_says_nothing_about_the_object(at: Fixture) -> None:
+    at.server.objects[PATH] = {"error": "log in first"}
+    with pytest.raises(MalformedAnswer, match=r"not an object of the API: .*log in first"):
+        await at.client.get(SHELLS, KEY)
+
+
+async def test_a_list_is_read_page_by_page(at: Fixture) -> None:
+    at.server.pages = 2
+    for name in "abcde":
+        at.server.put(f"{COLLECTION}/{name}", shell(name=name))
+    found = await at.client.list(SHELLS, "ns", "app=x")
+    assert [each.name for each in found] == list("abcde")
+    assert [each.query for each in at.server.sent] == [
+        {"labelSelector": "app=x", "limit": "500"} | more for more in ({}, {"continue": "2"}, {"continue": "4"})
+    ]
+
+
+async def test_a_list_whose_pages_expire_is_read_at_once(at: Fixture) -> None:
+    at.server.put(PATH, shell())
+    at.server.refusals["GET"] = [Expired(410)]
+    assert len(await at.client.list(SHELLS, "ns")) == 1
+    assert at.server.last.query == {}
+
+
+async def test_a_list_of_all_namespaces_names_none(at: Fixture) -> None:
+    assert await at.client.list(SHELLS) == []
+    assert at.server.last.path == "/apis/example.com/v1/shells"
+    with pytest.raises(ValueError, match="namespace is '' for a list of shells: name a namespace, or give None"):
+        await at.client.list(SHELLS, "")
+    with pytest.raises(ValueError, match="namespace is 'ns' for a list of farms"):
+        await at.client.list(FARMS, "ns")
+
+
+async def test_an_object_is_created_once(at: Fixture) -> None:
+    made = await at.client.create(SHELLS, shell(2))
+    assert (made.spec.size, made.uid) == (2, "uid-101")
+    assert (at.server.last.method, at.server.last.path, at.server.last.query) == ("POST", COLLECTION, MANAGER)
+    assert (at.server.last.body["apiVersion"], at.server.last.body["kind"]) == ("example.com/v1", "Shell")
+    with pytest.raises(Conflict):
+        await at.client.create(SHELLS, shell(2))
+
+
+async def test_an_apply_takes_fields_from_others_unless_told_not_to(at: Fixture) -> None:
+    await at.client.apply(SHELLS, shell(2))
+    assert (at.server.last.method, at.server.last.path) == ("PATCH", PATH)
+    assert at.server.last.content_type == APPLY_PATCH
+    assert at.server.last.query == {**MANAGER, "force": "true"}
+    await at.client.apply(SHELLS, shell(2), force=False)
+    assert at.server.last.query == MANAGER
+
+
+async def test_an_apply_that_only_creates_leaves_alone_what_is_there(at: Fixture) -> None:
+    body = shell(2, resourceVersion="77")
+    at.server.put(PATH, shell(5))
+    with pytest.raises(Conflict):
+        await at.client.apply(SHELLS, body, create_only=True)
+    assert at.server.last.body["metadata"] == {"namespace": "ns", "name": "a", "resourceVersion": "1"}
+    assert at.server.last.query == MANAGER
+    assert body["metadata"]["resourceVersion"] == "77"
+
+
+async def test_an_apply_needs_a_whole_name(at: Fixture) -> None:
+    with pytest.raises(ValueError, match="an apply needs the whole name"):
+        await at.client.apply(SHELLS, {"metadata": {"namespace": "ns", "generateName": "a-"}})
+
+
+async def test_nothing_is_sent_of_what_makes_no_sense(at: Fixture) -> None:
+    wrong: Any = "ns/a"
+    with pytest.raises(ValueError, match=r"metadata\.namespace is missing"):
+        await at.client.create(SHELLS, {"metadata": {"name": "a"}})
+    with pytest.raises(ValueError, match="the body's kind is 'Pod'"):
+        await at.client.apply(SHELLS, shell() | {"kind": "Pod"})
+    with pytest.raises(ValueError, match=r"metadata\.name is 'b'"):
+        await at.client.patch(SHELLS, KEY, shell(name="b"))
+    with pytest.raises(ValueError, match=r"patch spec\.replicas instead"):
+        await at.client.patch(SHELLS, KEY, {}, subresource="scale")
+    for call in (at.client.get(SHELLS, wrong), at.client.delete(SHELLS, wrong), at.client.patch(SHELLS, wrong, {})):
+        with pytest.raises(TypeError, match="give ObjectKey"):
+            await call
+    assert at.server.sent == []
+    with pytest.raises(ValueError, match="field_manager is empty"):
+        Client(at.server, field_manager="")
+
+
+async def test_a_patch_changes_what_it_names(at: Fixture) -> None:
+    at.server.put(PATH, shell(2))
+    changed = await at.client.patch(SHELLS, KEY, {"spec": {"size": 4}})
+    assert changed.spec.size == 4
+    assert (at.server.last.content_type, at.server.last.query) == (MERGE_PATCH, MANAGER)
+    assert at.server.last.body == {"spec": {"size": 4}}
+
+
+async def test_a_status_is_written_where_it_differs_and_on_that_version(at: Fixture) -> None:
+    at.server.put(PATH, shell() | {"status": {"ready": 1, "note": "old", "foreign": 7}})
+    obj = await at.client.get(SHELLS, KEY)
+    written = await at.client.patch_status(SHELLS, obj, Status(ready=1, pods=("p",)))
+    assert at.server.last.path == f"{PATH}/status"
+    assert at.server.last.body == {
+        "metadata": {"resourceVersion": "101"},
+        "status": {"pods": ["p"], "note": None},
+    }
+    assert written.status == Status(ready=1, pods=("p",))
+    assert at.server.objects[PATH]["status"]["foreign"] == 7
+    with pytest.raises(Conflict):
+        await at.client.patch_status(SHELLS, obj, Status(ready=2))
+
+
+async def test_nothing_is_sent_for_a_status_that_is_so_already(at: Fixture) -> None:
+    at.server.put(PATH, shell() | {"status": {"ready": 1}})
+    obj = await at.client.get(SHELLS, KEY)
+    assert await at.client.patch_status(SHELLS, obj, Status(ready=1)) is obj
+    monitor = await at.client.get(PLAIN_SHELLS, KEY)
+    assert await at.client.patch_status(PLAIN_SHELLS, monitor, {"ready": 1}) is monitor
+    assert at.server.methods == ["GET", "GET"]
+
+
+async def test_a_plain_status_is_written_whole(at: Fixture) -> None:
+    at.server.put(PATH, shell())
+    obj = await at.client.get(PLAIN_SHELLS, KEY)
+    first: PlainObject = await at.client.patch_status(PLAIN_SHELLS, obj, {"ready": 1, "at": {"x": 1}})
+    assert first.body["status"] == {"ready": 1, "at": {"x": 1}}
+    await at.client.patch_status(PLAIN_SHELLS, first, {"at": {"x": 1}})
+    assert at.server.last.body["status"] == {"ready": None}
+
+
+async def test_a_kind_without_a_status_is_told_from_an_object_that_is_gone(at: Fixture) -> None:
+    at.server.put(PATH, shell())
+    obj = await at.client.get(SHELLS, KEY)
+    at.server.refusals["PATCH"] = [NotFound(404, "NotFound", "not found")]
+    with pytest.raises(
+        NotFound, match=r"Shell has no status subresource: .* CustomResourceDefinition shells\.example\."
+    ):
+        await at.client.patch_status(SHELLS, obj, Status(ready=2))
+    del at.server.objects[PATH]
+    with pytest.raises(NotFound, match="a not found"):
+        await at.client.patch_status(SHELLS, obj, Status(ready=2))
+
+
+async def test_a_deletion_is_of_that_object_and_with_its_dependents_as_told(at: Fixture) -> None:
+    uid = at.server.put(PATH, shell())["metadata"]["uid"]
+    await at.client.delete(SHELLS, KEY, uid=uid, propagation="Foreground")
+    assert (at.server.last.method, at.server.last.path) == ("DELETE", PATH)
+    assert at.server.last.body == {"preconditions": {"uid": uid}, "propagationPolicy": "Foreground"}
+    assert PATH not in at.server.objects
+
+
+async def test_what_is_written_to_an_object_is_of_that_one_and_no_successor(at: Fixture) -> None:
+    at.server.put(PATH, shell())
+    obj = await at.client.get(SHELLS, KEY)
+    await at.client.patch(SHELLS, obj, {"spec": {"size": 2}, "metadata": {"labels": {"tier": "test"}}})
+    assert at.server.last.body["metadata"] == {"uid": obj.uid, "labels": {"tier": "test"}}
+    await at.client.patch(SHELLS, KEY, {"spec": {"size": 3}})
+    assert "metadata" not in at.server.last.body
+    await at.client.delete(SHELLS, obj)
+    assert at.server.last.body == {"preconditions": {"uid": obj.uid}}
+    at.server.put(PATH, shell())
+    await at.client.delete(SHELLS, obj)
+    assert PATH in at.server.objects
+    await at.client.delete(SHELLS, KEY)
+    assert PATH not in at.server.objects
+
+
+async def test_a_page_that_is_too_long_is_asked_for_in_smaller_ones(at: Fixture) -> None:
+    for name in "abc":
+        at.server.put(f"{COLLECTION}/{name}", shell(name=name))
+    at.server.pages = 2
+    at.server.refusals["GET"] = [AnswerTooLong("it is"), AnswerTooLong("it is")]
+    assert [each.name for each in await at.client.list(SHELLS, "ns")] == ["a", "b", "c"]
+    assert [each.query["limit"] for each in at.server.sent] == ["500", "62", "7", "7"]
+
+
+async def test_an_object_alone_that_is_too_long_is_told(at: Fixture) -> None:
+    at.server.refusals["GET"] = [AnswerTooLong("it is")] * 9
+    with pytest.raises(AnswerTooLong):
+        await at.client.list(SHELLS, "ns")
+    assert at.server.last.query["limit"] == "1"
+
+
+async def test_an_object_that_is_gone_need_not_be_deleted(at: Fixture) -> None:
+    await at.client.delete(SHELLS, KEY)
+    await at.client.delete(SHELLS, KEY, uid="u")
+    at.server.put(PATH, shell())
+    await at.client.delete(SHELLS, KEY, uid="of-a-predecessor")
+    assert PATH in at.server.objects
+    at.server.refusals["DELETE"] = [Conflict(409)]
+    at.server.refusals["GET"] = [NotFound(404)]
+    await at.client.delete(SHELLS, KEY, uid="of-a-predecessor")
+
+
+async def test_a_deletion_that_is_refused_is_not_taken_for_done(at: Fixture) -> None:
+    uid = at.server.put(PATH, shell())["metadata"]["uid"]
+    at.server.refusals["DELETE"] = [Forbidden(403), Conflict(409), Conflict(409)]
+    with pytest.raises(Forbidden):
+        await at.client.delete(SHELLS, KEY)
+    with pytest.raises(Conflict):
+        await at.client.delete(SHELLS, KEY)
+    with pytest.raises(Conflict):
+        await at.client.delete(SHELLS, KEY, uid=uid)
+
+
+async def test_a_write_within_a_reconcile_is_awaited_by_its_key(at: Fixture) -> None:
+    with reconciling():
+        await at.client.create(SHELLS, shell())
+    assert at.own.pending(OWNER)
+    at.cached()
+    assert not at.own.pending(OWNER)
+
+
+async def test_each_write_is_awaited_and_no_read(at: Fixture) -> None:
+    at.server.put(PATH, shell())
+    obj = at.cached()
+    with reconciling():
+        await at.client.get(SHELLS, KEY)
+        await at.client.list(SHELLS, "ns")
+        assert not at.own.pending(OWNER)
+        for write in (
+            at.client.patch(SHELLS, KEY, {"spec": {"size": 7}}),
+            at.client.apply(SHELLS, shell(8)),
+        ):
+            await write
+            assert at.own.pending(OWNER)
+            obj = at.cached()
+            assert not at.own.pending(OWNER)
+        await at.client.patch_status(SHELLS, obj, Status(ready=3))
+        assert at.own.pending(OWNER)
+        at.cached()
+        await at.client.delete(SHELLS, KEY)
+        assert at.own.pending(OWNER)
+    at.store.remove(KEY)
+    assert not at.own.pending(OWNER)
+
+
+async def test_a_write_that_changed_nothing_is_not_awaited(at: Fixture) -> None:
+    at.server.put(PATH, shell(2))
+    at.cached()
+    with reconciling():
+        await at.client.patch(SHELLS, KEY, {"spec": {"size": 2}})
+    assert not at.own.pending(OWNER)
+
+
+async def test_the_last_write_to_an_object_that_left_with_it_is_not_awaited(at: Fixture) -> None:
+    at.server.put(PATH, shell(2))
+    with reconciling():
+        await at.client.patch(SHELLS, KEY, {"spec": {"size": 3}})
+    assert not at.own.pending(OWNER)
+
+
+async def test_who_takes_the_last_finalizer_off_waits_until_the_object_has_left(at: Fixture) -> None:
+    going: dict[str, Any] = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["a.b/c"]}
+    at.server.put(PATH, shell(**going))
+    at.cached()
+    with reconciling():
+        await at.client.patch(SHELLS, KEY, {"metadata": {"finalizers": None}})
+    assert PATH not in at.server.objects
+    assert at.own.pending(OWNER)
+    at.store.remove(KEY)
+    assert not at.own.pending(OWNER)
+
+
+async def test_who_changes_an_object_under_deletion_waits_for_that_change_alone(at: Fixture) -> None:
+    going: dict[str, Any] = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["a.b/c"]}
+    at.server.put(PATH, shell(**going))
+    at.cached()
+    with reconciling():
+        await at.client.patch(SHELLS, KEY, {"spec": {"size": 9}})
+    assert at.own.pending(OWNER)
+    at.cached()
+    assert not at.own.pending(OWNER)
+
+
+async def test_a_deletion_of_what_was_gone_is_not_awaited(at: Fixture) -> None:
+    at.server.put(PATH, shell())
+    at.cached()
+    del at.server.objects[PATH]
+    with reconciling():
+        await at.client.delete(SHELLS, KEY)
+    assert not at.own.pending(OWNER)
+
+
+@pytest.mark.parametrize(("key", "controller"), [(OWNER, "another"), ("no object", "shells")])
+async def test_a_controller_that_waits_for_nothing_is_left_alone(at: Fixture, key: object, controller: str) -> None:
+    with reconciling(key, controller):
+        await at.client.create(SHELLS, shell())
+    await at.client.create(SHELLS, shell(name="b"))
+    assert not at.own.pending(OWNER)
+    assert at.server.methods == ["POST", "POST"]

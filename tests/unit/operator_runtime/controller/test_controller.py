@@ -1,0 +1,303 @@
+"""The controller: what each end of a reconcile means for its key, and what a reconcile knows."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from typing import Any
+
+import pytest
+
+from operator_runtime.client.errors import (
+    AuthenticationUnavailable,
+    Conflict,
+    Expired,
+    Forbidden,
+    Invalid,
+    MalformedAnswer,
+    NotFound,
+    ResourceVersionTooLarge,
+    ServerError,
+    StreamStalled,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+    WriteRefused,
+)
+from operator_runtime.client.retry import Backoff
+from operator_runtime.controller.controller import (
+    Controller,
+    ControllerConfig,
+    Outcome,
+    ReconcileContext,
+    Result,
+    current_reconcile,
+)
+from operator_runtime.diagnostics.busy_keys import LIMIT
+from operator_runtime.diagnostics.failure_log import TerminalError
+from operator_runtime.testing.clock import FakeClock
+from operator_runtime.workqueue.async_queue import AsyncWorkQueue
+from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S, WorkQueue
+from tests.unit.operator_runtime.controller.controller_support import (
+    Outcomes,
+    Reconciler,
+    Step,
+    never,
+    quick_queue,
+    running,
+)
+
+# What an end means
+
+
+async def test_success_forgets_the_failures() -> None:
+    reconciler, outcomes = Reconciler(Unreachable("refused")), Outcomes()
+    controller = Controller("memcached", reconciler, queue=quick_queue(), observer=outcomes)
+    async with running(controller):
+        controller.queue.add("a")
+        assert await outcomes.wait_for(2) == [Outcome.ERROR, Outcome.SUCCESS]
+    assert reconciler.calls == ["a", "a"]
+    assert controller.queue.core.failures("a") == 0
+    assert outcomes.seen[0][0] == "memcached"
+
+
+async def test_errors_retry_with_backoff_and_are_counted() -> None:
+    reconciler, outcomes = Reconciler(*[Unreachable("refused")] * 3, never), Outcomes()
+    controller = Controller(
+        "memcached", reconciler, queue=quick_queue(), observer=outcomes, config=ControllerConfig(drain_timeout_s=0.0)
+    )
+    async with running(controller):
+        controller.queue.add("a")
+        await reconciler.wait_for_calls(4)
+        assert controller.queue.core.failures("a") == 3
+        assert controller.queue.core.retries == 3
+
+
+async def test_requeue_after_forgets_and_looks_again() -> None:
+    queue, outcomes = quick_queue(), Outcomes()
+    reconciler = Reconciler(ServerError(500), Result(requeue_after_s=0.001))
+    controller = Controller("memcached", reconciler, queue=queue, observer=outcomes)
+    async with running(controller):
+        queue.add("a")
+        assert await outcomes.wait_for(3) == [Outcome.ERROR, Outcome.REQUEUE_AFTER, Outcome.SUCCESS]
+
+
+async def test_requeue_looks_again_after_the_backoff_and_counts_as_no_error() -> None:
+    queue, outcomes = quick_queue(), Outcomes()
+    reconciler = Reconciler(Result(requeue=True), Result(requeue=True))
+    controller = Controller("memcached", reconciler, queue=queue, observer=outcomes)
+    async with running(controller):
+        queue.add("a")
+        assert await outcomes.wait_for(3) == [Outcome.REQUEUE, Outcome.REQUEUE, Outcome.SUCCESS]
+        assert queue.core.retries == 2
+        assert queue.core.failures("a") == 0
+
+
+def test_a_requeue_before_now_is_refused() -> None:
+    with pytest.raises(ValueError, match="requeue_after_s is -1: it must be 0 seconds or more"):
+        Result(requeue_after_s=-1)
+
+
+@pytest.mark.parametrize(("asked", "kept"), [(None, LOW_PRIORITY), (7, 7)])
+async def test_requeue_after_keeps_the_priority_unless_the_result_names_one(asked: int | None, kept: int) -> None:
+    queue, outcomes, priorities = quick_queue(), Outcomes(), []
+
+    async def reconcile(key: str) -> Result:
+        priorities.append(queue.core._processing[key][1])
+        return Result(requeue_after_s=0.001, priority=asked) if len(priorities) == 1 else Result()
+
+    async with running(Controller("memcached", reconcile, queue=queue, observer=outcomes)):
+        queue.add("a", priority=LOW_PRIORITY)
+        await outcomes.wait_for(2)
+    assert priorities == [LOW_PRIORITY, kept]
+
+
+async def test_a_terminal_error_waits_for_the_next_change() -> None:
+    queue, outcomes = quick_queue(), Outcomes()
+    reconciler = Reconciler(Unreachable("refused"), TerminalError("spec.image is no image"))
+    async with running(Controller("memcached", reconciler, queue=queue, observer=outcomes)):
+        queue.add("a")
+        assert await outcomes.wait_for(2) == [Outcome.ERROR, Outcome.TERMINAL]
+        assert queue.core.next_deadline() is None
+        assert queue.core.failures("a") == 0
+        queue.add("a")
+        assert (await outcomes.wait_for(3))[2] == Outcome.SUCCESS
+
+
+async def test_the_wait_that_a_server_asks_for_is_honoured_as_a_minimum() -> None:
+    queue, outcomes = quick_queue(), Outcomes()
+    reconciler = Reconciler(TooManyRequests(429, retry_after_s=3600.0))
+    async with running(Controller("memcached", reconciler, queue=queue, observer=outcomes)):
+        queue.add("a")
+        await outcomes.wait_for(1)
+        deadline = queue.core.next_deadline()
+        assert deadline is not None
+        assert deadline - queue.core.clock() > 3000.0
+
+
+@pytest.mark.parametrize(
+    ("step", "longest_s"),
+    [
+        (Unreachable("refused"), OUTAGE_LONGEST_S),
+        (ServerError(503), OUTAGE_LONGEST_S),
+        (TooManyRequests(429), OUTAGE_LONGEST_S),
+        (never, OUTAGE_LONGEST_S),
+        (ResourceVersionTooLarge(504), OUTAGE_LONGEST_S),
+        (Expired(410), OUTAGE_LONGEST_S),
+        (Unauthorized(401), OUTAGE_LONGEST_S),
+        (Forbidden(403), OUTAGE_LONGEST_S),
+        (AuthenticationUnavailable("the token file is missing"), OUTAGE_LONGEST_S),
+        (WriteRefused("does not lead"), OUTAGE_LONGEST_S),
+        (MalformedAnswer("HTTP 200 with a login page"), OUTAGE_LONGEST_S),
+        (StreamStalled("no byte for 70 s"), OUTAGE_LONGEST_S),
+        (Conflict(409), 300.0),
+        (NotFound(404), 300.0),
+        (Invalid(422), 300.0),
+        (KeyError("size"), 300.0),
+    ],
+)
+async def test_only_errors_that_say_nothing_about_the_object_keep_the_backoff_short(
+    step: Step, longest_s: float
+) -> None:
+    clock, outcomes = FakeClock(), Outcomes()
+    backoff = Backoff(first_s=300.0, longest_s=300.0, uniform=max)
+    queue: AsyncWorkQueue[str] = AsyncWorkQueue(WorkQueue(clock=clock, backoff=backoff))
+    config = ControllerConfig(reconcile_timeout_s=0.005)
+    async with running(Controller("memcached", Reconciler(step), queue=queue, observer=outcomes, config=config)):
+        queue.add("a")
+        await outcomes.wait_for(1)
+        assert queue.core.next_deadline() == clock.now + longest_s
+
+
+async def test_a_reconcile_that_takes_too_long_is_cancelled_counted_and_retried(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    outcomes = Outcomes()
+    controller = Controller(
+        "memcached",
+        Reconciler(never),
+        queue=quick_queue(),
+        observer=outcomes,
+        config=ControllerConfig(reconcile_timeout_s=0.005),
+    )
+    async with running(controller):
+        controller.queue.add("a")
+        assert await outcomes.wait_for(2) == [Outcome.TIMEOUT, Outcome.SUCCESS]
+    assert "not finished within 0.005 s, cancelled" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+async def test_a_timeout_of_the_reconcilers_own_is_an_ordinary_error() -> None:
+    outcomes = Outcomes()
+    async with running(
+        controller := Controller("memcached", Reconciler(TimeoutError()), queue=quick_queue(), observer=outcomes)
+    ):
+        controller.queue.add("a")
+        assert (await outcomes.wait_for(1))[0] == Outcome.ERROR
+
+
+async def test_a_cancellation_that_nobody_asked_for_is_a_failure_and_not_the_end_of_a_worker() -> None:
+    outcomes = Outcomes()
+    reconciler = Reconciler(asyncio.CancelledError())
+    config = ControllerConfig(workers=1)
+    async with running(
+        controller := Controller("memcached", reconciler, queue=quick_queue(), observer=outcomes, config=config)
+    ):
+        controller.queue.add("a")
+        assert await outcomes.wait_for(2) == [Outcome.BUG, Outcome.SUCCESS]
+
+
+async def test_a_reconciler_that_returns_no_result_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+    async def forgetful(key: str) -> Any:
+        pass
+
+    outcomes = Outcomes()
+    async with running(controller := Controller("memcached", forgetful, queue=quick_queue(), observer=outcomes)):
+        controller.queue.add("a")
+        assert (await outcomes.wait_for(1))[0] == Outcome.BUG
+    assert "the reconciler of controller 'memcached' returned None: return a Result" in caplog.text
+
+
+# Waiting before a reconcile
+
+
+async def test_a_key_that_is_not_ready_waits_uncounted_and_keeps_its_priority() -> None:
+    waits_s = [0.001, 0.001, 0.0]
+    queue, outcomes, reconciler = quick_queue(), Outcomes(), Reconciler()
+    priorities = []
+
+    def ready(key: str) -> float:
+        priorities.append(queue.core._processing[key][1])
+        return waits_s.pop(0)
+
+    async with running(Controller("memcached", reconciler, queue=queue, ready=ready, observer=outcomes)):
+        queue.add("a", priority=LOW_PRIORITY)
+        assert await outcomes.wait_for(1) == [Outcome.SUCCESS]
+    assert reconciler.calls == ["a"]
+    assert priorities == [LOW_PRIORITY] * 3
+    assert queue.core.retries == 0
+
+
+# Context
+
+
+async def test_a_reconcile_knows_its_controller_key_and_a_unique_id_also_in_its_tasks() -> None:
+    contexts: list[ReconcileContext | None] = []
+
+    async def look() -> None:
+        contexts.append(current_reconcile.get())
+
+    async def reconcile(key: str) -> Result:
+        await look()
+        await asyncio.create_task(look())
+        return Result()
+
+    outcomes = Outcomes()
+    async with running(controller := Controller("memcached", reconcile, observer=outcomes)):
+        controller.queue.add("a")
+        await outcomes.wait_for(1)
+        controller.queue.add("b")
+        await outcomes.wait_for(2)
+    first, first_in_task, second, _ = contexts
+    assert first is not None
+    assert second is not None
+    assert first is first_in_task
+    assert (first.controller, first.key, second.key) == ("memcached", "a", "b")
+    assert first.id != second.id
+    assert current_reconcile.get() is None
+
+
+async def test_a_key_that_is_reconciled_without_end_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    rounds = 3 * LIMIT
+    reconciler = Reconciler(*[Result(requeue_after_s=0.0)] * rounds)
+    controller = Controller("memcached", reconciler, queue=quick_queue(), clock=FakeClock())
+    async with running(controller):
+        controller.queue.add("a")
+        await reconciler.wait_for_calls(rounds + 1)
+    (line,) = caplog.messages
+    assert line.startswith(f"reconciled {LIMIT} times within 0 s: does it write something that differs each time")
+
+
+# Configuration
+
+
+def test_a_reconciler_that_is_no_coroutine_function_is_refused() -> None:
+    def plain(key: str) -> Any:
+        return Result()
+
+    with pytest.raises(TypeError, match="controller 'memcached' is not a coroutine function: write `async def`"):
+        Controller("memcached", plain)
+
+
+async def test_objects_and_partials_of_coroutine_functions_are_reconcilers() -> None:
+    async def reconcile(greeting: str, key: str) -> Result:
+        return Result()
+
+    assert Controller("a", functools.partial(reconcile, "hello")).name == "a"
+    assert Controller("b", Reconciler()).name == "b"
+
+
+@pytest.mark.parametrize(("field", "value"), [("workers", 0), ("reconcile_timeout_s", 0.0), ("drain_timeout_s", -1.0)])
+def test_a_number_that_makes_no_sense_is_refused_by_name(field: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"{field} is {value}: "):
+        ControllerConfig(**{field: value})  # type: ignore[arg-type]

@@ -1,0 +1,319 @@
+"""Finalizers: put on what lives, taken off what was cleaned up after, and a cleanup that fails is seen."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import Any
+
+import msgspec
+import pytest
+
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.errors import Conflict, Forbidden, NotFound, Unreachable
+from operator_runtime.controller.client import Client
+from operator_runtime.controller.finalizer import Finalizer, Stage, Waiting, adding, removing
+from operator_runtime.diagnostics.failure_log import TerminalError
+from operator_runtime.events.objects import Event
+from operator_runtime.events.recorder import EventRecorder
+from operator_runtime.objects.conditions import Condition
+from operator_runtime.objects.kinds import PlainObject, plain
+from operator_runtime.testing.clock import FakeClock
+from tests.unit.operator_runtime.fake_server import FakeServer
+
+NAME = "shells.example.com/finalizer"
+FOREIGN = "others.example.com/hold"
+DEPLOYMENTS = plain("apps/v1", "Deployment", "deployments")
+KEY = ObjectKey("ns", "a")
+PATH = "/apis/apps/v1/namespaces/ns/deployments/a"
+GOING = {"deletionTimestamp": "2026-11-21T10:00:00Z"}
+
+
+class Fixture:
+    """A finalizer of Deployments whose cleanup ends by the test's word.
+
+    `outcomes` are what the next cleanups raise or give back; then they are done at once.
+    """
+
+    def __init__(self) -> None:
+        self.server = FakeServer()
+        self.client = Client(self.server, field_manager="shells")
+        self.events = EventRecorder(
+            self.server, reporting_controller="shells", reporting_instance="test", field_manager="shells"
+        )
+        self.cleaned: list[str] = []
+        self.outcomes: list[BaseException | Waiting] = []
+        self.reports: list[Condition] = []
+        self.report_error: Exception | None = None
+        self.clock = FakeClock()
+        self.finalizer = Finalizer(
+            NAME, self.client, DEPLOYMENTS, self.cleanup, events=self.events, report=self.report, clock=self.clock
+        )
+
+    async def cleanup(self, obj: PlainObject) -> Waiting | None:
+        self.cleaned.append(obj.name)
+        if self.outcomes:
+            outcome = self.outcomes.pop(0)
+            if isinstance(outcome, BaseException):
+                raise outcome
+            return outcome
+        return None
+
+    async def report(self, obj: PlainObject, condition: Condition) -> None:
+        self.reports.append(condition)
+        if self.report_error is not None:
+            raise self.report_error
+
+    @property
+    def told(self) -> list[Event]:
+        return [noted.event for noted in self.events._queue]
+
+    def stored(self, *finalizers: str, **metadata: Any) -> PlainObject:
+        """The object in the server, with those finalizers."""
+        body = {"metadata": {"namespace": "ns", "name": "a", "finalizers": list(finalizers), **metadata}}
+        return DEPLOYMENTS.decode(msgspec.json.encode(self.server.put(PATH, body)))
+
+
+@pytest.fixture
+def at() -> Fixture:
+    return Fixture()
+
+
+async def test_an_object_that_lives_gets_the_finalizer_beside_those_of_others(at: Fixture) -> None:
+    obj = at.stored(FOREIGN)
+    stage, held = await at.finalizer.finalize(obj)
+    assert stage is Stage.LIVE
+    assert held.finalizers == (FOREIGN, NAME)
+    assert at.server.last.body == {"metadata": {"resourceVersion": obj.resource_version, "finalizers": [FOREIGN, NAME]}}
+    assert held.resource_version != obj.resource_version  # a status is to be written on this one
+    assert at.cleaned == []
+
+
+async def test_nothing_is_sent_for_an_object_that_has_it(at: Fixture) -> None:
+    obj = at.stored(NAME)
+    assert await at.finalizer.finalize(obj) == (Stage.LIVE, obj)
+    assert at.server.sent == []
+
+
+async def test_another_version_is_not_written_over(at: Fixture) -> None:
+    obj = at.stored()
+    at.stored(FOREIGN)
+    with pytest.raises(Conflict):
+        await at.finalizer.finalize(obj)
+
+
+async def test_an_object_under_deletion_without_it_gets_none_and_no_cleanup(at: Fixture) -> None:
+    obj = at.stored(FOREIGN, **GOING)
+    assert await at.finalizer.finalize(obj) == (Stage.GOING, obj)
+    assert (at.server.sent, at.cleaned) == ([], [])
+
+
+async def test_an_object_under_deletion_goes_when_its_cleanup_is_done(
+    at: Fixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    stage, _ = await at.finalizer.finalize(at.stored(NAME, **GOING))
+    assert (stage, at.cleaned) == (Stage.CLEANED, ["a"])
+    assert PATH not in at.server.objects
+    assert at.told == []
+    # One controller may have finalizers on two kinds, whose objects have one name.
+    assert f"cleaned up after the Deployment, and removed its finalizer {NAME}" in caplog.text
+
+
+async def test_finalizers_of_others_stay(at: Fixture) -> None:
+    await at.finalizer.finalize(at.stored(FOREIGN, NAME, "more/of-it", **GOING))
+    assert at.server.objects[PATH]["metadata"]["finalizers"] == [FOREIGN, "more/of-it"]
+
+
+async def test_a_cleanup_that_is_not_done_keeps_the_object_and_says_what_for(at: Fixture) -> None:
+    obj = at.stored(NAME, **GOING)
+    at.outcomes = [Waiting("2 disks are being released.")]
+    assert await at.finalizer.finalize(obj) == (Stage.WAITING, obj)
+    assert at.reports == [Condition("Finalized", "False", "CleanupPending", "2 disks are being released.")]
+    assert at.server.sent == []
+    note = f"Deployment a cannot go yet, as its finalizer {NAME} waits: 2 disks are being released."
+    assert [(event.type, event.reason, event.note) for event in at.told] == [("Normal", "CleanupPending", note)]
+    assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
+    assert at.cleaned == ["a", "a"]
+
+
+async def test_what_a_cleanup_waits_for_is_said_once_and_again_when_it_changes(
+    at: Fixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    obj = at.stored(NAME, **GOING)
+    at.outcomes = [Waiting("2 disks."), Waiting("2 disks."), Waiting("1 disk.")]
+    for _ in range(3):
+        await at.finalizer.finalize(obj)
+    assert [event.note.rpartition(": ")[2] for event in at.told] == ["2 disks.", "1 disk."]
+    assert [line.rpartition(": ")[2] for line in caplog.messages] == ["2 disks.", "1 disk."]
+
+
+@pytest.mark.parametrize(
+    ("error", "again", "why"),
+    [
+        (RuntimeError("no disk"), "after a while", "RuntimeError: no disk"),
+        (Forbidden(403, "Forbidden", "not yours"), "after a while", "403 Forbidden: not yours"),
+        (TerminalError("set spec.owner"), "when the object changes", "set spec.owner"),
+    ],
+)
+async def test_a_cleanup_that_fails_is_told_and_raised(at: Fixture, error: Exception, again: str, why: str) -> None:
+    at.outcomes = [error]
+    with pytest.raises(type(error)) as raised:
+        await at.finalizer.finalize(at.stored(NAME, **GOING))
+    assert raised.value is error
+    note = f"Deployment a cannot go, as the cleanup of its finalizer {NAME} failed; it is tried again {again}: {why}"
+    (event,) = at.told
+    assert (event.type, event.reason, event.action, event.note) == ("Warning", "CleanupFailed", "Cleanup", note)
+    assert (event.regarding.kind, event.regarding.name) == ("Deployment", "a")
+    assert at.reports == [Condition("Finalized", "False", "CleanupFailed", note)]
+    assert at.server.objects[PATH]["metadata"]["finalizers"] == [NAME]
+
+
+async def test_a_report_that_fails_does_not_hide_why_the_cleanup_failed(at: Fixture) -> None:
+    at.outcomes = [RuntimeError("no disk")]
+    at.report_error = Conflict(409)
+    with pytest.raises(RuntimeError, match="no disk"):
+        await at.finalizer.finalize(at.stored(NAME, **GOING))
+    assert len(at.told) == 1
+
+
+async def test_a_cleanup_that_is_cancelled_is_told_too(at: Fixture) -> None:
+    at.outcomes = [asyncio.CancelledError()]
+    with pytest.raises(asyncio.CancelledError):
+        await at.finalizer.finalize(at.stored(NAME, **GOING))
+    (event,) = at.told
+    assert "it was cancelled, as it took longer than a reconcile may" in event.note
+    assert NAME in at.server.objects[PATH]["metadata"]["finalizers"]
+
+
+async def test_a_cleanup_that_was_cancelled_is_reported_when_the_next_attempt_begins(at: Fixture) -> None:
+    obj = at.stored(NAME, **GOING)
+    at.outcomes = [asyncio.CancelledError(), asyncio.CancelledError()]
+    for reported in (0, 1):
+        with pytest.raises(asyncio.CancelledError):
+            await at.finalizer.finalize(obj)
+        assert [each.reason for each in at.reports] == ["CleanupFailed"] * reported
+    assert "it was cancelled, as it took longer than a reconcile may" in at.reports[0].message
+    assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
+    assert not at.finalizer._unfinished
+
+
+@pytest.mark.parametrize("outcome", [Waiting("the backup runs"), asyncio.CancelledError()])
+async def test_what_went_by_anothers_hand_is_forgotten_and_what_is_still_there_is_not(
+    at: Fixture, outcome: BaseException | Waiting
+) -> None:
+    async def attempt(uid: str) -> None:
+        at.outcomes.append(outcome)
+        with contextlib.suppress(asyncio.CancelledError):
+            await at.finalizer.finalize(at.stored(NAME, uid=uid, **GOING))
+
+    for number in range(100):
+        await attempt(f"gone-{number}")
+    for _ in range(7):
+        await attempt("still-there")
+        at.clock.advance(600.0)
+    assert list(at.finalizer._unfinished) == ["still-there"]
+    at.clock.advance(3600.0)
+    await at.finalizer.finalize(at.stored(NAME))
+    assert not at.finalizer._unfinished
+
+
+async def test_failures_and_waits_are_told_without_a_report(at: Fixture) -> None:
+    quiet = Finalizer(NAME, at.client, DEPLOYMENTS, at.cleanup, events=at.events)
+    obj = at.stored(NAME, **GOING)
+    at.outcomes = [RuntimeError("no disk"), Waiting("Later.")]
+    with pytest.raises(RuntimeError):
+        await quiet.finalize(obj)
+    assert (await quiet.finalize(obj)).stage is Stage.WAITING
+    assert [event.reason for event in at.told] == ["CleanupFailed", "CleanupPending"]
+    assert at.reports == []
+
+
+async def test_who_changes_the_object_during_its_cleanup_does_not_have_it_cleaned_twice(at: Fixture) -> None:
+    obj = at.stored(NAME, **GOING)
+    at.stored(NAME, FOREIGN, uid=obj.uid, **GOING)
+    assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
+    assert at.server.objects[PATH]["metadata"]["finalizers"] == [FOREIGN]
+    assert at.cleaned == ["a"]
+
+
+@pytest.mark.parametrize("successor", [None, "of-another"])
+async def test_what_is_gone_after_its_cleanup_need_not_be_released(at: Fixture, successor: str | None) -> None:
+    obj = at.stored(NAME, **GOING)
+    del at.server.objects[PATH]
+    if successor is not None:
+        at.stored(NAME, uid=successor)
+    assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
+    assert successor is None or at.server.objects[PATH]["metadata"]["finalizers"] == [NAME]
+
+
+async def test_one_that_another_took_off_during_the_cleanup_is_no_failure(at: Fixture) -> None:
+    obj = at.stored(NAME, FOREIGN, **GOING)
+    at.stored(FOREIGN, uid=obj.uid, **GOING)
+    assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
+    assert at.server.methods == ["PATCH", "GET"]
+
+
+async def test_what_vanishes_between_a_conflict_and_the_next_look_is_released(at: Fixture) -> None:
+    obj = at.stored(NAME, **GOING)
+    at.server.refusals = {"PATCH": [Conflict(409)], "GET": [NotFound(404)]}
+    assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
+
+
+async def test_an_object_that_changes_all_the_time_is_left_to_the_backoff(at: Fixture) -> None:
+    obj = at.stored(NAME, **GOING)
+    at.server.refusals = {"PATCH": [Conflict(409)] * 100}
+    with pytest.raises(Conflict):
+        await at.finalizer.finalize(obj)
+    assert at.server.methods.count("PATCH") == 5
+
+
+async def test_a_release_that_fails_is_raised(at: Fixture) -> None:
+    at.server.refusals = {"PATCH": [Unreachable("refused")]}
+    with pytest.raises(Unreachable):
+        await at.finalizer.finalize(at.stored(NAME, **GOING))
+
+
+def test_patches_are_guarded_by_the_version_and_there_is_none_for_nothing(at: Fixture) -> None:
+    obj = at.stored(FOREIGN)
+    assert removing(obj, NAME) is None
+    assert adding(obj, FOREIGN) is None
+    assert removing(obj, FOREIGN) == {"metadata": {"resourceVersion": obj.resource_version, "finalizers": []}}
+
+
+@pytest.mark.parametrize(
+    "name", ["a.b/c", "myownshell.my-first-operator.jgato.io/finalizer", f"a/{'x' * 63}", "a/B.c_d"]
+)
+async def test_a_qualified_name_is_taken(at: Fixture, name: str) -> None:
+    finalizer = Finalizer(name, at.client, DEPLOYMENTS, at.cleanup, events=at.events)
+    assert (await finalizer.finalize(at.stored())).obj.finalizers == (name,)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "finalizer", "a.b/", "/c", "A.b/c", "a.b/c/d", "a b/c", f"a/{'x' * 64}", f"{'a' * 254}/c", "a./c"]
+)
+def test_a_name_that_the_server_would_not_take_is_refused(at: Fixture, name: str) -> None:
+    with pytest.raises(ValueError, match=r"the finalizer's name is '.*': write DOMAIN/NAME, such as"):
+        Finalizer(name, at.client, DEPLOYMENTS, at.cleanup, events=at.events)
+
+
+def test_a_cleanup_that_is_no_coroutine_is_refused(at: Fixture) -> None:
+    cleanup: Any = lambda obj: None  # noqa: E731
+    with pytest.raises(TypeError, match="is not a coroutine function: write `async def`"):
+        Finalizer(NAME, at.client, DEPLOYMENTS, cleanup, events=at.events)
+
+
+async def test_a_cleanup_that_gives_back_something_else_is_named_and_the_object_stays(at: Fixture) -> None:
+    async def careless(obj: PlainObject) -> object:
+        return True
+
+    finalizer = Finalizer(NAME, at.client, DEPLOYMENTS, careless, events=at.events, report=at.report)  # type: ignore[arg-type]
+    with pytest.raises(
+        TypeError, match=r"^the cleanup .*careless \(.*\) gave back True: give None when all is done, or"
+    ):
+        await finalizer.finalize(at.stored(NAME, **GOING))
+    assert PATH in at.server.objects
+    assert [event.reason for event in at.told] == ["CleanupFailed"]
+    assert [report.reason for report in at.reports] == ["CleanupFailed"]

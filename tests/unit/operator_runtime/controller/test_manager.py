@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable, Iterator
+
+import msgspec
+import pytest
+
+from operator_runtime.cache.reflector import Reflector
+from operator_runtime.cache.store import Store
+from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
+from operator_runtime.controller import manager as manager_module
+from operator_runtime.controller.manager import Manager, UnexpectedEndError
+
+DEADLINE_S = 10.0
+
+
+class Record(msgspec.Struct, frozen=True):
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+
+
+class Watch(Reflector[Record]):
+    """A reflector whose picture comes when the test says so."""
+
+    def __init__(self, resource: Resource, story: list[str], *, synced: bool = True) -> None:
+        super().__init__(NoClient(), resource, lambda raw: Record("", "", "", ""), Store(), namespace="here")
+        self.story = story
+        self.ends = asyncio.Event()
+        if synced:
+            self.synced.set()
+
+    async def run(self) -> None:
+        self.story.append(f"{self.resource.plural} watched")
+        try:
+            await self.ends.wait()
+        finally:
+            self.story.append(f"{self.resource.plural} no longer watched")
+
+
+class NoClient:
+    """Nothing is asked of it."""
+
+    async def request(self, *_: object, **__: object) -> bytes:
+        raise NotImplementedError
+
+    def stream(self, *_: object) -> NoStream:
+        raise NotImplementedError
+
+
+class NoStream:
+    received_bytes = 0
+
+    async def read(self) -> bytes:
+        raise NotImplementedError
+
+    async def __aenter__(self) -> NoStream:
+        raise NotImplementedError
+
+    async def __aexit__(self, *_: object) -> None:
+        raise NotImplementedError
+
+
+class Part:
+    """A controller or a service that tells of itself; `fate` ends it: None quietly, an exception with it."""
+
+    def __init__(self, name: str, story: list[str]) -> None:
+        self.name = name
+        self.story = story
+        self.began = asyncio.Event()
+        self.fate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def run(self) -> None:
+        self.story.append(f"{self.name} runs")
+        self.began.set()
+        try:
+            await self.fate
+        finally:
+            self.story.append(f"{self.name} ended")
+
+    def stop(self) -> None:
+        self.story.append(f"{self.name} is asked to stop")
+        if not self.fate.done():
+            self.fate.set_result(None)
+
+
+@pytest.fixture(autouse=True)
+def _thaw() -> Iterator[None]:
+    """The manager freezes the collector's heap, which is for a process that ends with it."""
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def story() -> list[str]:
+    """What happened, in order."""
+    return []
+
+
+async def run(manager: Manager, stop: asyncio.Event) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        await manager.run(stop)
+
+
+async def test_watches_and_services_begin_before_the_controllers_and_end_after_them(story: list[str]) -> None:
+    manager, stop = Manager(), asyncio.Event()
+    controller, recorder = Part("controller", story), Part("recorder", story)
+    manager.add_service("recorder", recorder)
+    manager.add_runnable(controller)
+    manager.add_reflector(Watch(PODS, story))
+    running = asyncio.create_task(run(manager, stop))
+    await controller.began.wait()
+    stop.set()
+    await running
+    assert story == [
+        "recorder runs",
+        "pods watched",
+        "controller runs",
+        "controller is asked to stop",
+        "controller ended",
+        "recorder is asked to stop",
+        "pods no longer watched",
+        "recorder ended",
+    ]
+
+
+async def test_no_controller_runs_before_every_cache_is_in_sync(story: list[str]) -> None:
+    manager, stop = Manager(), asyncio.Event()
+    controller = Part("controller", story)
+    early, late = Watch(PODS, story), Watch(DEPLOYMENTS, story, synced=False)
+    manager.add_runnable(controller)
+    manager.add_reflector(early)
+    manager.add_reflector(late)
+    running = asyncio.create_task(run(manager, stop))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert story == ["pods watched", "deployments watched"]
+    late.synced.set()
+    await controller.began.wait()
+    stop.set()
+    await running
+
+
+async def test_a_stop_before_the_sync_ends_it_without_any_controller_having_run(story: list[str]) -> None:
+    manager, stop = Manager(), asyncio.Event()
+    manager.add_runnable(Part("controller", story))
+    manager.add_reflector(Watch(PODS, story, synced=False))
+    stop.set()
+    await run(manager, stop)
+    assert story == ["pods watched", "pods no longer watched"]
+
+
+async def test_a_late_sync_is_said_once_and_again_when_fewer_are_missing(
+    story: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(manager_module, "_SYNC_PATIENCE_S", 0.001)
+    manager, stop = Manager(), asyncio.Event()
+    watches = [Watch(PODS, story, synced=False), Watch(DEPLOYMENTS, story, synced=False)]
+    for watch in watches:
+        manager.add_reflector(watch)
+    said = [
+        "nothing is reconciled yet: still waiting for the first list of "
+        "deployments.apps in namespace here, pods in namespace here",
+        "nothing is reconciled yet: still waiting for the first list of deployments.apps in namespace here",
+    ]
+    running = asyncio.create_task(run(manager, stop))
+    await _until(lambda: bool(caplog.messages))
+    await _turns_of_patience()
+    assert caplog.messages == said[:1]
+    watches[0].synced.set()
+    await _until(lambda: len(caplog.messages) > 1)
+    await _turns_of_patience()
+    assert caplog.messages == said
+    stop.set()
+    await running
+
+
+async def test_the_sync_is_said_with_what_is_watched(story: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "operator_runtime")
+    manager, stop = Manager(), asyncio.Event()
+    manager.add_reflector(Watch(PODS, story))
+    stop_soon = Part("controller", story)
+    manager.add_runnable(stop_soon)
+    running = asyncio.create_task(run(manager, stop))
+    await stop_soon.began.wait()
+    stop.set()
+    await running
+    assert caplog.messages == ["caches are in sync: pods in namespace here"]
+
+
+async def test_two_controllers_of_one_name_are_refused(story: list[str]) -> None:
+    manager = Manager()
+    manager.add_runnable(Part("memcached", story))
+    with pytest.raises(ValueError, match="two controllers are named 'memcached': give each a name of its own"):
+        manager.add_runnable(Part("memcached", story))
+
+
+class TestUnexpectedEnd:
+    """Whatever ends although nobody asked it to ends the whole, and everything else is ended with it."""
+
+    async def test_of_a_controller(self, story: list[str]) -> None:
+        manager = Manager()
+        controller, other = Part("controller", story), Part("other", story)
+        manager.add_runnable(controller)
+        manager.add_runnable(other)
+        manager.add_reflector(Watch(PODS, story))
+        running = asyncio.create_task(run(manager, asyncio.Event()))
+        await other.began.wait()
+        controller.fate.set_result(None)
+        with pytest.RaisesGroup(
+            pytest.RaisesExc(UnexpectedEndError, match="controller ended by itself"), flatten_subgroups=True
+        ):
+            await running
+        assert {"other ended", "pods no longer watched"} <= set(story)
+
+    async def test_of_a_watch(self, story: list[str]) -> None:
+        manager = Manager()
+        controller, watch = Part("controller", story), Watch(PODS, story)
+        manager.add_runnable(controller)
+        manager.add_reflector(watch)
+        running = asyncio.create_task(run(manager, asyncio.Event()))
+        await controller.began.wait()
+        watch.ends.set()
+        with pytest.RaisesGroup(
+            pytest.RaisesExc(UnexpectedEndError, match="watch of pods in namespace here ended by itself")
+        ):
+            await running
+        assert "controller ended" in story
+
+    async def test_of_a_watch_before_the_sync(self, story: list[str]) -> None:
+        manager = Manager()
+        dies, late = Watch(PODS, story), Watch(DEPLOYMENTS, story, synced=False)
+        manager.add_reflector(dies)
+        manager.add_reflector(late)
+        dies.ends.set()
+        with pytest.RaisesGroup(UnexpectedEndError):
+            await run(manager, asyncio.Event())
+
+    async def test_of_a_service(self, story: list[str]) -> None:
+        manager = Manager()
+        recorder = Part("event recorder", story)
+        manager.add_service("event recorder", recorder)
+        recorder.fate.set_result(None)
+        with pytest.RaisesGroup(pytest.RaisesExc(UnexpectedEndError, match="event recorder ended by itself")):
+            await run(manager, asyncio.Event())
+
+    async def test_an_exception_is_passed_on(self, story: list[str]) -> None:
+        manager = Manager()
+        controller = Part("controller", story)
+        manager.add_runnable(controller)
+        controller.fate.set_exception(RuntimeError("a bug"))
+        with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="a bug"), flatten_subgroups=True):
+            await run(manager, asyncio.Event())
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        while not condition():  # noqa: ASYNC110 - a log has no event to wait for
+            await asyncio.sleep(0)
+
+
+async def _turns_of_patience() -> None:
+    """Long enough for several more warnings, if there were any: each takes one timer of a millisecond."""
+    for _ in range(5):
+        await asyncio.sleep(0.001)
+
+
+class Election:
+    """Is won when the test says so; an error of the test's loses it."""
+
+    def __init__(self) -> None:
+        self.won: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def elected(self) -> None:
+        await self.won
+
+
+class TestLeadership:
+    async def test_workers_wait_for_it_with_warm_caches_and_services_do_not(self) -> None:
+        story: list[str] = []
+        election, stop = Election(), asyncio.Event()
+        manager = Manager(election)
+        controller, recorder = Part("controller", story), Part("recorder", story)
+        manager.add_runnable(controller)
+        manager.add_service("recorder", recorder)
+        manager.add_reflector(Watch(PODS, story))
+        running = asyncio.create_task(manager.run(stop))
+        await recorder.began.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert story == ["recorder runs", "pods watched"]
+        election.won.set_result(None)
+        await controller.began.wait()
+        stop.set()
+        await running
+        assert story[2:] == [
+            "controller runs",
+            "controller is asked to stop",
+            "controller ended",
+            "recorder is asked to stop",
+            "pods no longer watched",
+            "recorder ended",
+        ]
+
+    async def test_one_that_stands_by_ends_when_asked_without_having_worked(self) -> None:
+        story: list[str] = []
+        stop = asyncio.Event()
+        manager = Manager(Election())
+        manager.add_runnable(Part("controller", story))
+        running = asyncio.create_task(manager.run(stop))
+        await asyncio.sleep(0)
+        stop.set()
+        await asyncio.wait_for(running, DEADLINE_S)
+        assert story == []
+
+    async def test_an_election_that_fails_ends_everything(self) -> None:
+        election = Election()
+        election.won.set_exception(RuntimeError("no such thing"))
+        with pytest.raises(ExceptionGroup) as caught:
+            await Manager(election).run(asyncio.Event())
+        assert caught.group_contains(RuntimeError, match="no such thing")
+
+
+async def test_what_comes_when_it_runs_already_is_refused_as_nobody_would_run_it(story: list[str]) -> None:
+    manager, stop, part = Manager(), asyncio.Event(), Part("late", story)
+    first = Part("first", story)
+    manager.add_runnable(first)
+    async with asyncio.timeout(DEADLINE_S), asyncio.TaskGroup() as group:
+        group.create_task(manager.run(stop))
+        await first.began.wait()
+        late: list[Callable[[], None]] = [
+            lambda: manager.add_reflector(Watch(PODS, story)),
+            lambda: manager.add_runnable(part),
+            lambda: manager.add_service("late", part),
+        ]
+        for add in late:
+            with pytest.raises(RuntimeError, match=r"^the .* comes too late: add it in the set-up function, as the "):
+                add()
+        stop.set()
+    assert "late runs" not in story

@@ -1,0 +1,64 @@
+"""Which changes count."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from operator_runtime.controller.predicates import (
+    Predicate,
+    all_of,
+    always,
+    annotations_changed,
+    any_of,
+    generation_changed,
+    labels_changed,
+    none_of,
+)
+from operator_runtime.objects.kinds import Metadata, PlainObject
+
+BEFORE = PlainObject(Metadata(name="a", generation=1, labels={"app": "a"}, annotations={"note": "1"}), {})
+CHANGES = {
+    "new": (None, BEFORE),
+    "gone": (BEFORE, None),
+    "generation": (BEFORE, Metadata(name="a", generation=2, labels={"app": "a"}, annotations={"note": "1"})),
+    "labels": (BEFORE, Metadata(name="a", generation=1, labels={"app": "b"}, annotations={"note": "1"})),
+    "annotations": (BEFORE, Metadata(name="a", generation=1, labels={"app": "a"}, annotations={})),
+    "finalizers": (BEFORE, msgspec.structs.replace(BEFORE.metadata, finalizers=("example.com/hold",))),
+    "deletion": (BEFORE, msgspec.structs.replace(BEFORE.metadata, deletion_timestamp="2026-11-21T12:00:00Z")),
+}
+
+
+def counted(predicate: Predicate[PlainObject]) -> set[str]:
+    """The changes that count for it."""
+    found = set()
+    for name, (before, after) in CHANGES.items():
+        if predicate(before, PlainObject(after, {}) if isinstance(after, Metadata) else after):
+            found.add(name)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("predicate", "names"),
+    [
+        (always, set(CHANGES)),
+        (generation_changed, {"new", "gone", "generation", "deletion"}),
+        (labels_changed, {"new", "gone", "labels"}),
+        (annotations_changed, {"new", "gone", "annotations"}),
+        (any_of(generation_changed, labels_changed), {"new", "gone", "generation", "deletion", "labels"}),
+        (all_of(generation_changed, labels_changed), {"new", "gone"}),
+        (none_of(generation_changed, labels_changed), {"annotations", "finalizers"}),
+        (any_of(), set()),
+        (all_of(), set(CHANGES)),
+    ],
+    ids=["always", "generation", "labels", "annotations", "any", "all", "none", "any of none", "all of none"],
+)
+def test_a_predicate_counts_its_changes_and_no_others(predicate: Predicate[PlainObject], names: set[str]) -> None:
+    assert counted(predicate) == names
+
+
+def test_a_predicate_of_ones_own_is_a_function_of_before_and_after() -> None:
+    def became_plain(before: PlainObject | None, after: PlainObject | None) -> bool:
+        return after is not None and not after.annotations
+
+    assert counted(all_of(became_plain, annotations_changed)) == {"annotations"}

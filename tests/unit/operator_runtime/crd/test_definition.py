@@ -1,0 +1,446 @@
+"""The generator on a made-up kind: it must work for any, and know nothing of Memcached."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pytest
+import yaml
+from msgspec import Meta
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from operator_runtime.crd.definition import (
+    CustomResource,
+    PrinterColumn,
+    Scale,
+    SchemaError,
+    custom_resource_definition,
+    structural_schema,
+    to_yaml,
+)
+from operator_runtime.objects.conditions import Conditions
+
+
+class Colour(StrEnum):
+    """What the paint looks like."""
+
+    RED = "red"
+    BLUE = "blue"
+
+
+class Port(BaseModel):
+    """One port
+    of the widget.
+
+    Numbers are unique.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": [{"rule": "self.number != 22"}]})
+
+    number: Annotated[int, Field(ge=1, le=65535, json_schema_extra={"format": "int32"})] = Field(description="Number.")
+    name: str = Field(default="main", description="Name.")
+    title: str | None = Field(default=None, description="A field by the name of a keyword.")
+
+
+class WidgetSpec(BaseModel):
+    """Everything that a schema may hold."""
+
+    colour: Colour = Colour.RED
+    finish: Literal["matt", "gloss"] = Field(default="matt", description="Finish.")
+    unit: Literal["mm"] = Field(default="mm", description="Unit.")
+    weight: Annotated[float, Field(gt=0, lt=10)] = Field(default=1.5, description="Weight in kg.")
+    count: Annotated[int, Field(ge=0, le=2**31 - 1, json_schema_extra={"format": "int32"})] = Field(
+        default=3, description="Count."
+    )
+    main: Port | None = Field(
+        default=None,
+        description="Its own description wins.",
+        json_schema_extra={"x-kubernetes-validations": [{"rule": "self.name != 'x'"}]},
+    )
+    spare: Port = Port(number=80)
+    ports: list[Port] = Field(
+        default_factory=list,
+        max_length=9,
+        description="Ports.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["number"]},
+    )
+    tags: set[str] = Field(default_factory=set, description="Tags.")
+    labels: dict[str, Annotated[str, Field(max_length=63)]] = Field(default_factory=dict, description="Labels.")
+    by_name: dict[str, Port] = Field(default_factory=dict, description="Ports by name.")
+    extra: dict[str, Any] = Field(default_factory=dict, description="Whatever.")
+    target: int | str | None = Field(
+        default=None, description="Number or name.", json_schema_extra={"x-kubernetes-int-or-string": True}
+    )
+    since: datetime | None = Field(default=None, description="Since when.", examples=["2020-01-01T00:00:00Z"])
+
+
+class WidgetStatus(BaseModel):
+    """What is."""
+
+    ready: bool = Field(description="Whether it is ready.")
+
+
+SCHEMA: dict[str, Any] = structural_schema(WidgetSpec, "spec")
+PROPERTIES: dict[str, Any] = SCHEMA["properties"]
+
+
+def widget(**changes: Any) -> dict[str, Any]:
+    """The CRD of a Widget; only what a test is about is named by it."""
+    arguments: dict[str, Any] = {
+        "group": "toys.example.com",
+        "version": "v1",
+        "kind": "Widget",
+        "plural": "widgets",
+        "singular": "widget",
+        "description": "A widget.",
+        "spec": WidgetSpec,
+    }
+    return custom_resource_definition(CustomResource(**(arguments | changes)))
+
+
+def version_of(crd: dict[str, Any]) -> dict[str, Any]:
+    (version,) = crd["spec"]["versions"]
+    assert isinstance(version, dict)
+    return version
+
+
+def root_of(crd: dict[str, Any]) -> dict[str, Any]:
+    root = version_of(crd)["schema"]["openAPIV3Schema"]
+    assert isinstance(root, dict)
+    return root
+
+
+def model_with(annotation: Any, default: Any = ..., **extra: Any) -> type[BaseModel]:
+    """A model whose one field, `shape`, is of this type."""
+    described = Field(default=default, description="Shape.", json_schema_extra=extra or None)
+    return create_model("Model", shape=(annotation, described))
+
+
+# Fields
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "colour",
+            {
+                "type": "string",
+                "enum": ["red", "blue"],
+                "default": "red",
+                "description": "What the paint looks like.",
+            },
+        ),
+        (
+            "finish",
+            {"type": "string", "enum": ["matt", "gloss"], "default": "matt", "description": "Finish."},
+        ),
+        ("unit", {"type": "string", "enum": ["mm"], "default": "mm", "description": "Unit."}),
+        (
+            "weight",
+            {
+                "type": "number",
+                "minimum": 0,
+                "exclusiveMinimum": True,
+                "maximum": 10,
+                "exclusiveMaximum": True,
+                "default": 1.5,
+                "description": "Weight in kg.",
+            },
+        ),
+        (
+            "tags",
+            {
+                "type": "array",
+                "items": {"type": "string"},
+                "x-kubernetes-list-type": "set",
+                "description": "Tags.",
+            },
+        ),
+        (
+            "labels",
+            {
+                "type": "object",
+                "additionalProperties": {"type": "string", "maxLength": 63},
+                "description": "Labels.",
+            },
+        ),
+        (
+            "extra",
+            {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "description": "Whatever."},
+        ),
+        ("target", {"x-kubernetes-int-or-string": True, "description": "Number or name."}),
+        ("since", {"type": "string", "format": "date-time", "description": "Since when."}),
+    ],
+)
+def test_a_field_becomes_its_structural_form(name: str, expected: dict[str, Any]) -> None:
+    assert PROPERTIES[name] == expected
+
+
+def test_a_bound_that_the_format_states_is_not_stated_twice() -> None:
+    assert PROPERTIES["count"] == {
+        "type": "integer",
+        "format": "int32",
+        "minimum": 0,
+        "default": 3,
+        "description": "Count.",
+    }
+    assert PROPERTIES["spare"]["properties"]["number"]["maximum"] == 65535
+
+
+def test_a_nested_model_is_written_out_where_it_stands_with_the_rules_of_field_and_model() -> None:
+    main = PROPERTIES["main"]
+    assert main["type"] == "object"
+    assert main["description"] == "Its own description wins."
+    assert main["x-kubernetes-validations"] == [{"rule": "self.number != 22"}, {"rule": "self.name != 'x'"}]
+    assert main["required"] == ["number"]
+    assert set(main["properties"]) == {"number", "name", "title"}
+    assert "default" not in main
+    assert "default" not in main["properties"]["title"]
+
+
+def test_a_docstring_describes_and_keeps_its_paragraphs_alone() -> None:
+    assert PROPERTIES["spare"]["description"] == "One port of the widget.\n\nNumbers are unique."
+
+
+def test_a_default_object_leaves_out_what_is_none() -> None:
+    assert PROPERTIES["spare"]["default"] == {"number": 80, "name": "main"}
+
+
+def test_a_list_map_and_a_map_of_models_hold_the_models_schema() -> None:
+    ports = PROPERTIES["ports"]
+    assert ports["items"]["properties"] == PROPERTIES["main"]["properties"]
+    assert ports["maxItems"] == 9
+    assert (ports["x-kubernetes-list-type"], ports["x-kubernetes-list-map-keys"]) == ("map", ["number"])
+    assert PROPERTIES["by_name"]["additionalProperties"]["properties"] == PROPERTIES["main"]["properties"]
+
+
+def test_no_keyword_is_left_that_a_structural_schema_does_not_have() -> None:
+    text = to_yaml(SCHEMA, "")
+    assert not [word for word in ("$ref", "$defs", "anyOf", "const:", "uniqueItems", "examples") if word in text]
+    assert "title" not in SCHEMA
+
+
+# What is refused
+
+
+class Tree(BaseModel):
+    """Itself again."""
+
+    children: list[Tree] = Field(default_factory=list, description="Children.")
+
+
+class Open(BaseModel):
+    """Further fields of one type."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, int]
+
+    known: int = Field(description="Known.")
+
+
+class Undescribed(BaseModel):
+    shape: int
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (model_with(int | str), r"spec\.shape: is a union; use one type"),
+        (model_with(int | str | None, None), r"spec\.shape: is a union"),
+        (model_with(Decimal), r"spec\.shape: is a union"),
+        (model_with(list[Port | Colour]), r"spec\.shape\[\]: is a union"),
+        (model_with(dict[str, int | str]), r"spec\.shape\[\*\]: is a union"),
+        (model_with(int | None), r"spec\.shape: cannot be null here; give a field the default None"),
+        (model_with(list[int | None]), r"spec\.shape\[\]: cannot be null here"),
+        (model_with(None), r"spec\.shape: a structural schema has no type null"),
+        (model_with(Any), r"spec\.shape: has no single type"),
+        (model_with(Literal["a", 1]), r"spec\.shape: has no single type"),
+        (model_with(list), r"spec\.shape\[\]: has no single type"),
+        (model_with(tuple[int, str]), r"spec\.shape: a structural schema has no prefixItems"),
+        (
+            model_with(dict[Annotated[str, Field(pattern="^a")], int]),
+            r"spec\.shape: a structural schema has no (patternProperties|propertyNames)",
+        ),
+        (model_with(timedelta), r"spec\.shape: to the API server the format duration means"),
+        (Tree, r"spec\.children\[\]: Tree holds itself"),
+        (Open, r"spec: has named fields and others"),
+        (Undescribed, r"spec\.shape: has no description; give the field Field\(description=…\)"),
+        (model_with(list[Undescribed]), r"spec\.shape\[\]\.shape: has no description"),
+        (
+            model_with(list[Port], **{"x-kubernetes-list-type": "map"}),
+            r"spec\.shape: a list of type map needs x-kubernetes-list-map-keys",
+        ),
+        (
+            model_with(list[Port], **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["size"]}),
+            r"spec\.shape: a list of type map needs x-kubernetes-list-map-keys",
+        ),
+        (
+            model_with(list[Port], **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["title"]}),
+            r"spec\.shape: title is a key of this list: make it required, or give it a default",
+        ),
+    ],
+)
+def test_what_a_structural_schema_cannot_hold_is_refused_by_path_and_remedy(
+    model: type[BaseModel], message: str
+) -> None:
+    with pytest.raises(SchemaError, match=f"^{message}"):
+        structural_schema(model, "spec")
+
+
+def test_a_model_used_twice_is_no_recursion() -> None:
+    twice = create_model("Twice", a=(Port, Port(number=1)), b=(list[Port], Field(default=[], description="B.")))
+    properties: dict[str, Any] = structural_schema(twice, "spec")["properties"]  # type: ignore[assignment]
+    assert properties["a"]["properties"] == properties["b"]["items"]["properties"]
+
+
+def test_anything_passes_where_the_model_says_so() -> None:
+    model = model_with(Any, **{"x-kubernetes-preserve-unknown-fields": True})
+    assert structural_schema(model, "spec")["properties"] == {
+        "shape": {"x-kubernetes-preserve-unknown-fields": True, "description": "Shape."}
+    }
+
+
+# The definition around the schema
+
+
+def test_names_scope_and_version_stand_where_the_api_server_looks() -> None:
+    crd = widget(short_names=("wi",), categories=("all", "toys"))
+    assert (crd["apiVersion"], crd["kind"]) == ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    assert crd["metadata"] == {"name": "widgets.toys.example.com"}
+    assert crd["spec"]["names"] == {
+        "kind": "Widget",
+        "listKind": "WidgetList",
+        "plural": "widgets",
+        "singular": "widget",
+        "shortNames": ["wi"],
+        "categories": ["all", "toys"],
+    }
+    assert crd["spec"]["scope"] == "Namespaced"
+    version = version_of(crd)
+    assert (version["name"], version["served"], version["storage"]) == ("v1", True, True)
+
+
+def test_what_is_not_asked_for_is_left_out() -> None:
+    crd = widget(namespaced=False)
+    assert crd["spec"]["scope"] == "Cluster"
+    assert set(crd["spec"]["names"]) == {"kind", "listKind", "plural", "singular"}
+    assert set(version_of(crd)) == {"name", "served", "storage", "schema"}
+    assert root_of(crd)["properties"]["metadata"] == {"type": "object"}
+    assert "status" not in root_of(crd)["properties"]
+
+
+def test_every_field_at_the_root_but_metadata_is_described() -> None:
+    root = root_of(widget(status=WidgetStatus, name_max_length=9))
+    assert root["description"] == "A widget."
+    assert {name for name, node in root["properties"].items() if not node.get("description")} == {"metadata"}
+
+
+def test_a_spec_whose_fields_are_all_optional_may_be_left_out() -> None:
+    root = root_of(widget())
+    assert root["properties"]["spec"]["default"] == {}
+    assert "required" not in root
+
+
+def test_the_default_of_a_spec_with_rules_is_written_out_for_the_rules_to_hold_on_it() -> None:
+    ruled = create_model(
+        "Ruled",
+        __config__=ConfigDict(json_schema_extra={"x-kubernetes-validations": [{"rule": "self.a <= self.b"}]}),
+        a=(int, Field(default=1, description="A.")),
+        b=(int, Field(default=2, description="B.")),
+        c=(int | None, Field(default=None, description="C.")),
+    )
+    assert root_of(widget(spec=ruled))["properties"]["spec"]["default"] == {"a": 1, "b": 2}
+
+
+def test_a_spec_with_a_required_field_is_required() -> None:
+    root = root_of(widget(spec=Port))
+    assert root["required"] == ["spec"]
+    assert "default" not in root["properties"]["spec"]
+
+
+def test_the_rules_of_the_name_stand_in_the_schema_of_metadata() -> None:
+    root = root_of(widget(name_pattern="^w", name_max_length=9))
+    name = {"type": "string", "maxLength": 9, "pattern": "^w"}
+    assert root["properties"]["metadata"] == {"type": "object", "properties": {"name": name}}
+
+
+def test_subresources_and_columns() -> None:
+    version = version_of(
+        widget(
+            status=WidgetStatus,
+            scale=Scale(".spec.count", ".status.count", ".status.selector"),
+            columns=(
+                PrinterColumn("Count", "integer", ".spec.count", "How many."),
+                PrinterColumn("Since", "date", ".spec.since", "Since when.", priority=1),
+            ),
+        )
+    )
+    assert version["subresources"] == {
+        "status": {},
+        "scale": {
+            "specReplicasPath": ".spec.count",
+            "statusReplicasPath": ".status.count",
+            "labelSelectorPath": ".status.selector",
+        },
+    }
+    assert version["additionalPrinterColumns"] == [
+        {"name": "Count", "type": "integer", "jsonPath": ".spec.count", "description": "How many."},
+        {
+            "name": "Since",
+            "type": "date",
+            "jsonPath": ".spec.since",
+            "description": "Since when.",
+            "priority": 1,
+        },
+    ]
+
+
+# YAML
+
+
+def test_yaml_has_the_comment_first_and_reads_back_as_the_same_document() -> None:
+    crd = widget(status=WidgetStatus)
+    text = to_yaml(crd, "Generated; do not edit.")
+    assert text.startswith("# Generated; do not edit.\n---\napiVersion: ")
+    assert yaml.safe_load(text) == crd
+
+
+def test_yaml_is_the_same_for_any_order_of_keys_and_repeats_shared_parts() -> None:
+    shared = {"b": 1, "a": 2}
+    assert to_yaml({"y": shared, "x": shared}, "") == to_yaml({"x": {"a": 2, "b": 1}, "y": {"a": 2, "b": 1}}, "")
+
+
+class GadgetStatus(msgspec.Struct):
+    """What was seen."""
+
+    nodes: Annotated[tuple[str, ...], Meta(description="Names.")] = ()
+    ready: Annotated[int, Meta(ge=0, description="Count.", extra_json_schema={"format": "int32"})] = 1
+    note: Annotated[str, Meta(description="Note.")] | None = None
+    conditions: Conditions = ()
+
+
+def test_a_struct_is_a_model_as_well() -> None:
+    schema = structural_schema(GadgetStatus, "status")
+    properties: Any = schema["properties"]
+    assert schema["description"] == "What was seen."
+    assert properties["ready"] == {
+        "type": "integer",
+        "description": "Count.",
+        "default": 1,
+        "minimum": 0,
+        "format": "int32",
+    }
+    assert properties["note"] == {"type": "string", "description": "Note."}
+    assert properties["conditions"]["x-kubernetes-list-map-keys"] == ["type"]
+
+
+def test_a_struct_reads_what_is_absent_as_empty_and_the_api_server_writes_nothing_there() -> None:
+    properties: Any = structural_schema(GadgetStatus, "status")["properties"]
+    assert properties["nodes"] == {"type": "array", "description": "Names.", "items": {"type": "string"}}
+    assert "default" not in properties["conditions"]
+    assert all("default" not in each for each in properties["conditions"]["items"]["properties"].values())

@@ -1,0 +1,118 @@
+"""A CRD as Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from operator_runtime.crd.reference import FieldOfKind, anchor, crd_reference, fields
+
+
+def crd(**properties: Any) -> dict[str, object]:
+    return {
+        "spec": {
+            "group": "things.example.com",
+            "scope": "Namespaced",
+            "names": {
+                "kind": "Thing",
+                "listKind": "ThingList",
+                "plural": "things",
+                "singular": "thing",
+                "shortNames": ["tg"],
+                "categories": ["all"],
+            },
+            "versions": [
+                {
+                    "name": "v1",
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+                    "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.n"}},
+                    "additionalPrinterColumns": [
+                        {"name": "Size", "jsonPath": ".spec.n", "description": "How many.", "priority": 1}
+                    ],
+                }
+            ],
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "type_"),
+    [
+        ({"type": "string"}, "string"),
+        ({"type": "integer", "format": "int32"}, "integer (int32)"),
+        ({"type": "array", "items": {"type": "object"}}, "list of objects"),
+    ],
+)
+def test_a_type_is_said_in_words(schema: dict[str, Any], type_: str) -> None:
+    assert FieldOfKind("x", schema).type == type_
+
+
+@pytest.mark.parametrize(
+    ("schema", "rules"),
+    [
+        ({"type": "string"}, []),
+        ({"type": "integer", "minimum": 0, "maximum": 9}, ["0 to 9"]),
+        ({"type": "integer", "minimum": 1}, ["at least 1"]),
+        ({"type": "integer", "maximum": 9}, ["at most 9"]),
+        ({"type": "integer", "minimum": 0, "format": "int32"}, ["0 to 2147483647"]),
+        ({"type": "integer", "format": "int32"}, []),
+        ({"type": "string", "minLength": 1, "maxLength": 520}, ["1 to 520 characters"]),
+        ({"type": "array", "items": {"type": "string"}, "maxItems": 3}, ["at most 3 entries"]),
+        ({"type": "string", "pattern": "^a|b$"}, ["matches `^a|b$`"]),
+        ({"type": "string", "enum": ["a", "b"], "nullable": True}, ["one of `a`, `b`", "may be `null`"]),
+        (
+            {"type": "array", "items": {}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+            ["one entry for each `type`"],
+        ),
+        (
+            {"type": "object", "x-kubernetes-validations": [{"rule": "self.a < 1", "message": "too large"}]},
+            ["`self.a < 1` (too large)"],
+        ),
+    ],
+)
+def test_each_rule_of_a_schema_is_told(schema: dict[str, Any], rules: list[str]) -> None:
+    assert list(FieldOfKind("x", schema).rules()) == rules
+
+
+def test_a_required_field_is_said_to_be_so() -> None:
+    assert list(FieldOfKind("x", {"type": "string"}, required=True).rules()) == ["required"]
+
+
+def test_fields_inside_objects_and_lists_are_found_in_their_order() -> None:
+    item = {"type": "object", "required": ["b"], "properties": {"b": {"type": "string"}, "c": {"type": "string"}}}
+    spec = {"type": "object", "properties": {"list": {"type": "array", "items": item}, "n": {"type": "integer"}}}
+    found = fields(crd(kind={"type": "string"}, spec=spec))
+    assert [field.path for field in found] == ["spec", "spec.list", "spec.list[].b", "spec.list[].c", "spec.n"]
+    assert [field.path for field in found if field.required] == ["spec.list[].b"]
+
+
+def test_the_page_has_a_part_for_each_field_that_is_described() -> None:
+    spec = {
+        "type": "object",
+        "properties": {
+            "n": {"type": "integer", "default": 1, "description": "How many."},
+            "silent": {"type": "string"},
+            "told": {"type": "string"},
+        },
+    }
+    page = crd_reference(crd(spec=spec), descriptions={"spec.told": "By the caller."})
+    assert "| [`spec.n`](#specn) | integer | `1` |" in page
+    assert "### `spec.n`\n\nHow many.\n\n- Type: integer\n- Default: `1`\n" in page
+    assert "### `spec.told`\n\nBy the caller.\n" in page
+    assert "silent" not in page
+
+
+def test_the_page_tells_names_columns_and_subresources() -> None:
+    page = crd_reference(crd(), descriptions={})
+    assert "- `apiVersion`: `things.example.com/v1`\n" in page
+    assert "`things`, `thing`, `tg`" in page
+    assert "| SIZE (`-o wide`) | `.spec.n` | How many. |" in page
+    assert "- `/scale`: specReplicasPath `.spec.n`\n- `/status`\n" in page
+
+
+@pytest.mark.parametrize(
+    ("heading", "anchored"), [("spec.size", "specsize"), ("status.conditions[].type", "statusconditionstype")]
+)
+def test_an_anchor_is_what_is_left_of_a_heading(heading: str, anchored: str) -> None:
+    assert anchor(heading) == anchored

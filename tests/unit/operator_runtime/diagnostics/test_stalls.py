@@ -1,0 +1,226 @@
+"""Stalls of the event loop: which are told, and the line that is blamed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from traceback import FrameSummary
+
+import pytest
+
+from operator_runtime.diagnostics.stalls import (
+    FIRST_QUIET_S,
+    LONGEST_QUIET_S,
+    Places,
+    Stall,
+    StallRule,
+    StallWatch,
+    blamed,
+    stack_of,
+)
+
+DEADLINE_S = 30.0
+# Long enough that a loaded machine does not keep the thread back for half of it again and again.
+AFTER_S = 0.2
+PLACES = Places(Path("/py/site-packages/op/runtime"), (Path("/py/site-packages"),), Path("/py"))
+LOOP = ("/py/asyncio/events.py", "/py/site-packages/op/runtime/controller.py")
+
+
+def shown(*files: str) -> list[str]:
+    """The files that are blamed, of a stack that is given outermost first."""
+    return [each.filename for each in blamed([FrameSummary(file, 1, "f") for file in files], PLACES)]
+
+
+def test_the_authors_lines_are_blamed_innermost_first_and_not_what_they_call() -> None:
+    assert shown(*LOOP, "/app/a.py", "/app/b.py", "/py/site-packages/requests/api.py", "/py/socket.py") == [
+        "/app/b.py",
+        "/app/a.py",
+    ]
+    assert shown("/app/main.py", *LOOP, *(f"/app/{name}.py" for name in "abcd")) == [
+        "/app/d.py",
+        "/app/c.py",
+        "/app/b.py",
+    ]
+
+
+def test_of_installed_packages_the_one_that_was_called_first_is_blamed_and_where_it_ends() -> None:
+    http = [f"/py/site-packages/urllib3/{name}.py" for name in "abc"]
+    found = shown(*LOOP, "/py/site-packages/shell/reconciler.py", *http, "/py/socket.py")
+    assert found == [http[2], http[1], "/py/site-packages/shell/reconciler.py"]
+
+
+def test_where_nobodys_code_runs_the_innermost_lines_are_shown() -> None:
+    assert shown("<frozen runpy>", *LOOP) == [LOOP[1], LOOP[0], "<frozen runpy>"]
+
+
+def test_the_stack_of_a_thread_that_has_ended_is_empty() -> None:
+    thread = threading.Thread(target=lambda: None)
+    thread.start()
+    thread.join()
+    assert list(stack_of(thread.ident)) == []
+    assert stack_of(threading.get_ident())[-2].name == "test_the_stack_of_a_thread_that_has_ended_is_empty"
+
+
+class World:
+    """A loop that is due at a time, and the thread that looks at it when the rule says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.due_at = 100.5
+        self.rule = StallRule(1.0, self.now)
+
+    def wake(self, *, late_s: float = 0.0) -> Stall | None:
+        self.now = self.rule.look_at + late_s
+        return self.rule.look(self.now, self.due_at)
+
+    def turn(self, after_s: float = 0.0) -> None:
+        """The loop runs, and is due half a second later again."""
+        self.now += after_s
+        self.due_at = self.now + 0.5
+
+    def stall(self) -> Stall | None:
+        """One stall from now on, and what is told of it."""
+        self.turn()
+        for _ in range(4):
+            if (told := self.wake()) is not None:
+                return told
+        return None
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_a_loop_that_runs_is_left_alone(world: World) -> None:
+    wakes = 0
+    while world.now < 200.0:
+        while world.due_at < world.rule.look_at:
+            world.due_at += 0.5
+        assert world.wake() is None
+        wakes += 1
+    assert wakes <= 100
+
+
+def test_a_stall_is_told_once_when_the_loop_is_a_second_late(world: World) -> None:
+    told = [world.wake() for _ in range(20)]
+    assert [each for each in told if each is not None] == [Stall(1.0, 0)]
+
+
+def test_a_stall_after_a_stall_waits_for_the_quiet_time_which_doubles(world: World) -> None:
+    assert world.stall() == Stall(1.0, 0)
+    said = [world.now]
+    untold: list[int] = []
+    for _ in range(200):
+        world.turn(1.0)
+        if (told := world.stall()) is not None:
+            said.append(world.now)
+            untold.append(told.untold)
+    gaps = [after - before for before, after in pairwise(said)]
+    assert gaps[0] >= FIRST_QUIET_S
+    assert all(later > 1.7 * sooner for sooner, later in pairwise(gaps)), gaps
+    assert sum(untold) + len(said) <= 201
+    assert untold[0] > 0
+
+
+def test_after_an_hour_without_a_stall_the_next_ones_are_told_as_at_first(world: World) -> None:
+    for _ in range(200):
+        world.stall()
+    world.turn(LONGEST_QUIET_S + 1)
+    world.rule.look_at = world.now
+    assert world.stall() is not None
+    world.turn(FIRST_QUIET_S)
+    assert world.stall() is not None
+
+
+def test_a_process_that_was_stopped_as_a_whole_has_not_stalled(world: World) -> None:
+    assert world.wake(late_s=60.0) is None
+    world.turn(0.1)
+    assert world.wake() is None
+
+
+def test_a_loop_that_does_not_run_after_that_either_is_told(world: World) -> None:
+    assert world.wake(late_s=60.0) is None
+    told = world.wake()
+    assert told is not None
+    assert told.seconds == pytest.approx(61.5)
+
+
+class Heard(logging.Handler):
+    """Lets a blocking call last until the log has a text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self._changed = threading.Condition()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with self._changed:
+            self.lines.append(record.getMessage())
+            self._changed.notify_all()
+
+    def wait_for(self, text: str) -> str:
+        def found() -> list[str]:
+            return [line for line in self.lines if text in line]
+
+        with self._changed:
+            assert self._changed.wait_for(found, DEADLINE_S), self.lines
+        return found()[0]
+
+
+@pytest.fixture
+def heard() -> Iterator[Heard]:
+    handler = Heard()
+    logger = logging.getLogger("operator_runtime.diagnostics.stalls")
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    yield handler
+    logger.removeHandler(handler)
+    logger.setLevel(level)
+
+
+async def test_a_blocking_call_is_told_with_its_line_while_it_blocks_and_that_it_is_over(heard: Heard) -> None:
+    watch = StallWatch(AFTER_S)
+    running = asyncio.create_task(watch.run())
+    await asyncio.sleep(0)
+    heard.wait_for("the event loop has not run for")  # blocks this loop
+    (said,) = heard.lines
+    assert f"It hangs at {__file__}:" in said
+    assert " in wait_for, called at " in said
+    assert " in test_a_blocking_call_is_told_with_its_line_while_it_blocks_and_that_it_is_over" in said
+    await asyncio.to_thread(heard.wait_for, "the event loop runs again, after ")
+    watch.stop()
+    await asyncio.wait_for(running, DEADLINE_S)
+
+
+async def test_it_ends_with_its_thread() -> None:
+    watch = StallWatch(AFTER_S)
+    running = asyncio.create_task(watch.run())
+    await asyncio.sleep(0)
+    (thread,) = [each for each in threading.enumerate() if each.name == "stall watch"]
+    watch.stop()
+    await asyncio.wait_for(running, DEADLINE_S)
+    await asyncio.to_thread(thread.join, DEADLINE_S)
+    assert not thread.is_alive()
+
+
+def test_the_stalled_loop_need_not_be_the_main_threads(heard: Heard) -> None:
+    said: list[str] = []
+
+    async def blocking() -> None:
+        watch = StallWatch(AFTER_S)
+        task = asyncio.create_task(watch.run())
+        await asyncio.sleep(0)
+        said.append(heard.wait_for("It hangs at"))
+        watch.stop()
+        await task
+
+    thread = threading.Thread(target=lambda: asyncio.run(blocking()))
+    thread.start()
+    thread.join(DEADLINE_S)
+    assert " in blocking" in said[0]

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Literal
+
+import pytest
+
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.credentials import ClusterAccess
+from operator_runtime.election.elections import ElectionConfig, ElectionError, election_families, election_of
+from operator_runtime.election.leader_for_life import LifeElection
+from operator_runtime.election.lease_election import LeaseElection
+from tests.unit.operator_runtime.client.client_support import FakeCredentials
+
+IN_A_POD = ClusterAccess("https://here", "ops", "a test", FakeCredentials(), in_pod=True)
+ON_A_LAPTOP = replace(IN_A_POD, in_pod=False)
+
+
+def config(mode: Literal["lease", "life"] = "lease", namespace: str | None = None) -> ElectionConfig:
+    return ElectionConfig(mode, "lock", namespace, 15, 10.0, 2.0, "agent", "us")
+
+
+def test_without_the_setting_there_is_none_and_nobody_is_asked_for_credentials() -> None:
+    assert election_of(None, pytest.fail, {}) is None
+
+
+async def test_a_lease_is_in_the_pods_own_namespace_or_the_one_that_is_given() -> None:
+    own = election_of(config(), lambda: IN_A_POD, {"POD_NAME": "operator-7"})
+    assert isinstance(own, LeaseElection)
+    assert own.lock == ObjectKey("ops", "lock")
+    assert own.identity.startswith("operator-7_")
+    for access in (IN_A_POD, ON_A_LAPTOP):
+        given = election_of(config(namespace="other"), lambda access=access: access, {})  # type: ignore[misc]
+        assert given is not None
+        assert given.lock == ObjectKey("other", "lock")
+
+
+@pytest.mark.parametrize(
+    ("access", "why"),
+    [(ON_A_LAPTOP, "this is not a pod"), (replace(IN_A_POD, namespace=None), "the pod's service account names none")],
+)
+def test_a_lease_without_a_namespace_is_an_error_with_the_remedy(access: ClusterAccess, why: str) -> None:
+    with pytest.raises(ElectionError) as caught:
+        election_of(config(), lambda: access, {})
+    assert str(caught.value) == f"leader election needs a namespace, and {why}: give --leader-elect-namespace"
+
+
+def test_for_life_outside_a_cluster_is_skipped_with_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    assert election_of(config("life", "ops"), lambda: ON_A_LAPTOP, {}) is None
+    assert "leader election for life is skipped: this is not a pod" in caplog.text
+
+
+async def test_for_life_is_in_the_pods_namespace_and_nowhere_else() -> None:
+    found = election_of(config("life"), lambda: IN_A_POD, {"POD_NAME": "operator-7"})
+    assert isinstance(found, LifeElection)
+    assert found.lock == ObjectKey("ops", "lock")
+    with pytest.raises(ElectionError, match=r"--leader-elect-namespace other: .* leave the flag out"):
+        election_of(config("life", "other"), lambda: IN_A_POD, {})
+
+
+async def test_metrics_say_who_leads_by_client_gos_names() -> None:
+    standing = election_of(config("life"), lambda: IN_A_POD, {})
+    assert isinstance(standing, LifeElection)
+    standing.leading = True
+    families = {each.name: [tuple(sample) for sample in each.samples] for each in election_families(standing)}
+    assert families["leader_election_master_status"] == [(("lock",), True)]
+    assert families["leader_election_slowpath_total"] == [(("lock",), 0)]
+
+
+def test_an_operator_without_an_election_loads_none_of_it() -> None:
+    code = (
+        "import sys; from operator_runtime import operator;"
+        "operator.election_of(None, lambda: None, {});"
+        "print([name for name in sys.modules if '.lea' in name and name.startswith('operator_runtime')])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import msgspec
+import orjson
+import pytest
+
+from operator_runtime.election.leader import Lease, Write
+from operator_runtime.election.lease_lock import lease_body, lease_record, micro_time
+
+NOON = datetime(2026, 1, 2, 12, 0, 0, 5, tzinfo=UTC)
+LEASE = Lease("uid-1", "7", "them", 15.0, "2026-01-01T00:00:00.000000Z", 3)
+
+
+def stored(**spec: object) -> bytes:
+    metadata = {"name": "lock", "namespace": "ops", "uid": "uid-1", "resourceVersion": "7"}
+    return orjson.dumps({"metadata": metadata, "spec": spec})
+
+
+def test_a_lease_is_read() -> None:
+    found = lease_record(
+        stored(
+            holderIdentity="them", leaseDurationSeconds=15, acquireTime=LEASE.acquire_time, leaseTransitions=3, other=1
+        )
+    )
+    assert (found.namespace, found.name) == ("ops", "lock")
+    assert found.lease(99.0) == LEASE
+
+
+@pytest.mark.parametrize("spec", [{}, {"holderIdentity": None, "leaseDurationSeconds": None, "leaseTransitions": None}])
+def test_one_that_says_nothing_is_free_and_as_long_as_ours(spec: dict[str, object]) -> None:
+    assert lease_record(stored(**spec)).lease(15.0) == Lease("uid-1", "7", "", 15.0, None, 0)
+
+
+def test_what_is_no_lease_is_refused() -> None:
+    with pytest.raises(msgspec.DecodeError):
+        lease_record(b'{"metadata":{"name":"lock"}}')
+
+
+@pytest.mark.parametrize(
+    ("when", "text"),
+    [
+        (NOON, "2026-01-02T12:00:00.000005Z"),
+        (NOON.replace(microsecond=0), "2026-01-02T12:00:00.000000Z"),
+        (NOON.astimezone(timezone(timedelta(hours=-7))), "2026-01-02T12:00:00.000005Z"),
+    ],
+)
+def test_times_are_in_utc_with_six_digits(when: datetime, text: str) -> None:
+    assert micro_time(when) == text
+
+
+def test_a_new_lease_is_whole() -> None:
+    assert lease_body(Write(None, "me", 15, None, 0), "lock", "ops", NOON) == {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "lock", "namespace": "ops"},
+        "spec": {
+            "holderIdentity": "me",
+            "leaseDurationSeconds": 15,
+            "acquireTime": "2026-01-02T12:00:00.000005Z",
+            "renewTime": "2026-01-02T12:00:00.000005Z",
+            "leaseTransitions": 0,
+        },
+    }
+
+
+def test_a_change_is_guarded_by_what_it_replaces_and_keeps_the_time_that_it_is_given() -> None:
+    body = lease_body(Write(LEASE, "them", 15, LEASE.acquire_time, 3), "lock", "ops", NOON)
+    assert body["metadata"] == {"uid": "uid-1", "resourceVersion": "7"}
+    spec = body["spec"]
+    assert isinstance(spec, dict)
+    assert (spec["acquireTime"], spec["renewTime"]) == (LEASE.acquire_time, "2026-01-02T12:00:00.000005Z")

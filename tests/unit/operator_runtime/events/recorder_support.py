@@ -1,0 +1,108 @@
+"""What the tests of the event recorder share: an API by the test's word."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from operator_runtime.client.errors import KubeError
+from operator_runtime.client.resources import EVENTS, Resource
+from operator_runtime.events.objects import EventType, ObjectReference
+from operator_runtime.events.recorder import EventRecorder, EventsApi
+from operator_runtime.testing.clock import START_S, FakeClock
+
+DEADLINE_S = 5.0
+SHOP = ObjectReference("cache.example.com/v1alpha1", "Memcached", "team-a", "shop", "uid-1", "42")
+# 2026-11-21T10:00:00.123456Z
+NOW_NS = 1_795_255_200_123_456_789
+
+
+class FakeApi:
+    """Takes what is written; answers from a script of errors first."""
+
+    def __init__(self, *errors: KubeError) -> None:
+        self.errors = list(errors)
+        self.tries = 0
+        self.created: list[tuple[str, dict[str, Any]]] = []
+        self.patched: list[tuple[str, str, dict[str, Any]]] = []
+        self.hold = asyncio.Event()
+        self.hold.set()
+        self.changed = asyncio.Condition()
+
+    async def create(self, resource: Resource, namespace: str, body: Any, *, field_manager: str) -> bytes:
+        await self.answer(resource, field_manager)
+        self.created.append((namespace, body))
+        return b"{}"
+
+    async def merge_patch(
+        self, resource: Resource, namespace: str, name: str, body: Any, *, field_manager: str
+    ) -> bytes:
+        await self.answer(resource, field_manager)
+        self.patched.append((namespace, name, body))
+        return b"{}"
+
+    async def answer(self, resource: Resource, field_manager: str) -> None:
+        assert resource == EVENTS
+        assert field_manager == "memcached-operator"
+        self.tries += 1
+        async with self.changed:
+            self.changed.notify_all()
+        await self.hold.wait()
+        if self.errors:
+            raise self.errors.pop(0)
+
+    async def wait_for_tries(self, number: int) -> None:
+        async with asyncio.timeout(DEADLINE_S), self.changed:
+            await self.changed.wait_for(lambda: self.tries >= number)
+
+
+def recorder_of(api: EventsApi, time: FakeClock, **options: Any) -> EventRecorder:
+    return EventRecorder(
+        api,
+        reporting_controller="cache.example.com/memcached-operator",
+        reporting_instance="memcached-operator-0",
+        field_manager="memcached-operator",
+        clock=time,
+        now_ns=lambda: NOW_NS + round((time.now - START_S) * 1_000_000_000),
+        sleep=time.sleep,
+        **options,
+    )
+
+
+def emit(
+    recorder: EventRecorder,
+    regarding: ObjectReference = SHOP,
+    *,
+    type: EventType = "Normal",
+    reason: str = "Scaled",
+    action: str = "Scale",
+    note: str = "from 3 to 4",
+) -> None:
+    recorder.emit(regarding, type=type, reason=reason, action=action, note=note)
+
+
+@asynccontextmanager
+async def running(recorder: EventRecorder) -> AsyncIterator[None]:
+    task = asyncio.create_task(recorder.run())
+    try:
+        yield
+    finally:
+        recorder.stop()
+        await asyncio.wait_for(task, DEADLINE_S)
+
+
+async def write_all(recorder: EventRecorder) -> None:
+    """Run for as long as there is something to write now, then flush."""
+    async with running(recorder):
+        pass
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def objects(number: int) -> list[ObjectReference]:
+    return [ObjectReference("v1", "Pod", "team-a", f"pod-{n}", f"uid-{n}") for n in range(number)]

@@ -1,0 +1,332 @@
+"""The event recorder: what is written, how often, and what the end of the process means for it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import NotFound, Unreachable
+from operator_runtime.events.objects import ObjectReference
+from operator_runtime.events.recorder import EventRecorder, EventsApi
+from operator_runtime.testing.clock import FakeClock
+from tests.unit.operator_runtime.events.recorder_support import (
+    DEADLINE_S,
+    NOW_NS,
+    SHOP,
+    FakeApi,
+    emit,
+    objects,
+    recorder_of,
+    running,
+    settle,
+    write_all,
+)
+
+
+def test_an_api_client_is_what_the_recorder_writes_to() -> None:
+    # Checked by mypy.
+    def accepts(client: ApiClient) -> EventsApi:
+        return client
+
+    assert accepts is not None
+
+
+# What is written
+
+
+async def test_an_event_is_written_with_all_that_describe_shows(time: FakeClock) -> None:
+    api = FakeApi()
+    recorder = recorder_of(api, time)
+    emit(recorder, type="Warning")
+    await write_all(recorder)
+    assert api.created == [
+        (
+            "team-a",
+            {
+                "apiVersion": "events.k8s.io/v1",
+                "kind": "Event",
+                "metadata": {"name": f"shop.{NOW_NS:x}", "namespace": "team-a"},
+                "eventTime": "2026-11-21T10:00:00.123456Z",
+                "type": "Warning",
+                "reason": "Scaled",
+                "action": "Scale",
+                "note": "from 3 to 4",
+                "regarding": {
+                    "apiVersion": "cache.example.com/v1alpha1",
+                    "kind": "Memcached",
+                    "namespace": "team-a",
+                    "name": "shop",
+                    "uid": "uid-1",
+                    "resourceVersion": "42",
+                },
+                "reportingController": "cache.example.com/memcached-operator",
+                "reportingInstance": "memcached-operator-0",
+            },
+        )
+    ]
+    assert recorder.written == 1
+
+
+async def test_an_event_about_a_cluster_scoped_object_goes_to_the_default_namespace(time: FakeClock) -> None:
+    api = FakeApi()
+    recorder = recorder_of(api, time)
+    emit(recorder, ObjectReference("v1", "Node", "", "worker-1", "uid-2"))
+    await write_all(recorder)
+    ((namespace, body),) = api.created
+    assert namespace == body["metadata"]["namespace"] == "default"
+    assert body["regarding"] == {"apiVersion": "v1", "kind": "Node", "name": "worker-1", "uid": "uid-2"}
+
+
+async def test_events_of_one_instant_have_different_names(time: FakeClock) -> None:
+    api = FakeApi()
+    recorder = recorder_of(api, time)
+    for note in "abc":
+        emit(recorder, note=note)
+    await write_all(recorder)
+    assert len({body["metadata"]["name"] for _, body in api.created}) == 3
+
+
+# Series
+
+
+async def test_a_repeated_event_becomes_a_count_on_the_first(time: FakeClock) -> None:
+    api = FakeApi()
+    recorder = recorder_of(api, time)
+    async with running(recorder):
+        emit(recorder)
+        await api.wait_for_tries(1)
+        await settle()
+        for _ in range(4):
+            time.advance(10.0)
+            emit(recorder)
+        await settle()
+        assert api.patched == []
+        time.advance(20.0)
+        emit(recorder)
+        await api.wait_for_tries(2)
+        await settle()
+    name = api.created[0][1]["metadata"]["name"]
+    assert len(api.created) == 1
+    assert api.patched == [
+        ("team-a", name, {"series": {"count": 6, "lastObservedTime": "2026-11-21T10:01:00.123456Z"}})
+    ]
+
+
+async def test_repeats_before_the_first_write_are_counted_after_it(time: FakeClock) -> None:
+    api = FakeApi()
+    recorder = recorder_of(api, time)
+    for _ in range(3):
+        emit(recorder)
+    await write_all(recorder)
+    assert len(api.created) == 1
+    assert "series" not in api.created[0][1]
+    assert [body["series"]["count"] for _, _, body in api.patched] == [3]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"type": "Warning"},
+        {"reason": "Created"},
+        {"action": "Create"},
+        {"note": "from 4 to 5"},
+        {"regarding": ObjectReference("cache.example.com/v1alpha1", "Memcached", "team-a", "shop", "uid-2", "42")},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+async def test_events_that_differ_are_no_series(time: FakeClock, change: dict[str, Any]) -> None:
+    api = FakeApi()
+    recorder = recorder_of(api, time)
+    emit(recorder)
+    emit(recorder, **change)
+    await write_all(recorder)
+    assert len(api.created) == 2
+    assert api.patched == []
+
+
+async def test_a_new_version_of_the_object_continues_the_series(time: FakeClock) -> None:
+    api = FakeApi()
+    recorder = recorder_of(api, time)
+    emit(recorder)
+    emit(recorder, ObjectReference(SHOP.api_version, SHOP.kind, SHOP.namespace, SHOP.name, SHOP.uid, "43"))
+    await write_all(recorder)
+    assert len(api.created) == 1
+
+
+@pytest.mark.parametrize(("silence_s", "events"), [(359.0, 1), (360.0, 2)])
+async def test_a_series_is_finished_after_six_minutes_of_silence(
+    time: FakeClock, silence_s: float, events: int
+) -> None:
+    api = FakeApi()
+    recorder = recorder_of(api, time)
+    emit(recorder)
+    time.advance(silence_s)
+    emit(recorder)
+    await write_all(recorder)
+    assert len(api.created) == events
+
+
+async def test_a_series_whose_event_has_expired_begins_anew(time: FakeClock) -> None:
+    api = FakeApi()
+    recorder = recorder_of(api, time)
+    async with running(recorder):
+        emit(recorder)
+        await api.wait_for_tries(1)
+        await settle()
+        api.errors = [NotFound(404, "NotFound", "events.events.k8s.io not found")]
+        time.advance(100.0)
+        emit(recorder)
+        await api.wait_for_tries(3)
+        await settle()
+    (_, first), (_, second) = api.created
+    assert first["metadata"]["name"] != second["metadata"]["name"]
+    assert second["eventTime"] == "2026-11-21T10:01:40.123456Z"
+    assert api.patched == []
+    assert not recorder.dropped
+
+
+# Rates
+
+
+async def test_one_object_gets_a_burst_and_then_one_event_in_five_minutes(time: FakeClock) -> None:
+    api = FakeApi()
+    recorder = recorder_of(api, time)
+    for number in range(30):
+        emit(recorder, note=f"note {number}")
+    assert recorder.dropped == {"object too busy": 5}
+    emit(recorder, ObjectReference("v1", "Pod", "team-a", "other", "uid-9"))
+    assert recorder.dropped == {"object too busy": 5}
+    time.advance(300.0)
+    emit(recorder, note="later")
+    emit(recorder, note="too much again")
+    assert recorder.dropped == {"object too busy": 6}
+    await write_all(recorder)
+    assert len(api.created) == 27
+
+
+async def test_all_together_get_a_burst_and_then_five_a_second(time: FakeClock) -> None:
+    api = FakeApi()
+    recorder = recorder_of(api, time)
+    async with running(recorder):
+        for regarding in objects(30):
+            emit(recorder, regarding)
+        await api.wait_for_tries(30)
+        await settle()
+    assert sum(time.slept_s) == pytest.approx(1.0)
+    assert len(api.created) == 30
+
+
+async def test_the_oldest_are_dropped_when_the_queue_is_full(time: FakeClock) -> None:
+    recorder = recorder_of(FakeApi(), time)
+    for regarding in objects(1003):
+        emit(recorder, regarding)
+    assert recorder.dropped == {"queue full": 3}
+    assert [noted.event.regarding.name for noted in recorder._queue][0::999] == ["pod-3", "pod-1002"]
+
+
+async def test_a_dropped_event_that_comes_again_is_a_new_one(time: FakeClock) -> None:
+    recorder = recorder_of(FakeApi(), time)
+    first, *others = objects(1001)
+    emit(recorder, first)
+    for regarding in others:
+        emit(recorder, regarding)
+    emit(recorder, first)
+    assert recorder._queue[-1].event.regarding == first
+
+
+def test_what_is_remembered_is_bounded(time: FakeClock) -> None:
+    recorder = recorder_of(FakeApi(), time)
+    for regarding in objects(5000):
+        emit(recorder, regarding)
+    assert len(recorder._known) <= 1024
+    assert len(recorder._objects) == 4096
+    time.advance(1000.0)
+    emit(recorder)
+    assert len(recorder._objects) == 1
+    assert len(recorder._known) == 1, "what is not written yet is still in the queue"
+
+
+# The end
+
+
+async def test_a_stop_writes_what_is_queued_without_minding_the_rate(time: FakeClock) -> None:
+    api = FakeApi()
+    recorder = recorder_of(api, time)
+    for regarding in objects(100):
+        emit(recorder, regarding)
+    recorder.stop()
+    await asyncio.wait_for(recorder.run(), DEADLINE_S)
+    assert len(api.created) == 100
+    assert time.slept_s == []
+
+
+async def test_a_stop_waits_no_longer_than_the_flush_may_take(
+    time: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    api = FakeApi()
+    api.hold.clear()
+    recorder = recorder_of(api, time, flush_s=0.005)
+    async with running(recorder):
+        for regarding in objects(3):
+            emit(recorder, regarding)
+        await api.wait_for_tries(1)
+    assert api.created == []
+    assert caplog.records[-1].getMessage() == "stopped with 3 events not written"
+
+
+async def test_a_write_that_the_stop_interrupts_is_tried_once_more(time: FakeClock) -> None:
+    api = FakeApi()
+    api.hold.clear()
+    recorder = recorder_of(api, time)
+    async with running(recorder):
+        emit(recorder)
+        await api.wait_for_tries(1)
+        recorder.stop()
+        await api.wait_for_tries(2)
+        api.hold.set()
+    assert len(api.created) == 1
+
+
+async def test_a_count_that_the_stop_interrupts_is_tried_once_more(time: FakeClock) -> None:
+    api = FakeApi()
+    recorder = recorder_of(api, time)
+    async with running(recorder):
+        emit(recorder)
+        await api.wait_for_tries(1)
+        await settle()
+        api.hold.clear()
+        time.advance(61.0)
+        emit(recorder)
+        await api.wait_for_tries(2)
+        recorder.stop()
+        await api.wait_for_tries(3)
+        api.hold.set()
+    assert [body["series"]["count"] for _, _, body in api.patched] == [2]
+
+
+async def test_an_event_that_waits_for_its_next_try_is_written_at_the_stop() -> None:
+    api, time = FakeApi(Unreachable("refused")), FakeClock()
+    recorder = recorder_of(api, time)
+    async with running(recorder):
+        emit(recorder)
+        await time.asleep()
+    assert len(api.created) == 1
+
+
+async def test_an_event_is_noted_also_when_nobody_runs_the_recorder(time: FakeClock) -> None:
+    recorder = recorder_of(FakeApi(), time)
+    emit(recorder)
+    assert recorder.written == 0
+    assert len(recorder._queue) == 1
+
+
+@pytest.mark.parametrize(("operator", "process"), [("", "pod-0"), ("memcached-operator", "")])
+def test_a_recorder_without_a_name_is_refused(operator: str, process: str) -> None:
+    with pytest.raises(ValueError, match="must not be empty"):
+        EventRecorder(
+            FakeApi(), reporting_controller=operator, reporting_instance=process, field_manager="memcached-operator"
+        )

@@ -1,0 +1,59 @@
+"""Conditions: set by their type, with the times of their transitions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import msgspec
+import pytest
+
+from operator_runtime.objects.conditions import Condition, condition_of, rfc3339, set_conditions
+
+OLD, NOW = "2026-11-21T10:00:00Z", "2026-11-21T11:00:00Z"
+READY = Condition("Ready", "True", "Fine", "All is well.", OLD, 1)
+FOREIGN = Condition("Foreign", "True", lastTransitionTime=OLD)
+
+
+@pytest.mark.parametrize(
+    ("status", "since"),
+    [("True", OLD), ("False", NOW), ("Unknown", NOW)],
+)
+def test_the_time_of_a_transition_is_kept_while_the_status_stays(status: str, since: str) -> None:
+    wanted = Condition("Ready", status, "Other", "Another message.")
+    (ready,) = set_conditions([READY], [wanted], generation=2, now=NOW)
+    assert ready == Condition("Ready", status, "Other", "Another message.", since, 2)
+
+
+def test_a_condition_keeps_its_place_and_a_new_one_comes_last() -> None:
+    wanted = [Condition("Available", "True"), Condition("Ready", "True", "Fine", "All is well.")]
+    conditions = set_conditions([READY, FOREIGN], wanted, generation=1, now=NOW)
+    assert [each.type for each in conditions] == ["Ready", "Foreign", "Available"]
+    assert conditions[:2] == (READY, FOREIGN)
+    assert conditions[2].lastTransitionTime == NOW
+
+
+def test_a_condition_without_a_time_gets_one() -> None:
+    (ready,) = set_conditions([Condition("Ready", "True")], [Condition("Ready", "True")], generation=1, now=NOW)
+    assert ready.lastTransitionTime == NOW
+
+
+def test_setting_what_is_set_changes_nothing() -> None:
+    conditions = set_conditions(None, [Condition("Ready", "True")], generation=1, now=OLD)
+    assert set_conditions(conditions, [Condition("Ready", "True")], generation=1, now=NOW) == conditions
+
+
+def test_a_condition_is_found_by_its_type() -> None:
+    assert condition_of([READY, FOREIGN], "Foreign") is FOREIGN
+    assert condition_of([READY], "Foreign") is None
+    assert condition_of(None, "Foreign") is None
+
+
+def test_a_foreign_condition_leaves_as_it_came() -> None:
+    json = b'{"type":"Foreign","status":"True","reason":"","message":"","lastTransitionTime":"x"}'
+    assert msgspec.json.encode(msgspec.json.decode(json, type=Condition)) == json
+
+
+def test_a_time_is_written_in_utc_to_the_second() -> None:
+    moment = datetime(2026, 11, 21, 12, 0, 0, 999, timezone(timedelta(hours=1)))
+    assert rfc3339(moment) == NOW
+    assert abs(datetime.fromisoformat(rfc3339()) - datetime.now(UTC)) < timedelta(minutes=1)

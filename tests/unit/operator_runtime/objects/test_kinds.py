@@ -1,0 +1,346 @@
+"""Kinds: where objects live, and what their JSON becomes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
+
+import msgspec
+import pydantic
+import pytest
+
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.errors import KubeError
+from operator_runtime.client.resources import DEPLOYMENTS, Resource
+from operator_runtime.client.watch import Watch
+from operator_runtime.objects.kinds import (
+    ApiObject,
+    Kind,
+    Object,
+    OwnerReference,
+    PlainObject,
+    UnreadableObject,
+    owner_reference,
+    plain,
+    reference,
+    same,
+    typed,
+)
+from tests.unit.things import Thing
+
+OWNER = {"apiVersion": "example.com/v1", "kind": "Farm", "name": "f", "uid": "f1", "controller": True}
+
+
+class ShellSpec(msgspec.Struct, frozen=True, rename="camel"):
+    size: int = 1
+    time_zone: str = "UTC"
+
+
+class ShellStatus(msgspec.Struct, frozen=True):
+    pods: tuple[str, ...] = ()
+
+
+class ModelSpec(pydantic.BaseModel):
+    size: int = pydantic.Field(ge=0)
+
+
+class Nested(msgspec.Struct):
+    inner: ModelSpec
+
+
+class Opaque:
+    pass
+
+
+class Inside(msgspec.Struct):
+    part: Opaque
+
+
+class DictSpec(TypedDict, total=False):
+    size: int
+
+
+SHELLS = typed("shells.example.com/v1", "Shell", "shells", spec=ShellSpec, status=ShellStatus)
+MONITORS = plain("monitoring.coreos.com/v1", "ServiceMonitor", "servicemonitors")
+
+
+def body(spec: object = None, status: object = None, **metadata: Any) -> bytes:
+    """The JSON of an object; `spec` and `status` are left out where they are None."""
+    said = {"namespace": "ns", "name": "a", "uid": "u1", "resourceVersion": "10", "managedFields": [{"manager": "m"}]}
+    parts = {"spec": spec, "status": status}
+    content = {"apiVersion": "shells.example.com/v1", "kind": "Shell", "metadata": said | metadata}
+    return json.dumps(content | {name: part for name, part in parts.items() if part is not None}).encode()
+
+
+def test_an_object_has_its_metadata_and_typed_parts() -> None:
+    raw = body(
+        {"size": 3, "timeZone": "CET", "unknown": 1},
+        {"pods": ["p"]},
+        generation=4,
+        labels={"l": "1"},
+        annotations={"n": "2"},
+        finalizers=["x/y"],
+        ownerReferences=[{**OWNER, "controller": False, "name": "other"}, OWNER],
+        creationTimestamp="2026-11-21T10:00:00Z",
+    )
+    shell = SHELLS.decode(raw)
+    assert (shell.spec, shell.status) == (ShellSpec(3, "CET"), ShellStatus(("p",)))
+    assert (shell.namespace, shell.name, shell.uid, shell.resource_version) == ("ns", "a", "u1", "10")
+    assert (shell.generation, shell.labels, shell.annotations) == (4, {"l": "1"}, {"n": "2"})
+    assert (shell.finalizers, shell.key, shell.deleting) == (("x/y",), ObjectKey("ns", "a"), False)
+    assert [owner.name for owner in shell.owners] == ["other", "f"]
+    assert shell.controller == OwnerReference("example.com/v1", "Farm", "f", "f1", True)
+    assert shell.metadata.creation_timestamp == "2026-11-21T10:00:00Z"
+
+
+def test_what_metadata_leaves_out_or_has_as_null_is_empty() -> None:
+    nothing = dict.fromkeys(["labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"])
+    for shell in (SHELLS.decode(body()), SHELLS.decode(body(**nothing))):
+        assert (shell.labels, shell.annotations, shell.finalizers, shell.owners) == ({}, {}, (), ())
+        assert (shell.generation, shell.deleting, shell.controller) == (0, False, None)
+
+
+def test_an_object_with_a_deletion_timestamp_is_being_deleted() -> None:
+    assert SHELLS.decode(body(deletionTimestamp="2026-11-21T10:00:00Z")).deleting
+
+
+def test_missing_parts_are_read_as_empty_ones() -> None:
+    assert SHELLS.decode(body()).spec == ShellSpec(1, "UTC")
+    assert SHELLS.decode(b'{"metadata":{"name":"a","uid":"u","resourceVersion":"1"},"spec":null}').spec == ShellSpec()
+    anything = typed("v1", "Pod", "pods", spec=dict[str, Any]).decode(body())
+    assert (anything.spec, anything.status) == ({}, {})
+
+
+@pytest.mark.parametrize("spec", [ModelSpec, DictSpec, dict[str, Any], Nested])
+def test_a_spec_may_be_a_model_a_typed_dict_or_any_dict(spec: type[Any]) -> None:
+    kind = typed("v1", "Shell", "shells", spec=spec)
+    read = kind.decode(body({"inner": {"size": 2}} if spec is Nested else {"size": 2})).spec
+    wanted: dict[Any, object] = {ModelSpec: ModelSpec(size=2), Nested: Nested(ModelSpec(size=2))}
+    assert read == wanted.get(spec, {"size": 2})
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "message"),
+    [
+        (SHELLS, body({"size": "x"}), "Shell ns/a: spec.size: Expected `int`, got `str`"),
+        (SHELLS, body(3), "Shell ns/a: spec: Expected `object`, got `int`"),
+        (SHELLS, body(status={"pods": [1]}), "Shell ns/a: status.pods[0]: Expected `str`, got `int`"),
+        (
+            typed("v1", "Shell", "shells", spec=ModelSpec),
+            body({"size": -1}),
+            "Shell ns/a: spec: size: Input should be greater than or equal to 0",
+        ),
+        (
+            typed("v1", "Shell", "shells", spec=Nested),
+            body({"inner": {}}),
+            "Shell ns/a: spec.inner: size: Field required",
+        ),
+        (
+            typed("v1", "Shell", "shells", spec=ModelSpec),
+            body(),
+            "Shell ns/a: spec is missing, and ModelSpec has no default for it: spec: size: Field required",
+        ),
+        (SHELLS, b'{"metadata":{"name":"a"}}', "Shell a: Object missing required field `uid` - at `$.metadata`"),
+        (MONITORS, b'{"metadata":{"name":"a"}}', "ServiceMonitor a: Object missing required field `uid`"),
+        (MONITORS, b'{"metadata":', "ServiceMonitor (nameless): Input data was truncated"),
+        (MONITORS, b'{"metadata":3}', "ServiceMonitor (nameless): Expected `object`, got `int`"),
+    ],
+)
+def test_an_unreadable_object_is_told_with_its_field_and_problem(kind: Kind[Any], raw: bytes, message: str) -> None:
+    with pytest.raises(UnreadableObject) as raised:
+        kind.decode(raw)
+    assert str(raised.value).startswith(message)
+    assert isinstance(raised.value, KubeError)  # to a controller: about the world, and no bug
+
+
+class Sink:
+    """Notes what a watch tells it."""
+
+    def __init__(self) -> None:
+        self.put_: list[ApiObject] = []
+        self.why: list[str] = []
+
+    def begin(self) -> None: ...
+    def complete(self, resource_version: str) -> None: ...
+    def remove(self, record: ApiObject) -> None: ...
+
+    def put(self, record: ApiObject) -> None:
+        self.put_.append(record)
+
+    def unreadable(self, namespace: str, name: str, gone: bool, why: str) -> None:
+        self.why.append(f"{namespace}/{name}: {why}")
+
+
+def broken(_raw: msgspec.Raw | bytes) -> Object[Any, Any]:
+    raise KeyError("color")
+
+
+def divides(_raw: msgspec.Raw | bytes) -> Object[Any, Any]:
+    raise ZeroDivisionError
+
+
+def at(function: Callable[..., object]) -> str:
+    return f"{__file__}:{function.__code__.co_firstlineno + 1} in {function.__name__}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        (SHELLS, "ns/b: Shell ns/b: spec.size: Expected `int`, got `str`"),
+        (Kind(SHELLS.resource, broken), f"ns/b: Shell ns/b: KeyError('color') at {at(broken)}"),
+        (Kind(SHELLS.resource, divides), f"ns/b: Shell ns/b: ZeroDivisionError() at {at(divides)}"),
+    ],
+)
+def test_a_watch_goes_on_past_an_object_that_cannot_be_read(kind: Kind[Any], why: str) -> None:
+    sink = Sink()
+    watch = Watch(kind.decode, sink)
+    watch.next_request()
+    watch.line(b'{"type":"ADDED","object":' + body({"size": "x"}, name="b") + b"}")
+    assert sink.why == [why]
+    watch.line(b'{"type":"ADDED","object":' + body({"size": 1}, name="c") + b"}")
+    assert [each.name for each in sink.put_] == (["c"] if kind is SHELLS else [])
+
+
+def test_a_document_nested_too_deeply_is_cut_and_not_refused() -> None:
+    deep: Callable[[int], str] = lambda levels: '{"x":' * levels + "1" + "}" * levels  # noqa: E731
+    raw = body().replace(b'"apiVersion"', f'"annex":{deep(5000)},"apiVersion"'.encode())
+    assert SHELLS.decode(raw).name == "a"
+    assert MONITORS.decode(raw).name == "a"
+
+
+def test_a_plain_object_has_its_whole_body_without_managed_fields() -> None:
+    monitor = MONITORS.decode(b'{"metadata":{"name":"a","uid":"u","resourceVersion":"1","managedFields":[1]},"x":[2]}')
+    assert monitor.body == {
+        "apiVersion": "monitoring.coreos.com/v1",  # the items of a list come without
+        "kind": "ServiceMonitor",
+        "metadata": {"name": "a", "uid": "u", "resourceVersion": "1"},
+        "x": [2],
+    }
+    assert (monitor.name, monitor.namespace, monitor.key) == ("a", "", ObjectKey("", "a"))
+
+
+def test_a_kind_knows_where_it_lives() -> None:
+    assert typed("apps/v1", "Deployment", "deployments", spec=ShellSpec).resource == DEPLOYMENTS
+    node = plain("v1", "Node", "nodes", namespaced=False)
+    assert node.resource == Resource("", "v1", "nodes", "Node", namespaced=False)
+    assert str(ObjectKey("", "worker")) == "worker"
+    assert repr(node) == "<Kind v1 Node>"
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("apps/v1/x", "A", "as"), r"api_version is 'apps/v1/x': write GROUP/VERSION, such as 'apps/v1', or .* 'v1'"),
+        (("apps", "A", "as"), "api_version is 'apps'"),
+        (("/v1", "A", "as"), "api_version is '/v1'"),
+        (("Apps/v1", "A", "as"), "api_version is 'Apps/v1'"),
+        (("apps/", "A", "as"), "api_version is 'apps/'"),
+        (("apps/v1", "deployments", "Deployment"), "kind is 'deployments': write it as a manifest does"),
+        (("apps/v1", "Deployment", ""), "plural is '': write the name that `kubectl api-resources` shows"),
+        (("apps/v1", "Deployment", "Deployments"), "plural is 'Deployments'"),
+    ],
+)
+def test_a_name_that_no_server_knows_is_refused_at_once(names: tuple[str, str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        plain(*names)
+    with pytest.raises(ValueError, match=message):
+        typed(*names, spec=ShellSpec)
+
+
+def test_a_status_without_defaults_is_refused_at_once() -> None:
+    class Strict(msgspec.Struct):
+        size: int
+
+    with pytest.raises(
+        TypeError, match=r"the status type Strict of Shell cannot be empty .*missing required field `si"
+    ):
+        typed("v1", "Shell", "shells", status=Strict)
+
+
+def test_a_type_that_json_cannot_be_read_into_is_refused_at_once() -> None:
+    class Local(msgspec.Struct):
+        part: Unknown  # type: ignore[name-defined]  # noqa: F821
+
+    message = "the spec type Opaque of Shell cannot be read from JSON .*: use a msgspec struct, a pydantic model"
+    with pytest.raises(TypeError, match=message):
+        typed("v1", "Shell", "shells", spec=Opaque)
+    with pytest.raises(TypeError, match=r"the spec type Local of Shell .*name 'Unknown' is not defined"):
+        typed("v1", "Shell", "shells", spec=Local)
+    with pytest.raises(TypeError, match="the status type"):
+        typed("v1", "Shell", "shells", status=set[dict[str, int]])
+    # Not seen before there is one; then it ends the operator, as it is no fault of the object.
+    with pytest.raises(NotImplementedError, match="Opaque is neither a type of msgspec's nor a model of pydantic's"):
+        typed("v1", "Shell", "shells", spec=Inside).decode(body({"part": {}}))
+
+
+def test_a_kind_is_the_same_only_as_itself() -> None:
+    twin = plain("monitoring.coreos.com/v1", "ServiceMonitor", "servicemonitors")
+    assert twin != MONITORS
+    assert MONITORS == MONITORS
+
+
+def test_the_owner_reference_of_an_object_makes_it_the_controller() -> None:
+    assert owner_reference(SHELLS, SHELLS.decode(body())) == {
+        "apiVersion": "shells.example.com/v1",
+        "kind": "Shell",
+        "name": "a",
+        "uid": "u1",
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    with pytest.raises(ValueError, match="Shell ns/a has no uid and cannot own anything"):
+        owner_reference(SHELLS, Thing(uid=""))
+
+
+def test_an_event_is_about_that_version_of_the_object() -> None:
+    about = reference(SHELLS, SHELLS.decode(body()))
+    assert (about.api_version, about.kind) == ("shells.example.com/v1", "Shell")
+    assert (about.namespace, about.name, about.uid, about.resource_version) == ("ns", "a", "u1", "10")
+
+
+@dataclass(frozen=True)
+class Unversioned:
+    size: int
+
+
+class Flat(msgspec.Struct, frozen=True):
+    name: str
+    resource_version: str
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (SHELLS.decode(body()), SHELLS.decode(body(resourceVersion="11")), True),
+        (SHELLS.decode(body()), SHELLS.decode(body({"size": 2}, resourceVersion="11")), False),
+        (SHELLS.decode(body()), SHELLS.decode(body(status={"pods": ["p"]})), False),
+        (SHELLS.decode(body()), SHELLS.decode(body(labels={"a": "b"})), False),
+        (SHELLS.decode(body()), SHELLS.decode(body({"unknown": 2}, resourceVersion="11")), True),
+        (MONITORS.decode(body()), MONITORS.decode(body(resourceVersion="11", managedFields=[])), True),
+        (MONITORS.decode(body()), MONITORS.decode(body({"size": 2}, resourceVersion="11")), False),
+        (MONITORS.decode(body()), MONITORS.decode(body(generateName="x")), False),
+        (Flat("a", "1"), Flat("a", "2"), True),
+        (Flat("a", "1"), Flat("b", "2"), False),
+        (Thing(), replace(Thing(), resource_version="11"), True),
+        (Thing(), replace(Thing(), size=3), False),
+        (Unversioned(1), Unversioned(1), False),
+        (None, Thing(), False),
+        (Thing(), None, False),
+        (Thing(), Flat("a", "1"), False),
+        (SHELLS.decode(body()), MONITORS.decode(body()), False),
+    ],
+)
+def test_two_versions_are_the_same_if_nothing_but_the_version_differs(
+    before: object, after: object, expected: bool
+) -> None:
+    assert same(before, after) is expected
+
+
+def test_a_type_checker_knows_what_a_kind_decodes_to() -> None:
+    shells: Kind[Object[ShellSpec, ShellStatus]] = SHELLS
+    monitors: Kind[PlainObject] = MONITORS
+    size: int = shells.decode(body({"size": 5})).spec.size
+    assert size == 5
+    assert monitors.decode(body()).body["kind"] == "Shell"

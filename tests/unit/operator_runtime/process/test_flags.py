@@ -1,0 +1,62 @@
+import argparse
+from typing import NoReturn
+
+import pytest
+
+from operator_runtime.process.flags import Parser, UsageError, answered, did_you_mean, parse
+
+
+@pytest.fixture
+def parser() -> Parser:
+    made = Parser(prog="kettle", description="Makes tea.")
+    made.add_argument("--cups", default=argparse.SUPPRESS)
+    made.add_argument("--leaf", action="append", default=argparse.SUPPRESS)
+    made.add_argument("--secret", help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+    return made
+
+
+def test_only_what_was_given_comes_back_and_each_of_what_was_repeated(parser: Parser) -> None:
+    assert parse(parser, []) == {}
+    assert parse(parser, ["--cups=2", "--leaf", "green", "--leaf=black"]) == {
+        "cups": ("2",),
+        "leaf": ("green", "black"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--cup=2"], "unknown flag '--cup'; did you mean --cups?"),
+        (["--zzz", "2"], "unknown flag '--zzz'"),
+        (["green", "--cups=2"], "unknown argument 'green'"),
+        (["--secre=1"], "unknown flag '--secre'; did you mean --secret?"),
+        (["--cups"], "argument --cups: expected one argument"),
+    ],
+)
+def test_what_is_wrong_with_the_arguments_is_an_error_and_no_end(
+    parser: Parser, arguments: list[str], message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(parser, arguments)
+    assert str(caught.value) == message
+
+
+def test_nothing_is_suggested_where_nothing_is_near() -> None:
+    assert did_you_mean("--tea", ["--teas", "--cups"]) == "; did you mean --teas?"
+    assert did_you_mean("--tea", ["--cups"]) == ""
+
+
+def test_each_wrong_thing_has_its_line_and_then_comes_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
+    def work() -> NoReturn:
+        raise UsageError("no water\nno leaf")
+
+    assert answered("kettle", work) == 2
+    assert capsys.readouterr().err == "kettle: no water\nkettle: no leaf\nTry 'kettle --help'.\n"
+
+
+def test_ctrl_c_ends_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    def work() -> NoReturn:
+        raise KeyboardInterrupt
+
+    assert answered("kettle", work) == 130
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,338 @@
+import errno
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+
+from operator_runtime.process import logs
+
+pytestmark = pytest.mark.usefixtures("logging_as_it_was")
+
+MOMENT = 1795255812.3456  # 2026-11-21T10:10:12.345Z
+OWN = "operator_runtime.memcached.reconciler"
+
+
+@dataclass(frozen=True)
+class FakeReconcile:
+    controller: str = "memcached"
+    key: object = "default/example-memcached"
+    id: str = "ab12"
+
+
+RECONCILE = FakeReconcile()
+
+
+def record(
+    message: object = "created the Deployment",
+    *args: object,
+    name: str = OWN,
+    level: int = logging.INFO,
+    fields: object = None,
+    error: BaseException | None = None,
+) -> logging.LogRecord:
+    made = logging.LogRecord(
+        name, level, "file.py", 1, message, args, (type(error), error, error.__traceback__) if error else None
+    )
+    made.created = MOMENT
+    if fields is not None:
+        made.fields = fields
+    return made
+
+
+def raised(message: str) -> ValueError:
+    try:
+        raise ValueError(message)
+    except ValueError as error:
+        return error
+
+
+class TestText:
+    def test_a_line_of_a_reconcile_says_when_how_bad_what_about_and_which_run(self) -> None:
+        line = logs.text_line(record("scaled from %d to %d", 3, 4, fields={"from": 3, "to": 4}), RECONCILE)
+        assert line == (
+            "2026-11-21T10:10:12.345Z INFO  memcached default/example-memcached: scaled from 3 to 4  reconcile=ab12"
+        )
+
+    def test_outside_a_reconcile_the_module_takes_the_controllers_place(self) -> None:
+        line = logs.text_line(record("watching again", name="operator_runtime.cache.reflector"), None)
+        assert line == "2026-11-21T10:10:12.345Z INFO  cache.reflector: watching again"
+
+    def test_a_module_of_an_own_package_goes_by_its_name_inside_of_the_innermost(self) -> None:
+        own = ("operator_runtime", "shells", "shells.inner")
+        names = ["shells.reconciler", "shells.inner.pods", "operator_runtime.controller.manager", "shellsx.y", "shells"]
+        lines = [logs.text_line(record("x", name=name), None, own) for name in names]
+        assert [line.split()[2] for line in lines] == [
+            "reconciler:",
+            "pods:",
+            "controller.manager:",
+            "shellsx.y:",
+            "shells:",
+        ]
+
+    def test_a_library_goes_by_its_full_name(self) -> None:
+        line = logs.text_line(record("slow", name="asyncio", level=logging.WARNING), None)
+        assert line == "2026-11-21T10:10:12.345Z WARN  asyncio: slow"
+
+    def test_the_object_can_be_named_by_fields(self) -> None:
+        line = logs.text_line(record("skipped", fields={"namespace": "prod", "name": "other", "n": 1}), None)
+        assert line.endswith("memcached.reconciler prod/other: skipped")
+
+    def test_fields_win_over_the_reconciles_object(self) -> None:
+        line = logs.text_line(record("skipped", fields={"namespace": "prod", "name": "other"}), RECONCILE)
+        assert "memcached prod/other: skipped  reconcile=ab12" in line
+
+    def test_an_object_without_a_namespace_goes_by_its_name(self) -> None:
+        assert " memcached node-1: x  " in logs.text_line(record("x"), FakeReconcile(key="node-1"))
+
+    def test_a_message_stays_one_line_and_cannot_steer_the_terminal(self) -> None:
+        forged = "gone\n2026-11-21T10:10:12.345Z INFO  all is well\x1b[2J\r\x9b\u2028\u202e"
+        line = logs.text_line(record("%s", forged), None)
+        assert line.endswith(r": gone\n2026-11-21T10:10:12.345Z INFO  all is well\x1b[2J\r\x9b\u2028\u202e")
+        assert len(line.splitlines()) == 1
+
+    def test_letters_of_all_languages_stay(self) -> None:
+        assert logs.text_line(record("größer — 大"), None).endswith(": größer — 大")
+
+    def test_a_traceback_follows_indented_so_that_no_part_of_it_looks_like_a_line_of_its_own(self) -> None:
+        forged = raised("first\n2026-11-21T10:10:12.345Z INFO  forged\x1b[2J")
+        first, *rest = logs.text_line(record("failed", error=forged), RECONCILE).split("\n")
+        assert first.endswith("failed  reconcile=ab12")
+        assert rest[0] == "    Traceback (most recent call last):"
+        assert rest[-1] == r"    2026-11-21T10:10:12.345Z INFO  forged\x1b[2J"
+        assert all(line.startswith("    ") for line in rest)
+
+    def test_arguments_that_do_not_fit_make_an_ugly_line_rather_than_none(self) -> None:
+        assert logs.text_line(record("%d of %d", "x"), None).endswith(": %d of %d ('x',)")
+
+    def test_only_the_level_is_coloured(self) -> None:
+        plain = logs.text_line(record(level=logging.ERROR), RECONCILE)
+        coloured = logs.text_line(record(level=logging.ERROR), RECONCILE, coloured=True)
+        assert coloured == plain.replace("ERROR", "\x1b[31mERROR\x1b[0m")
+
+
+class TestJson:
+    def read(self, made: logging.LogRecord, reconcile: FakeReconcile | None = None) -> dict[str, Any]:
+        line = logs.json_line(made, reconcile)
+        assert line.isascii()
+        assert len(line.splitlines()) == 1
+        document = json.loads(line, parse_constant=lambda constant: pytest.fail(f"{constant} is not JSON"))
+        assert isinstance(document, dict)
+        return document
+
+    def test_a_line_of_a_reconcile_has_all_that_a_machine_groups_by(self) -> None:
+        assert self.read(record("scaled to %d", 4, fields={"why": "size", "replicas": 4}), RECONCILE) == {
+            "ts": "2026-11-21T10:10:12.345Z",
+            "level": "info",
+            "logger": OWN,
+            "message": "scaled to 4",
+            "controller": "memcached",
+            "namespace": "default",
+            "name": "example-memcached",
+            "reconcile": "ab12",
+            "why": "size",
+            "replicas": 4,
+        }
+
+    def test_outside_a_reconcile_nothing_is_said_of_one(self) -> None:
+        assert set(self.read(record())) == {"ts", "level", "logger", "message"}
+
+    def test_an_object_without_a_namespace_has_a_name_alone(self) -> None:
+        document = self.read(record(), FakeReconcile(key="node-1"))
+        assert document["name"] == "node-1"
+        assert "namespace" not in document
+
+    def test_a_field_cannot_take_a_lines_own_place(self) -> None:
+        document = self.read(record("real", fields={"message": "forged", "level": "x", "reconcile": "y"}), RECONCILE)
+        assert (document["message"], document["message_"]) == ("real", "forged")
+        assert (document["level"], document["level_"]) == ("info", "x")
+        assert (document["reconcile"], document["reconcile_"]) == ("ab12", "y")
+
+    def test_fields_may_name_another_object(self) -> None:
+        document = self.read(record(fields={"namespace": "prod", "name": "other"}), RECONCILE)
+        assert (document["namespace"], document["name"]) == ("prod", "other")
+
+    def test_an_exception_is_a_field(self) -> None:
+        exception = self.read(record("failed", error=raised("why\nso")))["exception"]
+        assert exception.startswith("Traceback (most recent call last):\n")
+        assert exception.endswith("ValueError: why\nso")
+
+    def test_values_that_json_does_not_know_are_written_as_text(self) -> None:
+        circle: list[object] = []
+        circle.append(circle)
+        fields: dict[object, object] = {
+            "path": object,
+            "nan": float("nan"),
+            1: circle,
+            (2, 3): "pair",
+            "lone": "\udc80",
+        }
+        document = self.read(record("kept", fields=fields))
+        assert document["message"] == "kept"
+        assert document["nan"] == "nan"
+        assert document["1"] == "[[...]]"
+        assert document["(2, 3)"] == "pair"
+        assert document["lone"] == "\udc80"
+
+    def test_fields_that_are_no_mapping_are_left_out(self) -> None:
+        assert set(self.read(record(fields="nonsense"))) == {"ts", "level", "logger", "message"}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def configured(
+    stream: io.StringIO,
+    *,
+    log_format: Literal["text", "json"] = "text",
+    level: str = "info",
+    environ: dict[str, str] | None = None,
+    reconcile: FakeReconcile | None = None,
+) -> io.StringIO:
+    logs.configure(
+        log_format=log_format, level=level, current_reconcile=lambda: reconcile, stream=stream, environ=environ or {}
+    )
+    return stream
+
+
+class TestConfigure:
+    @pytest.mark.parametrize(
+        ("level", "own", "foreign"),
+        [
+            ("debug", ["debug", "info", "warning", "error"], ["warning", "error"]),
+            ("info", ["info", "warning", "error"], ["warning", "error"]),
+            ("warning", ["warning", "error"], ["warning", "error"]),
+            ("error", ["error"], ["error"]),
+        ],
+    )
+    def test_libraries_are_quiet_below_warning(self, level: str, own: list[str], foreign: list[str]) -> None:
+        for name, expected in ((OWN, own), ("asyncio", foreign)):
+            stream = configured(io.StringIO(), log_format="json", level=level)
+            for severity in ("debug", "info", "warning", "error"):
+                getattr(logging.getLogger(name), severity)("x")
+            assert [json.loads(line)["level"] for line in stream.getvalue().splitlines()] == expected
+
+    def test_the_packages_of_the_operator_are_not_libraries(self) -> None:
+        stream = io.StringIO()
+        logs.configure(
+            log_format="text",
+            level="info",
+            current_reconcile=lambda: None,
+            own_packages=("kettle_operator", "kettle_operator.tea"),
+            stream=stream,
+        )
+        for name in ("kettle_operator.tea.pots", "kettle_operator.kettles", OWN, "kettle_operators"):
+            logging.getLogger(name).info("x")
+        written = [line.split()[2] for line in stream.getvalue().splitlines()]
+        assert written == ["pots:", "kettles:", "memcached.reconciler:"]
+
+    def test_the_reconcile_is_looked_up_for_each_line(self) -> None:
+        stream = io.StringIO()
+        current: list[FakeReconcile | None] = [RECONCILE, None]
+        logs.configure(log_format="text", level="info", current_reconcile=lambda: current.pop(0), stream=stream)
+        logging.getLogger(OWN).info("inside")
+        logging.getLogger(OWN).info("outside")
+        inside, outside = stream.getvalue().splitlines()
+        assert inside.endswith("memcached default/example-memcached: inside  reconcile=ab12")
+        assert outside.endswith("memcached.reconciler: outside")
+
+    def test_a_second_call_replaces_the_first(self) -> None:
+        first, second = configured(io.StringIO()), configured(io.StringIO())
+        logging.getLogger(OWN).info("x")
+        assert first.getvalue() == ""
+        assert second.getvalue().count("\n") == 1
+
+    def test_handlers_of_others_stay(self) -> None:
+        foreign = logging.NullHandler()
+        logging.getLogger().addHandler(foreign)
+        configured(io.StringIO())
+        assert foreign in logging.getLogger().handlers
+
+    def test_pythons_warnings_become_lines(self) -> None:
+        stream = configured(io.StringIO())
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            logging.captureWarnings(False)
+            logging.captureWarnings(True)
+            warnings.warn("old call", DeprecationWarning, stacklevel=1)
+        assert "WARN  py.warnings: " in stream.getvalue()
+        assert "old call" in stream.getvalue()
+
+    @pytest.mark.parametrize(
+        ("stream", "environ", "coloured"),
+        [
+            (Terminal, {}, True),
+            (Terminal, {"NO_COLOR": ""}, True),
+            (Terminal, {"NO_COLOR": "1"}, False),
+            (Terminal, {"TERM": "dumb"}, False),
+            (io.StringIO, {"TERM": "xterm"}, False),
+        ],
+    )
+    def test_colour_is_for_terminals_whose_user_has_not_said_no(
+        self, stream: type[io.StringIO], environ: dict[str, str], coloured: bool
+    ) -> None:
+        written = configured(stream(), environ=environ)
+        logging.getLogger(OWN).info("x")
+        assert ("\x1b[" in written.getvalue()) is coloured
+
+    def test_json_is_never_coloured(self) -> None:
+        written = configured(Terminal(), log_format="json")
+        logging.getLogger(OWN).info("x")
+        assert "\x1b" not in written.getvalue()
+
+    def test_standard_error_is_where_lines_go(self, capsys: pytest.CaptureFixture[str]) -> None:
+        logs.configure(log_format="text", level="info", current_reconcile=lambda: None)
+        logging.getLogger(OWN).info("here")
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.endswith(": here\n")
+
+
+class TestUnwritable:
+    def test_a_line_that_cannot_be_written_now_is_lost_and_the_next_is_tried(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        class FullDisk(io.StringIO):
+            full = True
+
+            def write(self, text: str) -> int:
+                if self.full:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                return super().write(text)
+
+        stream = FullDisk()
+        configured(stream)
+        logging.getLogger(OWN).info("lost")
+        stream.full = False
+        logging.getLogger(OWN).info("written")
+        assert [line[-7:] for line in stream.getvalue().splitlines()] == ["written"]
+        assert capsys.readouterr().err == ""
+
+    def test_a_reader_that_went_away_changes_neither_the_run_nor_the_exit_code(self) -> None:
+        program = (
+            "import logging, sys\n"
+            "from operator_runtime.process import logs\n"
+            "logs.configure(log_format='text', level='info', current_reconcile=lambda: None)\n"
+            "logger = logging.getLogger('operator_runtime.x')\n"
+            "for line in range(3): logger.info('line %d', line)\n"
+            "print('went on')\n"
+            "sys.exit(3)\n"
+        )
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        try:
+            ended = subprocess.run(
+                [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=write_end, timeout=60, check=False
+            )
+        finally:
+            os.close(write_end)
+        assert ended.stdout == b"went on\n"
+        assert ended.returncode == 3

@@ -1,0 +1,301 @@
+"""Every test has a made-up operator whose settings are those of any."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from pydantic import Field, ValidationError
+
+from operator_runtime.identity import Program
+from operator_runtime.process import knobs
+from operator_runtime.process.knobs import Knob, SettingsError, options_of
+from operator_runtime.process.settings import RuntimeSettings, settings_of
+from operator_runtime.serving.http_server import parse_address
+
+pytestmark = pytest.mark.usefixtures("no_variables")
+
+
+class KettleSettings(RuntimeSettings):
+    """What this operator may be told besides."""
+
+    cups: Annotated[int, Field(ge=1, le=6, description="Cups."), Knob("Tea", why="Two.", metavar="NUMBER")] = 2
+
+
+SETTINGS = settings_of(KettleSettings, Program("kettle-operator", "1.2.3"))
+
+
+def load_settings(flags: Mapping[str, str]) -> KettleSettings:
+    return knobs.load(SETTINGS, flags)
+
+
+def problems_of(**flags: str) -> tuple[str, ...]:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(flags)
+    return caught.value.problems
+
+
+class TestAnOperatorsSettings:
+    def test_variables_and_defaults_have_its_name(self) -> None:
+        by_name = {option.name: option for option in options_of(SETTINGS)}
+        assert load_settings({}).operator_name == "kettle-operator"
+        assert by_name["operator_name"].default == "kettle-operator"
+        assert by_name["workers"].variable == "KETTLE_OPERATOR_WORKERS"
+        assert by_name["leader_elect_id"].default == "the operator's name and `-lock`: kettle-operator-lock"
+
+    def test_its_own_stand_behind_those_of_any(self) -> None:
+        assert [option.name for option in options_of(SETTINGS)][-2:] == ["log_level", "cups"]
+        assert load_settings({"cups": "3"}).cups == 3
+
+    def test_a_lock_of_its_own_is_a_default_like_any_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        named = settings_of(KettleSettings, Program("kettle-operator", "1", leader_election_id="a9b2e162.example.com"))
+        assert knobs.load(named, {}).leader_elect_id == "a9b2e162.example.com"
+        (default,) = (option.default for option in options_of(named) if option.name == "leader_elect_id")
+        assert default == "a9b2e162.example.com"
+        monkeypatch.setenv("KETTLE_OPERATOR_LEADER_ELECT_ID", "other")
+        assert knobs.load(named, {}).leader_elect_id == "other"
+
+    def test_the_model_that_its_author_wrote_stays_as_it_was(self) -> None:
+        assert KettleSettings().operator_name == "operator"
+        assert KettleSettings.model_config["env_prefix"] == "OPERATOR_"
+
+    def test_no_variable_but_those_of_all_lacks_its_prefix(self) -> None:
+        foreign = [o.variable for o in options_of(SETTINGS) if not o.variable.startswith("KETTLE_OPERATOR_")]
+        assert foreign == ["KUBECONFIG", "WATCH_NAMESPACE", "OPERATOR_NAME", "OTEL_EXPORTER_OTLP_ENDPOINT"]
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        load_settings({}).workers = 9  # type: ignore[misc]
+
+
+def test_a_flag_wins_over_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KETTLE_OPERATOR_WORKERS", "3")
+    assert load_settings({}).workers == 3
+    assert load_settings({"workers": "4"}).workers == 4
+
+
+def test_a_wrong_variable_is_not_looked_at_when_the_flag_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KETTLE_OPERATOR_WORKERS", "many")
+    assert load_settings({"workers": "4"}).workers == 4
+
+
+@pytest.mark.parametrize(
+    ("variable", "field", "text", "value"),
+    [
+        ("KETTLE_OPERATOR_CONTEXT", "context", "kind", "kind"),
+        ("KETTLE_OPERATOR_SERVICE_ACCOUNT_DIR", "service_account_dir", "/sa", Path("/sa")),
+        ("KETTLE_OPERATOR_REQUEST_TIMEOUT_S", "request_timeout_s", "2.5", 2.5),
+        ("KETTLE_OPERATOR_PAGE_SIZE", "page_size", "10", 10),
+        ("WATCH_NAMESPACE", "watch_namespaces", "a,b", ("a", "b")),
+        ("OPERATOR_NAME", "operator_name", "mine", "mine"),
+        ("KETTLE_OPERATOR_WORKERS", "workers", "256", 256),
+        ("KETTLE_OPERATOR_RECONCILE_TIMEOUT_S", "reconcile_timeout_s", "1", 1.0),
+        ("KETTLE_OPERATOR_SHUTDOWN_TIMEOUT_S", "shutdown_timeout_s", "0", 0.0),
+        ("KETTLE_OPERATOR_LEADER_ELECT", "leader_elect", "true", True),
+        ("KETTLE_OPERATOR_LEADER_ELECT_MODE", "leader_elect_mode", "life", "life"),
+        ("KETTLE_OPERATOR_LEADER_ELECT_ID", "leader_elect_id", "a.lock", "a.lock"),
+        ("KETTLE_OPERATOR_LEADER_ELECT_NAMESPACE", "leader_elect_namespace", "ops", "ops"),
+        ("KETTLE_OPERATOR_LEADER_ELECT_LEASE_DURATION_S", "leader_elect_lease_duration_s", "20s", 20),
+        ("KETTLE_OPERATOR_LEADER_ELECT_RENEW_DEADLINE_S", "leader_elect_renew_deadline_s", "5", 5.0),
+        ("KETTLE_OPERATOR_LEADER_ELECT_RETRY_PERIOD_S", "leader_elect_retry_period_s", "1.5s", 1.5),
+        ("KETTLE_OPERATOR_WATCH_SILENCE_LIMIT_S", "watch_silence_limit_s", "5", 5.0),
+        ("KETTLE_OPERATOR_HEALTH_PROBE_BIND_ADDRESS", "health_probe_bind_address", "0", "0"),
+        ("KETTLE_OPERATOR_METRICS_BIND_ADDRESS", "metrics_bind_address", "[::1]:0", "[::1]:0"),
+        ("KETTLE_OPERATOR_METRICS_SECURE", "metrics_secure", "1", True),
+        ("KETTLE_OPERATOR_METRICS_CERT_DIR", "metrics_cert_dir", "/tls", Path("/tls")),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "tracing_endpoint", "http://localhost:4318", None),
+        ("KETTLE_OPERATOR_LOG_FORMAT", "log_format", "json", "json"),
+        ("KETTLE_OPERATOR_LOG_LEVEL", "log_level", "DEBUG", "debug"),
+    ],
+)
+def test_each_variable_sets_its_field(
+    monkeypatch: pytest.MonkeyPatch, variable: str, field: str, text: str, value: object
+) -> None:
+    monkeypatch.setenv(variable, text)
+    assert getattr(load_settings({}), field) == (text if value is None else value)
+
+
+def test_the_kubeconfig_variable_is_left_to_the_client_that_knows_how_to_join_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/one:/two")
+    assert load_settings({}).kubeconfig is None
+    assert load_settings({"kubeconfig": "/three"}).kubeconfig == "/three"
+
+
+@pytest.mark.parametrize("name", [option.name for option in options_of(SETTINGS) if not option.knob.empty_counts])
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    (option,) = (option for option in options_of(SETTINGS) if option.name == name)
+    monkeypatch.setenv(option.variable, "")
+    assert load_settings({}) == SETTINGS()
+
+
+def test_variables_are_matched_in_upper_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("workers", "3")
+    monkeypatch.setenv("kettle_operator_workers", "3")
+    assert load_settings({}).workers == 8
+
+
+class TestWatchNamespaces:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("", ()),
+            ("  ", ()),
+            ("a", ("a",)),
+            ("a,b", ("a", "b")),
+            (" a , b ", ("a", "b")),
+            ("b,a,b", ("b", "a")),
+            ("0", ("0",)),
+            ("x" * 63, ("x" * 63,)),
+        ],
+    )
+    def test_names_are_joined_by_commas_and_nothing_means_all(
+        self, monkeypatch: pytest.MonkeyPatch, text: str, expected: tuple[str, ...]
+    ) -> None:
+        monkeypatch.setenv("WATCH_NAMESPACE", text)
+        assert load_settings({}).watch_namespaces == expected
+        monkeypatch.delenv("WATCH_NAMESPACE")
+        assert load_settings({"watch_namespaces": text}).watch_namespaces == expected
+
+    def test_not_set_differs_from_empty(self) -> None:
+        assert load_settings({}).watch_namespaces is None
+
+    def test_the_flag_replaces_all_namespaces_of_the_variable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("WATCH_NAMESPACE", "a,b")
+        assert load_settings({"watch_namespaces": "c"}).watch_namespaces == ("c",)
+        assert load_settings({"watch_namespaces": ""}).watch_namespaces == ()
+
+    @pytest.mark.parametrize(
+        ("text", "wrong"),
+        [
+            ("a,Prod", "Prod"),
+            ("a.b", "a.b"),
+            ("-a", "-a"),
+            ("a-", "a-"),
+            ("a_b", "a_b"),
+            ("*", "*"),
+            ("a\nb", "a\nb"),
+            ("x" * 64, "x" * 64),
+            # A list that lost a name must not come to mean more than it did.
+            ("a,", ""),
+            (",", ""),
+            (",a", ""),
+        ],
+    )
+    def test_a_name_that_no_namespace_can_have_is_refused_by_name(self, text: str, wrong: str) -> None:
+        (problem,) = problems_of(watch_namespaces=text)
+        assert problem.startswith(f"--watch-namespace: {wrong!r} is not allowed, it must be a namespace's name")
+
+    def test_the_message_names_the_variable_where_the_name_came_from_there(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("WATCH_NAMESPACE", "a,Prod")
+        (problem,) = problems_of()
+        assert problem.startswith("WATCH_NAMESPACE: 'Prod' is not allowed")
+
+
+class TestWrongValues:
+    @pytest.mark.parametrize(
+        ("name", "value", "message"),
+        [
+            ("workers", "0", "--workers: '0' is not allowed, it must be a whole number from 1 to 256"),
+            ("workers", "257", "--workers: '257' is not allowed, it must be a whole number from 1 to 256"),
+            ("workers", "1.5", "--workers: '1.5' is not allowed, it must be a whole number from 1 to 256"),
+            ("workers", "many", "--workers: 'many' is not allowed, it must be a whole number from 1 to 256"),
+            ("workers", "", "--workers: '' is not allowed, it must be a whole number from 1 to 256"),
+            ("page_size", "9", "--page-size: '9' is not allowed, it must be a whole number from 10 to 10000"),
+            (
+                "reconcile_timeout_s",
+                "nan",
+                "--reconcile-timeout-s: 'nan' is not allowed, it must be a number from 1 to 3600",
+            ),
+            (
+                "reconcile_timeout_s",
+                "inf",
+                "--reconcile-timeout-s: 'inf' is not allowed, it must be a number from 1 to 3600",
+            ),
+            (
+                "request_timeout_s",
+                "60s",
+                "--request-timeout-s: '60s' is not allowed, it must be a number from 1 to 600",
+            ),
+            ("log_format", "xml", "--log-format: 'xml' is not allowed, it must be text or json"),
+            ("log_level", "loud", "--log-level: 'loud' is not allowed, it must be debug, info, warning or error"),
+            ("context", "", "--context: '' is not allowed, it must be the name of a context in the kubeconfig"),
+            ("service_account_dir", "", "--service-account-dir: '' is not allowed, it must be a folder's path"),
+            ("metrics_cert_dir", "", "--metrics-cert-dir: '' is not allowed, it must be a folder's path"),
+            ("metrics_secure", "maybe", "--metrics-secure: 'maybe' is not allowed, it must be true or false"),
+            (
+                "metrics_bind_address",
+                "8080",
+                "--metrics-bind-address: '8080' is not allowed, it must be HOST:PORT or :PORT with a port of at most "
+                "65535 (0: one that is free), or 0 for off",
+            ),
+        ],
+    )
+    def test_the_message_names_flag_value_and_what_is_allowed(self, name: str, value: str, message: str) -> None:
+        assert problems_of(**{name: value}) == (message,)
+
+    @pytest.mark.parametrize("value", ["", "Mine", "a.b", "-a", "x" * 64])
+    def test_a_name_for_the_operator_must_fit_a_label(self, value: str) -> None:
+        assert problems_of(operator_name=value)[0].startswith(f"--operator-name: {value!r} is not allowed")
+
+    def test_the_message_names_the_variable_that_it_came_from(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KETTLE_OPERATOR_WORKERS", "0")
+        assert problems_of() == (
+            "KETTLE_OPERATOR_WORKERS: '0' is not allowed, it must be a whole number from 1 to 256",
+        )
+
+    def test_all_of_them_are_named_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OPERATOR_NAME", "Mine")
+        origins = [problem.split(":")[0] for problem in problems_of(workers="0", log_format="xml")]
+        assert sorted(origins) == ["--log-format", "--workers", "OPERATOR_NAME"]
+
+
+class TestLeaderElection:
+    def test_a_lease_that_leaves_no_margin_is_refused_naming_both_settings(self) -> None:
+        (problem,) = problems_of(leader_elect_lease_duration_s="10", leader_elect_renew_deadline_s="9")
+        assert problem == (
+            "--leader-elect-lease-duration-s (10 s) must be at least 1.2 times --leader-elect-renew-deadline-s (9 s): "
+            "the old leader must have stopped before another may begin"
+        )
+
+    def test_retries_that_do_not_fit_into_the_deadline_are_refused_naming_both_settings(self) -> None:
+        (problem,) = problems_of(leader_elect_retry_period_s="6")
+        assert problem.startswith(
+            "--leader-elect-renew-deadline-s (10 s) must be at least 2 times --leader-elect-retry-period-s (6 s)"
+        )
+
+    def test_the_least_that_fits_is_taken(self) -> None:
+        given = {"leader_elect_lease_duration_s": "12", "leader_elect_retry_period_s": "5"}
+        assert load_settings(given).leader_elect_lease_duration_s == 12
+
+    @pytest.mark.parametrize("name", ["UPPER", "-lock", "a..b", "x" * 254])
+    def test_a_name_that_no_lease_can_have_is_refused(self, name: str) -> None:
+        assert problems_of(leader_elect_id=name)[0].startswith(f"--leader-elect-id: {name!r} is not allowed")
+
+    def test_a_lease_has_whole_seconds(self) -> None:
+        assert problems_of(leader_elect_lease_duration_s="15.5s")[0].endswith("a whole number from 1 to 3600")
+
+
+def test_a_field_with_a_unit_says_so_in_its_help() -> None:
+    timed = [option for option in options_of(SETTINGS) if option.name.endswith("_s")]
+    assert timed
+    assert [option.name for option in timed if "in seconds" not in option.help] == []
+
+
+@pytest.mark.parametrize(
+    "address", ["", "0", ":0", ":8080", "8080", ":65536", "h:1", "::1:80", "[::1]:80", "[::1:80", ":x"]
+)
+def test_an_address_is_accepted_exactly_if_it_can_be_listened_on(address: str) -> None:
+    def accepted(read: Callable[[], object]) -> bool:
+        try:
+            read()
+        except ValueError:
+            return False
+        return True
+
+    by_settings = accepted(lambda: load_settings({"metrics_bind_address": address}))
+    assert by_settings == accepted(lambda: parse_address(address))

@@ -1,0 +1,215 @@
+"""What an operator serves of itself: addresses, checks and families, with nothing running but the servers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from memcached_operator import operator
+from memcached_operator.about import PROGRAM
+from operator_runtime.controller.manager import Manager
+from operator_runtime.identity import Program
+from operator_runtime.operator import Operator
+from operator_runtime.serving.http_messages import HttpRequest, json_response, text_response
+from operator_runtime.serving.http_server import ListenError, ServingError
+from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, probes_of, served, traced
+from operator_runtime.serving.probes import Check, Checks
+from operator_runtime.serving.routes import Routes
+from operator_runtime.telemetry.exposition import Exposition
+from operator_runtime.telemetry.metrics import Metrics
+from tests.unit.memcached_operator.test_operator import config
+from tests.unit.operator_runtime.client.client_support import client_of
+
+FREE = "127.0.0.1:0"
+OPERATIONS = Path(__file__).parents[4] / "docs" / "operations.md"
+
+
+def monitoring(
+    probes: str = "0", metrics: str = "0", *, secure: bool = False, cert_dir: Path | None = None
+) -> MonitoringConfig:
+    return MonitoringConfig(probes, metrics, secure, cert_dir, "test/1")
+
+
+def built(*namespaces: str) -> tuple[Manager, Metrics]:
+    """An operator that does not run, with all that it can show."""
+    client = client_of("https://api.invalid:6443")
+    metrics = Metrics()
+    parts = Operator(config(metrics_per_object=True), PROGRAM, client, namespaces=namespaces, metrics=metrics)
+    operator.set_up(parts, config(metrics_per_object=True))
+    manager = parts.finish()
+    add_sources(metrics, PROGRAM, manager, client, parts.events, parts.expected_writes)
+    return manager, metrics
+
+
+async def fetch(url: str) -> tuple[int, str]:
+    def blocking() -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    return await asyncio.to_thread(blocking)
+
+
+def urls(messages: Sequence[str]) -> dict[str, str]:
+    (line,) = (each for each in messages if each.startswith("serving "))
+    return dict(re.findall(r"(probes|metrics) at (\S+?)(?:,|$)", line))
+
+
+async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    manager, metrics = built()
+    access = client_of("https://api.invalid").access
+    renewal = Check("leaderElection", lambda: "overdue")
+    async with served(monitoring(FREE, FREE), manager, metrics, access, [renewal]):
+        found = urls(caplog.messages)
+        assert await fetch(found["probes"] + "/healthz/ping") == (200, "ok")
+        assert await fetch(found["probes"] + "/healthz/leaderElection") == (500, "internal server error: overdue\n")
+        status, text = await fetch(found["metrics"])
+        assert status == 200
+        assert "\nworkqueue_depth{" in text
+    with pytest.raises(OSError, match="refused"):
+        await fetch(found["metrics"])
+
+
+async def test_routes_and_checks_of_an_authors_own_are_served_beside_ours(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    manager, metrics = built()
+    routes, checks = Routes(), Checks()
+    checks.add_ready("backlog", lambda: "too long")
+    access = client_of("https://api.invalid").access
+    places = monitoring(FREE, FREE)
+    async with served(places, manager, metrics, access, checks.health, ready_checks=checks.ready, routes=routes):
+        found = urls(caplog.messages)
+        routes.add("/debug/queue", lambda request: json_response(200, {"depth": 3}))
+        routes.add("/version", lambda request: text_response(200, "7\n"), server="probes")
+        assert await fetch(found["metrics"].replace("/metrics", "/debug/queue")) == (200, '{"depth":3}')
+        assert await fetch(found["probes"] + "/version") == (200, "7\n")
+        assert await fetch(found["probes"] + "/readyz/backlog") == (500, "internal server error: too long\n")
+
+
+async def test_a_route_on_a_server_that_is_turned_off_is_told_with_its_flag(caplog: pytest.LogCaptureFixture) -> None:
+    manager, metrics = built()
+    routes = Routes()
+    routes.add("/debug/queue", lambda request: text_response(200, "3\n"))
+    async with served(monitoring(), manager, metrics, client_of("https://api.invalid").access, routes=routes):
+        assert caplog.messages == ["not serving /debug/queue: the server is turned off with --metrics-bind-address=0"]
+
+
+async def test_what_is_turned_off_is_not_served(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    manager, metrics = built()
+    async with served(monitoring(), manager, metrics, client_of("https://api.invalid").access):
+        assert not caplog.messages
+        assert len(manager._services) == 2, "the event recorder and the look at the loop's lag"
+    async with served(monitoring(probes=FREE, metrics=FREE), manager, None, client_of("https://api.invalid").access):
+        assert set(urls(caplog.messages)) == {"probes"}
+
+
+async def test_a_second_operator_on_the_same_port_is_told_which_flag_to_change(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    manager, metrics = built()
+    access = client_of("https://api.invalid").access
+    async with served(monitoring(probes=FREE), manager, metrics, access):
+        taken = urls(caplog.messages)["probes"].removeprefix("http://")
+        with pytest.raises(ListenError, match="turn it off with --metrics-bind-address=0"):
+            async with served(monitoring(FREE, taken), manager, metrics, access):
+                raise AssertionError("unreachable")
+
+
+async def test_secure_metrics_without_their_certificate_name_the_flag(tmp_path: Path) -> None:
+    manager, metrics = built()
+    where = monitoring(metrics=FREE, secure=True, cert_dir=tmp_path)
+    with pytest.raises(ServingError, match=f"^--metrics-cert-dir={tmp_path}: "):
+        async with served(where, manager, metrics, client_of("https://api.invalid").access):
+            raise AssertionError("unreachable")
+
+
+async def test_there_is_a_check_for_each_watch_and_none_is_passed_before_its_first_list() -> None:
+    manager, _ = built("shop", "bank")
+    status, text = 0, ""
+    response = await probes_of(manager.reflectors).answer(HttpRequest("GET", "/readyz", {"verbose": ("",)}))
+    status, text = response.status, response.body.decode()
+    assert status == 500
+    kinds = ("memcacheds.cache.example.com", "deployments.apps", "pods")
+    assert text.splitlines() == [
+        "[+]ping ok",
+        *(f"[-]watch/{kind}/{where} failed: reason withheld" for kind in kinds for where in ("shop", "bank")),
+        "readyz check failed",
+    ]
+    for reflector in manager.reflectors:
+        reflector.synced.set()
+    response = await probes_of(manager.reflectors).answer(HttpRequest("GET", "/readyz"))
+    assert response.status == 200
+
+
+def test_an_operator_without_metrics_observes_nothing() -> None:
+    parts = Operator(config(), PROGRAM, client_of("https://api.invalid"))
+    operator.set_up(parts, config())
+    (controller,) = parts.finish()._runnables
+    assert vars(controller)["_observer"] is None
+    assert vars(controller)["queue"].core._observer is None
+
+
+def documented() -> set[str]:
+    """The names in the first column of the table of metrics."""
+    section = OPERATIONS.read_text().partition("## Metrics")[2].partition("\n## ")[0]
+    return set(re.findall(r"^\| `([a-z_]+)`", section, re.MULTILINE))
+
+
+# Shown where the settings ask for them.
+ON_REQUEST = {
+    "certwatcher_last_read_successful",
+    "certwatcher_read_certificate_total",
+    "certwatcher_read_certificate_errors_total",
+    "leader_election_master_status",
+    "leader_election_slowpath_total",
+}
+
+
+def test_each_metric_is_documented_and_each_documented_metric_is_there() -> None:
+    _, metrics = built()
+    names = {family.name for family in metrics.families()} | set(Exposition().names())
+    assert documented() - ON_REQUEST == names
+    assert documented() >= ON_REQUEST
+
+
+def test_no_label_has_values_without_end_but_those_that_are_asked_for() -> None:
+    _, metrics = built()
+    labels = {label for family in metrics.families() if "_memcached_" not in family.name for label in family.labels}
+    assert labels == {
+        *("controller", "name", "priority", "result"),  # a controller's; at most 27 priorities
+        *("resource", "scope", "cause"),  # the watches that were configured, and a closed set
+        *("code", "method", "host", "verb"),  # HTTP's and ours
+        *("field", "reason"),  # closed sets
+        *("version", "python"),
+    }
+
+
+def test_the_metric_of_which_operator_runs_bears_its_name_and_version() -> None:
+    shells = Program("my-own-shell", "1.2.3")
+    parts = Operator(config(), shells, client_of("https://api.invalid"))
+    metrics = Metrics()
+    add_sources(metrics, shells, parts.finish(), parts.api, parts.events, ())
+    (family,) = (family for family in metrics.families() if family.name.endswith("_build_info"))
+    assert (family.name, family.samples[0][0][0]) == ("my_own_shell_build_info", "1.2.3")
+
+
+async def test_tracing_without_its_extra_names_the_flag_and_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "operator_runtime.telemetry.tracing", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    with pytest.raises(ServingError, match=r"^--tracing-endpoint=http://x: .+memcached-operator\[tracing\]'$"):
+        async with traced("http://x", "mine", "1"):
+            raise AssertionError("unreachable")

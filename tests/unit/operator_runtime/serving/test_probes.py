@@ -1,0 +1,167 @@
+"""Probes as kubelet and people ask them, in Kubernetes' own formats."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
+from operator_runtime.serving.probes import (
+    RECONNECT_GRACE_S,
+    Check,
+    Checks,
+    LiveStream,
+    Probe,
+    Probes,
+    ping,
+    stream_check,
+)
+from operator_runtime.serving.routes import Routes
+
+
+class Switchable:
+    """A check whose state the test sets."""
+
+    def __init__(self, name: str, reason: str | None = None) -> None:
+        self.reason = reason
+        self.check = Check(name, lambda: self.reason)
+
+
+def ask(probe: Probe, path: str, **query: tuple[str, ...]) -> HttpResponse:
+    return asyncio.run(Probes(probe).answer(HttpRequest("GET", path, query)))
+
+
+def text(response: HttpResponse) -> tuple[int, str]:
+    return response.status, response.body.decode()
+
+
+def test_all_is_well_in_one_word() -> None:
+    assert text(ask(Probe("healthz", [ping()]), "/healthz")) == (200, "ok")
+    assert text(ask(Probe("healthz", [ping()]), "/healthz/")) == (200, "ok")
+
+
+def test_verbose_lists_the_checks() -> None:
+    probe = Probe("readyz", [ping(), Switchable("watch/pods").check])
+    assert text(ask(probe, "/readyz", verbose=("",))) == (200, "[+]ping ok\n[+]watch/pods ok\nreadyz check passed\n")
+
+
+def test_one_that_fails_fails_all_and_keeps_its_reason_to_itself() -> None:
+    probe = Probe("readyz", [ping(), Switchable("watch/pods", "the secret reason").check])
+    listed = "[+]ping ok\n[-]watch/pods failed: reason withheld\nreadyz check failed\n"
+    assert text(ask(probe, "/readyz")) == (500, listed)
+    assert text(ask(probe, "/readyz", verbose=("",))) == (500, listed)
+
+
+def test_a_check_that_raises_fails_and_the_log_has_its_traceback_once(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> str | None:
+        raise KeyError("depth")
+
+    probe = Probe("readyz", [ping(), Check("queue", broken)])
+    assert text(ask(probe, "/readyz")) == (500, "[+]ping ok\n[-]queue failed: reason withheld\nreadyz check failed\n")
+    reason = "internal server error: the check raised KeyError: 'depth'\n"
+    assert text(ask(probe, "/readyz/queue")) == (500, reason)
+    (record,) = [each for each in caplog.records if each.exc_info]
+    assert record.getMessage() == "the check queue of readyz raised"
+
+
+def test_checks_of_an_authors_own_have_names_of_their_own() -> None:
+    checks = Checks()
+    checks.add_health("disk", lambda: None)
+    checks.add_ready("disk", lambda: "full")
+    assert [(each.name, each.ask()) for each in (*checks.health, *checks.ready)] == [("disk", None), ("disk", "full")]
+    for name in ("", "disk"):
+        with pytest.raises(ValueError, match=f"a check of readyz is named '{name}': give each a name of its own"):
+            checks.add_ready(name, lambda: None)
+
+
+def test_a_check_that_waits_is_refused_by_its_name() -> None:
+    async def wrong() -> str | None:
+        return None
+
+    with pytest.raises(TypeError, match="the check disk of healthz is a coroutine function"):
+        Checks().add_health("disk", wrong)  # type: ignore[arg-type]
+
+
+def test_a_route_of_the_probe_server_is_answered_beside_the_probes() -> None:
+    routes = Routes()
+    routes.add("/version", lambda request: text_response(200, "7\n"), server="probes")
+    probes = Probes(Probe("healthz", [ping()]), routes=routes)
+    assert text(asyncio.run(probes.answer(HttpRequest("GET", "/version")))) == (200, "7\n")
+    assert text(asyncio.run(probes.answer(HttpRequest("GET", "/healthz")))) == (200, "ok")
+    assert text(asyncio.run(probes.answer(HttpRequest("GET", "/x")))) == (404, "there are /healthz and /version here\n")
+
+
+def test_an_excluded_check_is_not_asked() -> None:
+    def never() -> str | None:
+        raise AssertionError("asked")
+
+    probe = Probe("readyz", [ping(), Check("a/b", never)])
+    assert text(ask(probe, "/readyz", exclude=("a/b",))) == (200, "ok")
+    shown = "[+]ping ok\n[+]a/b excluded: ok\nreadyz check passed\n"
+    assert text(ask(probe, "/readyz", exclude=("a/b",), verbose=("",))) == (200, shown)
+
+
+def test_excluding_what_is_not_there_is_warned_of() -> None:
+    probe = Probe("readyz", [ping()])
+    status, shown = text(ask(probe, "/readyz", exclude=("b", "a", ""), verbose=("",)))
+    assert status == 200
+    assert 'warn: some health checks cannot be excluded: no matches for "a","b"\n' in shown
+
+
+def test_one_check_alone_gives_its_reason() -> None:
+    probe = Probe("readyz", [Switchable("watch/pods", "silent").check, ping()])
+    assert text(ask(probe, "/readyz/watch/pods")) == (500, "internal server error: silent\n")
+    assert text(ask(probe, "/readyz/ping")) == (200, "ok")
+    assert ask(probe, "/readyz/nothing").status == 404
+
+
+def test_other_paths_are_not_found() -> None:
+    for path in ("/", "/metrics", "/healthzz", "/readyz"):
+        assert ask(Probe("healthz", [ping()]), path).status == 404
+
+
+def test_two_checks_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="two checks of readyz have the same name: ping, ping"):
+        Probe("readyz", [ping(), ping()])
+
+
+def test_the_log_says_once_what_begins_to_fail_and_once_that_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    pods, nodes = Switchable("pods", "not there yet"), Switchable("nodes")
+    probe = Probe("readyz", [pods.check, nodes.check])
+    ask(probe, "/readyz")
+    assert not caplog.messages, "what is not there yet is no news"
+    pods.reason = None
+    ask(probe, "/readyz")
+    pods.reason = "silent"
+    for _ in range(3):
+        ask(probe, "/readyz")
+    nodes.reason = "silent too"
+    ask(probe, "/readyz", exclude=("pods",))  # somebody who looks at a part
+    ask(probe, "/readyz")
+    pods.reason = nodes.reason = None
+    for _ in range(2):
+        ask(probe, "/readyz")
+    assert caplog.messages == [
+        "readyz fails: pods: silent",
+        "readyz fails: nodes: silent too",
+        "readyz passes again",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("synced", "silent_s", "reason"),
+    [
+        (False, 0.0, "the first list of pods is not complete"),
+        (True, 0.0, None),
+        (True, 70.0 + RECONNECT_GRACE_S, None),
+        (True, 71.0 + RECONNECT_GRACE_S, "the watch of pods has brought nothing for 76 s"),
+    ],
+)
+def test_a_stream_is_live_while_bytes_come_or_a_new_one_may_still_be_opened(
+    synced: bool, silent_s: float, reason: str | None
+) -> None:
+    check = stream_check("watch/pods", lambda: LiveStream("pods", synced, silent_s, 70.0))
+    assert (check.name, check.ask()) == ("watch/pods", reason)

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from operator_runtime.serving import scrape
+from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, json_response, text_response
+from operator_runtime.serving.routes import Routes
+from operator_runtime.serving.scrape import Scrapes
+from operator_runtime.telemetry.metrics import Family, Kind, Metrics, Sample, gauge
+
+DEADLINE_S = 10.0
+
+
+def metrics(series: int = 1) -> Metrics:
+    metrics = Metrics()
+    metrics.add(lambda: [gauge("depth", "How deep.", ("of",), (((str(number),), number) for number in range(series)))])
+    return metrics
+
+
+@pytest.mark.parametrize("series", [1, scrape._AT_ONCE + 1])
+async def test_a_scrape_shows_what_there_is_now(series: int) -> None:
+    response = await Scrapes(metrics(series)).answer(HttpRequest("GET", "/metrics"))
+    assert response.status == 200
+    assert response.content_type.startswith("text/plain; version=0.0.4")
+    assert response.body.count(b"\ndepth{") == series
+    assert b"process_cpu_seconds_total" in response.body
+
+
+async def test_the_scrapers_format_is_honoured() -> None:
+    accept = {"accept": "application/openmetrics-text; version=1.0.0"}
+    response = await Scrapes(metrics()).answer(HttpRequest("GET", "/metrics", headers=accept))
+    assert response.content_type.startswith("application/openmetrics-text")
+    assert response.body.endswith(b"# EOF\n")
+
+
+async def test_elsewhere_there_is_nothing() -> None:
+    assert (await Scrapes(metrics()).answer(HttpRequest("GET", "/"))).status == 404
+
+
+class Held(list[Sample]):
+    """Samples that are written once the test lets them be."""
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        super().__init__(samples)
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def __iter__(self) -> Iterator[Sample]:
+        self.begun.set()
+        assert self.go_on.wait(DEADLINE_S)
+        return super().__iter__()
+
+
+async def test_whoever_asks_while_a_scrape_is_written_shares_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scrape, "_AT_ONCE", 0)
+    shown = Metrics()
+    held = Held([Sample((), 1)])
+    begun: list[Held] = []
+
+    def source() -> list[Family]:
+        begun.append(held if not begun else Held([Sample((), len(begun) + 1)]))
+        if len(begun) > 1:
+            begun[-1].go_on.set()
+        return [Family("scrapes", Kind.GAUGE, "How often.", (), begun[-1])]
+
+    shown.add(source)
+    scrapes = Scrapes(shown)
+    get = HttpRequest("GET", "/metrics")
+    openmetrics = HttpRequest("GET", "/metrics", headers={"accept": "application/openmetrics-text"})
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(scrapes.answer(get))
+        assert await asyncio.to_thread(held.begun.wait, DEADLINE_S)
+        others = [tasks.create_task(scrapes.answer(get)) for _ in range(10)]
+        other_format = tasks.create_task(scrapes.answer(openmetrics))
+        await asyncio.sleep(0)
+        assert len(begun) == 1, "one at a time"
+        held.go_on.set()
+    assert b"\nscrapes 1.0\n" in first.result().body
+    assert b"\nscrapes 2.0\n" in others[0].result().body, "what they asked for was read after they asked"
+    assert all(each.result().body is others[0].result().body for each in others)
+    assert b"\nscrapes 3.0\n" in other_format.result().body
+    again = await scrapes.answer(get)
+    assert b"\nscrapes 4.0\n" in again.body, "nothing is kept"
+
+
+class Closed:
+    async def refusal(self, request: HttpRequest, path: str) -> HttpResponse | None:
+        return text_response(403, "Forbidden\n")
+
+
+class OpenTo(list[str]):
+    """Lets everybody see these paths."""
+
+    async def refusal(self, request: HttpRequest, path: str) -> HttpResponse | None:
+        return None if path in self else text_response(403, "Forbidden\n")
+
+
+@pytest.mark.parametrize(
+    ("granted", "shown", "hidden"),
+    [("/metrics", ("/metrics", "/absent"), ("/debug/queue",)), ("/debug/queue", ("/debug/queue",), ("/absent",))],
+)
+async def test_a_route_takes_the_right_to_its_own_path_and_what_is_not_there_that_to_the_metrics(
+    granted: str, shown: tuple[str, ...], hidden: tuple[str, ...]
+) -> None:
+    routes = Routes()
+    routes.add("/debug/queue", lambda request: json_response(200, {"depth": 3}))
+    scrapes = Scrapes(metrics(), OpenTo([granted]), routes)
+
+    async def status(path: str) -> int:
+        return (await scrapes.answer(HttpRequest("GET", path))).status
+
+    assert [await status(path) for path in shown] == [404 if path == "/absent" else 200 for path in shown]
+    assert [await status(path) for path in hidden] == [403] * len(hidden)
+
+
+async def test_what_is_there_is_said_where_nothing_is() -> None:
+    routes = Routes()
+    routes.add("/debug/queue", lambda request: text_response(200, "3\n"))
+    answer = await Scrapes(metrics(), routes=routes).answer(HttpRequest("GET", "/"))
+    assert (answer.status, answer.body) == (404, b"there is /metrics and /debug/queue here\n")
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/elsewhere"])
+async def test_who_may_not_see_them_learns_nothing_else_either(path: str) -> None:
+    response = await Scrapes(metrics(), Closed()).answer(HttpRequest("GET", path))
+    assert (response.status, response.body) == (403, b"Forbidden\n")
+
+
+def test_what_writes_metrics_and_what_signs_certificates_is_not_loaded_before_it_is_needed() -> None:
+    code = (
+        "import sys, memcached_operator.operator\n"
+        "costly = {'prometheus_client', 'cryptography', 'aiohttp.web_server', 'opentelemetry'}\n"
+        "sys.exit(str(costly & set(sys.modules)) if costly & set(sys.modules) else 0)"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr

@@ -1,0 +1,312 @@
+"""Who may scrape, against an API server that answers reviews as the test says."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import msgspec
+import pytest
+
+from operator_runtime.client.errors import Forbidden, Unreachable
+from operator_runtime.serving.http_messages import HttpRequest
+from operator_runtime.serving.http_server import MAX_CONNECTIONS, HttpServer, ListenAddress
+from operator_runtime.serving.scrape import Scrapes
+from operator_runtime.serving.scrape_access import (
+    ACCOUNT_S,
+    ALLOWED_S,
+    DENIED_S,
+    MAX_REMEMBERED,
+    MAX_STRANGERS,
+    MAX_STRANGERS_OF_ADDRESS,
+    Remembered,
+    ReviewedAccess,
+)
+from operator_runtime.telemetry.metrics import Metrics
+from operator_runtime.testing.clock import FakeClock
+
+DEADLINE_S = 10.0
+
+USER = {"username": "system:serviceaccount:monitoring:prometheus", "uid": "u-1", "groups": ["a", "b"],
+        "extra": {"key": ["value"]}}  # fmt: skip
+
+
+@dataclass
+class Reviews:
+    """Knows one token, and whether its account may."""
+
+    token: str = "good"
+    allowed: bool = True
+    error: Exception | None = None
+    asked: list[tuple[str, Any]] = field(default_factory=list)
+    go_on: asyncio.Event | None = None  # what is asked about tokens that it does not know is answered only then
+
+    async def request(self, method: str, path: str, *, body: bytes) -> bytes:
+        assert method == "POST"
+        await asyncio.sleep(0)
+        question = msgspec.json.decode(body)
+        assert path.endswith(f"/{question['kind'].lower()}s")
+        assert path.startswith(f"/apis/{question['apiVersion']}/")
+        self.asked.append((question["kind"], question["spec"]))
+        if self.error is not None:
+            raise self.error
+        if question["kind"] == "TokenReview":
+            known = question["spec"]["token"] == self.token
+            if not known and self.go_on is not None:
+                await self.go_on.wait()
+            status: object = {"authenticated": True, "user": USER} if known else {"user": {}, "error": "unknown"}
+        else:
+            status = {"allowed": self.allowed}
+        return msgspec.json.encode({"kind": question["kind"], "status": status})
+
+    def kinds(self) -> list[str]:
+        return [kind for kind, _ in self.asked]
+
+
+@pytest.fixture
+def reviews() -> Reviews:
+    return Reviews()
+
+
+@pytest.fixture
+def access(reviews: Reviews, clock: FakeClock) -> ReviewedAccess:
+    return ReviewedAccess(reviews, clock=clock)
+
+
+async def status_of(
+    access: ReviewedAccess, authorization: str | None, path: str = "/metrics", peer: str = "10.0.0.1"
+) -> int:
+    """What is answered in place of what is there, 200 for that itself."""
+    headers = {} if authorization is None else {"authorization": authorization}
+    refusal = await access.refusal(HttpRequest("GET", path, headers=headers, peer=peer), path)
+    return 200 if refusal is None else refusal.status
+
+
+@pytest.mark.parametrize("authorization", [None, "", "Basic Zm9v", "Bearer", "Bearer "])
+async def test_without_a_token_nobody_is_asked(
+    access: ReviewedAccess, reviews: Reviews, authorization: str | None
+) -> None:
+    assert await status_of(access, authorization) == 401
+    assert not reviews.asked
+
+
+async def test_who_may_get_the_metrics_sees_them(access: ReviewedAccess, reviews: Reviews) -> None:
+    assert await status_of(access, "Bearer good") == 200
+    user = USER["username"]
+    resource = {"path": "/metrics", "verb": "get"}
+    assert reviews.asked == [
+        ("TokenReview", {"token": "good"}),
+        (
+            "SubjectAccessReview",
+            {"user": user, "nonResourceAttributes": resource, **{key: USER[key] for key in ("uid", "groups", "extra")}},
+        ),
+    ]
+
+
+async def test_each_path_takes_a_right_of_its_own(access: ReviewedAccess, reviews: Reviews) -> None:
+    assert await status_of(access, "Bearer good") == 200
+    reviews.allowed = False
+    assert await status_of(access, "Bearer good", "/debug/queue") == 403
+    assert reviews.asked[-1][1]["nonResourceAttributes"] == {"path": "/debug/queue", "verb": "get"}
+    assert await status_of(access, "Bearer good") == 200, "remembered"
+
+
+async def test_who_may_not_is_told_so(access: ReviewedAccess, reviews: Reviews) -> None:
+    reviews.allowed = False
+    assert await status_of(access, "bearer good") == 403
+
+
+async def test_a_token_that_the_api_server_does_not_know_is_nobodys(access: ReviewedAccess, reviews: Reviews) -> None:
+    assert await status_of(access, "Bearer bad") == 401
+    assert reviews.kinds() == ["TokenReview"]
+
+
+async def test_answers_are_remembered_each_for_its_time(
+    access: ReviewedAccess, reviews: Reviews, clock: FakeClock
+) -> None:
+    began = clock.now
+    for after_s, asked in (
+        (0.0, ["TokenReview", "SubjectAccessReview"]),
+        (ACCOUNT_S - 1, []),
+        (ACCOUNT_S, ["TokenReview"]),
+        (2 * ACCOUNT_S, ["TokenReview"]),
+        (ALLOWED_S, ["TokenReview", "SubjectAccessReview"]),
+    ):
+        clock.advance_to(began + after_s)
+        reviews.asked.clear()
+        assert await status_of(access, "Bearer good") == 200
+        assert reviews.kinds() == asked, f"after {after_s} s"
+
+
+async def test_a_right_that_was_granted_counts_after_half_a_minute(
+    access: ReviewedAccess, reviews: Reviews, clock: FakeClock
+) -> None:
+    reviews.allowed = False
+    assert await status_of(access, "Bearer good") == 403
+    reviews.allowed = True
+    clock.advance(DENIED_S - 1)
+    assert await status_of(access, "Bearer good") == 403
+    clock.advance(1)
+    assert await status_of(access, "Bearer good") == 200
+
+
+async def test_scrapes_at_the_same_time_ask_once(access: ReviewedAccess, reviews: Reviews) -> None:
+    assert await asyncio.gather(*(status_of(access, "Bearer good") for _ in range(5))) == [200] * 5
+    assert reviews.kinds() == ["TokenReview", "SubjectAccessReview"]
+
+
+async def test_while_the_api_server_cannot_be_asked_nobody_may_and_the_log_says_so_once(
+    access: ReviewedAccess, reviews: Reviews, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    reviews.error = Unreachable("refused.")
+    for _ in range(3):
+        assert await status_of(access, "Bearer good") == 503
+    assert caplog.messages == ["cannot ask the API server who may scrape, so nobody may: refused."]
+    reviews.error = None
+    assert await status_of(access, "Bearer good") == 200
+
+
+async def test_a_missing_right_of_ours_is_named(
+    access: ReviewedAccess, reviews: Reviews, caplog: pytest.LogCaptureFixture
+) -> None:
+    reviews.error = Forbidden(403, "Forbidden", "no")
+    assert await status_of(access, "Bearer good") == 503
+    assert "Grant the operator's account create on tokenreviews.authentication.k8s.io" in caplog.text
+
+
+# Strangers: tokens that nobody knows must not keep others out.
+
+STRANGE = "10.0.0.66"
+
+
+async def settled() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+class Strangers:
+    """Requests with bogus tokens, none of which the API server answers before it may."""
+
+    def __init__(self, access: ReviewedAccess, reviews: Reviews, *, addresses: int = 1, tokens: int = 64) -> None:
+        reviews.go_on = asyncio.Event()
+        self.tasks = [
+            asyncio.create_task(status_of(access, f"Bearer bogus-{number}", peer=f"{STRANGE}.{number % addresses}"))
+            for number in range(tokens)
+        ]
+        self._reviews = reviews
+
+    async def waiting(self) -> int:
+        await settled()
+        assert {task.result() for task in self.tasks if task.done()} <= {429}
+        return sum(not task.done() for task in self.tasks)
+
+    async def answered(self) -> set[int]:
+        assert self._reviews.go_on is not None
+        self._reviews.go_on.set()
+        return set(await asyncio.gather(*self.tasks))
+
+
+@pytest.mark.parametrize(("addresses", "wait"), [(1, MAX_STRANGERS_OF_ADDRESS), (64, MAX_STRANGERS)])
+async def test_few_strangers_wait_and_the_others_are_told_to_come_again(
+    access: ReviewedAccess, reviews: Reviews, addresses: int, wait: int
+) -> None:
+    strangers = Strangers(access, reviews, addresses=addresses)
+    assert await strangers.waiting() == wait
+    assert await strangers.answered() == {401, 429}
+    assert len(reviews.asked) == wait
+    assert await status_of(access, "Bearer another", peer=f"{STRANGE}.0") == 401, "there is room again"
+
+
+async def test_who_is_known_does_not_wait_for_strangers(
+    access: ReviewedAccess, reviews: Reviews, clock: FakeClock
+) -> None:
+    assert await status_of(access, "Bearer good") == 200
+    clock.advance(ACCOUNT_S)
+    strangers = Strangers(access, reviews, addresses=64)
+    await strangers.waiting()
+    async with asyncio.timeout(DEADLINE_S):
+        assert await status_of(access, "Bearer good") == 200
+    assert reviews.kinds().count("SubjectAccessReview") == 1, "the right was remembered, the account asked about"
+    assert len([token for kind, token in reviews.asked if token == {"token": "good"}]) == 2
+    await strangers.answered()
+
+
+async def test_a_scraper_that_is_new_gets_its_turn_among_strangers_of_another_address(
+    access: ReviewedAccess, reviews: Reviews
+) -> None:
+    strangers = Strangers(access, reviews)
+    await strangers.waiting()
+    scrape = asyncio.create_task(status_of(access, "Bearer good", peer="10.0.0.1"))
+    await settled()
+    await strangers.answered()
+    assert await scrape == 200
+
+
+async def test_who_is_known_is_not_forgotten_for_strangers(access: ReviewedAccess, reviews: Reviews) -> None:
+    assert await status_of(access, "Bearer good") == 200
+    for number in range(MAX_REMEMBERED + 1):
+        assert await status_of(access, f"Bearer bogus-{number}") == 401
+    reviews.asked.clear()
+    assert await status_of(access, "Bearer good") == 200
+    assert reviews.asked == []
+
+
+async def test_a_token_that_was_revoked_is_a_strangers(
+    access: ReviewedAccess, reviews: Reviews, clock: FakeClock
+) -> None:
+    assert await status_of(access, "Bearer good") == 200
+    clock.advance(ACCOUNT_S)
+    reviews.token = "another"
+    assert await status_of(access, "Bearer good") == 401
+    clock.advance(ACCOUNT_S)
+    strangers = Strangers(access, reviews, addresses=64)
+    await strangers.waiting()
+    assert await status_of(access, "Bearer good") == 429
+    await strangers.answered()
+
+
+async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
+    access: ReviewedAccess, reviews: Reviews, clock: FakeClock
+) -> None:
+    metrics = Scrapes(Metrics(), access)
+    server = HttpServer("metrics", "--flag", ListenAddress("127.0.0.1", 0), metrics.answer)
+
+    async def ask(token: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+        writer.write(f"GET /metrics HTTP/1.1\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+        return reader, writer
+
+    async def scraped() -> bytes:
+        reader, writer = await ask("good")
+        status = await reader.readline()
+        writer.close()
+        return status
+
+    async with server, asyncio.timeout(DEADLINE_S):
+        assert await scraped() == b"HTTP/1.1 200 OK\r\n"
+        clock.advance(ALLOWED_S)
+        reviews.go_on = asyncio.Event()
+        strangers = [await ask(f"bogus-{number}") for number in range(MAX_CONNECTIONS)]
+        told = [asyncio.create_task(reader.readline()) for reader, _ in strangers]
+        # Those that may not wait are told so, which shows that all were taken in.
+        for each in islice(asyncio.as_completed(told), MAX_CONNECTIONS - MAX_STRANGERS_OF_ADDRESS):
+            assert await each == b"HTTP/1.1 429 Too Many Requests\r\n"
+        for _ in range(3):
+            assert await scraped() == b"HTTP/1.1 200 OK\r\n"
+        reviews.go_on.set()
+        await asyncio.gather(*told)
+        for _, writer in strangers:
+            writer.close()
+
+
+def test_no_more_is_remembered_than_is_bearable() -> None:
+    answers = Remembered[bool](FakeClock())
+    for number in range(MAX_REMEMBERED + 1):
+        answers.put(str(number).encode(), True, 60.0)
+    assert answers.get(b"0") is None
+    assert answers.get(b"1") is True
+    assert answers.get(str(MAX_REMEMBERED).encode()) is True

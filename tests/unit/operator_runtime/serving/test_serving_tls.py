@@ -1,0 +1,155 @@
+"""Certificates to serve with, shown to a client that connects."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import ssl
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
+from operator_runtime.serving.http_server import HttpServer, ListenAddress, ServingError
+from operator_runtime.serving.self_signed import self_signed
+from operator_runtime.serving.serving_tls import (
+    CERTIFICATE_FILE,
+    KEY_FILE,
+    CertificateFiles,
+    self_signed_context,
+)
+from operator_runtime.telemetry.metrics import Histogram
+
+FLAG = "--cert-dir"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def write(directory: Path, *names: str) -> None:
+    """A new certificate for these names, as a Secret's volume has it."""
+    key, begin, certificate = self_signed(names, NOW).partition(b"-----BEGIN CERTIFICATE")
+    (directory / KEY_FILE).write_bytes(key)
+    (directory / CERTIFICATE_FILE).write_bytes(begin + certificate)
+
+
+async def hello(request: HttpRequest) -> HttpResponse:
+    return text_response(200, "hello")
+
+
+async def shown_names(context: ssl.SSLContext) -> list[str]:
+    """For which names the certificate is that a client without SNI is shown."""
+    trusting = ssl.create_default_context()
+    trusting.check_hostname = False
+    trusting.verify_mode = ssl.CERT_NONE
+    async with HttpServer("test", "--flag", ListenAddress("127.0.0.1", 0), hello, context) as server:
+        return await _names(server.url, trusting)
+
+
+async def _names(url: str, trusting: ssl.SSLContext) -> list[str]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]), ssl=trusting)
+    try:
+        writer.write(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+        assert (await reader.read()).endswith(b"hello")
+        der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    finally:
+        writer.transport.abort()
+    names = x509.load_der_x509_certificate(der).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    return [str(each.value) for each in names.value]
+
+
+async def test_the_files_are_served_and_those_that_take_their_place(tmp_path: Path) -> None:
+    write(tmp_path, "first.example")
+    files = CertificateFiles(tmp_path, FLAG)
+    assert await shown_names(files.context) == ["first.example"]
+    write(tmp_path, "second.example")
+    assert await shown_names(files.context) == ["second.example"]
+    assert counts(files) == {
+        "certwatcher_read_certificate_total": 2,
+        "certwatcher_read_certificate_errors_total": 0,
+        "certwatcher_last_read_successful": 1,
+    }
+
+
+async def test_a_half_written_renewal_leaves_the_last_good_ones(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    write(tmp_path, "good.example")
+    files = CertificateFiles(tmp_path, FLAG)
+    key = (tmp_path / KEY_FILE).read_bytes()
+    write(tmp_path, "new.example")
+    new_key = (tmp_path / KEY_FILE).read_bytes()
+    (tmp_path / KEY_FILE).write_bytes(key)
+    for _ in range(2):
+        assert await shown_names(files.context) == ["good.example"]
+    (complaint,) = caplog.messages
+    assert complaint.startswith("going on with the last good certificate for metrics:")
+    assert counts(files)["certwatcher_read_certificate_errors_total"] == 1
+    assert counts(files)["certwatcher_last_read_successful"] == 0
+    (tmp_path / KEY_FILE).write_bytes(new_key + b"\n")
+    assert await shown_names(files.context) == ["new.example"]
+    assert counts(files)["certwatcher_last_read_successful"] == 1
+    (tmp_path / CERTIFICATE_FILE).unlink()
+    assert await shown_names(files.context) == ["new.example"]
+    assert counts(files)["certwatcher_last_read_successful"] == 0
+
+
+def counts(files: CertificateFiles) -> dict[str, float]:
+    return {
+        family.name: sample.value
+        for family in files.families()
+        for sample in family.samples
+        if not isinstance(sample.value, Histogram)
+    }
+
+
+@pytest.mark.parametrize("key", [None, b"nonsense", b"encrypted"])
+def test_what_cannot_be_served_with_names_the_flag(tmp_path: Path, key: bytes | None) -> None:
+    write(tmp_path, "name.example")
+    (tmp_path / KEY_FILE).unlink()
+    if key == b"encrypted":
+        key = (
+            b"-----BEGIN ENCRYPTED PRIVATE KEY-----\n"
+            b"MIGbMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAhTWoJ3cA==\n-----END ENCRYPTED PRIVATE KEY-----\n"
+        )
+    if key is not None:
+        (tmp_path / KEY_FILE).write_bytes(key)
+    with pytest.raises(ServingError, match=f"^{FLAG}={tmp_path}: cannot serve with tls.crt and tls.key there: "):
+        CertificateFiles(tmp_path, FLAG)
+
+
+async def test_without_files_a_certificate_is_signed_that_needs_no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", "/nonexistent")
+    names = await shown_names(await self_signed_context(FLAG))
+    assert names == [os.uname().nodename, "localhost", "127.0.0.1", "::1"]
+
+
+async def test_where_nothing_can_sign_the_extra_and_the_flag_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "cryptography.py").write_text("raise ImportError")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(ServingError, match=r"memcached-operator\[secure\]'\. Or give one with --cert-dir\.$"):
+        await self_signed_context(FLAG)
+
+
+def test_a_self_signed_certificate_is_for_servers_alone_and_outlives_its_process() -> None:
+    certificate = x509.load_pem_x509_certificate(self_signed(["a" * 63 + ".example", "10.0.0.1"], NOW))
+    certificate.verify_directly_issued_by(certificate)
+    assert certificate.not_valid_before_utc < NOW
+    assert (certificate.not_valid_after_utc - NOW).days >= 3650
+    usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(usage) == [x509.oid.ExtendedKeyUsageOID.SERVER_AUTH]
+    assert not certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+
+
+def test_the_signing_program_writes_pem_and_nothing_else() -> None:
+    command = [sys.executable, "-m", "operator_runtime.serving.self_signed", "name.example"]
+    finished = subprocess.run(command, capture_output=True, check=True)
+    assert finished.stdout.startswith(b"-----BEGIN PRIVATE KEY-----")
+    assert finished.stdout.rstrip().endswith(b"-----END CERTIFICATE-----")
+    assert finished.stderr == b""

@@ -1,0 +1,160 @@
+"""Spans of a controller's reconciles and of the API calls below them, kept in memory, and the end of it all."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from operator_runtime.client.errors import Conflict, Unreachable
+from operator_runtime.controller.controller import Controller, Outcome, ReconcileContext, Result
+from operator_runtime.telemetry import tracing
+from operator_runtime.telemetry.tracing import Tracing
+from tests.unit.operator_runtime.client.client_support import PATH, Peer, Request, client_of, serving
+from tests.unit.operator_runtime.controller.controller_support import Outcomes, quick_queue, running
+
+DEADLINE_S = 10.0
+CONTEXT = ReconcileContext("memcached", "shop/sessions", 7)
+
+
+class Kept:
+    """Tracing whose spans are looked at by their names."""
+
+    def __init__(self) -> None:
+        self._exporter = InMemorySpanExporter()
+        self.tracing = Tracing(SimpleSpanProcessor(self._exporter), "mine", "1.2.3")
+
+    def spans(self) -> list[ReadableSpan]:
+        """In the order in which they ended."""
+        return list(self._exporter.get_finished_spans())
+
+
+@pytest.fixture
+def kept() -> Kept:
+    return Kept()
+
+
+def attributes(span: ReadableSpan) -> dict[str, object]:
+    return dict(span.attributes or {})
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_a_reconcile_is_a_span_that_says_how_it_ended(kept: Kept, outcome: Outcome) -> None:
+    with kept.tracing.reconcile(CONTEXT) as ended:
+        ended(outcome)
+    (span,) = kept.spans()
+    assert span.name == "reconcile memcached"
+    assert attributes(span) == {
+        "controller": "memcached",
+        "reconcile.key": "shop/sessions",
+        "reconcile.id": CONTEXT.id,
+        "reconcile.outcome": outcome.value,
+    }
+    assert span.status.is_ok is (outcome in (Outcome.SUCCESS, Outcome.REQUEUE_AFTER))
+
+
+async def test_the_calls_of_a_reconcile_are_below_it_and_others_are_not_told_of(kept: Kept) -> None:
+    async def answers(peer: Peer, request: Request) -> None:
+        await peer.answer(409 if request.method == "PATCH" else 200)
+
+    outcomes = Outcomes()
+    async with serving(answers) as server, client_of(server.url) as client:
+        client._tracer = kept.tracing.call
+
+        async def reconcile(key: str) -> Result:
+            await client.request("GET", PATH)
+            await client.request("PATCH", f"{PATH}/a", body=b"{}")
+            return Result()
+
+        controller = Controller(
+            "memcached", reconcile, queue=quick_queue(), observer=outcomes, tracer=kept.tracing.reconcile
+        )
+        async with running(controller):
+            controller.queue.add("shop/sessions")
+            assert (await outcomes.wait_for(1))[0] is Outcome.ERROR
+        before = len(kept.spans())
+        await client.request("GET", PATH)
+        assert len(kept.spans()) == before, "nobody's call"
+    get, patch, parent = kept.spans()[:3]
+    assert parent.context is not None
+    for span in (get, patch):
+        assert span.parent is not None
+        assert span.parent.span_id == parent.context.span_id
+    assert (get.name, attributes(get)) == ("GET", {"http.request.method": "GET", "url.path": PATH})
+    assert attributes(patch)["http.response.status_code"] == 409
+    assert (get.status.is_ok, patch.status.is_ok) == (True, False)
+    assert attributes(parent)["reconcile.outcome"] == "error"
+
+
+@pytest.mark.parametrize("error", [Conflict(409, "Conflict", "no"), Unreachable("down")])
+def test_a_failed_call_says_what_failed_and_fails_on(kept: Kept, error: Exception) -> None:
+    with kept.tracing.reconcile(CONTEXT), pytest.raises(type(error)), kept.tracing.call("PATCH", PATH):
+        raise error
+    call, _ = kept.spans()
+    assert attributes(call)["error.type"] == type(error).__name__
+    assert ("http.response.status_code" in attributes(call)) is isinstance(error, Conflict)
+
+
+def test_the_service_bears_the_operators_name_unless_the_environment_says_another(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "theirs")
+    other = Kept()
+    for each, name in ((kept, "mine"), (other, "theirs")):
+        with each.tracing.reconcile(CONTEXT):
+            pass
+        (span,) = each.spans()
+        assert span.resource.attributes["service.name"] == name
+        assert span.resource.attributes["service.version"] == "1.2.3"
+
+
+LAST_SPANS = "last spans"
+
+
+def test_a_collector_that_is_silent_is_not_waited_for_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tracing, "_SEND_TIMEOUT_S", 600.0)
+    monkeypatch.setattr(tracing, "CLOSE_TIMEOUT_S", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        to_silent = Tracing.to_collector(url, "mine", "1.2.3", flag="--flag")
+        with to_silent.reconcile(CONTEXT):
+            pass
+        to_silent.close()
+        (sending,) = [each for each in threading.enumerate() if each.name == LAST_SPANS]
+        assert sending.is_alive()
+        connection, _ = silent.accept()
+        with connection:
+            assert connection.recv(4) == b"POST"
+    sending.join(DEADLINE_S)
+    assert not sending.is_alive()
+    assert caplog.messages == [f"the last traces are lost: {url}/v1/traces did not take them within 0.01 s"]
+
+
+def test_a_collector_that_is_silent_does_not_keep_the_process() -> None:
+    code = """if True:
+    import socket
+    from operator_runtime.telemetry import tracing
+    from operator_runtime.controller.controller import ReconcileContext
+
+    tracing._SEND_TIMEOUT_S, tracing.CLOSE_TIMEOUT_S = 600.0, 0.01
+    silent = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+    to_silent = tracing.Tracing.to_collector(url, "mine", "1.2.3", flag="--flag")
+    with to_silent.reconcile(ReconcileContext("memcached", "shop/sessions", 7)):
+        pass
+    to_silent.close()
+    silent.accept()
+    print("the end")
+    """
+    finished = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=6 * DEADLINE_S
+    )
+    assert (finished.returncode, finished.stdout) == (0, "the end\n"), finished.stderr

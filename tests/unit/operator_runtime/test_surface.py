@@ -1,0 +1,53 @@
+"""What `operator_runtime` exports."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import operator_runtime as runtime
+
+SOURCE = Path(runtime.__file__).read_text()
+
+
+def imported() -> dict[str, str]:
+    """The names that a type checker sees, with their modules."""
+    return {
+        alias.name: node.module or ""
+        for node in ast.walk(ast.parse(SOURCE))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("operator_runtime.")
+        for alias in node.names
+    }
+
+
+def test_a_type_checker_sees_the_names_that_are_there_in_the_same_modules() -> None:
+    assert sorted(imported()) == list(runtime.__all__)
+    for name, place in runtime._MODULES.items():
+        where = f"{runtime.__name__}.{place}"
+        assert imported()[name] == where, name
+
+
+@pytest.mark.parametrize("name", runtime.__all__)
+def test_each_name_is_there_and_says_what_it_is_for(name: str) -> None:
+    value = getattr(runtime, name)
+    assert value is vars(sys.modules[imported()[name]])[name]
+    if callable(value) and getattr(value, "__module__", "").startswith("operator_runtime"):
+        assert value.__doc__
+
+
+def test_a_name_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(AttributeError, match="has no 'Contoller'; it has AdmissionRequest, "):
+        getattr(runtime, "Contoller")  # noqa: B009 -- a type checker would find it
+
+
+def test_importing_it_loads_nothing() -> None:
+    program = (
+        "import sys; import operator_runtime as r; before = {*sys.modules}; r.Result; "
+        "print([n for n in ('pydantic', 'aiohttp', 'operator_runtime.operator') if n in before])"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert answer.stdout.strip() == "[]"

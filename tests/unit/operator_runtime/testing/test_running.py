@@ -1,0 +1,157 @@
+"""An operator in a test: its settings, and what becomes of a test whose operator ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from operator_runtime import Operator, Program, RuntimeConfig, RuntimeSettings
+from operator_runtime.testing.cluster import UNDER_TEST, SimulatedCluster
+from operator_runtime.testing.running import OperatorEndedError, config_of
+from tests.unit.operator_runtime.testing.greetings import CRD, set_up
+
+
+class Ends:
+    """A service that ends when it is told to, which a service never does; or never."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.ended = asyncio.Event()
+        self.error = error
+
+    async def run(self) -> None:
+        await self.ended.wait()
+        if self.error is not None:
+            raise self.error
+
+    def stop(self) -> None:
+        self.ended.set()
+
+
+def serving(service: Ends) -> Callable[[Operator, RuntimeConfig], None]:
+    return lambda operator, config: operator.add_service("ends", service)
+
+
+async def never() -> None:
+    await asyncio.Event().wait()
+
+
+# Settings
+
+
+def test_a_test_watches_all_namespaces_and_takes_no_port() -> None:
+    config = config_of(UNDER_TEST, RuntimeSettings, RuntimeConfig, {})
+    assert config.watch_namespaces == ()
+    assert (config.health_probe_bind_address, config.metrics_bind_address) == ("0", "0")
+    assert config.operator_name == "operator-under-test"
+    assert not config.leader_elect
+
+
+def test_what_a_test_says_wins_and_no_variable_has_a_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELLS_WORKERS", "3")
+    monkeypatch.setenv("SHELLS_PAGE_SIZE", "20")
+    monkeypatch.setenv("WATCH_NAMESPACE", "elsewhere")
+    config = config_of(Program("shells", "1"), RuntimeSettings, RuntimeConfig, {"workers": 5})
+    assert (config.workers, config.page_size, config.watch_namespaces) == (5, 500, ())
+
+
+@pytest.mark.parametrize("values", [{"workers": 0}, {"wokers": 3}])
+def test_a_setting_that_is_wrong_or_unknown_is_refused(values: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match=next(iter(values))):
+        config_of(UNDER_TEST, RuntimeSettings, RuntimeConfig, values)
+
+
+# Its life
+
+
+async def test_it_has_its_caches_when_the_block_begins_and_is_gone_when_it_ends(simulator: SimulatedCluster) -> None:
+    simulator.install(CRD)
+    async with simulator.operator(set_up) as operator:
+        assert all(reflector.synced.is_set() for reflector in operator.manager.reflectors)
+        assert len(operator.manager.reflectors) == 2
+    assert [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+    assert gc.get_freeze_count() == 0
+
+
+async def test_what_set_up_raises_reaches_the_test(simulator: SimulatedCluster) -> None:
+    def wrong(operator: Operator, config: RuntimeConfig) -> None:
+        raise TypeError("reconcile is no coroutine function")
+
+    with pytest.raises(TypeError, match="no coroutine function"):
+        async with simulator.operator(wrong):
+            pytest.fail("it runs")
+
+
+async def test_a_kubeconfig_that_is_not_there_is_named(simulator: SimulatedCluster, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match=r"kubeconfig .*absent: no such file"):
+        async with simulator.operator(set_up, kubeconfig=str(tmp_path / "absent")):
+            pytest.fail("it runs")
+
+
+async def test_a_watch_of_what_is_not_served_is_said_to_be_missing(simulator: SimulatedCluster) -> None:
+    with pytest.raises(AssertionError, match="still so after 0 s: the first lists of its watches have not come"):
+        async with simulator.operator(set_up, deadline_s=0):
+            pytest.fail("it runs")
+
+
+async def test_the_end_of_an_operator_ends_the_test_with_its_error(simulator: SimulatedCluster) -> None:
+    service = Ends(ZeroDivisionError("in a service"))
+
+    async def test() -> None:
+        async with simulator.operator(serving(service)):
+            service.ended.set()
+            await never()
+
+    with pytest.raises(OperatorEndedError, match="operator-under-test ended before the test did") as caught:
+        await test()
+    assert isinstance(caught.value.__cause__, ExceptionGroup)
+    assert caught.value.__cause__.subgroup(ZeroDivisionError) is not None
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+
+
+async def test_a_test_that_fails_stops_its_operator(simulator: SimulatedCluster) -> None:
+    service = Ends()
+    with pytest.raises(AssertionError, match="of the test"):
+        async with simulator.operator(serving(service)):
+            raise AssertionError("of the test")
+    assert service.ended.is_set()
+
+
+async def test_a_test_that_is_cancelled_stops_its_operator_and_stays_cancelled(simulator: SimulatedCluster) -> None:
+    service, began = Ends(), asyncio.Event()
+
+    async def test() -> None:
+        async with simulator.operator(serving(service)):
+            began.set()
+            await never()
+
+    task = asyncio.create_task(test())
+    await began.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert service.ended.is_set()
+
+
+async def test_an_operator_that_is_begun_in_a_fixture_ends_in_another_task(simulator: SimulatedCluster) -> None:
+    service = Ends()
+    running = simulator.operator(serving(service))
+    await asyncio.create_task(running.__aenter__())
+    await asyncio.create_task(running.__aexit__(None, None, None))
+    assert service.ended.is_set()
+
+
+async def test_two_operators_run_side_by_side(simulator: SimulatedCluster) -> None:
+    seen: list[str] = []
+
+    def named(operator: Operator, config: RuntimeConfig) -> None:
+        seen.append(operator.program.name)
+
+    async with simulator.operator(named, program=Program("one", "1")), simulator.operator(named, program=UNDER_TEST):
+        assert seen == ["one", UNDER_TEST.name]

@@ -1,0 +1,121 @@
+"""Waiting for keys: who is woken, in which order, and that nobody is forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from operator_runtime.client.retry import Backoff
+from operator_runtime.workqueue.async_queue import AsyncWorkQueue
+from operator_runtime.workqueue.queue import WorkQueue
+
+DEADLINE_S = 5.0
+
+
+@pytest.fixture
+def line() -> AsyncWorkQueue[str]:
+    return AsyncWorkQueue()
+
+
+async def turn_of_the_loop() -> None:
+    await asyncio.sleep(0)
+
+
+async def test_get_waits_for_a_key(line: AsyncWorkQueue[str]) -> None:
+    getter = asyncio.create_task(line.get())
+    await turn_of_the_loop()
+    assert not getter.done()
+    line.add("a")
+    assert await asyncio.wait_for(getter, DEADLINE_S) == "a"
+
+
+async def test_a_delayed_key_wakes_a_waiting_worker(line: AsyncWorkQueue[str]) -> None:
+    getter = asyncio.create_task(line.get())
+    await turn_of_the_loop()
+    line.add("a", after_s=3600.0)
+    line.add("b", after_s=0.005)
+    assert await asyncio.wait_for(getter, DEADLINE_S) == "b"
+    line.shut_down()
+
+
+async def test_each_later_deadline_is_armed_in_its_turn(line: AsyncWorkQueue[str]) -> None:
+    for number in range(5):
+        line.add(f"key-{number}", after_s=0.002 * number)
+    keys = [await asyncio.wait_for(line.get(), DEADLINE_S) for _ in range(5)]
+    assert keys == [f"key-{number}" for number in range(5)]
+
+
+async def test_a_failed_and_a_requeued_key_come_back(line: AsyncWorkQueue[str]) -> None:
+    line = AsyncWorkQueue(WorkQueue(backoff=Backoff(first_s=0.001, longest_s=0.002)))
+    for key in "ab":
+        line.add(key)
+        await line.get()
+    line.fail("a")
+    line.requeue("b", after_s=0.001)
+    line.done("a")
+    line.done("b")
+    assert {await asyncio.wait_for(line.get(), DEADLINE_S) for _ in range(2)} == {"a", "b"}
+    assert line.core.failures("a") == 1
+    line.forget("a")
+    assert line.core.failures("a") == 0
+
+
+async def test_waiting_workers_are_served_in_the_order_they_came(line: AsyncWorkQueue[str]) -> None:
+    served: list[tuple[int, str | None]] = []
+
+    async def work(number: int) -> None:
+        served.append((number, await line.get()))
+
+    workers = [asyncio.create_task(work(number)) for number in range(3)]
+    await turn_of_the_loop()
+    for key in "abc":
+        line.add(key)
+    await asyncio.wait_for(asyncio.gather(*workers), DEADLINE_S)
+    assert served == [(0, "a"), (1, "b"), (2, "c")]
+
+
+async def test_done_wakes_a_worker_when_the_key_was_added_meanwhile(line: AsyncWorkQueue[str]) -> None:
+    line.add("a")
+    await line.get()
+    getter = asyncio.create_task(line.get())
+    await turn_of_the_loop()
+    line.add("a")
+    await turn_of_the_loop()
+    assert not getter.done()
+    line.done("a")
+    assert await asyncio.wait_for(getter, DEADLINE_S) == "a"
+
+
+@pytest.mark.parametrize("add_first", [True, False])
+async def test_a_cancelled_worker_loses_no_key(line: AsyncWorkQueue[str], add_first: bool) -> None:
+    getters = [asyncio.create_task(line.get()) for _ in range(2)]
+    await turn_of_the_loop()
+    if add_first:
+        line.add("a")
+        getters[0].cancel()
+    else:
+        getters[0].cancel()
+        line.add("a")
+    assert await asyncio.wait_for(getters[1], DEADLINE_S) == "a"
+    assert getters[0].cancelled()
+
+
+async def test_shutting_down_sends_waiting_workers_home(line: AsyncWorkQueue[str]) -> None:
+    getters = [asyncio.create_task(line.get()) for _ in range(3)]
+    await turn_of_the_loop()
+    line.add("later", after_s=3600.0)
+    line.shut_down()
+    assert await asyncio.wait_for(asyncio.gather(*getters), DEADLINE_S) == [None, None, None]
+    assert await line.get() is None
+
+
+async def test_shutting_down_leaves_ready_keys_and_lets_work_finish(line: AsyncWorkQueue[str]) -> None:
+    line.add("a")
+    line.add("b")
+    await line.get()
+    line.shut_down()
+    line.fail("a")
+    line.done("a")
+    assert await line.get() is None
+    assert line.core.processing == 0
