@@ -141,9 +141,10 @@ def _read_token(path: Path, remedy: str) -> str:
 class CachedIdentity:
     """Fetches an identity, keeps it while it is good, and fetches again when it is not.
 
-    Invariants: one fetch at a time; a good identity is never given up for a failed fetch; after a failure no fetch for
-    FAILURE_PAUSE_S; `_changed_at` moves only when the content does, so that a fetch that brings the same token again
-    is no reason to repeat a refused request.
+    Invariants: one fetch at a time, which goes on although its callers give up; a good identity is never given up for
+    a failed fetch, and is used without waiting for a slow one; after a failure no fetch for FAILURE_PAUSE_S;
+    `_changed_at` moves only when the content does, so that a fetch that brings the same token again is no reason to
+    repeat a refused request.
     """
 
     def __init__(
@@ -168,7 +169,7 @@ class CachedIdentity:
         self._clock = clock
         self._wall_clock = wall_clock
         self._max_age_s = max_age_s
-        self._lock = asyncio.Lock()
+        self._update_task: asyncio.Task[None] | None = None
         self._identity: Identity | None = None
         self._fetched_at = self._changed_at = float("-inf")
         self._renew_at_s: float | None = None
@@ -181,22 +182,39 @@ class CachedIdentity:
         Raises:
             AuthenticationUnavailable: there is none, and the fetch failed.
         """
-        if self._identity is not None and self._is_fresh():
-            return self._identity
-        async with self._lock:
-            if self._identity is None or not self._is_fresh():
-                await self._update()
-            return self._usable()
+        if not self._is_fresh():
+            update = self._updating()
+            if self._identity is not None and not self._is_expired(self._identity):
+                # For as long as it is good it is used beside its renewal. One turn of the event loop is all that
+                # reading a file takes; a plugin may take a minute.
+                await asyncio.sleep(0)
+            elif update is not None:
+                await asyncio.shield(update)
+        return self._usable()
 
     async def renew(self, failed_since: float) -> bool:
         """See `Credentials.refresh`."""
-        async with self._lock:
-            if self._fetched_at <= failed_since or not self._is_fresh():
-                await self._update()
-            self._usable()
-            return self._changed_at > failed_since
+        if self._fetched_at <= failed_since or not self._is_fresh():
+            update = self._updating()
+            if update is not None:
+                await asyncio.shield(update)
+        self._usable()
+        return self._changed_at > failed_since
+
+    def _updating(self) -> asyncio.Task[None] | None:
+        """The fetch that is under way, or a new one; None so soon after one that failed.
+
+        A task of its own: the plugin would never come to its end if each caller that gives up took it along.
+        """
+        if self._update_task is None or self._update_task.done():
+            if self._failure is not None and self._clock() - self._failed_at < FAILURE_PAUSE_S:
+                return None
+            self._update_task = asyncio.create_task(self._update(), name=f"fetch of {self._name}")
+        return self._update_task
 
     def _is_fresh(self) -> bool:
+        if self._identity is None:
+            return False
         if self._max_age_s is not None and self._clock() - self._fetched_at >= self._max_age_s:
             return False
         return self._renew_at_s is None or self._wall_clock() < self._renew_at_s
@@ -211,8 +229,6 @@ class CachedIdentity:
         return identity.expires_at_s is not None and self._wall_clock() >= identity.expires_at_s
 
     async def _update(self) -> None:
-        if self._failure is not None and self._clock() - self._failed_at < FAILURE_PAUSE_S:
-            return
         try:
             identity = await self._fetch()
             if self._is_expired(identity):

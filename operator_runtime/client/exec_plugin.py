@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from operator_runtime.client.credentials import Identity, bearer, is_token
-from operator_runtime.client.errors import AuthenticationUnavailable
+from operator_runtime.client.errors import UNDECODABLE, AuthenticationUnavailable
 from operator_runtime.client.tls import ClientCertificate
 
 # client-go dropped v1alpha1 with 1.24.
@@ -26,6 +26,10 @@ API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io
 # A cloud's token service answers within seconds; a person at a terminal or in a browser needs minutes.
 TIMEOUT_S = 60.0
 INTERACTIVE_TIMEOUT_S = 180.0
+# A process that hangs in the kernel, on a network file system that is gone, outlives SIGKILL: nobody waits longer.
+KILL_TIMEOUT_S = 5.0
+# An answer is a token or a certificate chain with its key, some KiB.
+MAX_ANSWER_BYTES = 1 << 20
 
 InteractiveMode = Literal["Never", "IfAvailable", "Always"]
 
@@ -80,26 +84,27 @@ class ExecPlugin:
         Raises:
             AuthenticationUnavailable: it is missing, fails, takes too long, or answers something else.
         """
-        process = await self._start()
         try:
-            async with asyncio.timeout(self.timeout_s):
-                answer, _ = await process.communicate()
-        except TimeoutError:
-            await self._kill(process)
-            raise AuthenticationUnavailable(
-                f"{self.name} did not answer within {self.timeout_s:.0f} s; run it by hand to see what it waits for"
-            ) from None
-        except asyncio.CancelledError:
-            await self._kill(process)
-            raise
+            ours, theirs = os.pipe()
+        except OSError as error:
+            raise AuthenticationUnavailable(f"{self.name} cannot be started ({error.strerror})") from None
+        output = _Output(ours)
+        try:
+            try:
+                process = await self._start(theirs)
+            finally:
+                os.close(theirs)
+            await self._ended(process, output)
+        finally:
+            output.close()
         if process.returncode != 0:
             raise AuthenticationUnavailable(
                 f"{self.name} failed with exit code {process.returncode}; it may have said why on standard error."
                 " Most often one has to log in again"
             )
-        return self._identity(answer)
+        return self._identity(bytes(output.taken))
 
-    async def _start(self) -> Process:
+    async def _start(self, stdout: int) -> Process:
         spec: dict[str, object] = {"interactive": self.interactive}
         if self.cluster_info is not None:
             spec["cluster"] = self.cluster_info()
@@ -109,7 +114,7 @@ class ExecPlugin:
                 self.command,
                 *self.arguments,
                 stdin=None if self.interactive else DEVNULL,
-                stdout=PIPE,
+                stdout=stdout,
                 env={**self.environ, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()},
                 # A group of its own can be killed with all that it started; at a terminal it must stay in ours, or
                 # reading would stop it.
@@ -122,20 +127,49 @@ class ExecPlugin:
             raise AuthenticationUnavailable(
                 f"{self.name}: {self.command!r} cannot be started ({error.strerror}); check its permissions"
             ) from None
+        except ValueError as error:
+            # NUL in a word, `=` in a variable's name, half of a character; Python's words do not quote it.
+            reason = "half of a character" if isinstance(error, UnicodeError) else error
+            raise AuthenticationUnavailable(
+                f"{self.name} cannot be started ({reason}); correct `command`, `args` and `env`"
+            ) from None
 
-    async def _kill(self, process: Process) -> None:
-        with suppress(ProcessLookupError):
+    async def _ended(self, process: Process, output: _Output) -> None:
+        """Wait for the plugin's end, not for that of its output, which a child of it may keep open for ever."""
+        exited = asyncio.create_task(process.wait())
+        ends: set[asyncio.Future[int] | asyncio.Future[None]] = {exited, output.full}
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        except TimeoutError:
+            raise AuthenticationUnavailable(
+                f"{self.name} did not answer within {self.timeout_s:.0f} s; run it by hand to see what it waits for"
+            ) from None
+        finally:
+            # `exited` cannot tell: at the end of the event loop it is cancelled as this task is.
+            exited.cancel()
+            if process.returncode is None:
+                self._kill(process)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(KILL_TIMEOUT_S):
+                        await process.wait()
+        output.take()
+        if output.full.done():
+            raise self._unreadable(f"its answer is longer than {MAX_ANSWER_BYTES >> 20} MiB")
+
+    def _kill(self, process: Process) -> None:
+        # One that has become another user, by sudo for instance, cannot be killed.
+        with suppress(ProcessLookupError, PermissionError):
             if self.interactive:
                 process.kill()
             else:
                 os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
 
     def _identity(self, answer: bytes) -> Identity:
         try:
             credential = msgspec.json.decode(answer, type=_ExecCredential)
-        except msgspec.DecodeError as error:
-            # msgspec's messages name fields, types and offsets, never values.
+        except UNDECODABLE as error:
+            # msgspec's messages name fields, types and offsets, never values; Python's name one byte.
             raise self._unreadable(f"its answer is not an ExecCredential: {error}") from None
         if credential.kind != "ExecCredential" or credential.api_version != self.api_version:
             raise self._unreadable(f"its answer is not an ExecCredential of {self.api_version}, as the kubeconfig says")
@@ -162,3 +196,36 @@ class ExecPlugin:
 
     def _unreadable(self, fault: str) -> AuthenticationUnavailable:
         return AuthenticationUnavailable(f"{self.name}: {fault}; update the plugin, or correct `apiVersion`")
+
+
+class _Output:
+    """What a plugin has written so far, read as it comes by the event loop that it is made on.
+
+    Invariant: the descriptor is watched until its end, until `full` or `close`, whichever comes first.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.taken = bytearray()
+        self.full: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        os.set_blocking(descriptor, False)
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(descriptor, self.take)
+
+    def take(self) -> None:
+        """Read all that is there."""
+        while not self.full.done():
+            try:
+                chunk = os.read(self._descriptor, 1 << 16)
+            except BlockingIOError:
+                return
+            if not chunk:
+                break
+            self.taken += chunk
+            if len(self.taken) > MAX_ANSWER_BYTES:
+                self.full.set_result(None)
+        self._loop.remove_reader(self._descriptor)
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._descriptor)
+        os.close(self._descriptor)

@@ -126,7 +126,7 @@ async def test_many_callers_share_one_failure_and_the_next_fetch_waits() -> None
     assert await bench.token() == "one"
 
 
-async def test_a_cancelled_caller_leaves_the_others_able_to_fetch() -> None:
+async def test_a_caller_that_gives_up_leaves_the_fetch_to_the_others() -> None:
     bench = Bench()
     bench.source.gate = asyncio.Event()
     first, second = asyncio.create_task(bench.token()), asyncio.create_task(bench.token())
@@ -136,6 +136,41 @@ async def test_a_cancelled_caller_leaves_the_others_able_to_fetch() -> None:
     bench.source.gate.set()
     async with asyncio.timeout(DEADLINE_S):
         assert await second == "one"
+    assert bench.source.runs == 1
+
+
+@pytest.mark.parametrize("refused", [False, True])
+async def test_a_fetch_goes_on_although_each_of_its_callers_gives_up(refused: bool) -> None:
+    bench = Bench()
+    bench.source.gate = asyncio.Event()
+    for _ in range(3):
+        caller: asyncio.Task[object] = asyncio.create_task(bench.identity.renew(1.0) if refused else bench.token())
+        async with asyncio.timeout(DEADLINE_S):
+            await bench.source.running.wait()
+        caller.cancel()
+        await asyncio.wait({caller})
+        bench.wait(10)
+    bench.source.gate.set()
+    async with asyncio.timeout(DEADLINE_S):
+        assert await bench.token() == "one"
+    assert bench.source.runs == 1
+
+
+async def test_a_good_credential_is_used_beside_a_slow_renewal_and_the_new_one_as_soon_as_it_is_there() -> None:
+    bench = Bench()
+    bench.source.expires_at_s = 1000 + 900
+    await bench.token()
+    bench.source.gate = asyncio.Event()
+    bench.source.token, bench.source.expires_at_s = "two", 1000 + 1800
+    for seconds in (841, 30, 28):
+        bench.wait(seconds)
+        async with asyncio.timeout(DEADLINE_S):
+            assert await bench.token() == "one"
+    bench.wait(1)
+    late = asyncio.create_task(bench.token())
+    bench.source.gate.set()
+    async with asyncio.timeout(DEADLINE_S):
+        assert await late == "two"
     assert bench.source.runs == 2
 
 

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -102,6 +103,10 @@ async def test_a_plugin_without_a_terminal_reads_an_empty_standard_input() -> No
         ({"apiVersion": V1, "kind": "ExecCredential", "status": {"token": [SECRET]}}, r"Expected `str \| null`"),
         ({"apiVersion": V1, "kind": "ExecCredential", "status": {"token": f"{SECRET}\n"}}, "white space"),
         ({"apiVersion": V1, "kind": "ExecCredential", "status": {"clientKeyData": SECRET}}, "without the other"),
+        (f'{{"status": {{"token": "{SECRET}\udcff"}}}}', "not an ExecCredential: 'utf-8' codec can't decode"),
+        (f'{{"status": {{"token": "{SECRET}\\ud800"}}}}', "not an ExecCredential"),
+        ('{"x": ' * 100_000, "not an ExecCredential: maximum recursion depth"),
+        (SECRET * 100_000, "its answer is longer than 1 MiB"),
         (
             {"apiVersion": V1, "kind": "ExecCredential", "status": {"token": SECRET, "expirationTimestamp": "soon"}},
             "expirationTimestamp",
@@ -117,11 +122,12 @@ async def test_a_plugin_without_a_terminal_reads_an_empty_standard_input() -> No
     ],
 )
 async def test_an_answer_that_cannot_be_used_is_explained_and_never_quoted(
-    answer: str | dict[str, object], said: str
+    answer: str | dict[str, object], said: str, tmp_path: Path
 ) -> None:
     text = answer if isinstance(answer, str) else json.dumps(answer)
+    (tmp_path / "answer").write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(AuthenticationUnavailable, match=said) as failure:
-        await plugin(f"print({text!r})").fetch()
+        await replace(plugin(""), command="cat", arguments=(str(tmp_path / "answer"),)).fetch()
     assert str(failure.value).startswith("exec plugin test: ")
     assert SECRET not in str(failure.value)
 
@@ -141,6 +147,25 @@ async def test_a_missing_command_shows_the_install_hint_and_a_forbidden_one_the_
     (tmp_path / "plugin").write_text("#!/bin/sh\n")
     with pytest.raises(AuthenticationUnavailable, match=r"cannot be started \(Permission denied\)"):
         await replace(missing, command=str(tmp_path / "plugin")).fetch()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"command": "a\0b"}, "embedded null byte"),
+        ({"arguments": ("a\0b",)}, "embedded null byte"),
+        ({"arguments": ("\ud800",)}, "half of a character"),
+        ({"environ": {"A": "a\0b"}}, "embedded null byte"),
+        ({"environ": {"A=B": SECRET}}, "illegal environment variable name"),
+        ({"environ": {"A": f"{SECRET}\ud800"}}, "half of a character"),
+    ],
+)
+async def test_words_that_no_process_can_be_given_are_a_failure_that_does_not_quote_them(
+    options: dict[str, object], said: str
+) -> None:
+    with pytest.raises(AuthenticationUnavailable) as failure:
+        await plugin("", **options).fetch()
+    assert str(failure.value) == f"exec plugin test cannot be started ({said}); correct `command`, `args` and `env`"
 
 
 def has_ended(pid: int) -> bool:
@@ -187,10 +212,100 @@ async def test_a_cancelled_run_leaves_neither_the_plugin_nor_its_child(tmp_path:
         assert await comes_true(partial(has_ended, pid))
 
 
+async def test_the_end_of_the_event_loop_takes_the_plugin_along(tmp_path: Path) -> None:
+    task = asyncio.create_task(plugin(HANGING.format(path=str(tmp_path / "ids"))).fetch())
+    ids = await written_ids(tmp_path / "ids")
+    # As asyncio.run does it, which cancels in no order: here what the run has begun comes before the run itself.
+    for each in asyncio.all_tasks() - {task, asyncio.current_task()}:
+        each.cancel()
+    task.cancel()
+    await asyncio.wait({task}, timeout=DEADLINE_S)
+    for pid in ids:
+        assert await comes_true(partial(has_ended, pid))
+
+
+async def test_a_plugin_that_may_not_be_killed_is_a_failure_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    kill_group = os.killpg
+
+    def forbidden(group: int, signal_number: int) -> None:
+        kill_group(group, signal_number)
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "killpg", forbidden)
+    with pytest.raises(AuthenticationUnavailable, match="did not answer within 0 s"):
+        await plugin("import signal; signal.pause()", timeout_s=0.05).fetch()
+
+
 @pytest.mark.parametrize("interactive", [True, False])
 async def test_a_plugin_that_hangs_is_killed_at_its_deadline(interactive: bool) -> None:
     with pytest.raises(AuthenticationUnavailable, match="did not answer within 0 s; run it by hand"):
         await plugin("import signal; signal.pause()", timeout_s=0.05, interactive=interactive).fetch()
+
+
+# Starts a child in a session of its own, which no kill of ours reaches and which keeps standard output open until the
+# test closes the other end of the pipe `{path}`.
+OUTLIVED = """if True:
+    import subprocess, sys
+    subprocess.Popen(["cat", {path!r}], start_new_session=True, stdin=subprocess.DEVNULL)
+    print({answer!r}, flush=True)
+    if {hangs}:
+        import signal
+        signal.pause()
+"""
+
+
+class Outlived:
+    """A plugin whose child outlives it until `close`."""
+
+    def __init__(self, path: Path, *, hangs: bool) -> None:
+        os.mkfifo(path)
+        self._path = path
+        self._end: int | None = None
+        answer = json.dumps({"apiVersion": V1, "kind": "ExecCredential", "status": {"token": "t"}})
+        self.plugin = plugin(OUTLIVED.format(path=str(path), answer=answer, hangs=hangs))
+
+    async def child_started(self) -> None:
+        assert await comes_true(self._opened)
+
+    def _opened(self) -> bool:
+        with suppress(OSError):  # until it reads
+            self._end = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK)
+        return self._end is not None
+
+    def close(self) -> None:
+        assert self._end is not None
+        os.close(self._end)
+
+
+@pytest.mark.parametrize("interactive", [True, False])
+async def test_a_child_that_keeps_standard_output_open_after_the_kill_holds_up_nobody(
+    tmp_path: Path, interactive: bool
+) -> None:
+    outlived = Outlived(tmp_path / "end", hangs=True)
+    task = asyncio.create_task(replace(outlived.plugin, interactive=interactive).fetch())
+    await outlived.child_started()
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=DEADLINE_S)
+    outlived.close()
+    assert task in done
+
+
+async def test_the_answer_of_a_plugin_is_whole_when_it_ends_although_its_child_keeps_standard_output_open(
+    tmp_path: Path,
+) -> None:
+    outlived = Outlived(tmp_path / "end", hangs=False)
+    task = asyncio.create_task(outlived.plugin.fetch())
+    await outlived.child_started()
+    done, _ = await asyncio.wait({task}, timeout=DEADLINE_S)
+    outlived.close()
+    assert task in done
+    assert (await task).headers == {"Authorization": "Bearer t"}
+
+
+async def test_a_plugin_that_writes_without_end_is_killed_long_before_its_deadline() -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        with pytest.raises(AuthenticationUnavailable, match="its answer is longer than 1 MiB"):
+            await replace(plugin(""), command="yes", arguments=()).fetch()
 
 
 def test_no_repr_shows_arguments_or_variables() -> None:
