@@ -47,7 +47,7 @@ __all__ = ["Break", "Delay", "End", "Fault", "Faults", "Options", "Refuse", "Sen
 
 
 def __getattr__(name: str) -> object:
-    """Load what is asked for, so that one room can be used without all the others."""
+    """Load what is asked for, so that one part can be used without all the others."""
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

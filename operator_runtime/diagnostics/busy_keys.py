@@ -17,7 +17,7 @@ _FIRST_QUIET_S, _LONGEST_QUIET_S = 60.0, 3600.0
 
 
 class BusyKeys(Generic[K]):
-    """Pure: counts the keys that come often, in a room that does not grow with the number of keys.
+    """Pure: counts the keys that come often, in a table that does not grow with the number of keys.
 
     It is the algorithm of Misra and Gries ("Finding repeated elements", 1982): where all counters are taken, each loses
     one. A key is counted too low by at most a 33rd of all reconciles, and never too high.

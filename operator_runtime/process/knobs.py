@@ -38,7 +38,7 @@ class Knob:
         metavar: the word that stands for the value in the help.
         flags: the long form that messages use comes first; () means `--` and the field's name.
         variable: None means the prefix and the field's name.
-        variable_read_elsewhere: the variable is documented here and read by the room that knows its format.
+        variable_read_elsewhere: the variable is documented here and read by the module that knows its format.
         empty_counts: an empty variable is a value. For other knobs it means "not set", as templates produce it.
         repeatable: the flag may be given several times; the values are joined by commas.
         switches: flags for single values.

@@ -1,6 +1,6 @@
 """Log lines on standard error: text for people, JSON for machines, always one record per line.
 
-The convention, for every room: a module-level `logger = logging.getLogger(__name__)`, a message that says all to a
+The convention, for every module: a module-level `logger = logging.getLogger(__name__)`, a message that says all to a
 person, and what a machine should find again as fields, without an import of this module:
 
     logger.info("scaled to %d replicas", 3, extra={"fields": {"replicas": 3}})

@@ -172,11 +172,11 @@ def test_each_file_that_a_document_names_is_there(name: str) -> None:
         assert any(file == named or file.endswith(f"/{named}") for file in files), f"{name} names {named}"
 
 
-def test_each_room_stands_in_the_architecture() -> None:
+def test_each_package_stands_in_the_architecture() -> None:
     architecture = (PROJECT / "docs" / "architecture.md").read_text()
     packages = [PROJECT / name for name in ("memcached_operator", "operator_runtime", "kube_simulator")]
-    rooms = [path.parent for package in packages for path in package.rglob("__init__.py")]
-    assert [room.name for room in rooms if f"`{room.name}/`" not in architecture] == []
+    found = [path.parent for package in packages for path in package.rglob("__init__.py")]
+    assert [each.name for each in found if f"`{each.name}/`" not in architecture] == []
 
 
 def test_the_simulator_s_page_gathers_what_its_modules_say_of_differences() -> None:

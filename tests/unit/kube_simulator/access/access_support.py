@@ -1,4 +1,4 @@
-"""Roles, bindings and accounts for the tests of this room."""
+"""Roles, bindings and accounts for the tests of this package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fixture of this room."""
+"""The fixture of this package."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""What the tests of this room share: a Deployment and a pod as a real API server returned them, and records of them.
+"""What the tests of this package share: a Deployment and a pod as a real API server returned them, and records of them.
 
 `live_deployment.json` and the pod below were read from a kube-apiserver v1.36.3 whose controllers had acted on them:
 all defaults, managedFields and status are there.

@@ -1,0 +1,72 @@
+"""The pages for readers of the code name only what the code has."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+# Where the files lie that the pages name.
+_TOPS = ("memcached_operator", "operator_runtime", "kube_simulator", "lab", "tests", "docs", "examples", "benchmarks")
+
+_FIELDS = {"metadata", "spec", "status"}
+_DOTTED = re.compile(r"`([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:\(\))?`")
+_FILE = re.compile(r"(?<![\w/.-])((?:\w+/)*\w+\.py)(?:(?:::|<br/>)(?!\w+\.py)(\w+(?:\.\w+)*))?")
+
+
+def members(node: ast.AST) -> set[str]:
+    """What a module or a class defines, with what its methods set on `self`."""
+    found: set[str] = set()
+    for each in ast.walk(node):
+        match each:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                found.add(name)
+            case _:
+                pass
+    return found
+
+
+@cache
+def defined() -> dict[str, set[str]]:
+    """What the modules and classes of the three packages have, by the module's or the class's name."""
+    found: dict[str, set[str]] = {}
+    for package in _TOPS[:3]:
+        for path in (PROJECT / package).rglob("*.py"):
+            tree = ast.parse(path.read_text())
+            found.setdefault(path.stem, set()).update(members(tree))
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault(node.name, set()).update(members(node))
+    return found
+
+
+def is_there(name: str, known: set[str]) -> bool:
+    """Whether a dotted name is of these, or of a module or a class elsewhere."""
+    parts = name.split(".")
+    if parts[0] in known:
+        return set(parts) <= known
+    return all(part in defined().get(owner, ()) for owner, part in pairwise(parts)) and parts[0] in defined()
+
+
+@pytest.mark.parametrize("page", ["architecture.md", "decisions.md"])
+def test_the_pages_for_readers_of_the_code_name_only_what_is_there(page: str) -> None:
+    text = (PROJECT / "docs" / page).read_text()
+    gone = [
+        f"{owner}.{name}"
+        for owner, name in _DOTTED.findall(text)
+        if owner in defined() and owner not in _FIELDS and name not in (*defined()[owner], "py", "md", "json")
+    ]
+    files = [path.relative_to(PROJECT).as_posix() for top in _TOPS for path in (PROJECT / top).rglob("*.py")]
+    for file, name in _FILE.findall(text):
+        places = [each for each in files if f"/{each}".endswith(f"/{file}")]
+        known = {part for each in places for part in members(ast.parse((PROJECT / each).read_text()))}
+        if not places or (name and not is_there(name, known)):
+            gone.append(f"{file}::{name}" if name else file)
+    assert gone == []
