@@ -1,4 +1,4 @@
-"""Look at the caches, compare, write what differs, report. With `reporter` and `finalizing` what awaits in this package.
+"""Look at the caches, compare, write what differs, report. With `reporter` and `finalizing` all that awaits here.
 
 Level-triggered: a reconcile looks at what is, never at the event that woke it. A reconcile that finds nothing to change
 sends nothing.

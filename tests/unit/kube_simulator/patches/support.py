@@ -1,4 +1,4 @@
-"""What the tests of this package share: a CRD with every kind of field, its resource, and short ways to write an object.
+"""What the tests here share: a CRD with every kind of field, its resource, and short ways to write an object.
 
 `things.json` and `deployments.json` are writes to a kube-apiserver v1.36.3 and what came of them, of random objects by
 random managers; what no write decides (uid, times, status of a Deployment) was taken out.
