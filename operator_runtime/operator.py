@@ -16,7 +16,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -31,7 +31,7 @@ from operator_runtime.controller.controller import Controller, ControllerConfig,
 from operator_runtime.controller.informers import Informers
 from operator_runtime.controller.manager import Leadership, Manager, Service
 from operator_runtime.controller.predicates import Predicate, always
-from operator_runtime.diagnostics.mishaps import Mishaps, check_plain
+from operator_runtime.diagnostics.mishaps import check_plain
 from operator_runtime.diagnostics.stalls import StallWatch
 from operator_runtime.election.elections import ElectionConfig, election_families, election_of
 from operator_runtime.events.recorder import EventRecorder
@@ -40,6 +40,7 @@ from operator_runtime.objects.kinds import Kind
 from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, served, traced
 from operator_runtime.serving.probes import Checks
 from operator_runtime.serving.routes import Routes
+from operator_runtime.telemetry.family_check import checked
 from operator_runtime.telemetry.metrics import ControllerMetrics, Family, Metrics, Source
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import WorkQueue
@@ -103,7 +104,6 @@ class Operator:
         self.expected_writes: list[tuple[str, str]] = []
         self._metrics = metrics
         self._tracer = tracer
-        self._mishaps = Mishaps()
         self._informers = Informers(
             api,
             self.manager,
@@ -222,19 +222,17 @@ class Operator:
     def add_metrics(self, source: Source) -> None:
         """Show families of one's own, too; `telemetry.metrics` has counter, gauge and histogram.
 
-        A source that fails is told in the log, and a scrape goes without its families.
+        A source that fails, or gives what Prometheus cannot read, is told in the log, and a scrape goes without its
+        families.
 
         Raises:
             TypeError: `source` is a coroutine function.
         """
         check_plain(source, "the source of metrics")
 
+        @wraps(source, updated=())  # so that its name is told
         def families() -> Iterable[Family]:
-            try:
-                return list(source())
-            except Exception as error:
-                self._mishaps.tell(source, "a scrape", "Its metrics are missing.", error)
-                return ()
+            return [checked(each) for each in source()]
 
         if self._metrics is not None:
             self._metrics.add(families)

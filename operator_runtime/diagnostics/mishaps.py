@@ -72,7 +72,8 @@ class Mishaps:
 
 def described(function: Callable[..., object]) -> str:
     """A function by its name and place: `shell_of_pod (controller.py:12)`."""
-    inner = inspect.unwrap(getattr(function, "func", function))
+    outer = inspect.unwrap(function)
+    inner = inspect.unwrap(getattr(outer, "func", outer))
     name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
     code = getattr(inner, "__code__", None)
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else str(name)

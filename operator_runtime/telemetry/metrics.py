@@ -1,7 +1,7 @@
 """Instruments: what is counted as it happens, in plain slots, and families: what a scrape reads of it.
 
 Counting costs an addition; nothing is formatted and no metrics library is loaded before somebody scrapes
-(`runtime.exposition`). Names and labels are controller-runtime's where it has the metric, so that its dashboards work.
+(`telemetry.exposition`). Names and labels are controller-runtime's where it has the metric: its dashboards work.
 Every label's values come from a set that the code bounds, those of `--metrics-per-object` excepted.
 """
 
@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
 from operator_runtime.controller.controller import Outcome
+from operator_runtime.diagnostics.mishaps import Mishaps
 from operator_runtime.workqueue.queue import WorkQueue
 
 K = TypeVar("K")
@@ -103,28 +104,58 @@ class Metrics:
 
     def __init__(self) -> None:
         self._sources: list[Source] = []
+        self._mishaps = Mishaps()
 
     def add(self, source: Source) -> None:
-        """Show these families too."""
+        """Show these families too. A source that fails is told in the log, and a scrape goes without its families."""
         self._sources.append(source)
 
     def families(self) -> list[Family]:
         """All of them, as they are now. Families of one name are joined."""
         joined: dict[str, Family] = {}
         for source in self._sources:
-            for family in source():
-                before = joined.get(family.name)
-                joined[family.name] = (
-                    family if before is None else family._replace(samples=[*before.samples, *family.samples])
-                )
+            with_these = dict(joined)
+            try:
+                for family in source():
+                    with_these[family.name] = _joined(with_these.get(family.name), family)
+            except Exception as error:
+                self._mishaps.tell(source, "a scrape", "Its metrics are missing.", error)
+            else:
+                joined = with_these
         return list(joined.values())
+
+
+def _joined(before: Family | None, family: Family) -> Family:
+    """Both as one family.
+
+    Raises:
+        ValueError: they differ in more than their series.
+    """
+    if before is None:
+        return family
+    if (family.kind, family.labels) != (before.kind, before.labels):
+        raise ValueError(
+            f"the metric {family.name} is shown already, as a {before.kind} {_with_labels(before.labels)}, and is now "
+            f"a {family.kind} {_with_labels(family.labels)}: give yours another name"
+        )
+    return family._replace(samples=[*before.samples, *family.samples])
+
+
+def _with_labels(labels: Sequence[str]) -> str:
+    return f"with the labels {', '.join(labels)}" if labels else "without labels"
 
 
 def family(
     kind: Kind, name: str, help: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], float | Histogram]]
 ) -> Family:
     """A family from its series as pairs of label values and number."""
-    return Family(name, kind, help, tuple(labels), [Sample(tuple(each), value) for each, value in values])
+    return Family(name, kind, help, _several(labels), [Sample(_several(each), value) for each, value in values])
+
+
+def _several(texts: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(texts, str):
+        raise TypeError(f"labels are {texts!r}: give several of them, such as ({texts!r},)")
+    return tuple(texts)
 
 
 def counter(name: str, help: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], float]]) -> Family:

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from operator_runtime import Allowed, ConfigWithWebhooks, Family, ObjectKey, Operator, Program, Result, gauge
+from operator_runtime import (
+    Allowed,
+    ConfigWithWebhooks,
+    Family,
+    Histogram,
+    ObjectKey,
+    Operator,
+    Program,
+    Result,
+    counter,
+    gauge,
+    histogram,
+)
 from operator_runtime.operator import election_config
-from operator_runtime.telemetry.metrics import Metrics
+from operator_runtime.serving.http_messages import HttpRequest
+from operator_runtime.serving.scrape import Scrapes
+from operator_runtime.telemetry.metrics import Kind, Metrics, Sample
 from tests.unit.operator_runtime.client.client_support import client_of
 from tests.unit.operator_runtime.controller.test_builder import SHELLS, begun, some
 from tests.unit.operator_runtime.operator_support import config
@@ -58,6 +74,88 @@ def test_a_source_of_metrics_that_fails_is_named_and_keeps_nothing_else_from_bei
     (line,) = caplog.messages
     assert "shells (" in line
     assert line.endswith(" failed for a scrape: LookupError: no shells yet. Its metrics are missing.")
+
+
+# Without their types, which would tell most of these mistakes to whoever checks them.
+GAUGE: Any = gauge
+COUNTER: Any = counter
+HISTOGRAM: Any = histogram
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            lambda: GAUGE("shells", "", ("of",), [((3,), 1)]),
+            "the label of of the metric shells is of type int: give a text",
+        ),
+        (
+            lambda: GAUGE("shells", "", ("of",), [((None,), 1)]),
+            "the label of of the metric shells is of type NoneType: give a text",
+        ),
+        (lambda: GAUGE("shells", "", ("of",), [((), 1)]), "has 1 labels, ('of',), and a series of it 0 values, ()"),
+        (lambda: GAUGE("shells", "", ("of",), [(("a", "b"), 1)]), "and a series of it 2 values, ('a', 'b')"),
+        (lambda: GAUGE("shells", "", "of", [("a", 1)]), "labels are 'of': give several of them, such as ('of',)"),
+        (lambda: GAUGE("shells", "", ("of",), [("a", 1)]), "labels are 'a': give several of them"),
+        (lambda: GAUGE("shells", "", ("of",), [(("\ud800",), 1)]), "the label of of the metric shells is '\\ud800'"),
+        (lambda: GAUGE("shells", "\ud800", (), []), "the help of the metric shells is '\\ud800'"),
+        (lambda: GAUGE("shells", "", (3,), []), "a label of the metric shells is named 3"),
+        (lambda: GAUGE(3, "", (), []), "a metric's name is 3"),
+        (lambda: GAUGE("shells", "", ("of me",), []), "a label of the metric shells is named 'of me'"),
+        (lambda: GAUGE("shells", "", ("__of",), []), "a label of the metric shells is named '__of'"),
+        (lambda: GAUGE("shells", "", ("of", "of"), []), "a label of the metric shells is named 'of'"),
+        (lambda: HISTOGRAM("shells", "", ("le",), []), "a label of the metric shells is named 'le'"),
+        (lambda: GAUGE("shells-open", "", (), []), "a metric's name is 'shells-open'"),
+        (lambda: GAUGE("shells", None, (), []), "the help of the metric shells is of type NoneType: give a text"),
+        (lambda: GAUGE("shells", "", (), [((), "3")]), "a series of the gauge shells is of type str: give a number"),
+        (
+            lambda: GAUGE("shells", "", (), [((), None)]),
+            "a series of the gauge shells is of type NoneType: give a number",
+        ),
+        (
+            lambda: GAUGE("shells", "", (), [((), 10**400)]),
+            "a series of the gauge shells is more than a float can hold",
+        ),
+        (lambda: COUNTER("shells_total", "", (), [((), Histogram((1,)))]), "is of type Histogram: give a number"),
+        (
+            lambda: Family("shells", Kind.HISTOGRAM, "", (), [Sample((), 3)]),
+            "a series of the histogram shells is of type int: give a Histogram",
+        ),
+        (lambda: ("shells", 3), "a source of metrics gave a tuple: give what counter, gauge and histogram make"),
+        (
+            lambda: GAUGE("workqueue_depth", "", ("shell",), [(("a",), 1)]),
+            "the metric workqueue_depth is shown already, as a gauge with the labels name, controller, priority",
+        ),
+    ],
+)
+async def test_a_family_that_cannot_be_written_goes_alone_and_the_author_is_told_which(
+    wrong: Callable[[], Any], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    metrics = Metrics()
+    operator = operator_of(metrics)
+    operator.controller("shell", SHELLS, reconcile)
+
+    def shells() -> Iterator[Family]:
+        yield gauge("shells_well", "It goes with the other.", (), [((), 1)])
+        yield wrong()
+
+    def clerks() -> list[Family]:
+        return [gauge("clerks", "Another source.", (), [((), 2)])]
+
+    operator.add_metrics(shells)
+    operator.add_metrics(clerks)
+    scrapes = Scrapes(metrics)
+    for _ in range(2):
+        answer = await scrapes.answer(HttpRequest("GET", "/metrics"))
+        text = answer.body.decode()
+        assert answer.status == 200
+        assert "\nclerks 2.0\n" in text
+        assert '\nworkqueue_depth{controller="shell",name="shell",priority="0"} 0.0\n' in text
+        assert "shells" not in text
+    (line,) = caplog.messages
+    assert "shells (" in line
+    assert said in line
+    assert line.endswith(" Its metrics are missing.")
 
 
 async def test_a_source_of_metrics_that_would_have_to_be_awaited_is_refused() -> None:

@@ -15,6 +15,14 @@ def chosen(number: int, *_: object) -> int:
     return number
 
 
+def wrapped(function: Callable[..., object]) -> Callable[..., object]:
+    @functools.wraps(function, updated=())
+    def inner(*arguments: object) -> object:
+        return function(*arguments)
+
+    return inner
+
+
 class Chooser:
     def __call__(self) -> None: ...
 
@@ -82,10 +90,11 @@ def test_errors_that_quote_their_object_fill_no_memory(clock: FakeClock, caplog:
     [
         (chosen, f"chosen ({__file__}:{chosen.__code__.co_firstlineno})"),
         (functools.partial(chosen, 1), f"chosen ({__file__}:{chosen.__code__.co_firstlineno})"),
+        (wrapped(functools.partial(chosen, 1)), f"chosen ({__file__}:{chosen.__code__.co_firstlineno})"),
         (Chooser(), "Chooser"),
         (len, "len"),
     ],
-    ids=["a function", "a partial", "an object", "a builtin"],
+    ids=["a function", "a partial", "a wrapped partial", "an object", "a builtin"],
 )
 def test_a_function_is_named_with_its_place_where_it_has_one(function: Callable[..., object], name: str) -> None:
     assert described(function) == name
