@@ -125,7 +125,9 @@ class Simulator:
         self.audit_log = self.directory / "audit.log"
         """A JSON line for each request, as audit.k8s.io/v1 has it."""
         self._context = self._serving_context()
-        self.kubeconfig_path = self.user_kubeconfig(ADMINISTRATOR, [MASTERS])
+        # People copy its path: a short one fits into a line of a terminal.
+        self.kubeconfig_path = self.directory / "kubeconfig"
+        self.kubeconfig_path.symlink_to(self.user_kubeconfig(ADMINISTRATOR, [MASTERS]))
         """The administrator's kubeconfig."""
         self._compose()
         self._ends.callback(self._audit.close)

@@ -31,7 +31,8 @@ def state_directory(base: Path | None = None) -> Iterator[Path]:
     with (base / "lock").open("w") as one_at_a_time:  # or a sweep could take a folder before its owner locks it
         fcntl.flock(one_at_a_time, fcntl.LOCK_EX)
         sweep(base)
-        path = Path(tempfile.mkdtemp(prefix="simulator-", dir=base))
+        # No prefix: with it, `export KUBECONFIG=` and a path in here would not fit into a terminal's 80 columns.
+        path = Path(tempfile.mkdtemp(prefix="", dir=base))
         lock = (path / _LOCK).open("w")
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with lock:
@@ -43,7 +44,7 @@ def state_directory(base: Path | None = None) -> Iterator[Path]:
 
 def sweep(base: Path) -> None:
     """Remove the folders under `base` whose owner is gone."""
-    for lock_path in base.glob(f"simulator-*/{_LOCK}"):
+    for lock_path in base.glob(f"*/{_LOCK}"):
         try:
             with lock_path.open() as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

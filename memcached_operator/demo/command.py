@@ -37,9 +37,18 @@ class DemoOptions:
 
 
 def run(options: DemoOptions) -> int:
-    """Show the demo; 0 only if every step came true, 130 where it was ended before that could be said."""
+    """Show the demo and return the exit code.
+
+    0 only if every step came true, 130 where it was ended before that could be said. A live view that stays is there to
+    be left by Ctrl-C: 0 at any time, unless a step had failed.
+    """
     try:
-        return asyncio.run(_run(options))
+        code = asyncio.run(_run(options))
+        if _stays(options):
+            print("demo: ended; nothing of it is left")
+        elif code == INTERRUPTED:
+            print("demo: interrupted; nothing of it is left")
+        return code
     except KeyboardInterrupt:
         return INTERRUPTED
     except NoStageError as error:
@@ -58,11 +67,19 @@ async def _run(options: DemoOptions) -> int:
         loop.add_signal_handler(number, task.cancel)
     stage = real() if options.real else simulated(memcached=options.memcached)
     try:
-        if options.plain or (not sys.stdout.isatty() and options.picture is None):
+        if not _is_live(options):
             return await _show(stage, Plain(sys.stdout))
         return await _show_in_terminal(stage, options)
     except asyncio.CancelledError:
-        return INTERRUPTED
+        return DONE if _stays(options) else INTERRUPTED
+
+
+def _is_live(options: DemoOptions) -> bool:
+    return not options.plain and (sys.stdout.isatty() or options.picture is not None)
+
+
+def _stays(options: DemoOptions) -> bool:
+    return _is_live(options) and not options.once and sys.stdout.isatty()
 
 
 async def _show_in_terminal(stage: AbstractAsyncContextManager[Stage], options: DemoOptions) -> int:
@@ -75,8 +92,7 @@ async def _show_in_terminal(stage: AbstractAsyncContextManager[Stage], options: 
             f"the live view needs {error.name}, which is not installed: pip install 'memcached-operator[demo]', "
             "or add --plain"
         ) from error
-    stays = not options.once and sys.stdout.isatty()
-    with View(Console(), stays=stays, picture=options.picture, picture_after=_PICTURE_AFTER) as view:
+    with View(Console(), stays=_stays(options), picture=options.picture, picture_after=_PICTURE_AFTER) as view:
         return await _show(stage, view)
 
 

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import Protocol
 
 from memcached_operator.demo import writes
-from memcached_operator.demo.script import STEPS, Play, Step, StepFailedError, install_crd
+from memcached_operator.demo.script import STEPS, TO_PLAY_WITH, Play, Step, StepFailedError, install_crd
 from memcached_operator.demo.stage import LogLine, OperatorProcess, Stage, client_of, operator
 from memcached_operator.demo.world import LookOut
 from operator_runtime.client.errors import KubeError
@@ -21,6 +21,10 @@ _SYNC_DEADLINE_S = 60.0
 
 class Audience(Protocol):
     """Whom the demo is shown to."""
+
+    @property
+    def stays(self) -> bool:
+        """Whether `closes` waits for somebody's word, so that there must be something to play with until then."""
 
     def opens(self, stage: Stage, look_out: LookOut, steps: Sequence[Step]) -> None:
         """The API server runs; nothing has happened yet."""
@@ -47,13 +51,19 @@ class Audience(Protocol):
         """All is over; may stay for as long as it likes, with the stage still there."""
 
 
+def steps_for(audience: Audience) -> Sequence[Step]:
+    """What is played before it."""
+    return (*STEPS, TO_PLAY_WITH) if audience.stays else STEPS
+
+
 async def perform(stage: Stage, audience: Audience) -> bool:
     """Play all steps; whether each came true."""
     async with AsyncExitStack() as ends:
         client = await ends.enter_async_context(client_of(stage.kubeconfig))
         look_out = LookOut(client)
         in_background(ends, look_out.run())
-        audience.opens(stage, look_out, STEPS)
+        steps = steps_for(audience)
+        audience.opens(stage, look_out, steps)
         came_true = 0
         try:
             await install_crd(client)
@@ -68,12 +78,13 @@ async def perform(stage: Stage, audience: Audience) -> bool:
             came_true = await play_all(Play(client, look_out, stage), audience, process)
         look_out.rest()
         await audience.closes(came_true)
-        return came_true == len(STEPS)
+        return came_true == len(steps)
 
 
 async def play_all(play: Play, audience: Audience, process: OperatorProcess | None = None) -> int:
     """Play one step after the other; how many came true before one did not, or before the operator's process ended."""
-    for number, step in enumerate(STEPS):
+    steps = steps_for(audience)
+    for number, step in enumerate(steps):
         audience.begins(number)
         started = time.monotonic()
         try:
@@ -82,9 +93,9 @@ async def play_all(play: Play, audience: Audience, process: OperatorProcess | No
             audience.failed(number, str(error))
             return number
         audience.came_true(number, time.monotonic() - started, seen)
-        if step is not STEPS[-1]:
+        if step is not steps[-1]:
             await audience.takes_in()
-    return len(STEPS)
+    return len(steps)
 
 
 async def _played(step: Step, play: Play, process: OperatorProcess | None) -> str:

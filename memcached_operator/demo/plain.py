@@ -14,6 +14,8 @@ from memcached_operator.demo.writes import Write
 class Plain:
     """An audience that is told a line for each step, and how many came true in the last one."""
 
+    stays: bool = False
+
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._steps: Sequence[Step] = ()

@@ -185,6 +185,13 @@ STEPS = (
     Step("Delete both Memcacheds", "all is gone but what is the stranger's", _delete_all),
 )
 
+# After the others where the demo stays, so that there is something to scale, edit and delete.
+TO_PLAY_WITH = Step(
+    f"Create {EXAMPLE} again: it is there to play with",
+    f"3 servers ready; try: kubectl scale mc/{EXAMPLE} --replicas=5",
+    _create,
+)
+
 
 def _memcached(name: str, size: int) -> Json:
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "spec": {"size": size}}

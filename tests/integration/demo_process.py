@@ -27,6 +27,9 @@ from memcached_operator.demo.script import STEPS
 from tests.operator_process import PROJECT
 
 ALL_CAME_TRUE = f"{len(STEPS)} of {len(STEPS)} steps came true"
+# Where it stays, a last step makes what there is to play with.
+ALL_CAME_TRUE_AND_MORE = f"{len(STEPS) + 1} of {len(STEPS) + 1} steps came true"
+ENDED = "demo: ended; nothing of it is left"
 SIMULATED = "--no-memcached"
 # Far above what anything here takes; below what a test of the demo may take.
 DEADLINE_S = 240.0
@@ -168,7 +171,7 @@ class Demo:
 
     def folders(self) -> list[Path]:
         """Folders with the state of API servers."""
-        return [*self.home.glob("memcached-operator-*/simulator-*"), *self.home.glob("memcached-operator-*/lab-*")]
+        return [*self.home.glob("memcached-operator-simulator-*/*/"), *self.home.glob("memcached-operator-*/lab-*")]
 
     def left_nothing(self) -> bool:
         """Whether neither a process nor a folder is there; fails and says which."""

@@ -14,11 +14,13 @@ import pytest
 
 from kube_simulator.state import state_directory
 from lab.programs import kubernetes
-from memcached_operator.demo.script import STEPS, TAKEN
+from memcached_operator.demo.script import EXAMPLE, STEPS, TAKEN
 from tests.cluster import REQUIRED_VARIABLE
 from tests.integration.demo_process import (
     ALL_CAME_TRUE,
+    ALL_CAME_TRUE_AND_MORE,
     DEADLINE_S,
+    ENDED,
     KUBECONFIG_LINE,
     SHOWN_CHARACTERS,
     SIMULATED,
@@ -191,26 +193,35 @@ class TestTerminal:
         assert "the operator writes" not in demo.last_screen
         assert demo.left_nothing()
 
-    def test_it_stays_for_kubectl_until_ctrl_c_and_that_is_no_failure(self, demos: Demos) -> None:
+    def test_it_stays_for_kubectl_with_a_memcached_to_play_with_until_ctrl_c_and_that_is_no_failure(
+        self, demos: Demos
+    ) -> None:
         demo = demos(terminal=WIDE)
-        demo.wait_for(f"{ALL_CAME_TRUE}; Ctrl-C ends it")
-        demo.kubectl("create", "-f", "-", input=_memcached("mine", 2))
+        demo.wait_for(f"{ALL_CAME_TRUE_AND_MORE}; Ctrl-C ends it")
+        demo.kubectl("scale", f"mc/{EXAMPLE}", "--replicas=2")
         demo.kubectl("create", "-f", "-", input=_memcached("default-size"))
-        for name, size in {"mine": 2, "default-size": 1}.items():
+        for name, size in {EXAMPLE: 2, "default-size": 1}.items():
             ready = f"jsonpath={{.status.readyReplicas}}={size}"
             demo.kubectl("wait", f"mc/{name}", f"--for={ready}", f"--timeout={DEADLINE_S:.0f}s")
-            demo.wait_for(f"deployments {name}")  # among the operator's writes
+        demo.wait_for("deployments default-size")  # among the operator's writes
         demo.press_ctrl_c()
         assert demo.wait() == 0
-        assert ALL_CAME_TRUE in demo.last_screen
+        assert ALL_CAME_TRUE_AND_MORE in demo.last_screen
+        assert demo.lines[-1] == ENDED
         assert "Traceback" not in demo.text, demo.text[-SHOWN_CHARACTERS:]
         assert demo.left_nothing()
 
-    def test_ctrl_c_before_the_end_is_an_interruption_with_nothing_left(self, demos: Demos) -> None:
-        demo = demos(terminal=SMALL)
+    @pytest.mark.parametrize("command", [(), (PROJECT / "dev",)], ids=["python", "dev"])
+    def test_ctrl_c_before_the_end_is_no_failure_either_and_leaves_nothing(
+        self, demos: Demos, command: tuple[Path, ...]
+    ) -> None:
+        if command and Path(sys.prefix) != PROJECT / ".venv":
+            pytest.skip("./dev would set up a .venv first")
+        demo = demos(terminal=SMALL, command=command)
         demo.wait_for("✓")  # there are servers, and Ctrl-C reaches those too
         demo.press_ctrl_c()
-        assert demo.wait() == 130
+        assert demo.wait() == 0
+        assert demo.lines[-1] == ENDED
         assert ALL_CAME_TRUE not in demo.last_screen
         assert "Traceback" not in demo.text, demo.text[-SHOWN_CHARACTERS:]
         assert demo.left_nothing()

@@ -136,7 +136,7 @@ def test_three_thousand_memcacheds_complete_with_one_create_each_and_kubectl_sti
     finally:
         code = operator.stop()
     assert code == 0, operator.log
-    (log,) = tmp_path.glob("memcached-operator-simulator-*/simulator-*/audit.log")
+    (log,) = tmp_path.glob("memcached-operator-simulator-*/*/audit.log")
     requests = [each for each in audit.read(log) if each.user_agent.startswith("memcached-operator/")]
     made = collections.Counter(each.name for each in requests if each.resource == "deployments" and each.code == 201)
     assert made == dict.fromkeys(NAMES, 1)

@@ -47,7 +47,7 @@ def test_it_says_how_to_use_it_and_leaves_nothing(tmp_path: Path, number: signal
         farewell, complaints = process.communicate(timeout=DEADLINE_S)
     assert (process.returncode, farewell, complaints) == (0, "simulator: stopped\n", "")
     assert not kubeconfig.exists()
-    assert list(tmp_path.glob("memcached-operator-simulator-*/simulator-*")) == []
+    assert list(tmp_path.glob("memcached-operator-simulator-*/*/")) == []
 
 
 def test_a_file_that_is_there_is_nobody_s_to_overwrite(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_file_that_is_there_is_nobody_s_to_overwrite(tmp_path: Path) -> None:
     assert complaints.startswith("simulator: ")
     assert str(kubeconfig) in complaints
     assert kubeconfig.read_text() == "the only way to a cluster"
-    assert list(tmp_path.glob("memcached-operator-simulator-*/simulator-*")) == []
+    assert list(tmp_path.glob("memcached-operator-simulator-*/*/")) == []
 
 
 def test_without_the_extra_it_names_the_remedy(tmp_path: Path) -> None:

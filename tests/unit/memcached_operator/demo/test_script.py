@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from memcached_operator.demo.performance import in_background, play_all
+from memcached_operator.demo.performance import in_background, play_all, steps_for
 from memcached_operator.demo.plain import Plain
-from memcached_operator.demo.script import EXAMPLE, STEPS, Play, Step, StepFailedError
+from memcached_operator.demo.script import EXAMPLE, STEPS, TO_PLAY_WITH, Play, Step, StepFailedError
 from memcached_operator.demo.world import LookOut, World
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Unreachable
@@ -39,15 +39,16 @@ def play(world: World, *, down: bool = False, real_pods: bool = False) -> Play:
 
 
 class Heard(Plain):
-    def __init__(self) -> None:
+    def __init__(self, *, stays: bool = False) -> None:
         import io
 
         self.out = io.StringIO()
+        self.stays = stays
         super().__init__(self.out)
         self.opens(stage(), LookOut(Obedient()), STEPS)
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.deed)
+@pytest.mark.parametrize("step", [*STEPS, TO_PLAY_WITH], ids=lambda step: step.deed)
 async def test_no_step_comes_true_by_itself(step: Step) -> None:
     with pytest.raises(StepFailedError, match="after 0 s"):
         await step.play(play(running(EXAMPLE, 2)))
@@ -65,6 +66,11 @@ async def test_steps_that_come_true_are_counted_up_to_the_first_that_does_not() 
     audience = Heard()
     assert await play_all(play(running(EXAMPLE, 3)), audience) == 1
     assert "ok 1: " in audience.out.getvalue()
+
+
+def test_what_there_is_to_play_with_is_made_last_and_only_for_those_that_stay() -> None:
+    assert steps_for(Heard(stays=True)) == (*STEPS, TO_PLAY_WITH)
+    assert steps_for(Heard()) == STEPS
 
 
 async def test_an_api_server_that_is_away_fails_the_step_in_its_own_words() -> None:

@@ -1,0 +1,253 @@
+"""What the live view looks like: panels side by side where there is room, one below the other in a small terminal.
+
+What people copy or read word for word is never cut: the kubeconfig, names, reasons, addresses. Where there is too
+little room, fewer lines are shown: those that are newest, or under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.layout import Layout
+from rich.panel import Panel
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from memcached_operator.demo.stage import Stage
+from memcached_operator.demo.world import Json, World, event_time, ready, terminating
+
+# Of a terminal, from which on panels stand side by side: the left ones as wide as a pod's line, the right ones as a
+# condition's.
+_LEFT_WIDTH = 62
+_SIDE_BY_SIDE = (_LEFT_WIDTH + 58, 40)
+# Of that width the left panels have this part where it is more.
+_LEFT_RATIO = 7 / 15
+_PANEL_FRAME = 2
+# Rows of those panels whose content has a size of its own, with their frames: two Memcacheds, and what becomes of a
+# Deployment of 4 that is made again.
+_RESOURCES_ROWS, _CONDITIONS_ROWS, _PODS_ROWS = 9, 11, 11
+# What the text of a step that came true begins with.
+CAME_TRUE = "✓ "
+_STATUS_STYLES = {"True": "green", "False": "red", "Unknown": "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """All of it at one moment."""
+
+    stage: Stage
+    world: World
+    steps: Sequence[Text]
+    writes: Sequence[Text]
+    """Oldest first, as in the next one."""
+    log: Sequence[Text]
+    closing: str
+    """How it ended, or empty."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width, height = options.max_width, options.height or console.height
+        header = _lines_of(self._header(), console, options)
+        yield from _joined(header)
+        room = options.update(height=max(1, height - len(header)))
+        if width >= _SIDE_BY_SIDE[0] and height >= _SIDE_BY_SIDE[1]:
+            yield from console.render(self._panels(width), room)
+        else:
+            yield from _joined(self._column(console, room))
+
+    def _header(self) -> RenderableType:
+        server = f"{self.stage.what}, at {self.stage.server}"
+        pods = f"pods are {self.stage.pods}; from another terminal:"
+        # Nothing beside it, so that a click or two take it whole.
+        take_part = Text(f"export KUBECONFIG={self.stage.kubeconfig}", style="bold", overflow="fold")
+        closing = [Text(self.closing, style="bold green")] if self.closing else []
+        return Group(Text(server), Text(pods), take_part, *closing)
+
+    def _panels(self, width: int) -> Layout:
+        left = max(_LEFT_WIDTH, int(width * _LEFT_RATIO))
+        inner = width - left - _PANEL_FRAME
+        layout = Layout()
+        layout.split_row(Layout(name="left", size=left), Layout(name="right"))
+        layout["left"].split_column(
+            Layout(_panel("script", _Script(self.steps))),
+            Layout(_panel("pods", _pods(self.world)), size=_PODS_ROWS),
+        )
+        resources = Group(_memcacheds(self.world), Text(), _deployments(self.world))
+        layout["right"].split_column(
+            Layout(_panel("memcacheds and deployments", resources), size=_RESOURCES_ROWS),
+            Layout(_panel("conditions", _conditions(self.world, inner)), size=_CONDITIONS_ROWS),
+            Layout(_panel("events", _Newest(_events(self.world))), ratio=3),
+            Layout(_panel("the operator writes", _Newest(self.writes)), ratio=2),
+            Layout(_panel("the operator's log", _Newest(self.log)), ratio=3),
+        )
+        return layout
+
+    def _column(self, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
+        """The script, what there is, and what was told last; of each as much as there is room for."""
+        rows = options.height or 1
+        below = [
+            *_lines_of(_memcacheds_in_short(self.world), console, options),
+            *_lines_of(_pods(self.world), console, options),
+        ]
+        news = [
+            *(Text.assemble(("the operator writes ", "dim"), each) for each in self.writes[-1:]),
+            *(Text.assemble(("event ", "dim"), each) for each in _events(self.world)[-1:]),
+        ]
+        told = _lines_of(_Newest(news), console, options)
+        script = _Script(self.steps, max(1, rows - len(below) - len(told)))
+        lines = [*_lines_of(script, console, options), *below]
+        return [*lines, *_lines_of(_Newest(news, rows - len(lines)), console, options)][:rows]
+
+
+class _Script:
+    """The steps: all that is told of each where there is room, else less of those that are over."""
+
+    def __init__(self, states: Sequence[Text], rows: int | None = None) -> None:
+        """
+        Args:
+            rows: how many it may take; None for what the console says.
+        """
+        self._states, self._rows = states, rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        states, rows = list(self._states), self._rows or options.height
+        for number in range(len(states)):
+            if rows is None or len(_lines_of(Group(*states), console, options)) <= rows:
+                break
+            if states[number].plain.startswith(CAME_TRUE):
+                states[number] = states[number].split("\n")[0]
+        yield Group(*states)
+
+
+class _Newest:
+    """Lines of which the newest comes first, and as many others as are whole."""
+
+    def __init__(self, lines: Sequence[Text], rows: int | None = None) -> None:
+        """
+        Args:
+            rows: how many it may take; None for what the console says.
+        """
+        self._lines, self._rows = lines, rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = options.height if self._rows is None else self._rows
+        for number, line in enumerate(reversed(self._lines)):
+            if rows is not None:
+                rows -= len(_lines_of(line, console, options))
+                if rows < 0 and number:
+                    return
+            yield line
+
+
+def _lines_of(content: RenderableType, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
+    """All that it takes, line by line, however few rows there are."""
+    return console.render_lines(content, options.update(height=None))
+
+
+def _joined(lines: Sequence[Sequence[Segment]]) -> Iterator[Segment]:
+    for line in lines:
+        yield from line
+        yield Segment.line()
+
+
+def _panel(title: str, content: RenderableType) -> Panel:
+    return Panel(content, title=title, title_align="left", border_style="dim", padding=0)
+
+
+def _memcacheds(world: World) -> Table:
+    table = _table("MEMCACHED", "SIZE", "READY", "NODES")
+    for found in world.memcacheds.values():
+        status = found.get("status", {})
+        nodes = len(status.get("nodes", []))
+        table.add_row(_name(found), *_size_and_ready(found), f"{nodes} named" if nodes else "")
+    return table
+
+
+def _memcacheds_in_short(world: World) -> Table:
+    """With the one condition that says most."""
+    table = _table("MEMCACHED", "SIZE", "READY", "CONDITION")
+    for name, found in world.memcacheds.items():
+        degraded, progressing, available = (
+            world.condition(name, each) for each in ("Degraded", "Progressing", "Available")
+        )
+        telling = next((each for each in (degraded, progressing) if each.get("status") == "True"), available)
+        said = f"{telling['type']}={telling['status']} {telling['reason']}" if telling else ""
+        table.add_row(_name(found), *_size_and_ready(found), Text(said, style=_style(telling) if telling else ""))
+    return table
+
+
+def _size_and_ready(memcached: Json) -> tuple[str, str]:
+    return str(memcached["spec"]["size"]), str(memcached.get("status", {}).get("readyReplicas", ""))
+
+
+def _deployments(world: World) -> Table:
+    table = _table("DEPLOYMENT", "READY", "OWNER")
+    for found in world.deployments.values():
+        owners = found["metadata"].get("ownerReferences", [])
+        owner = f"{owners[0]['kind']} {owners[0]['name']}" if owners else "nobody we know"
+        count = f"{found.get('status', {}).get('readyReplicas', 0)}/{found['spec']['replicas']}"
+        table.add_row(_name(found), count, owner)
+    return table
+
+
+def _conditions(world: World, width: int) -> Table:
+    """Each with its message where that goes into the line."""
+    table = _table("CONDITION", "STATUS", "REASON")
+    longest = max((len(name) for name in world.memcacheds), default=0)
+    room = width - max(longest, len("Progressing") + 2) - len("Unknown") - 4
+    for found in world.memcacheds.values():
+        table.add_row(_name(found))
+        for each in found.get("status", {}).get("conditions", []):
+            told = f"{each['reason']}: {each['message']}"
+            table.add_row(
+                f"  {each['type']}",
+                Text(each["status"], style=_style(each)),
+                told if len(told) <= room else each["reason"],
+            )
+    return table
+
+
+def _style(condition: Json) -> str:
+    """Green for what is as it should be."""
+    status = condition["status"]
+    good = status if condition["type"] == "Available" else {"True": "False"}.get(status, "")
+    return _STATUS_STYLES.get(good, "dim")
+
+
+def _pods(world: World) -> Table:
+    """Those that end last, as there may be no room for all."""
+    table = _table("POD", "STATE", "ADDRESS")
+    for found in sorted(world.pods.values(), key=terminating):
+        status = found.get("status", {})
+        state = Text("ready", style="green") if ready(found) else Text(status.get("phase", "Pending"), style="yellow")
+        if terminating(found):
+            state = Text("ends", style="dim")
+        table.add_row(_name(found), state, status.get("podIP", ""))
+    return table
+
+
+def _events(world: World) -> list[Text]:
+    return [
+        Text.assemble(
+            (f"{event_time(each)[11:19]} ", "dim"),
+            (f"{each['reason']} ", "yellow" if each["type"] == "Warning" else "green"),
+            each.get("note", ""),
+        )
+        for each in world.events
+    ]
+
+
+def _table(*columns: str) -> Table:
+    """A table that breaks a name rather than to cut it, and breaks nothing else."""
+    table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim")
+    first, *others = columns
+    table.add_column(first, overflow="fold")
+    for column in others:
+        table.add_column(column, no_wrap=True)
+    return table
+
+
+def _name(found: Json) -> Text:
+    return Text(found["metadata"]["name"], style="dim" if terminating(found) else "")
