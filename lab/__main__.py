@@ -11,8 +11,10 @@ from lab.cache import BuildError
 from lab.control_plane import ControlPlane
 from lab.kubectl import LabError
 from lab.programs import kubernetes
-from lab.staying import stay
+from lab.staying import say_farewell, stay
 
+# 128 and the number of SIGINT, as shells count.
+INTERRUPTED = 130
 DEFAULT_KUBECONFIG = ROOT / ".cache" / "lab" / "kubeconfig"
 
 
@@ -64,6 +66,9 @@ def main(arguments: Sequence[str]) -> int:
             return on_node.up(options.kubeconfig.absolute(), bare=options.bare)
         kubeconfig = options.kubeconfig or on_node.kubeconfig_of_node(DEFAULT_KUBECONFIG)
         return on_node.load(kubeconfig.absolute(), options.archives)
+    except KeyboardInterrupt:  # during a build: what is up takes a Ctrl-C for a good end
+        say_farewell("lab: interrupted; what was built so far is kept")
+        return INTERRUPTED
     except (BuildError, LabError, OSError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1
@@ -75,8 +80,9 @@ def _up(kubeconfig: Path) -> int:
         ControlPlane,
         kubeconfig,
         lambda cluster: (
-            f"Kubernetes is ready at {cluster.server}; state and logs are in {cluster.directory}.\n"
-            "It has an API server, etcd and the controller-manager: pods are made, and stay Pending.\n"
+            f"Kubernetes is ready at {cluster.server}.\n"
+            "It has an API server, etcd and the controller-manager: pods are made, and stay\n"
+            f"Pending. State and logs are in {cluster.directory}.\n"
             "\n"
             "In another terminal:\n"
             f"  export KUBECONFIG={kubeconfig}\n"

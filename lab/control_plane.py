@@ -75,7 +75,9 @@ class ControlPlane:
         self.server = f"https://{self.address}:{self.port}"
         self.authority = pki.Authority(self.directory / "pki", "memcached-operator lab")
         self.ca_path = self.authority.certificate
-        self.kubeconfig_path: Path = self.user_kubeconfig("lab-admin", ["system:masters"])
+        # People copy its path: a short one fits into a line of a terminal.
+        self.kubeconfig_path = self.directory / "kubeconfig"
+        self.kubeconfig_path.symlink_to(self.user_kubeconfig("lab-admin", ["system:masters"]))
         self._probe_context = self._client_context()
         self._etcd = self._program("etcd", _etcd_arguments(self.directory, etcd_port, peer_port))
         self._apiserver = self._program("kube-apiserver", self._apiserver_arguments(options, etcd_port))

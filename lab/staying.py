@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -43,5 +44,10 @@ def stay(make: Callable[[], AbstractContextManager[C]], kubeconfig: Path, starte
                 pass
         finally:
             kubeconfig.unlink(missing_ok=True)
-    print("lab: stopped")
+    say_farewell("lab: stopped; nothing of it is left")
     return 0
+
+
+def say_farewell(words: str) -> None:
+    """Print the last line; in a terminal not behind the ^C that it shows."""
+    print("\n" * sys.stdout.isatty() + words, flush=True)

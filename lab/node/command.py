@@ -31,20 +31,23 @@ def up(kubeconfig: Path, *, bare: bool) -> int:
             running.load_image(archive)
         mark = _mark(kubeconfig)
         mark.write_text(f"{running.namespaces.pid}\n")
-        have = "no image of the operator's" if bare else f"the images {images.IMAGE} and {MEMCACHED_IMAGE}"
+        have = "no image of the operator's" if bare else f"the images {images.IMAGE} and\n{MEMCACHED_IMAGE}"
         return (
-            f"Kubernetes is ready at {running.server}, with one node; state and logs are in {running.directory}.\n"
-            f"The node has {have}. No registry is reached: other images are loaded.\n"
+            f"Kubernetes is ready at {running.server}, with one node.\n"
+            f"State and logs are in {running.directory}.\n"
+            f"The node has {have}.\n"
+            "No registry is reached: other images are loaded.\n"
             "\n"
             "In another terminal:\n"
             f"  export KUBECONFIG={kubeconfig}\n"
-            "  ./dev kubectl apply --server-side -f manifests/install/cluster.yaml   # or your own kubectl\n"
+            "  ./dev kubectl apply --server-side -f manifests/install/cluster.yaml\n"
             "  ./dev kubectl apply -f manifests/samples/cache_v1alpha1_memcached_cr.yaml\n"
-            "  ./dev kubectl get mc,pods\n"
-            "  sudo ./dev load               # the operator's image as this checkout makes it\n"
-            "  sudo ./dev load FILE          # any image, as `docker save` or buildah's docker-archive: write it\n"
+            "  ./dev kubectl get mc,pods     # or your own kubectl\n"
+            "  sudo ./dev load               # the operator's image of this checkout\n"
+            "  sudo ./dev load FILE          # any image, as `docker save` writes it\n"
             "\n"
-            f"This machine reaches pods ({running.addresses.pods}) and Services ({running.addresses.services}).\n"
+            f"This machine reaches pods ({running.addresses.pods})\n"
+            f"and Services ({running.addresses.services}).\n"
             "Ctrl-C ends it and removes everything."
         )
 

@@ -118,6 +118,8 @@ def test_lab_up_leaves_nothing_when_it_is_asked_to_end(
     assert (tmp_path / "kubeconfig").exists()
     process.send_signal(end)
     assert process.wait(DEADLINE_S) == 0
+    assert process.stdout is not None
+    assert process.stdout.read().endswith("\nlab: stopped; nothing of it is left\n")
     assert not (tmp_path / "kubeconfig").exists()
     assert _leftovers(base) == []
 
