@@ -17,26 +17,31 @@ export IMG := env("IMG", "")
 export BUNDLE_IMG := env("BUNDLE_IMG", "")
 
 # Show the operator at work without a cluster (--once, --plain, --real, --help)
+[group('try')]
 [no-exit-message]
 demo *args:
     @exec python -m memcached_operator demo "$@"
 
 # Run the checks and tests that need Python alone (--all, --coverage); other arguments go to pytest
+[group('test')]
 [no-exit-message]
 test *args:
     @python -m tests.run_tiers "$@"
 
 # Run the unit tests alone, on two processors; arguments go to pytest (-n0: in one process)
+[group('test')]
 [no-exit-message]
 test-unit *args:
     @pytest tests/unit -m "not slow" --numprocesses=2 --dist=worksteal "$@"
 
 # Let Memcacheds come and go for half an hour on each server, and look for leaks (SOAK_S=SECONDS); arguments go to pytest
+[group('test')]
 [no-exit-message]
 soak *args:
     @SOAK_S="${SOAK_S:-1800}" pytest -s tests/faults/test_soak.py "$@"
 
 # Check style, types and the direction of imports
+[group('test')]
 lint:
     ruff check
     ruff format --check
@@ -44,73 +49,87 @@ lint:
     lint-imports --no-logo
 
 # Format, and mend what ruff can mend
+[group('test')]
 fmt:
     ruff check --fix
     ruff format
 
 # Start a real control plane and stay until Ctrl-C (--kubeconfig PATH, --help)
+[group('try')]
 [no-exit-message]
 cluster *args:
     @python -m lab up "$@"
 
 # Start a real single-node Kubernetes with the operator's image and stay until Ctrl-C; takes root (--bare, --help)
+[group('try')]
 [no-exit-message]
 node *args:
     @python -m lab node "$@"
 
 # Put images on the node of ./dev node: archives, or without any the operator's as this checkout makes it
+[group('try')]
 [no-cd]
 [no-exit-message]
 load *args:
     @python -m lab load "$@"
 
 # Run kubectl against what KUBECONFIG names, else the cluster of ./dev cluster or node, else ~/.kube/config
+[group('try')]
 [no-cd]
 [no-exit-message]
 kubectl *args:
     @python -m lab kubectl "$@"
 
 # Run the operator from this checkout, on the cluster that ./dev kubectl is pointed at (--help lists its settings)
+[group('try')]
 [no-cd]
 [no-exit-message]
 run *args:
     @exec env KUBECONFIG={{ quote(kubeconfig) }} python -m memcached_operator run "$@"
 
 # Run the example's operator, MyOwnShell, as ./dev run does Memcached's (--help lists its settings)
+[group('try')]
 [no-exit-message]
 run-example *args:
     @exec env KUBECONFIG={{ quote(kubeconfig) }} python -m examples.my_own_shell "$@"
 
 # Build the example's image by docker, podman or buildah (--archive FILE, --help)
+[group('deploy')]
 [no-exit-message]
 example-image *args:
     @python -m lab example-image "$@"
 
 # Install the CRD into the cluster that ./dev kubectl is pointed at
+[group('try')]
 install *args:
     python -m lab kubectl apply --server-side -f {{ crd_file }} "$@"
 
 # Remove the CRD, and with it every Memcached, from the cluster that ./dev kubectl is pointed at
+[group('try')]
 uninstall *args:
     python -m lab kubectl delete --ignore-not-found -f {{ crd_file }} "$@"
 
 # Build the operator's image by docker, podman or buildah (IMG=IMAGE; --archive FILE, --help)
+[group('deploy')]
 [no-exit-message]
 image *args:
     @python -m lab image "$IMG" "$@"
 
 # Send the operator's image to its registry (IMG=REGISTRY/IMAGE)
+[group('deploy')]
 [no-exit-message]
 push *args:
     @python -m lab push "$IMG" "$@"
 
 # Install the operator for all namespaces of the cluster that ./dev kubectl is pointed at (IMG=IMAGE)
+[group('deploy')]
 deploy *args:
     #!/usr/bin/env bash
     set -euo pipefail
     python -m lab.packaging.manifests print cluster --image "$IMG" | python -m lab kubectl apply --server-side -f - "$@"
 
 # Remove it, the CRD, and with it every Memcached, from the cluster that ./dev kubectl is pointed at
+[group('deploy')]
 undeploy *args:
     #!/usr/bin/env bash
     set -euo pipefail
@@ -121,6 +140,7 @@ undeploy *args:
     python -m lab kubectl delete --ignore-not-found -f manifests/install/cluster.yaml "$@"
 
 # Write the CRD from the models, and the example's
+[group('write')]
 crd:
     mkdir -p {{ parent_directory(crd_file) }}
     python -m memcached_operator crd > {{ crd_file }}.new
@@ -129,70 +149,85 @@ crd:
     mv {{ example_crd_file }}.new {{ example_crd_file }}
 
 # Write manifests/install/ from the other folders of manifests/, and what the bundle and the chart have of them
+[group('write')]
 manifests: && bundle chart
     python -m lab.packaging.manifests write
 
 # Write the OLM bundle from the other folders of manifests/ (IMG=IMAGE); what is committed names no registry
+[group('write')]
 bundle:
     python -m lab.packaging.bundle write --image "$IMG"
 
 # Build the bundle's image by docker, podman or buildah (BUNDLE_IMG=IMAGE)
+[group('deploy')]
 bundle-build *args:
     python -m lab.packaging.bundle build --image "$BUNDLE_IMG" "$@"
 
 # Send the bundle's image to the registry that its name begins with (BUNDLE_IMG=IMAGE)
+[group('deploy')]
 bundle-push *args:
     python -m lab.packaging.bundle push --image "$BUNDLE_IMG" "$@"
 
 # Copy into the Helm chart what it has of manifests/
+[group('write')]
 chart:
     python -m lab.packaging.chart
 
 # Run the lab's Helm, on the cluster that ./dev kubectl is pointed at
+[group('try')]
 [no-cd]
 [no-exit-message]
 helm *args:
     @exec env KUBECONFIG={{ quote(kubeconfig) }} python -m lab.programs.helm "$@"
 
 # Write docs/settings.md from the settings
+[group('write')]
 settings-docs:
     python -m memcached_operator settings-reference > docs/settings.md.new
     mv docs/settings.md.new docs/settings.md
 
 # Write docs/api.md from the models
+[group('write')]
 api-docs:
     python -m memcached_operator api-reference > docs/api.md.new
     mv docs/api.md.new docs/api.md
 
 # Write docs/runtime-reference.md from the runtime's sources
+[group('write')]
 runtime-docs:
     python -m docs.site.runtime_reference > docs/runtime-reference.md.new
     mv docs/runtime-reference.md.new docs/runtime-reference.md
 
 # Make the site of the documents in .cache/site; a link that leads nowhere fails it
+[group('write')]
 docs *args:
     NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet "$@"
 
 # Serve the site on loopback, and make it anew with each change
+[group('write')]
 docs-serve *args:
     NO_MKDOCS_2_WARNING=1 mkdocs serve --strict "$@"
 
 # Write down the schemas and the discovery that the simulator serves, as a real control plane and Kubernetes' types say
+[group('write')]
 simulator-schemas:
     python -m lab.simulator_data.schemas kube_simulator/schema/kubernetes.json.gz
     python -m lab.simulator_data.protobuf kube_simulator/schema/kubernetes.json.gz \
         kube_simulator/schema/protobuf.json.gz
 
 # Draw the demo's live view for the README
+[group('write')]
 demo-picture:
     python -m memcached_operator demo --once --picture docs/demo.svg > /dev/null
 
 # Measure on a real control plane (--count N, --peers, --help)
+[group('test')]
 [no-exit-message]
 bench *args:
     @python -m benchmarks "$@"
 
 # Remake the lock files; --upgrade moves to the newest versions
+[group('write')]
 lock *args:
     {{ compile }} --extra demo --extra secure --extra tracing --group dev --group docs --output-file requirements.lock pyproject.toml "$@"
     {{ compile }} --extra secure --extra tracing --constraint requirements.lock --output-file requirements-image.lock pyproject.toml "$@"
