@@ -77,9 +77,6 @@ if TYPE_CHECKING:
         rfc3339 as rfc3339,
         set_conditions as set_conditions,
     )
-    from operator_runtime.objects.drift import (
-        covers as covers,
-    )
     from operator_runtime.objects.kinds import (
         ApiObject as ApiObject,
         Kind as Kind,
@@ -145,7 +142,6 @@ _PLACES = {
     "objects.conditions": ("Condition", "Conditions", "condition_of", "rfc3339", "set_conditions"),
     "controller.controller": ("Result",),
     "crd.definition": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
-    "objects.drift": ("covers",),
     "events.recorder": ("EventRecorder",),
     "diagnostics.failure_log": ("TerminalError",),
     "controller.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),

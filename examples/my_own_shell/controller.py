@@ -16,7 +16,6 @@ from operator_runtime import (
     Result,
     RuntimeConfig,
     Stage,
-    covers,
     owner_reference,
     reference,
     set_conditions,
@@ -125,7 +124,7 @@ class ShellController:
             about = reference(SHELLS, shell)
             self._events.emit(about, type="Warning", reason="NotControlled", action="Create", note=what)
             return Condition("Ready", "False", "NotControlled", what)
-        elif not (FINALIZER in deployment.finalizers and covers(deployment.spec, wanted["spec"])):
+        elif not self._client.covers(deployment, wanted):
             wanted["metadata"]["uid"] = deployment.uid  # of this one, and no successor
             deployment = await self._client.apply(DEPLOYMENTS, wanted)
             logger.info("Updating the Deployment")

@@ -26,7 +26,9 @@ from operator_runtime.objects.bodies import (
     patch_body,
     plain_status,
     whole_body,
+    without_nones,
 )
+from operator_runtime.objects.drift import covers
 from operator_runtime.objects.kinds import Kind, Object, PlainObject
 from operator_runtime.objects.objects import parts_of
 
@@ -123,14 +125,14 @@ class Client:
 
         Args:
             kind: of the object.
-            body: what we want of it, as in a manifest; apiVersion and kind may be left out.
+            body: what we want of it, as in a manifest; apiVersion and kind may be left out; a None is.
             force: take fields from other managers, as a controller should; else that is a Conflict.
             create_only: leave alone an object that is there already, whoever's: a Conflict.
         """
         whole = whole_body(kind.resource, body)
         if not whole.name:
             raise ValueError("metadata.name is missing: an apply needs the whole name; `create` makes generated ones")
-        content = whole.content
+        content = without_nones(whole.content)
         if create_only:
             content = content | {"metadata": content["metadata"] | {"resourceVersion": _NEVER_STORED}}
         answer = await self._api.apply(
@@ -142,6 +144,23 @@ class Client:
             force=force and not create_only,
         )
         return self._wrote(kind, answer, known=False)
+
+    def covers(self, live: PlainObject | Object[Any, Any], body: Mapping[str, object]) -> bool:
+        """Whether `apply` of `body` would change nothing of `live`: nothing is sent, and an apply can be spared.
+
+        It would change a field of another value, take away one that this manager applied before and that `body` leaves
+        out, and take one that is not this manager's, or no more. What others added does not count. Write values as the
+        API server gives them back, or they never cover: `cpu: "1"` and not `1000m`, and with the defaults in it what is
+        owned as a whole, such as a list without keys.
+
+        Args:
+            live: the object, from a store or this client; its kind is made by `plain`, or by `typed` with a dict.
+            body: as for `apply`.
+
+        Raises:
+            TypeError: the kind's type leaves out what `body` is about.
+        """
+        return covers(live, body, self._field_manager)
 
     async def patch(
         self, kind: Kind[R], which: ObjectKey | R, body: Mapping[str, object], *, subresource: str | None = None

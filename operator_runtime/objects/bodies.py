@@ -100,6 +100,17 @@ def checked_key(resource: Resource, key: ObjectKey) -> str | None:
     return key.namespace or None
 
 
+def without_nones(value: Any) -> Any:
+    """A body without its fields that are None, which would be written as nulls."""
+    match value:
+        case Mapping():
+            return {name: without_nones(part) for name, part in value.items() if part is not None}
+        case list() | tuple():
+            return [without_nones(each) for each in value]
+        case _:
+            return value
+
+
 def merge_diff(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON merge patch (RFC 7386) that makes `wanted` of `live`; empty where nothing differs.
 

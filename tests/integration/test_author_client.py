@@ -34,6 +34,7 @@ from tests.integration.author_kinds import (
     shell,
 )
 from tests.integration.requests import written
+from tests.unit.operator_runtime.objects.applies import CHANGES_NOTHING, CHANGES_SOMETHING, otherwise
 from tests.unit.operator_runtime.operator_support import config
 
 PROGRAM = Program(FIELD_MANAGER, "0.1.0")
@@ -262,3 +263,9 @@ async def test_a_controller_owns_a_third_partys_kind_and_writes_nothing_twice(
             await running
     apply, status = "patch servicemonitors a-monitor", "patch shells/status a"
     assert sorted(writes()) == sorted([apply, status, apply, apply, apply, "delete servicemonitors a-monitor"])
+
+
+async def test_an_apply_is_spared_where_it_would_change_nothing(api: ApiClient, namespace: str, client: Client) -> None:
+    somebody = Client(api, field_manager="somebody")
+    assert await otherwise(client, somebody, CHANGES_NOTHING, (True, True), namespace) == []
+    assert await otherwise(client, somebody, CHANGES_SOMETHING, (False, False), namespace) == []
