@@ -156,20 +156,21 @@ def _model(
     """The settings of this program.
 
     Raises:
-        TypeError: there are none, or they are not those that the operator's process takes.
+        TypeError: there are none, or they are not those that the operator's process takes; a line for each mistake.
     """
+    from operator_runtime.process.author_mistakes import refuse_mistakes
     from operator_runtime.process.settings import RuntimeSettings, settings_of
 
-    found = pkgutil.resolve_name(settings) if isinstance(settings, str) else settings or RuntimeSettings
-    if not (isinstance(found, type) and issubclass(found, RuntimeSettings)):
-        raise TypeError(f"settings={settings!r} is no subclass of RuntimeSettings")
-    differing = sorted(set(found.model_fields) ^ set(config.__struct_fields__))
-    if differing:
+    try:
+        found = pkgutil.resolve_name(settings) if isinstance(settings, str) else settings or RuntimeSettings
+    except (ImportError, AttributeError, ValueError) as error:
         raise TypeError(
-            f"the settings {found.__name__} and the config {config.__name__} must have the same fields; "
-            f"only one of them has {', '.join(differing)}"
-        )
-    return settings_of(found, program)
+            f"settings={settings!r} names nothing that can be loaded ({error}): "
+            "write MODULE:CLASS, such as 'my_own_shell.settings:Settings'"
+        ) from error
+    refuse_mistakes(found, config)
+    model: type[RuntimeSettings] = settings_of(found, program)
+    return model
 
 
 def packages_of(set_up: Callable[..., object]) -> tuple[str, ...]:

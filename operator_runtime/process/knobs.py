@@ -7,13 +7,15 @@ that have no name of their own.
 import difflib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args, get_origin
 
 from annotated_types import Ge, Le
-from pydantic import ValidationError
+from pydantic import BeforeValidator, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, PydanticUndefined
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 S = TypeVar("S", bound=BaseSettings)
@@ -86,13 +88,91 @@ def options_of(model: type[BaseSettings]) -> tuple[Option, ...]:
     """The options of a model: group after group as they first occur, and in each in the model's order.
 
     Raises:
-        TypeError: a field lacks what an option needs; the message says what and where.
+        TypeError: fields lack what an option needs; the message has a line for each mistake, with what to write.
     """
+    if mistakes := mistakes_of(model):
+        raise TypeError("\n".join(mistakes))
     prefix = model.model_config.get("env_prefix", "")
     defaults = {name: _in_words(field.default) for name, field in model.model_fields.items()}
     options = [_option(name, field, prefix, defaults) for name, field in model.model_fields.items()]
     groups = list(dict.fromkeys(option.knob.group for option in options))
     return tuple(sorted(options, key=lambda option: groups.index(option.knob.group)))
+
+
+def mistakes_of(model: type[BaseSettings]) -> tuple[str, ...]:
+    """A sentence for each thing that keeps a field from being an option, with the field's name and what to write."""
+    fields = model.model_fields
+    mistakes = [mistake for name, field in fields.items() for mistake in _mistakes(name, field, fields)]
+    return (*mistakes, *_taken_twice(model))
+
+
+# What every program has already.
+_FLAGS_OF_ALL = ("-h", "--help", "--version")
+
+
+def _mistakes(name: str, field: FieldInfo, fields: Mapping[str, object]) -> Iterator[str]:
+    setting = f"the setting {name}"
+    if field.default is PydanticUndefined:
+        yield (
+            f"{setting} has no default: write `= VALUE` behind its type; or make that `TYPE | None`, the default None, "
+            "and say in unset= of its Knob what happens then"
+        )
+    knob = _knob_of(field)
+    if knob is None:
+        yield (
+            f"{setting} has no Knob; a whole one reads "
+            f"{name}: Annotated[TYPE, Field(description=...), Knob(GROUP, why=..., metavar=...)] = DEFAULT"
+        )
+        return
+    if not field.description:
+        yield f"{setting} has no description: give its Field description=, a sentence for the help"
+    if field.default is None and not knob.unset:
+        yield f"{setting} has the default None: say in unset= of its Knob what happens without a value"
+    try:
+        knob.unset.format_map(dict.fromkeys(fields, ""))
+    except (KeyError, ValueError, IndexError) as error:
+        yield f"{setting}: unset= of its Knob is {knob.unset!r}, and {{}} in it holds no setting's name ({error!r})"
+    for flag in _flags(name, knob):
+        if not re.fullmatch(r"-[^-\s=]|--[^-\s=][^\s=]*", flag):
+            yield f"{setting} has the flag {flag!r}: write --WORD, or - and one letter"
+    if not knob.allowed:
+        yield from (f"{setting} {wrong}" for wrong in _untold_by_type(field))
+    if get_origin(field.annotation) in (list, tuple, set, frozenset, dict) and not any(
+        isinstance(item, BeforeValidator) for item in field.metadata
+    ):
+        yield f"{setting} is given as one text: annotate it with a BeforeValidator that makes its items of that"
+
+
+def _untold_by_type(field: FieldInfo) -> Iterator[str]:
+    """What keeps the type from telling which values are allowed."""
+    if field.annotation is bool:
+        return
+    if get_origin(field.annotation) is Literal:
+        if not all(isinstance(value, str) for value in get_args(field.annotation)):
+            yield "is given as text: make the values of its Literal texts"
+    elif field.annotation not in (int, float):
+        yield "does not say what is allowed: give its Knob allowed=, to follow 'must be'"
+    elif None in _limits(field):
+        yield "is a number and has no limits: give its Field both ge= and le="
+
+
+def _taken_twice(model: type[BaseSettings]) -> Iterator[str]:
+    """Flags and variables that stand for more than one setting."""
+    prefix = model.model_config.get("env_prefix", "")
+    takers: defaultdict[str, list[str]] = defaultdict(list)
+    for flag in _FLAGS_OF_ALL:
+        takers[f"the flag {flag}"].append("every program")
+    for name, field in model.model_fields.items():
+        if (knob := _knob_of(field)) is None:
+            continue
+        for flag in _flags(name, knob):
+            takers[f"the flag {flag}"].append(name)
+        takers[f"the variable {_variable(name, knob, prefix)}"].append(name)
+    for what, names in takers.items():
+        if len(names) > 1:
+            # The last one is the author's: a subclass's own fields come after those that it inherits.
+            word = "flags" if what.startswith("the flag ") else "variable"
+            yield f"{what} of the setting {names[-1]} is taken by {names[0]}: give its Knob another one with {word}="
 
 
 def _option(name: str, field: FieldInfo, prefix: str, defaults: Mapping[str, str]) -> Option:
@@ -101,23 +181,33 @@ def _option(name: str, field: FieldInfo, prefix: str, defaults: Mapping[str, str
     return Option(
         name=name,
         knob=knob,
-        flags=knob.flags or ("--" + name.replace("_", "-"),),
+        flags=knob.flags or (_own_flag(name),),
         variable=_variable(name, knob, prefix),
         help=field.description or "",
         default=knob.unset.format_map(defaults) if default is None else _in_words(default),
-        allowed=knob.allowed or _allowed_by_type(name, field),
+        allowed=knob.allowed or _allowed_by_type(field),
         is_switch=field.annotation is bool,
     )
 
 
 def _knob(name: str, field: FieldInfo) -> Knob:
-    for item in field.metadata:
-        if isinstance(item, Knob):
-            return item
-    raise TypeError(
-        f"the setting {name} has no Knob; a whole one reads "
-        f"{name}: Annotated[TYPE, Field(description=...), Knob(GROUP, why=..., metavar=...)] = DEFAULT"
-    )
+    knob = _knob_of(field)
+    if knob is None:
+        raise TypeError(f"the setting {name} has no Knob")
+    return knob
+
+
+def _knob_of(field: FieldInfo) -> Knob | None:
+    return next((item for item in field.metadata if isinstance(item, Knob)), None)
+
+
+def _own_flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _flags(name: str, knob: Knob) -> tuple[str, ...]:
+    """All of a setting's flags, those of its switches too."""
+    return (*(knob.flags or (_own_flag(name),)), *(flag for switch in knob.switches for flag in switch.flags))
 
 
 def _variable(name: str, knob: Knob, prefix: str) -> str:
@@ -130,19 +220,21 @@ def _in_words(default: object) -> str:
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 
-def _allowed_by_type(name: str, field: FieldInfo) -> str:
+def _allowed_by_type(field: FieldInfo) -> str:
     if field.annotation is bool:
         return "true or false"
     if get_origin(field.annotation) is Literal:
         *others, last = get_args(field.annotation)
-        return f"{', '.join(others)} or {last}"
-    if field.annotation not in (int, float):
-        raise TypeError(f"the setting {name} does not say what is allowed: give its Knob allowed=, to follow 'must be'")
-    least = [item.ge for item in field.metadata if isinstance(item, Ge)]
-    most = [item.le for item in field.metadata if isinstance(item, Le)]
-    if not least or not most:
-        raise TypeError(f"the setting {name} is a number and has no limits: give its Field both ge= and le=")
-    return f"a {'whole ' if field.annotation is int else ''}number from {least[0]} to {most[0]}"
+        return f"{', '.join(others)} or {last}" if others else str(last)
+    least, most = _limits(field)
+    return f"a {'whole ' if field.annotation is int else ''}number from {least} to {most}"
+
+
+def _limits(field: FieldInfo) -> tuple[object, object]:
+    """The least and the greatest value, None where there is none."""
+    least = next((item.ge for item in field.metadata if isinstance(item, Ge)), None)
+    most = next((item.le for item in field.metadata if isinstance(item, Le)), None)
+    return least, most
 
 
 class KnobVariables(PydanticBaseSettingsSource):
@@ -183,12 +275,17 @@ def load(model: type[S], flags: Mapping[str, str]) -> S:
         problems = []
         for detail in error.errors(include_url=False):
             if not detail["loc"]:  # values that do not fit together; the message names them
-                problems += str(detail["ctx"]["error"]).splitlines()
+                problems += misfit(detail)
                 continue
             option = by_name[str(detail["loc"][0])]
             origin = option.flags[0] if option.name in flags else option.variable
             problems.append(f"{origin}: {detail['input']!r} is not allowed, it must be {option.allowed}")
         raise SettingsError(tuple(problems)) from None
+
+
+def misfit(detail: ErrorDetails) -> list[str]:
+    """What a validator of the whole model said of values that do not fit together, a sentence each."""
+    return str(detail.get("ctx", {}).get("error", detail["msg"])).splitlines()
 
 
 # A Service whose name begins like the operator's puts such variables into every container of its namespace

@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from operator_runtime.config import RuntimeConfig
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator, serve
+from operator_runtime.process.author_mistakes import refuse_mistakes
 from operator_runtime.process.settings import RuntimeSettings, settings_of
 from operator_runtime.testing.waiting import DEADLINE_S, async_until
 
@@ -38,9 +39,10 @@ def config_of(program: Program, settings: type[RuntimeSettings], config: type[C]
     No environment variable has a say: a developer's own would make a test of something else.
 
     Raises:
+        TypeError: `settings` and `config` make no program, as `run` would say.
         pydantic.ValidationError: a value is not allowed, or there is no such setting.
-        msgspec.ValidationError: `config` has other fields than `settings`.
     """
+    refuse_mistakes(settings, config)
 
     class OfTheTest(settings_of(settings, program)):  # type: ignore[misc] # a class that is made on the spot
         @classmethod

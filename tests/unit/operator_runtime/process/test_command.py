@@ -4,11 +4,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
 import pytest
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from operator_runtime.config import RuntimeConfig
 from operator_runtime.identity import Program
@@ -157,11 +158,68 @@ class TestWhatAnAuthorGotWrong:
             ({"config": RuntimeConfig}, "must have the same fields; only one of them has cups"),
             ({"settings": RuntimeConfig}, "is no subclass of RuntimeSettings"),
             ({"settings": f"{__name__}:set_up"}, "is no subclass of RuntimeSettings"),
+            ({"config": KettleSettings}, "is no subclass of RuntimeConfig"),
+            ({"config": RuntimeConfig}, "cups: give config= a subclass of RuntimeConfig that has cups"),
+            ({"settings": RuntimeSettings}, "cups: give settings= a subclass of RuntimeSettings that has cups"),
+            ({"settings": f"{__name__}:Ketle"}, "has no attribute 'Ketle'): write MODULE:CLASS, such as"),
+            ({"settings": "no_such_module:Settings"}, "No module named 'no_such_module'): write MODULE:CLASS"),
         ],
     )
     def test_settings_that_do_not_fit_are_refused_saying_why(self, program: dict[str, object], message: str) -> None:
         with pytest.raises(TypeError, match=re.escape(message)):
             kettle(**program)
+
+    def test_all_that_is_wrong_is_told_at_once_whatever_the_command_line_asks_for(self) -> None:
+        class Settings(RuntimeSettings):
+            cups: int
+            lid: Annotated[str, Field(description="Lid."), Knob("Tea", why="Dust.", metavar="LID")] = "on"
+
+        with pytest.raises(TypeError) as caught:
+            kettle("--help", settings=Settings)
+        no_default, no_knob, not_allowed, differing = str(caught.value).splitlines()
+        assert no_default.startswith("the setting cups has no default: ")
+        assert no_knob.startswith("the setting cups has no Knob; ")
+        assert not_allowed.startswith("the setting lid does not say what is allowed: ")
+        assert differing.endswith("only one of them has lid: write lid into KettleConfig")
+
+    def test_defaults_that_the_settings_forbid_are_the_authors_and_no_users(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Settings(KettleSettings):
+            cups: Annotated[int, Field(ge=1, le=6, description="Cups."), Knob("Tea", why="All.", metavar="N")] = 7
+            log_level: Annotated[
+                Literal["info", "loud"], Field(description="Words."), Knob("Logs", why="Calm.", metavar="LEVEL")
+            ] = "quiet"  # type: ignore[assignment]
+
+        monkeypatch.setenv("KETTLE_OPERATOR_CUPS", "3")  # what a user says is not looked at
+        with pytest.raises(TypeError) as caught:
+            kettle(settings=Settings)
+        assert str(caught.value).splitlines() == [
+            "the setting log_level has the default 'quiet', which it does not allow itself: it must be info or loud",
+            "the setting cups has the default 7, which it does not allow itself: it must be a whole number from 1 to 6",
+        ]
+
+    def test_so_are_defaults_that_do_not_fit_together(self) -> None:
+        class Settings(KettleSettings):
+            @model_validator(mode="after")
+            def _fits(self) -> "Settings":
+                raise PydanticCustomError("lids", "a lid for each cup")
+
+        with pytest.raises(TypeError, match=r"^the defaults of Settings do not fit: a lid for each cup$"):
+            kettle(settings=Settings)
+
+    def test_a_config_of_other_types_is_told_for_each_setting_before_the_operator_begins(self) -> None:
+        class Config(RuntimeConfig, frozen=True):
+            workers: str  # type: ignore[assignment]
+            cups: str = ""
+
+        with pytest.raises(TypeError) as caught:
+            kettle(config=Config)
+        assert str(caught.value).splitlines() == [
+            f"the setting {name} has another type in the config Config than in the settings KettleSettings, "
+            f"whose default is {default} there: Expected `str`, got `int`"
+            for name, default in (("workers", 8), ("cups", 2))
+        ]
 
     def test_a_set_up_that_would_never_be_awaited_is_refused(self) -> None:
         async def never(operator: object, config: RuntimeConfig) -> None: ...

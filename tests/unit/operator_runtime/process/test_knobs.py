@@ -92,10 +92,16 @@ def test_what_happens_without_a_value_may_name_the_default_of_another_field() ->
     assert options_of(Shelf)[1].default == "row 3, the last"
 
 
+def whole(type_: Any, *, description: str = "Cups.", **knob: Any) -> Any:
+    """The annotation of a setting that has all that it needs, but for what is said otherwise."""
+    given = {"why": "b", "metavar": "N", "allowed": "a word", **knob}
+    return Annotated[type_, Field(description=description), Knob("A", **given)]
+
+
 class TestWhatAnAuthorForgot:
     @staticmethod
-    def made(annotation: Any) -> str:
-        model: type[BaseSettings] = create_model("Made", __base__=BaseSettings, cups=(annotation, ...))
+    def made(annotation: Any, default: Any = 2) -> str:
+        model: type[BaseSettings] = create_model("Made", __base__=BaseSettings, cups=(annotation, default))
         with pytest.raises(TypeError) as caught:
             options_of(model)
         return str(caught.value)
@@ -105,12 +111,66 @@ class TestWhatAnAuthorForgot:
 
     @pytest.mark.parametrize("field", [Field(ge=1), Field(le=1), Field()])
     def test_a_number_needs_both_limits(self, field: object) -> None:
-        message = self.made(Annotated[float, field, Knob("A", why="b", metavar="N")])
+        message = self.made(Annotated[float, field, Field(description="C."), Knob("A", why="b", metavar="N")])
         assert message == "the setting cups is a number and has no limits: give its Field both ge= and le="
 
     def test_a_text_needs_words_for_what_is_allowed(self) -> None:
-        message = self.made(Annotated[str, Field(), Knob("A", why="b", metavar="N")])
+        message = self.made(Annotated[str, Field(description="C."), Knob("A", why="b", metavar="N")])
         assert message == "the setting cups does not say what is allowed: give its Knob allowed=, to follow 'must be'"
+
+    @pytest.mark.parametrize(
+        ("annotation", "default", "message"),
+        [
+            (whole(int), ..., "the setting cups has no default: write `= VALUE` behind its type"),
+            (whole(int, description=""), 2, "the setting cups has no description: give its Field description="),
+            (whole(int | None), None, "the setting cups has the default None: say in unset= of its Knob what happens"),
+            (
+                whole(str, unset="as {cup}"),
+                "",
+                "the setting cups: unset= of its Knob is 'as {cup}', and {} in it holds",
+            ),
+            (whole(str, unset="as {"), "", "the setting cups: unset= of its Knob is 'as {', and {} in it holds no"),
+            (
+                whole(str, flags=("cups",)),
+                "",
+                "the setting cups has the flag 'cups': write --WORD, or - and one letter",
+            ),
+            (whole(str, flags=("--cups", "-cu")), "", "the setting cups has the flag '-cu': write --WORD, or"),
+            (whole(Literal[1, 2], allowed=""), 1, "the setting cups is given as text: make the values of its Literal"),
+            (whole(list[str]), [], "the setting cups is given as one text: annotate it with a BeforeValidator that"),
+            (whole(str, flags=("--help",)), "", "the flag --help of the setting cups is taken by every program: give"),
+        ],
+    )
+    def test_what_is_missing_is_named_with_the_remedy(self, annotation: Any, default: Any, message: str) -> None:
+        said = self.made(annotation, default)
+        assert said.startswith(message)
+        assert "\n" not in said
+
+    def test_a_flag_and_a_variable_stand_for_one_setting(self) -> None:
+        class Twice(Kettle):
+            lid: whole(str, flags=("--lid", "-l", "--green"), variable="TEA_LEAF") = "on"  # type: ignore[valid-type]
+
+        with pytest.raises(TypeError) as caught:
+            options_of(Twice)
+        assert str(caught.value).splitlines() == [
+            "the flag -l of the setting lid is taken by leaf: give its Knob another one with flags=",
+            "the flag --green of the setting lid is taken by leaf: give its Knob another one with flags=",
+            "the variable TEA_LEAF of the setting lid is taken by leaf: give its Knob another one with variable=",
+        ]
+
+    def test_all_mistakes_are_told_at_once(self) -> None:
+        class Wrong(Kettle):
+            lid: bool = True
+            handle: whole(str, description="") = "left"  # type: ignore[valid-type]
+            spout: whole(float, allowed="") = 1.0  # type: ignore[valid-type]
+
+        with pytest.raises(TypeError) as caught:
+            options_of(Wrong)
+        assert [line[: line.index(" has ")] for line in str(caught.value).splitlines()] == [
+            "the setting lid",
+            "the setting handle",
+            "the setting spout is a number and",
+        ]
 
 
 def test_variables_are_read_by_the_names_of_the_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
