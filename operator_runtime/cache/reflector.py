@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
+from operator_runtime.client.discovery import misnamed
 from operator_runtime.client.errors import (
     ApiError,
     AuthenticationUnavailable,
@@ -26,6 +27,7 @@ from operator_runtime.client.errors import (
     Unauthorized,
     Unreachable,
 )
+from operator_runtime.client.frames import MAX_PAGE_BYTES
 from operator_runtime.client.lines import LineSplitter
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import SILENCE_LIMIT_S, Cause, Pause, Record, Watch
@@ -203,7 +205,7 @@ class Reflector(Generic[R]):
             error, received_bytes = await self._one_request()
             pause = self._watch.ended(error, self._clock() - started, received_bytes)
             self.statistics.restarts[pause.cause] = self.statistics.restarts.get(pause.cause, 0) + 1
-            self._report(error, pause)
+            await self._report(error, pause)
             if pause.seconds > 0:
                 await self._sleep(pause.seconds)
 
@@ -253,7 +255,7 @@ class Reflector(Generic[R]):
                 logger.info("watching %s again", self.description)
             self._causes.clear()
 
-    def _report(self, error: KubeError | None, pause: Pause) -> None:
+    async def _report(self, error: KubeError | None, pause: Pause) -> None:
         """Say once per cause what keeps the watch from working, and what to do about it."""
         if pause.failures:
             self._causes[pause.cause] += 1
@@ -270,12 +272,25 @@ class Reflector(Generic[R]):
             return
         what = "the answers end without an event" if error is None else str(error).rstrip(".")
         remedy = (self._remedies.get(type(error)) if error else None) or _remedy(error, self.resource, self._selectors)
+        if isinstance(error, NotFound):
+            remedy = await self._found_instead(remedy)
         logger.error(
             "cannot watch %s: %s.%s The operator keeps trying and goes on by itself.",
             self.description,
             what,
             f" {remedy}" if remedy else "",
         )
+
+    async def _found_instead(self, remedy: str) -> str:
+        """The remedy for a kind that is not found, or a better one where the server has it by another name."""
+        try:
+            answer = await self._client.request(
+                "GET", self.resource.group_path, query=None, gzip=True, max_bytes=MAX_PAGE_BYTES
+            )
+        except KubeError:
+            return remedy  # the group is not served, as a rule: there is nothing of it to tell
+        found, is_there = misnamed(self.resource, answer)
+        return found if is_there else f"{remedy} {found}".rstrip()
 
     # The sink of the watch.
 

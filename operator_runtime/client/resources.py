@@ -33,12 +33,16 @@ class Resource:
         """`plural.group`, as kubectl, RBAC messages and CustomResourceDefinitions write it."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
+    @property
+    def group_path(self) -> str:
+        """Where the API server says what this group has in this version."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """The URL path of the collection (`namespace` None: of all namespaces), of an object, or of its subresource."""
-        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         scope = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
         tail = "".join(f"/{part}" for part in (name, subresource) if part)
-        return f"{root}{scope}/{self.plural}{tail}"
+        return f"{self.group_path}{scope}/{self.plural}{tail}"
 
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")

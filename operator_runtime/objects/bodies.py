@@ -24,12 +24,26 @@ class Body(NamedTuple):
     content: dict[str, Any]
 
 
+class OwnerEntry(dict[str, object]):
+    """An entry of `metadata.ownerReferences` that remembers what the API has no field for: the owner's namespace.
+
+    Attributes:
+        namespace: "" for a cluster-scoped owner.
+    """
+
+    __slots__ = ("namespace",)
+
+    def __init__(self, namespace: str, **entry: object) -> None:
+        super().__init__(entry)
+        self.namespace = namespace
+
+
 def whole_body(resource: Resource, body: Mapping[str, object]) -> Body:
     """The body of an object of that kind, with apiVersion and kind.
 
     Raises:
         TypeError: it is no mapping, or its metadata is none.
-        ValueError: it is of another kind, or says not which object it is.
+        ValueError: it is of another kind, says not which object it is, or has an owner in another namespace.
     """
     metadata = _checked(resource, body)
     name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
@@ -41,6 +55,7 @@ def whole_body(resource: Resource, body: Mapping[str, object]) -> Body:
         raise ValueError(
             f"metadata.namespace is {namespace!r}: a {resource.kind} is cluster-scoped, so leave the namespace out"
         )
+    _check_owners(resource, metadata, str(namespace or ""))
     content = {**body, "apiVersion": resource.api_version, "kind": resource.kind}
     return Body(str(namespace) or None, str(name or ""), content)
 
@@ -64,7 +79,7 @@ def patch_body(resource: Resource, key: ObjectKey, body: Mapping[str, object], u
 
     Raises:
         TypeError: it is no mapping, or its metadata is none, or `key` is no ObjectKey.
-        ValueError: it is of another kind or object.
+        ValueError: it is of another kind or object, or gives an owner in another namespace.
     """
     place = checked_key(resource, key)
     metadata = _checked(resource, body)
@@ -73,6 +88,7 @@ def patch_body(resource: Resource, key: ObjectKey, body: Mapping[str, object], u
             raise ValueError(
                 f"metadata.{field} is {metadata[field]!r}, but the patch is for {resource.kind} {key}: leave it out"
             )
+    _check_owners(resource, metadata, key.namespace)
     content = dict(body)
     if uid is not None:
         content["metadata"] = {"uid": uid, **metadata}
@@ -162,3 +178,16 @@ def _checked(resource: Resource, body: Mapping[str, object]) -> Mapping[str, Any
     if not isinstance(metadata, Mapping):
         raise TypeError(f"metadata is {metadata!r}: give a dict with the object's name and namespace")
     return metadata
+
+
+def _check_owners(resource: Resource, metadata: Mapping[str, Any], namespace: str) -> None:
+    """Refuses an owner in another namespace than its dependent's."""
+    for entry in metadata.get("ownerReferences") or ():
+        if isinstance(entry, OwnerEntry) and entry.namespace not in ("", namespace):
+            owner = f"{entry['kind']} {ObjectKey(entry.namespace, str(entry['name']))}"
+            where = f"is in namespace {namespace}" if resource.namespaced else "is cluster-scoped"
+            raise ValueError(
+                f"metadata.ownerReferences names {owner}, but the {resource.kind} {where}: the garbage collector would "
+                f"delete it at once. Write it into namespace {entry.namespace}, or leave the owner out and delete it "
+                "yourself, by a finalizer of the owner's"
+            )

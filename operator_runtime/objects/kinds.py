@@ -22,6 +22,7 @@ from operator_runtime.client.nesting import shallow
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
 from operator_runtime.events.objects import ObjectReference
+from operator_runtime.objects.bodies import OwnerEntry
 from operator_runtime.objects.objects import (
     ApiObject,
     Metadata,
@@ -208,7 +209,8 @@ def owner_reference(kind: Kind[Any], obj: Record) -> dict[str, object]:
     """The entry of `metadata.ownerReferences` that makes `obj` the controller of the object that carries it.
 
     The garbage collector then deletes that object with its owner; both are in one namespace, or the owner is
-    cluster-scoped.
+    cluster-scoped. The collector takes an owner in another namespace for one that is gone, and deletes the object at
+    once: the client refuses to write such an entry, with a ValueError. One that is written by hand it cannot tell.
 
     Raises:
         ValueError: `obj` has no uid: it did not come from the API server.
@@ -218,14 +220,15 @@ def owner_reference(kind: Kind[Any], obj: Record) -> dict[str, object]:
             f"{kind.resource.kind} {ObjectKey(obj.namespace, obj.name)} has no uid and cannot own anything: "
             "take it from a store or the client"
         )
-    return {
-        "apiVersion": kind.resource.api_version,
-        "kind": kind.resource.kind,
-        "name": obj.name,
-        "uid": obj.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    return OwnerEntry(
+        obj.namespace,
+        apiVersion=kind.resource.api_version,
+        kind=kind.resource.kind,
+        name=obj.name,
+        uid=obj.uid,
+        controller=True,
+        blockOwnerDeletion=True,
+    )
 
 
 def reference(kind: Kind[Any], obj: Record) -> ObjectReference:

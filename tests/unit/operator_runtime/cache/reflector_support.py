@@ -57,9 +57,16 @@ class Body:
 
 
 class Server:
-    """Answers as scripted, then holds the next request open for ever."""
+    """Answers as scripted, then holds the next request open for ever.
+
+    Attributes:
+        discovery: the answer about what the group has in this version, which is outside of the script.
+        discoveries: how often that was asked for.
+    """
 
     def __init__(self, *answers: Answer) -> None:
+        self.discovery: bytes | KubeError = TEXT_404
+        self.discoveries = 0
         self.answers = list(answers)
         self.queries: list[dict[str, str]] = []
         self.open_streams = 0
@@ -69,6 +76,11 @@ class Server:
         self, method: str, path: str, *, query: Mapping[str, str] | None, gzip: bool, max_bytes: int
     ) -> bytes:
         assert (method, gzip, max_bytes) == ("GET", True, MAX_PAGE_BYTES)
+        if path == "/apis/example.com/v1":
+            self.discoveries += 1
+            if isinstance(self.discovery, KubeError):
+                raise self.discovery
+            return self.discovery
         answer = await self._next(query or {})
         return answer if isinstance(answer, bytes) else b"".join(map(_must_be_bytes, answer))
 

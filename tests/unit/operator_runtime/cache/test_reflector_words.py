@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 
+import msgspec
 import pytest
 
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Store
 from operator_runtime.client.errors import (
     AuthenticationUnavailable,
+    KubeError,
     MalformedAnswer,
     NotFound,
     StreamStalled,
@@ -53,6 +55,46 @@ async def test_a_missing_crd_is_said_once_with_the_remedy_and_so_is_its_return(
     ]
     assert run.delays_s[:6] == [0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
     assert run.reflector.synced.is_set()
+
+
+CARTS = {"name": "carts", "kind": "Cart", "namespaced": True}
+
+
+@pytest.mark.parametrize(
+    ("resources", "words"),
+    [
+        (
+            [CARTS, {"name": "thingses", "kind": "Thing", "namespaced": True}],
+            "The plural of Thing in example.com/v1 is",
+        ),
+        ([CARTS, {"name": "things", "kind": "Thing", "namespaced": False}], "The kind Thing is cluster-scoped: decl"),
+        (
+            [CARTS, {"name": "carts/status", "kind": "Cart", "namespaced": True}],
+            "Install it. example.com/v1 has carts.",
+        ),
+        (None, "Install it. example.com/v1 has no kind at all."),
+    ],
+)
+async def test_what_the_group_has_instead_of_a_missing_kind_is_asked_for_once_and_said(
+    caplog: pytest.LogCaptureFixture, resources: object, words: str
+) -> None:
+    run = Run(*[TEXT_404] * 6, remedies={NotFound: "Install it."})
+    run.server.discovery = msgspec.json.encode({"kind": "APIResourceList", "resources": resources})
+    await run.to_the_end()
+    ((_, message),) = said(caplog)
+    assert f"cannot watch things.example.com in namespace ns: 404 NotFound: 404 page not found. {words}" in message
+    assert run.server.discoveries == 1
+
+
+@pytest.mark.parametrize("answer", [b"<html>", b'{"resources": [{}]}', FORBIDDEN])
+async def test_a_discovery_that_tells_nothing_changes_no_word(
+    caplog: pytest.LogCaptureFixture, answer: bytes | KubeError
+) -> None:
+    run = Run(*[TEXT_404] * 6)
+    run.server.discovery = answer
+    await run.to_the_end()
+    ((_, message),) = said(caplog)
+    assert "The kind Thing is not served: install its CustomResourceDefinition. The operator keeps" in message
 
 
 async def test_a_missing_right_is_said_once_with_the_remedy(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
@@ -13,8 +15,9 @@ import pytest
 
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import KubeError
-from operator_runtime.client.resources import DEPLOYMENTS, Resource
+from operator_runtime.client.resources import CONFIG_MAPS, DEPLOYMENTS, NODES, Resource
 from operator_runtime.client.watch import Watch
+from operator_runtime.objects.bodies import patch_body, whole_body
 from operator_runtime.objects.kinds import (
     ApiObject,
     Kind,
@@ -292,6 +295,35 @@ def test_the_owner_reference_of_an_object_makes_it_the_controller() -> None:
     }
     with pytest.raises(ValueError, match="Shell ns/a has no uid and cannot own anything"):
         owner_reference(SHELLS, Thing(uid=""))
+
+
+@pytest.mark.parametrize(
+    ("resource", "namespace", "where"),
+    [(CONFIG_MAPS, "other", "the ConfigMap is in namespace other"), (NODES, "", "the Node is cluster-scoped")],
+)
+def test_an_owner_in_another_namespace_is_refused_as_the_dependent_would_be_deleted(
+    resource: Resource, namespace: str, where: str
+) -> None:
+    metadata = {"ownerReferences": [owner_reference(SHELLS, SHELLS.decode(body()))]}
+    key = ObjectKey(namespace, "x")
+    writes: list[Callable[[], object]] = [
+        lambda: whole_body(resource, {"metadata": {**metadata, "name": "x", "namespace": namespace}}),
+        lambda: patch_body(resource, key, {"metadata": copy.deepcopy(metadata)}),
+    ]
+    for write in writes:
+        with pytest.raises(ValueError, match=re.escape(f"ownerReferences names Shell ns/a, but {where}: the garbage")):
+            write()
+
+
+def test_an_owner_in_the_same_namespace_or_in_none_is_fine_and_is_sent_as_it_is() -> None:
+    nodes = plain("v1", "Node", "nodes", namespaced=False)
+    node = nodes.decode(b'{"metadata": {"name": "n", "uid": "u2", "resourceVersion": "1"}}')
+    owners = [owner_reference(SHELLS, SHELLS.decode(body())), owner_reference(nodes, node)]
+    metadata = {"namespace": "ns", "name": "x", "ownerReferences": owners}
+    sent = msgspec.json.decode(msgspec.json.encode(whole_body(CONFIG_MAPS, {"metadata": metadata}).content))
+    assert [each["name"] for each in sent["metadata"]["ownerReferences"]] == ["a", "n"]
+    assert sent["metadata"]["ownerReferences"] == owners
+    assert patch_body(CONFIG_MAPS, ObjectKey("ns", "x"), {"metadata": {"ownerReferences": None}}).name == "x"
 
 
 def test_an_event_is_about_that_version_of_the_object() -> None:

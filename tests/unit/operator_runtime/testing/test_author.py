@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from kube_simulator import Refuse
-from operator_runtime import NotFound, ObjectKey
+from operator_runtime import NotFound, ObjectKey, Operator, RuntimeConfig, owner_reference, plain
 from operator_runtime.testing.cluster import SimulatedCluster
 from operator_runtime.testing.waiting import async_eventually, async_until
 from tests.unit.operator_runtime.testing.greetings import API_VERSION, CONFIG_MAPS, CRD, GREETINGS, set_up
@@ -77,3 +77,29 @@ async def test_a_server_that_refuses_is_asked_again(
             await async_eventually(lambda: client.get(CONFIG_MAPS, WORLD), lambda _: True, ignoring=NotFound)
     assert rule.used == 2
     assert "recovered after 2 failed attempts" in caplog.text
+
+
+async def test_a_wrong_plural_is_told_with_the_right_one(
+    greetings: SimulatedCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = plain(API_VERSION, "Greeting", "greetingz")
+
+    def set_up_wrong(operator: Operator, config: RuntimeConfig) -> None:
+        operator.informer(wrong, optional=True)
+
+    async with greetings.operator(set_up_wrong):
+        await async_until("nothing is told", lambda: "cannot watch greetingz." in caplog.text)
+    said = f"The plural of Greeting in {API_VERSION} is 'greetings': declare it so. The operator keeps trying"
+    assert said in caplog.text
+
+
+async def test_an_object_is_not_written_with_an_owner_in_another_namespace(greetings: SimulatedCluster) -> None:
+    greetings.install(GREETING)
+    async with greetings.client() as client:
+        owners = [owner_reference(GREETINGS, await client.get(GREETINGS, WORLD))]
+        metadata = {"namespace": "kube-public", "name": "world", "ownerReferences": owners}
+        for write in (client.create, client.apply):
+            with pytest.raises(ValueError, match="is in namespace kube-public: the garbage collector would delete it"):
+                await write(CONFIG_MAPS, {"metadata": metadata})
+        made = await client.create(CONFIG_MAPS, {"metadata": metadata | {"namespace": "default"}})
+        assert made.owners[0].name == "world"

@@ -1,0 +1,51 @@
+"""Pure: what the API server says that a group has, beside what was asked for in vain."""
+
+from __future__ import annotations
+
+import msgspec
+
+from operator_runtime.client.resources import Resource
+
+# Names in one message; the core group has 17.
+_NAMES_SHOWN = 20
+
+
+class _Served(msgspec.Struct):
+    name: str
+    kind: str
+    namespaced: bool
+
+
+class _ResourceList(msgspec.Struct):
+    """The answer at /apis/GROUP/VERSION: https://kubernetes.io/docs/reference/using-api/api-concepts/#discovery-api."""
+
+    resources: list[_Served] | None = None
+
+
+def misnamed(resource: Resource, answer: bytes) -> tuple[str, bool]:
+    """Why a kind was not found although its group and version are served.
+
+    Args:
+        resource: what was asked for.
+        answer: the body at `resource.group_path`.
+
+    Returns:
+        A sentence, and whether the kind is there under another name or scope, so that nothing is to be installed.
+        An empty sentence where the answer tells nothing.
+    """
+    try:
+        served = msgspec.json.decode(answer, type=_ResourceList).resources or []
+    except msgspec.DecodeError:
+        return "", False
+    whole = [each for each in served if "/" not in each.name]  # a subresource is named PLURAL/NAME
+    for each in whole:
+        if each.name == resource.plural:
+            if resource.namespaced and not each.namespaced:
+                return f"The kind {each.kind} is cluster-scoped: declare it with namespaced=False.", True
+            return "", False  # it came in the meantime
+    for each in whole:
+        if each.kind == resource.kind:
+            return f"The plural of {each.kind} in {resource.api_version} is {each.name!r}: declare it so.", True
+    names = sorted(each.name for each in whole)
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return f"{resource.api_version} has {', '.join(names[:_NAMES_SHOWN]) or 'no kind at all'}{more}.", False
