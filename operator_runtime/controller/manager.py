@@ -77,6 +77,11 @@ class Manager:
         """Those whose first list the runnables wait for, and readiness asks about."""
         return [each for each in self._reflectors if not each.optional]
 
+    @property
+    def running(self) -> bool:
+        """Whether it has begun: nothing can be added any more, and what is served is."""
+        return self._running
+
     def add_reflector(self, reflector: Reflector[Any]) -> None:
         """Feed a cache from the start on; the runnables wait for its first complete picture, unless it is optional.
 

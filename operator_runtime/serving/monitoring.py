@@ -122,6 +122,7 @@ async def served(
             probes = HttpServer("probes", PROBES_FLAG, address, answers.answer)
             await stack.enter_async_context(probes)
             manager.add_service("probe server", probes)
+            routes.urls["probes"] = probes.url
             said.append(f"probes at {probes.url}")
         if metrics is None or (address := parse_address(config.metrics)) is None:
             _say_unserved(METRICS_FLAG, routes.paths("metrics"))
@@ -138,6 +139,7 @@ async def served(
             server = HttpServer("metrics", METRICS_FLAG, address, Scrapes(metrics, gate, routes).answer, context)
             await stack.enter_async_context(server)
             manager.add_service("metrics server", server)
+            routes.urls["metrics"] = server.url
             said.append(f"metrics at {server.url}{PATH}")
         if said:
             logger.info("serving %s", ", ".join(said))

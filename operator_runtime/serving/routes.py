@@ -54,6 +54,10 @@ class Routes:
             return json_response(200, {"depth": len(backlog)})
 
         operator.routes.add("/debug/queue", queue)
+
+    Attributes:
+        urls: where each server listens, from when it does, such as `http://127.0.0.1:8080`: for tests that have the
+            kernel choose a port.
     """
 
     def __init__(self, *, timeout_s: float = HANDLER_TIMEOUT_S) -> None:
@@ -61,6 +65,7 @@ class Routes:
         Args:
             timeout_s: what a handler may take; then it is cancelled, and the answer is 504.
         """
+        self.urls: dict[ServerName, str] = {}
         self._timeout_s = timeout_s
         self._handlers: dict[ServerName, dict[str, RouteHandler]] = {"metrics": {}, "probes": {}}
 

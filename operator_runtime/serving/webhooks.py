@@ -95,6 +95,9 @@ class Webhooks:
 
     An async context manager that listens, and a service of the manager. Ending lets what is being answered be finished.
 
+    Attributes:
+        url: where it listens, from when it does, such as `https://127.0.0.1:9443`; "" before, and where nothing is.
+
     Invariants:
         `_in_flight`, `_answers` and `_latencies_s` have a path from when it was added on.
     """

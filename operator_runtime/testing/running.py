@@ -59,7 +59,7 @@ def config_of(program: Program, settings: type[RuntimeSettings], config: type[C]
 async def running_operator(
     set_up: Callable[[Operator, C], None], program: Program, config: C, *, deadline_s: float = DEADLINE_S
 ) -> AsyncIterator[Operator]:
-    """Run an operator until the end of the block, which begins when its caches are in sync.
+    """Run an operator until the end of the block, which begins when its caches are in sync and its servers listen.
 
     One that ends before cancels the block, and its error is raised instead of the cancellation.
 
@@ -82,7 +82,12 @@ async def running_operator(
         set_up(operator, config)
 
     def in_sync() -> bool:
-        return bool(made) and all(reflector.synced.is_set() for reflector in made[0].manager.awaited)
+        # An operator without watches, such as one of webhooks alone, is in sync before it listens.
+        return (
+            bool(made)
+            and made[0].manager.running
+            and all(reflector.synced.is_set() for reflector in made[0].manager.awaited)
+        )
 
     test = asyncio.current_task()
     assert test is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import logging
 import re
@@ -13,7 +12,6 @@ import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -39,8 +37,7 @@ from operator_runtime import (
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.auth import load_access
 from operator_runtime.client.errors import ApiError, NotFound
-from operator_runtime.serving.self_signed import self_signed
-from operator_runtime.serving.serving_tls import CERTIFICATE_FILE, KEY_FILE
+from operator_runtime.testing.certificates import certificate_in
 from operator_runtime.testing.cluster import UNDER_TEST, SimulatedCluster
 from operator_runtime.testing.running import config_of, running_operator
 from operator_runtime.testing.waiting import async_eventually, async_until
@@ -341,8 +338,9 @@ async def test_metrics_pages_and_checks_of_ones_own_are_served(
     street: Street, example: Examples, caplog: pytest.LogCaptureFixture
 ) -> None:
     anywhere: dict[str, Any] = {f"{server}_bind_address": "127.0.0.1:0" for server in ("metrics", "health_probe")}
-    async with street.operator(example("serving").set_up, **anywhere):
-        urls = dict(re.findall(r"(probes|metrics) at (http://[\d.:]+)", caplog.text))
+    async with street.operator(example("serving").set_up, **anywhere) as operator:
+        urls: dict[str, str] = dict(operator.routes.urls.items())
+        assert f"serving probes at {urls['probes']}, metrics at {urls['metrics']}/metrics" in caplog.text
 
         async def shown(server: str, path: str) -> str:
             def read() -> str:
@@ -368,9 +366,7 @@ async def test_metrics_pages_and_checks_of_ones_own_are_served(
 
 
 async def test_a_webhook_denies_and_warns(street: Street, example: Examples, tmp_path: Path) -> None:
-    key, begin, certificate = self_signed(["127.0.0.1"], datetime.now(UTC)).partition(b"-----BEGIN CERTIFICATE")
-    (tmp_path / KEY_FILE).write_bytes(key)
-    (tmp_path / CERTIFICATE_FILE).write_bytes(begin + certificate)
+    ca_bundle = certificate_in(tmp_path)
     name = f"shops.{street.namespace}"
 
     async def kubectl(*arguments: str, input: str | None = None) -> None:
@@ -387,14 +383,13 @@ async def test_a_webhook_denies_and_warns(street: Street, example: Examples, tmp
     serving = {"webhook_bind_address": "127.0.0.1:0", "webhook_cert_dir": tmp_path}
     set_up = example("webhooks").set_up
     async with street.operator(set_up, WebhookSettings, ConfigWithWebhooks, **serving) as operator:
-        await async_until("nothing is served", lambda: operator.webhooks.url != "")
         webhook = {
             "name": "shops.example.com",
             "admissionReviewVersions": ["v1"],
             "sideEffects": "None",
             "clientConfig": {
                 "url": f"{operator.webhooks.url}/validate-shop",
-                "caBundle": base64.b64encode(begin + certificate).decode(),
+                "caBundle": ca_bundle,
             },
             "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": street.namespace}},
             "rules": [
@@ -472,6 +467,15 @@ async def test_the_tests_of_the_page_pass(example: Examples) -> None:
     for test in tests:
         with SimulatedCluster() as simulator:
             await test(simulator)
+
+
+async def test_the_tests_of_webhooks_and_metrics_pass(example: Examples, tmp_path: Path) -> None:
+    page = example("test_serving")
+    with SimulatedCluster() as simulator:
+        await page.test_a_shop_that_is_too_large_is_denied(simulator, tmp_path)
+    with SimulatedCluster() as simulator:
+        await page.test_looks_are_counted_and_shops_are_shown(simulator)
+    assert len([name for name in vars(page) if name.startswith("test_")]) == 2
 
 
 def test_each_file_of_the_page_has_a_test() -> None:
