@@ -96,7 +96,8 @@ async def test_a_wrong_plural_is_told_with_the_right_one(
 async def test_an_object_is_not_written_with_an_owner_in_another_namespace(greetings: SimulatedCluster) -> None:
     greetings.install(GREETING)
     async with greetings.client() as client:
-        owners = [owner_reference(GREETINGS, await client.get(GREETINGS, WORLD))]
+        greeting = await client.get(GREETINGS, WORLD)
+        owners = [owner_reference(GREETINGS, greeting)]
         metadata = {"namespace": "kube-public", "name": "world", "ownerReferences": owners}
         for write in (client.create, client.apply):
             with pytest.raises(ValueError, match="is in namespace kube-public: the garbage collector would delete it"):
