@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from operator_runtime.controller.client import (
         Client as Client,
+        NotOwned as NotOwned,
     )
     from operator_runtime.controller.controller import (
         Result as Result,
@@ -138,7 +139,7 @@ _PLACES = {
     "controller.builder": ("ControllerBuilder",),
     "cache.store": ("ObjectKey", "Store"),
     "controller.channel": ("Channel",),
-    "controller.client": ("Client",),
+    "controller.client": ("Client", "NotOwned"),
     "objects.conditions": ("Condition", "Conditions", "condition_of", "rfc3339", "set_conditions"),
     "controller.controller": ("Result",),
     "crd.definition": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),

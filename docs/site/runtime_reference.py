@@ -41,7 +41,7 @@ CHAPTERS = {
         *("typed", "plain", "Kind", "Object", "PlainObject", "ApiObject", "Metadata", "OwnerReference", "ObjectKey"),
         *("owner_reference", "reference", "UnreadableObject"),
     ),
-    "Reading and writing": ("Client", "Store"),
+    "Reading and writing": ("Client", "NotOwned", "Store"),
     "Errors of the API": ("KubeError", "NotFound", "Conflict", "Forbidden", "Invalid"),
     "Finalizers": ("Finalizer", "Stage", "Waiting", "Finalized"),
     "Conditions and events": (

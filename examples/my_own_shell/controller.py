@@ -11,6 +11,7 @@ from operator_runtime import (
     Finalizer,
     Forbidden,
     Invalid,
+    NotOwned,
     ObjectKey,
     Operator,
     Result,
@@ -112,23 +113,17 @@ class ShellController:
     async def _keep(self, shell: Shell, deployment: Deployment | None) -> Condition:
         """Make the Deployment, or what is not as wanted of it; how it is then."""
         wanted = deployment_of(shell)
-        if deployment is None:
-            deployment = await self._client.apply(DEPLOYMENTS, wanted, create_only=True)
-            logger.info("Creating a new Deployment")
-        elif deployment.deleting:
+        if deployment is not None and deployment.deleting:
             return Condition("Ready", "False", "DeploymentGoing", "A new Deployment is made when the old one is gone.")
-        elif deployment.controller is None or deployment.controller.uid != shell.uid:
-            what = (
-                f"Deployment {shell.name} is there already and is not this MyOwnShell's: rename or delete one of them."
-            )
+        try:
+            kept = await self._client.keep(DEPLOYMENTS, wanted, deployment)
+        except NotOwned as error:  # its deletion wakes us, as we watch all Deployments
             about = reference(SHELLS, shell)
-            self._events.emit(about, type="Warning", reason="NotControlled", action="Create", note=what)
-            return Condition("Ready", "False", "NotControlled", what)
-        elif not self._client.covers(deployment, wanted):
-            wanted["metadata"]["uid"] = deployment.uid  # of this one, and no successor
-            deployment = await self._client.apply(DEPLOYMENTS, wanted)
-            logger.info("Updating the Deployment")
-        ready, size = deployment.status.readyReplicas, shell.spec.size
+            self._events.emit(about, type="Warning", reason="NotControlled", action="Create", note=str(error))
+            return Condition("Ready", "False", "NotControlled", str(error))
+        if kept is not deployment:
+            logger.info("Updating the Deployment" if deployment else "Creating a new Deployment")
+        ready, size = kept.status.readyReplicas, shell.spec.size
         message = f"{ready} of {size} shells are ready."
         if ready == size:
             return Condition("Ready", "True", "ShellsReady", message)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, overload
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
-from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, NotFound
+from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, KubeError, NotFound
 from operator_runtime.client.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, object_of, page_of, smaller_page
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
@@ -21,6 +21,7 @@ from operator_runtime.controller.controller import current_reconcile
 from operator_runtime.objects.bodies import (
     Body,
     checked_key,
+    controller_in,
     identity_of,
     merge_diff,
     patch_body,
@@ -34,6 +35,7 @@ from operator_runtime.objects.objects import parts_of
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
+P = TypeVar("P", bound=PlainObject | Object[Any, Any])
 T = TypeVar("T")
 
 # Objects in one page of a list, as kubectl and client-go ask for.
@@ -45,6 +47,10 @@ _NEVER_STORED = "1"
 
 def _nobody(_controller: str) -> None:
     return None
+
+
+class NotOwned(KubeError):
+    """An object of the name that ours should have is somebody else's; the message says whose, and the remedy."""
 
 
 class Client:
@@ -161,6 +167,51 @@ class Client:
             TypeError: the kind's type leaves out what `body` is about.
         """
         return covers(live, body, self._field_manager)
+
+    async def keep(self, kind: Kind[P], body: Mapping[str, object], live: P | None) -> P:
+        """Keep an object that its controller reference makes ours: made, put right, or left as it is.
+
+        A cache of a selection does not have an object that lost the label, nor a stranger's of that name. So the API
+        server is asked whose it is: ours is put right, with its label, and a stranger's is left alone.
+
+        Args:
+            kind: of the object.
+            body: as for `apply`, with `owner_reference(…)` among its ownerReferences.
+            live: what the cache has of it, None where it has none.
+
+        Returns:
+            The object as it is then; `live` itself where nothing had to be done, and while it is being deleted.
+
+        Raises:
+            NotOwned: an object of that name is there and is not that owner's.
+            Conflict: the object is being deleted, and no cache has it: to be tried again.
+            Invalid: another object has taken the name of `live` meanwhile: to be tried again.
+            ValueError: the body names no controller.
+        """
+        whole = whole_body(kind.resource, body)
+        owner = controller_in(kind.resource, whole)
+        if live is None:
+            try:
+                return await self.apply(kind, body, create_only=True)
+            except Conflict as conflict:
+                try:
+                    live = await self.get(kind, ObjectKey(whole.namespace or "", whole.name))
+                except NotFound:
+                    raise conflict from None  # it went in between
+                if live.deleting:
+                    raise  # no watch may tell that it is gone
+        elif live.deleting:
+            return live
+        holder = live.controller
+        if holder is None or holder.uid != owner["uid"]:
+            whose = "has no controller" if holder is None else f"is controlled by {holder.kind} {holder.name}"
+            raise NotOwned(
+                f"{kind.resource.kind} {live.key} is there already and is not this {owner['kind']}'s, as it {whose}: "
+                "rename or delete one of them"
+            )
+        if self.covers(live, body):
+            return live
+        return await self.apply(kind, whole.content | {"metadata": whole.content["metadata"] | {"uid": live.uid}})
 
     async def patch(
         self, kind: Kind[R], which: ObjectKey | R, body: Mapping[str, object], *, subresource: str | None = None

@@ -7,7 +7,7 @@ write instead. The API server would answer that it does not know the path, or wi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -114,6 +114,21 @@ def checked_key(resource: Resource, key: ObjectKey) -> str | None:
             f"give ObjectKey('', {key.name!r})"
         )
     return key.namespace or None
+
+
+def controller_in(resource: Resource, body: Body) -> Mapping[str, Any]:
+    """The owner that a body names as its controller.
+
+    Raises:
+        ValueError: it names none.
+    """
+    for owner in body.content.get("metadata", {}).get("ownerReferences") or ():
+        if owner.get("controller"):
+            return cast("Mapping[str, Any]", owner)
+    raise ValueError(
+        f"metadata.ownerReferences of {resource.kind} {body.name} names no controller: "
+        "put owner_reference(KIND, owner) into it"
+    )
 
 
 def without_nones(value: Any) -> Any:
