@@ -8,8 +8,8 @@ from operator_runtime.client.dns_names import LABEL, LABEL_MAX_LENGTH
 
 
 def not_empty(value: object) -> object:
-    """Refuses "", where it is more likely a template that lost a value than meant."""
-    if value == "":
+    """Refuses "" and blanks, where they are more likely a template that lost a value than meant."""
+    if isinstance(value, str) and not value.strip():
         raise ValueError("empty")
     return value
 
@@ -17,12 +17,13 @@ def not_empty(value: object) -> object:
 def split_namespaces(value: object) -> object:
     """Makes ("a", "b") of "a,b", and () of "", which means all.
 
-    "a," keeps its empty item, so that it is refused: a template that lost a name must not widen what is watched.
+    "a," keeps its empty item, so that it is refused: a template that lost a name must not widen what is watched. Nor
+    must one that left a blank, which is kept as it is, for the message to show.
     """
     if not isinstance(value, str):
         return value
     if not value.strip():
-        return ()
+        return (value,) if value else ()
     return tuple(dict.fromkeys(item.strip() for item in value.split(",")))
 
 

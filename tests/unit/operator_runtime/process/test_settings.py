@@ -142,7 +142,6 @@ class TestWatchNamespaces:
         ("text", "expected"),
         [
             ("", ()),
-            ("  ", ()),
             ("a", ("a",)),
             ("a,b", ("a", "b")),
             (" a , b ", ("a", "b")),
@@ -182,6 +181,8 @@ class TestWatchNamespaces:
             ("a,", ""),
             (",", ""),
             (",a", ""),
+            (" ", " "),
+            ("\n", "\n"),
         ],
     )
     def test_a_name_that_no_namespace_can_have_is_refused_by_name(self, text: str, wrong: str) -> None:
@@ -194,6 +195,12 @@ class TestWatchNamespaces:
         monkeypatch.setenv("WATCH_NAMESPACE", "a,Prod")
         (problem,) = problems_of()
         assert problem.startswith("WATCH_NAMESPACE: 'Prod' is not allowed")
+
+    def test_a_blank_is_refused_with_what_means_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("WATCH_NAMESPACE", " ")
+        (problem,) = problems_of()
+        assert problem.startswith("WATCH_NAMESPACE: ' ' is not allowed, it must be a namespace's name")
+        assert problem.endswith("empty means all")
 
 
 class TestWrongValues:
@@ -226,6 +233,8 @@ class TestWrongValues:
             ("context", "", "--context: '' is not allowed, it must be the name of a context in the kubeconfig"),
             ("service_account_dir", "", "--service-account-dir: '' is not allowed, it must be a folder's path"),
             ("metrics_cert_dir", "", "--metrics-cert-dir: '' is not allowed, it must be a folder's path"),
+            ("service_account_dir", " ", "--service-account-dir: ' ' is not allowed, it must be a folder's path"),
+            ("metrics_cert_dir", " ", "--metrics-cert-dir: ' ' is not allowed, it must be a folder's path"),
             ("metrics_secure", "maybe", "--metrics-secure: 'maybe' is not allowed, it must be true or false"),
             (
                 "metrics_bind_address",
