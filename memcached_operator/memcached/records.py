@@ -241,7 +241,7 @@ def _held_by(meta: ObjectMeta) -> str:
     return ", ".join(each for each in meta.finalizers or () if each not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER))
 
 
-# JSON has no control characters, so these stand in its text for nothing else.
+# JSON has no control characters, so these stand in its text for nothing else, and no text put back has any in it.
 _NAME, _UID = b"\x00", b"\x01"
 
 
@@ -251,7 +251,7 @@ def _form(meta: ObjectMeta, spec: DeploymentSpec, made_for_uid: str) -> bytes:
 
 
 def _quoted(text: str) -> bytes:
-    return f'"{text}"'.encode()
+    return msgspec.json.encode(text)
 
 
 @lru_cache(maxsize=1024)  # sizes times images times states of repair; a form that falls out is merely held twice

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import example, given, strategies as st
 
+from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
 from memcached_operator.memcached.records import (
     DeploymentRecord,
     MemcachedRecord,
@@ -115,6 +117,25 @@ def test_of_a_strangers_deployment_nothing_is_held_but_its_name_and_owner(owners
     record = deployment(edit)
     assert record.owned == b""
     assert record.owner == (f"{owners[0]['kind']} {owners[0]['name']}" if owners else "")
+
+
+# Pieces of JSON, the characters that stand for a name and a uid in a record, and whatever else a string may have.
+TEXTS = st.lists(st.sampled_from([*':,{}[]"\\\0\1', NAME, UID, "é"]) | st.characters(codec="utf-8"), max_size=8).map(
+    "".join
+)
+
+
+@given(uid=TEXTS, label=TEXTS)
+@example(uid=":\0,", label=NAME)
+def test_whatever_the_texts_of_a_deployment_say_it_is_held_as_the_json_that_it_was(uid: str, label: str) -> None:
+    def edit(live: dict[str, Any]) -> None:
+        live["metadata"]["annotations"][OWNER_UID_ANNOTATION] = uid
+        live["metadata"]["labels"]["first"] = label
+
+    held = json.loads(deployment(edit).owned)
+    assert held["metadata"].get("annotations", {}) == ({OWNER_UID_ANNOTATION: uid} if uid else {})
+    assert held["metadata"]["labels"]["first"] == label
+    assert held["spec"] == json.loads(deployment(lambda _: None).owned)["spec"]
 
 
 def test_an_owner_that_does_not_control_is_no_owner() -> None:
