@@ -14,6 +14,9 @@ What makes it safe, and what it rests on:
   far apart that a difference of 10 % leaves time for what was sent last to arrive.
 - Every write of the Lease carries the uid and the version of the record that it replaces, so that of several who want
   it one gets it, and what arrives late changes nothing. Who meets a conflict has lost, and looks.
+- All that holds as long as only candidates write the Lease. A person may empty it, or name another holder, and then
+  the next candidate need not wait. So a leader that sees its Lease in other hands, or gone, writes nothing from that
+  moment on until a look has told it whether this was so: what the watch shows may also be late, and long over.
 
 There is no fencing beyond these margins: what the leader sent last and the network delivers later than the margin is
 not refused by the API server. The preconditions on the operator's own writes (uid, version) are for that.
@@ -212,10 +215,11 @@ class State:
     Attributes:
         lease: the record as last seen, None where there was none.
         held_until: until then somebody else may be writing.
-        write_until: until then this candidate may write.
+        write_until: until then this candidate may write, and is to renew, unless `disputed`.
         stale: `lease` is known to be out of date, or nothing was seen yet: look before anything else.
         next_at: no request before that.
-        overtaken: the watch has shown a record while a look was under way.
+        overtaken: the watch has shown a record while a request was under way.
+        disputed: while leading: the Lease was seen in other hands or gone, and nothing newer shows that it is ours.
         in_doubt: a write failed, and may have been taken all the same.
         trouble: why the last request failed, "" if it did not.
     """
@@ -229,12 +233,18 @@ class State:
     sent_at: float = -inf
     next_at: float = -inf
     overtaken: bool = False
+    disputed: bool = False
     in_doubt: bool = False
     trouble: str = ""
 
+    @property
+    def right_ends_at(self) -> float:
+        """Until then writes may go out as things stand; -inf where none may."""
+        return -inf if self.disputed else self.write_until
+
     def may_write(self, now: float) -> bool:
         """Whether a write may go out at this moment."""
-        return now < self.write_until
+        return now < self.right_ends_at
 
 
 def step(me: Candidate, state: State, event: Event, now: float) -> tuple[State, tuple[Action, ...]]:
@@ -243,22 +253,30 @@ def step(me: Candidate, state: State, event: Event, now: float) -> tuple[State, 
         return state, ()
     match event:
         case Seen(lease):
+            ours = lease is not None and lease.holder == me.identity
+            # That a write of ours was taken is no news; what else is seen while it is under way may be newer than it.
+            overtaken = isinstance(state.request, Look) or (state.request is not None and not ours)
             if state.phase is Phase.STANDBY and not _same(state, lease):
                 # A change is a reason to act at once: one try for each, so that it cannot become a rush.
-                state = replace(_observed(me, state, lease, now), next_at=now)
-                state = replace(state, overtaken=isinstance(state.request, Look))
-        case Looked(lease) if state.overtaken and not _same(state, lease):
+                state = replace(_observed(me, state, lease, now), overtaken=overtaken, next_at=now)
+            elif state.phase is Phase.LEADING and not ours:
+                state = replace(state, disputed=True, stale=True, overtaken=overtaken, next_at=now)
+        case Looked(lease) if state.overtaken and (state.disputed or not _same(state, lease)):
             # Which of the two is the newer one cannot be told: a watch may be behind, and so may an answer be.
             state = replace(state, request=None, trouble="", stale=True, next_at=now)
         case Looked(lease):
-            state = _observed(me, replace(state, request=None, trouble="", in_doubt=False), lease, now)
+            # One that is gone is made again, and whoever makes it first leads.
+            disputed = state.phase is Phase.LEADING and lease is None
+            state = replace(state, request=None, trouble="", in_doubt=False, disputed=disputed)
+            state = _observed(me, state, lease, now)
             if state.phase is Phase.LEADING and lease is not None and lease.holder != me.identity:
                 return _lost(
                     state, f"the Lease is held by {lease.holder}" if lease.holder else "the Lease was released"
                 )
         case Written(lease):
-            taken = replace(state, request=None, trouble="", lease=lease, stale=False, in_doubt=False)
-            return _written(me, taken, now)
+            doubtful = state.overtaken
+            taken = replace(state, request=None, trouble="", lease=lease, stale=doubtful, in_doubt=doubtful)
+            return _written(me, replace(taken, disputed=doubtful and state.phase is Phase.LEADING), now)
         case Refused():
             # A leader must know at once whose the Lease is now; a candidate that was second has time. Where the watch
             # has shown a newer record meanwhile, that one is not out of date.
@@ -325,13 +343,15 @@ def _written(me: Candidate, state: State, now: float) -> tuple[State, tuple[Acti
         if state.phase is Phase.LEADING:
             return _lost(state, "the Lease was stored with another holder")
         return _decide(me, replace(_observed(me, replace(state, lease=None), lease, now)), now)
-    state = replace(state, held_until=-inf, next_at=max(now, state.sent_at + me.timing.retry_s))
+    next_at = now if state.stale else max(now, state.sent_at + me.timing.retry_s)
+    state = replace(state, held_until=-inf, next_at=next_at)
     if state.phase is Phase.RELEASING:
         return _decide(me, replace(state, next_at=now), now)
     write_until = state.sent_at + me.timing.renew_deadline_s
     if state.phase is Phase.LEADING:
         return _decide(me, replace(state, write_until=write_until), now)
-    if now >= write_until:  # the answer took so long that the right is gone already; the Lease is ours, so try anew
+    # The Lease may be somebody else's again; or the answer took so long that the right is gone already: so try anew.
+    if state.stale or now >= write_until:
         return _decide(me, replace(state, next_at=now), now)
     return replace(state, phase=Phase.LEADING, write_until=write_until), (Lead(),)
 

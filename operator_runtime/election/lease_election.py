@@ -101,7 +101,8 @@ class LeaseElection:
     touched by that thread alone.
 
     Attributes:
-        slow_paths: how often the leader had to look before it could renew, as somebody had touched the Lease.
+        slow_paths: how often the leader had to look before it could renew, as somebody else seemed to have touched the
+            Lease.
     """
 
     def __init__(
@@ -164,7 +165,6 @@ class LeaseElection:
         self._events: asyncio.Queue[Event]
         self._state = State()
         self._group: asyncio.TaskGroup
-        self._watch: asyncio.Task[None] | None = None
         self._requests: set[asyncio.Task[None]] = set()
         self._said = ""
         self._pulse_asked_at = 0.0
@@ -257,11 +257,11 @@ class LeaseElection:
         )
         try:
             async with asyncio.TaskGroup() as self._group:
-                self._watch = self._group.create_task(reflector.run(), name="watch of the Lease")
+                watch = self._group.create_task(reflector.run(), name="watch of the Lease")
                 self._take(Tick())
                 while self._state.phase is not Phase.ENDED:
                     self._take(await self._next_event())
-                self._watch.cancel()
+                watch.cancel()
                 for request in self._requests:
                     request.cancel()
         finally:
@@ -282,8 +282,8 @@ class LeaseElection:
     def _take(self, event: Event) -> None:
         before = self._state
         self._state, actions = step(self._candidate, before, event, self._clock())
-        self._write_until = self._state.write_until
-        self.slow_paths += before.phase is Phase.LEADING and isinstance(event, Refused)
+        self._write_until = self._state.right_ends_at
+        self.slow_paths += before.phase is Phase.LEADING and self._state.stale and not before.stale
         self._renewed_at = self._state.sent_at if self._state.phase is Phase.LEADING else None
         self._tell(before, event)
         if before.phase is Phase.LEADING and isinstance(event, Written):
@@ -318,8 +318,6 @@ class LeaseElection:
                 request.add_done_callback(self._requests.discard)
             case Lead():
                 logger.info("leading: %s is held by %s", self, self.identity)
-                if self._watch is not None:
-                    self._watch.cancel()  # nobody can take what is renewed in time
                 self._main_loop.call_soon_threadsafe(self._elected.set)
             case Lost(why):
                 logger.critical("lost %s: %s. Ending at once: another may lead by now", self, why.rstrip("."))

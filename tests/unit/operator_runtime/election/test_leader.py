@@ -238,16 +238,86 @@ class TestLeading:
         story.tell(2.0, Tick())
         story.tell(2.1, Refused())
         assert story.tell(2.2, Looked(None)) == (Write(None, "me", 15, None, 0),)
+        assert not story.state.may_write(2.2), "somebody else may be making it"
+        story.tell(2.3, Written(mine("12")))
+        assert story.state.may_write(2.3)
 
     def test_one_that_is_stored_with_another_holder_is_lost(self) -> None:
         story = Story().leads(0.0)
         story.tell(2.0, Tick())
         assert story.tell(2.1, Written(THEIRS)) == (Lost("the Lease was stored with another holder"),)
 
-    def test_what_the_watch_shows_late_means_nothing(self) -> None:
+    @pytest.mark.parametrize("found", [THEIRS, FREE, None])
+    def test_one_that_is_seen_in_other_hands_is_looked_into_and_not_written_for(self, found: Lease | None) -> None:
         story = Story().leads(0.0)
-        assert story.tell(1.0, Seen(THEIRS)) == ()
-        assert story.state.may_write(1.0)
+        assert story.tell(1.0, Seen(found)) == (Look(),)
+        assert not story.state.may_write(1.0)
+        assert wake_at(story.state) == 10.0
+
+    @pytest.mark.parametrize(
+        ("found", "why"), [(THEIRS, "the Lease is held by them"), (FREE, "the Lease was released")]
+    )
+    def test_one_that_was_seen_in_other_hands_and_is_there_is_lost(self, found: Lease, why: str) -> None:
+        story = Story().leads(0.0)
+        story.tell(1.0, Seen(found))
+        assert story.tell(1.1, Looked(found)) == (Lost(why),)
+
+    def test_one_that_was_seen_to_be_deleted_is_made_again_before_anything_is_written(self) -> None:
+        story = Story().leads(0.0)
+        story.tell(1.0, Seen(None))
+        assert story.tell(1.1, Looked(None)) == (Write(None, "me", 15, None, 0),)
+        assert not story.state.may_write(1.1)
+        story.tell(1.2, Written(mine("12")))
+        assert story.state.may_write(1.2)
+        assert story.state.write_until == 11.1
+
+    def test_what_the_watch_shows_late_costs_a_look(self) -> None:
+        story = Story().leads(0.0)
+        story.tell(1.0, Seen(THEIRS))
+        assert story.tell(1.1, Looked(mine("9"))) == (Write(mine("9"), "me", 15, "since", 4),)
+        assert story.state.may_write(1.1)
+
+    def test_a_look_that_fails_is_tried_again_until_the_right_ends(self) -> None:
+        story = Story().leads(0.0)
+        story.tell(1.0, Seen(THEIRS))
+        story.tell(6.0, Failed("no answer within 5 s"))
+        assert story.actions == (Look(),)
+        assert not story.state.may_write(6.0)
+        assert story.tell(10.0, Tick()) == (Lost("it could not be renewed within 10 s: no answer within 5 s"),)
+
+    def test_a_renewal_that_was_under_way_does_not_settle_what_was_seen(self) -> None:
+        """It may have been taken before somebody edited the Lease."""
+        story = Story().leads(0.0)
+        story.tell(2.0, Tick())
+        assert story.tell(2.1, Seen(FREE)) == ()
+        assert not story.state.may_write(2.1)
+        assert story.tell(2.2, Written(mine("10"))) == (Look(),)
+        assert not story.state.may_write(2.2)
+        story.tell(2.3, Looked(mine("10")))
+        assert story.state.may_write(2.3)
+
+    def test_a_look_that_was_under_way_does_not_settle_what_was_seen(self) -> None:
+        story = Story().leads(0.0)
+        story.tell(1.0, Seen(THEIRS))
+        story.tell(1.1, Seen(FREE))
+        assert story.tell(1.2, Looked(mine("9"))) == (Look(),)
+        assert not story.state.may_write(1.2)
+
+    def test_ones_own_renewals_are_no_news(self) -> None:
+        story = Story().leads(0.0)
+        story.tell(2.0, Tick())
+        assert story.tell(2.1, Seen(mine("10"))) == ()
+        assert story.state.may_write(2.1)
+        assert story.tell(2.2, Written(mine("10"))) == ()
+
+    def test_one_that_is_seen_in_other_hands_while_it_is_taken_is_looked_into_first(self) -> None:
+        story = Story().stands_by(0.0)
+        story.tell(20.0, Tick())
+        story.tell(20.1, Seen(replace(FREE, resource_version="11")))
+        assert story.tell(20.2, Written(mine("10"))) == (Look(),)
+        assert not story.state.may_write(20.2)
+        assert story.tell(20.3, Looked(mine("10"))) == (Write(mine("10"), "me", 15, "since", 4),)
+        assert story.tell(20.4, Written(mine("12"))) == (Lead(),)
 
 
 class TestReleasing:
@@ -301,6 +371,14 @@ class TestReleasing:
         story.tell(20.0, Tick())
         story.tell(20.1, Failed("reset"))
         assert story.tell(20.2, Release()) == (Look(),)
+
+    def test_one_that_has_taken_it_and_looks_whether_it_still_has_it_lets_go(self) -> None:
+        story = Story().stands_by(0.0)
+        story.tell(20.0, Tick())
+        story.tell(20.1, Seen(replace(FREE, resource_version="11")))
+        story.tell(20.2, Written(mine("10")))
+        assert story.tell(20.3, Release()) == ()
+        assert story.tell(20.4, Looked(mine("10"))) == (Write(mine("10"), "", 1, "since", 4),)
 
     def test_after_the_end_nothing_follows(self) -> None:
         story = Story().stands_by()

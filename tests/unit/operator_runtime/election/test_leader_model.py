@@ -3,11 +3,14 @@
 The candidates are `leader.step` itself. What the world may do: run their clocks at rates that differ by up to 10 %,
 stop one of them for as long as it likes and let it go on, lose a request, its answer or an event of the watch, deliver
 a request long after its sender has given it up, show an old record late, end a process and start its successor.
+
+Where a person edits the Lease as well, two may write for as long as the watch takes to show it. Then it is searched for
+one that writes although it was shown that the Lease is not its own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import pytest
@@ -76,14 +79,27 @@ class Server:
             write.acquire_time or "now",
             write.transitions,
         )
-        self.lease = stored
-        self.history.append(stored)
+        self.store(stored)
         return stored
+
+    def store(self, lease: Lease | None) -> None:
+        self.lease = lease
+        self.history.append(lease)
+
+    @property
+    def newest(self) -> int:
+        """The place in the history of the record as it is now."""
+        return len(self.history) - 1
 
 
 @dataclass
 class Process:
-    """One candidate with its clock; `request` is what it has sent and not heard of."""
+    """One candidate with its clock; `request` is what it has sent and not heard of.
+
+    Attributes:
+        answered_at: the place in the history of the record that the answer tells of.
+        shown: the place of the newest record that it was told of.
+    """
 
     me: Candidate
     rate: float
@@ -92,15 +108,19 @@ class Process:
     request: Look | Write | None = None
     arrived: bool = False
     answer: Event | None = None
-    led: int = 0
+    answered_at: int = 0
+    shown: int = 0
 
     def may_write(self) -> bool:
         return self.state.may_write(self.clock)
 
-    def give(self, event: Event) -> None:
-        before = self.state.phase
+    def give(self, event: Event, place: int = 0) -> None:
+        """
+        Args:
+            place: in the history, of the record that the event tells of.
+        """
+        self.shown = max(self.shown, place)
         self.state, actions = step(self.me, self.state, event, self.clock)
-        self.led += before is not Phase.LEADING and self.state.phase is Phase.LEADING
         for action in actions:
             if isinstance(action, Look | Write):
                 assert self.request is None, "one request at a time"
@@ -154,6 +174,7 @@ class World(RuleBasedStateMachine):
         if process.request is not None and not process.arrived:
             process.arrived = True
             process.answer = self._serve(process.request)
+            process.answered_at = 0 if isinstance(process.answer, Refused) else self.server.newest
 
     def _serve(self, request: Look | Write) -> Event:
         if isinstance(request, Look):
@@ -166,7 +187,7 @@ class World(RuleBasedStateMachine):
         process = self.processes[who]
         if process.answer is not None:
             answer, process.request, process.answer = process.answer, None, None
-            process.give(answer)
+            process.give(answer, process.answered_at)
 
     @rule(who=WHO)
     def all_is_well_for_a_moment(self, who: int) -> None:
@@ -179,7 +200,7 @@ class World(RuleBasedStateMachine):
     def an_answer_is_slow_and_the_other_sees_what_happened_first(self, who: int, seconds: float) -> None:
         self.a_timer_goes_off_in_time_or_late(who)
         self.a_request_arrives(who)
-        self.processes[1 - who].give(Seen(self.server.lease))
+        self.processes[1 - who].give(Seen(self.server.lease), self.server.newest)
         self.time_passes(seconds)
         self.an_answer_arrives(who)
 
@@ -209,7 +230,7 @@ class World(RuleBasedStateMachine):
     def the_watch_shows_a_record(self, who: int, age: int) -> None:
         """The newest, or one that comes late."""
         if len(self.server.history) >= age:
-            self.processes[who].give(Seen(self.server.history[-age]))
+            self.processes[who].give(Seen(self.server.history[-age]), len(self.server.history) - age)
 
     # Processes.
 
@@ -228,19 +249,55 @@ class World(RuleBasedStateMachine):
     def one_starts(self, who: int) -> None:
         self.processes[who].give(Tick())
 
-    @invariant()
-    def never_do_two_write(self) -> None:
-        # A right to write begins with an event and ends by the clock, so to look after each event is to look always.
-        writing = [each.me.identity for each in self.processes if each.may_write()]
-        assert len(writing) < 2, f"{' and '.join(writing)} may write at the same time"
+    # A right to write begins with an event and ends by the clock, so to look after each event is to look always.
 
     @invariant()
     def who_writes_leads(self) -> None:
         assert all(each.state.phase is Phase.LEADING for each in self.processes if each.may_write())
 
+    @invariant()
+    def nobody_writes_who_was_shown_that_the_lease_is_not_theirs(self) -> None:
+        for each in self.processes:
+            shown = self.server.history[each.shown]
+            assert not each.may_write() or (shown is not None and shown.holder == each.me.identity), (
+                f"{each} and {shown}"
+            )
+
+
+class Undisturbed(World):
+    """Candidates alone write the Lease."""
+
+    @invariant()
+    def never_do_two_write(self) -> None:
+        writing = [each.me.identity for each in self.processes if each.may_write()]
+        assert len(writing) < 2, f"{' and '.join(writing)} may write at the same time"
+
+
+class Disturbed(World):
+    """A person edits the Lease, or deletes it."""
+
+    @precondition(lambda self: self.server.lease is not None)
+    @rule(holder=st.sampled_from(["", "somebody"]))
+    def a_person_writes_a_holder(self, holder: str) -> None:
+        assert self.server.lease is not None
+        version = str(next(self.server.versions))
+        self.server.store(replace(self.server.lease, holder=holder, resource_version=version))
+
+    @rule(who=WHO)
+    def a_person_gives_it_away_and_all_see_that(self, who: int) -> None:
+        if self.server.lease is not None:
+            self.a_person_writes_a_holder(self.processes[who].me.identity)
+            for each in self.processes:
+                each.give(Seen(self.server.lease), self.server.newest)
+
+    @precondition(lambda self: self.server.lease is not None)
+    @rule()
+    def a_person_deletes_it(self) -> None:
+        self.server.store(None)
+
 
 def machine(timing: Timing) -> type[World]:
-    return type("World", (World,), {"timing": timing})
+    return type("Undisturbed", (Undisturbed,), {"timing": timing})
 
 
 # A loaded machine is no reason to fail.
@@ -253,6 +310,10 @@ THOROUGH = settings(
 def test_never_do_two_candidates_write_at_the_same_time(timing: Timing) -> None:
     assert timing.problems() == ()
     run_state_machine_as_test(machine(timing), settings=THOROUGH)
+
+
+def test_nobody_writes_beside_a_new_leader_once_the_watch_has_shown_that_a_person_edited_the_lease() -> None:
+    run_state_machine_as_test(Disturbed, settings=settings(THOROUGH, max_examples=100))
 
 
 def test_without_the_margin_the_model_finds_two_that_write() -> None:

@@ -24,10 +24,44 @@ DEADLINE_S = 10.0
 # Short, as nothing here waits for anything but these.
 QUICK = Timing(lease_s=1, renew_deadline_s=0.5, retry_s=0.02)
 PATIENT = Timing(lease_s=3600, renew_deadline_s=3000.0, retry_s=0.02)
+# What happens within a test does not happen by a renewal.
+UNHURRIED = Timing(lease_s=3600, renew_deadline_s=3000.0, retry_s=1000.0)
+
+
+class Watched:
+    """A watch of the Lease: bytes to read on the election's thread, put in by any."""
+
+    received_bytes = 0
+
+    def __init__(self, first: list[bytes]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
+        for line in first:
+            self._lines.put_nowait(line)
+
+    def show(self, kind: str, lease: Mapping[str, Any]) -> None:
+        self._loop.call_soon_threadsafe(self._lines.put_nowait, event(kind, lease))
+
+    async def read(self) -> bytes:
+        line = await self._lines.get()
+        self.received_bytes += len(line)
+        return line
+
+
+def event(kind: str, object_: Mapping[str, Any]) -> bytes:
+    return orjson.dumps({"type": kind, "object": object_}) + b"\n"
+
+
+INITIAL_EVENTS_END = {"metadata": {"resourceVersion": "100", "annotations": {"k8s.io/initial-events-end": "true"}}}
 
 
 class Server:
-    """One Lease. It is asked on the election's thread and looked at by the test's."""
+    """One Lease. It is asked on the election's thread and looked at by the test's.
+
+    Attributes:
+        watch: the election's, None before it began one.
+        watchable: whether its watch shows anything.
+    """
 
     def __init__(self) -> None:
         self.stored: dict[str, Any] | None = None
@@ -36,6 +70,8 @@ class Server:
         self.closed = False
         self.writes = 0
         self.changed = threading.Condition()
+        self.watchable = False
+        self.watch: Watched | None = None
 
     def hold(self, holder: str, duration_s: int = 3600) -> None:
         self._store({"holderIdentity": holder, "leaseDurationSeconds": duration_s, "leaseTransitions": 0})
@@ -45,8 +81,18 @@ class Server:
             self.writes += 1
             metadata = {"name": "lock", "namespace": "ops", "uid": "uid", "resourceVersion": str(100 + self.writes)}
             self.stored = {"metadata": metadata, "spec": dict(spec)}
+            self._show("MODIFIED")
             self.changed.notify_all()
             return orjson.dumps(self.stored)
+
+    def delete(self) -> None:
+        with self.changed:
+            self._show("DELETED")
+            self.stored = None
+
+    def _show(self, kind: str) -> None:
+        if self.watch is not None and self.stored is not None:
+            self.watch.show(kind, self.stored)
 
     @property
     def holder(self) -> str:
@@ -97,8 +143,12 @@ class Server:
             "/apis/coordination.k8s.io/v1/namespaces/ops/leases",
             "metadata.name=lock",
         )
-        await asyncio.Event().wait()  # the watch brings nothing: the rules get by without
-        yield cast(ByteStream, None)
+        if not self.watchable:
+            await asyncio.Event().wait()  # the watch brings nothing: the rules get by without
+        with self.changed:
+            first = [event("ADDED", self.stored)] if self.stored is not None else []
+            self.watch = Watched([*first, event("BOOKMARK", INITIAL_EVENTS_END)])
+        yield self.watch
 
     async def close(self) -> None:
         self.closed = True
@@ -280,6 +330,54 @@ async def test_a_lease_that_was_taken_ends_the_process(
     assert "lost Lease ops/lock: the Lease is held by them. Ending at once: another may lead by now" in caplog.text
     assert server.holder == "them"
     assert standing.slow_paths == 1
+
+
+@pytest.mark.parametrize(("holder", "why"), [("", "the Lease was released"), ("them", "the Lease is held by them")])
+async def test_a_lease_that_somebody_empties_or_edits_ends_the_process_before_its_next_renewal(
+    server: Server, ends: Ends, log: Log, holder: str, why: str
+) -> None:
+    server.watchable = True
+    async with stood(server, ends, UNHURRIED) as standing:
+        await elected(standing)
+        server.hold(holder)
+        ends.wait()
+        assert not standing.leading
+    log.wait_for(f"lost Lease ops/lock: {why}. Ending at once: another may lead by now")
+    assert ends.codes == [1]
+    assert server.holder == holder
+    assert standing.slow_paths == 1
+
+
+async def test_nothing_is_written_from_the_moment_that_the_watch_shows_the_lease_in_other_hands(
+    server: Server, ends: Ends
+) -> None:
+    server.watchable = True
+    looks = threading.Event()
+
+    def unreachable(method: str) -> None:
+        looks.set()
+        raise Unreachable("the cable is out")
+
+    async with stood(server, ends, UNHURRIED) as standing:
+        await elected(standing)
+        server.failure = unreachable
+        server.hold("them")
+        assert looks.wait(DEADLINE_S)
+        with pytest.raises(WriteRefused):
+            standing.may_write()
+        assert ends.codes == []
+        server.failure = lambda method: None
+
+
+async def test_a_lease_that_somebody_deletes_is_made_again_before_its_next_renewal(server: Server, ends: Ends) -> None:
+    server.watchable = True
+    async with stood(server, ends, UNHURRIED) as standing:
+        await elected(standing)
+        writes = server.writes
+        server.delete()
+        server.await_writes(writes + 1)
+        assert server.holder == "me"
+    assert ends.codes == []
 
 
 async def test_a_lease_that_cannot_be_renewed_ends_the_process(
