@@ -2,8 +2,8 @@
 
 The ConfigMap is owned by the leader's Pod, so that the garbage collector frees it, and only then. There is no deadline
 and nothing to renew: two cannot lead as long as a Pod that is gone from the API runs nowhere and nobody else touches
-the ConfigMap. A pod whose node is lost stays in the API, being deleted, until somebody says that it is gone; so does one
-that was evicted. The one that waits says so (see `verdict`), and cannot know it of a node that is only cut off.
+the ConfigMap. A pod whose node is lost stays in the API, being deleted, until somebody says that it is gone; so does
+one that was evicted. The one that waits says so (see `verdict`), and cannot know it of a node that is only cut off.
 """
 
 from __future__ import annotations
