@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from operator_runtime.client.credentials import ClusterAccess, Credentials, NoClusterAccess
-from operator_runtime.client.service_account import DEFAULT_DIRECTORY, ServiceAccount
+from operator_runtime.client.service_account import DEFAULT_DIRECTORY, ServiceAccount, is_there
 
 __all__ = ["ClusterAccess", "Credentials", "NoClusterAccess", "load_access"]
 
@@ -39,7 +39,7 @@ def load_access(
     Raises:
         NoClusterAccess: none of them is there, or the chosen one is wrong; says what was tried and the remedy.
     """
-    home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+    home = _home(environ)
 
     def from_kubeconfigs(paths: tuple[Path, ...]) -> ClusterAccess:
         # Imported here: YAML is not needed in a pod.
@@ -51,14 +51,19 @@ def load_access(
         )
 
     if kubeconfig:
-        path = Path(kubeconfig).expanduser()
-        if not path.exists():
+        try:
+            path = Path(kubeconfig).expanduser()
+        except RuntimeError:
+            raise NoClusterAccess(
+                f"--kubeconfig {kubeconfig}: what ~ stands for is not known here; give the whole path"
+            ) from None
+        if not is_there(path):
             raise NoClusterAccess(f"--kubeconfig {kubeconfig}: no such file; give the path of a kubeconfig")
         return from_kubeconfigs((path,))
 
     tried = []
     if variable := environ.get("KUBECONFIG"):
-        present = tuple(path for path in map(Path, filter(None, variable.split(":"))) if path.exists())
+        present = tuple(path for path in map(Path, filter(None, variable.split(":"))) if is_there(path))
         if not present:
             raise NoClusterAccess(
                 f"KUBECONFIG={variable}: none of these files exists; correct the variable or unset it"
@@ -74,11 +79,24 @@ def load_access(
     else:
         return account.access(clock=clock, wall_clock=wall_clock)
 
-    default = home / ".kube" / "config"
-    if default.exists():
-        return from_kubeconfigs((default,))
-    tried.append(f"no file {default}")
+    if home is None:
+        tried.append("HOME is not set, and this user has no home")
+    else:
+        default = home / ".kube" / "config"
+        if is_there(default):
+            return from_kubeconfigs((default,))
+        tried.append(f"no file {default}")
     raise NoClusterAccess(
         f"no API server to speak to: --kubeconfig is not given; {'; '.join(tried)}."
         " Give --kubeconfig PATH, or set KUBECONFIG, or run in a pod with a service account"
     )
+
+
+def _home(environ: Mapping[str, str]) -> Path | None:
+    """None for a user that has none: a container's user id need not be in its /etc/passwd."""
+    if environ.get("HOME"):
+        return Path(environ["HOME"])
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None

@@ -6,10 +6,12 @@ import base64
 import binascii
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
-from urllib.parse import urlsplit
 
+import msgspec
+
+from operator_runtime.client.addresses import is_host, server_url
 from operator_runtime.client.credentials import (
     TOKEN_FILE_PERIOD_S,
     CachedIdentity,
@@ -22,8 +24,9 @@ from operator_runtime.client.credentials import (
     is_token,
     token_file,
 )
+from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 from operator_runtime.client.exec_plugin import API_VERSIONS, INTERACTIVE_TIMEOUT_S, TIMEOUT_S, ExecPlugin
-from operator_runtime.client.kubeconfig import Cluster, Context, Entry, Exec, Kubeconfig, User
+from operator_runtime.client.kubeconfig import Cluster, Context, Entry, Exec, Kubeconfig, User, shown
 from operator_runtime.client.proxy import check_proxy, environment_proxy
 from operator_runtime.client.tls import Pem, Tls
 
@@ -56,6 +59,9 @@ def context_access(
         NoClusterAccess: no such context, or it asks for something that is wrong or not supported.
     """
     chosen = _context(config, context)
+    namespace = chosen.value.namespace or None
+    if namespace is not None and not is_label(namespace):
+        raise NoClusterAccess(f"{chosen.origin}: no namespace can be called {namespace!r}; use {LABEL_IN_WORDS}")
     cluster = _lookup(config.clusters, chosen.value.cluster, "cluster", chosen.origin)
     if chosen.value.user:
         user = _lookup(config.users, chosen.value.user, "user", chosen.origin)
@@ -81,21 +87,21 @@ def context_access(
         tls = Tls(clock=clock, authority=authority, certificate=certificate, key=key, insecure=insecure)
     return ClusterAccess(
         server=server,
-        namespace=chosen.value.namespace or None,
+        namespace=namespace,
         description=chosen.origin,
         credentials=ClusterCredentials(identity, tls),
         proxy=proxy,
-        tls_server_name=cluster.value.tls_server_name or None,
+        tls_server_name=_tls_server_name(cluster),
     )
 
 
 def _context(config: Kubeconfig, name: str | None) -> Entry[Context]:
-    known = f"{config.files} has " + (", ".join(sorted(config.contexts)) or "no context")
+    known = f"{config.files} has " + (_names(config.contexts) or "no context")
     if not (name or config.current_context):
         raise NoClusterAccess(f"no context is chosen: give --context, or run kubectl config use-context; {known}")
     entry = config.contexts.get(name or config.current_context or "")
     if entry is None:
-        which = f"--context {name}" if name else f"current-context {config.current_context}"
+        which = f"--context {name}" if name else f"current-context {shown(config.current_context or '')}"
         raise NoClusterAccess(f"{which}: there is no such context; {known}")
     return entry
 
@@ -103,22 +109,34 @@ def _context(config: Kubeconfig, name: str | None) -> Entry[Context]:
 def _lookup(entries: Mapping[str, Entry[T]], name: str | None, kind: str, origin: str) -> Entry[T]:
     entry = entries.get(name or "")
     if entry is None:
-        known = ", ".join(sorted(entries)) or "none"
+        known = _names(entries) or "none"
         raise NoClusterAccess(f"{origin} names the {kind} {name!r}, which is not there; known: {known}")
     return entry
+
+
+def _names(entries: Iterable[str]) -> str:
+    return ", ".join(shown(each) for each in sorted(entries))
 
 
 def _server(cluster: Entry[Cluster], *, uses_tls: bool) -> str:
     text = cluster.value.server or ""
     url = text if "://" in text else f"{'https' if uses_tls else 'http'}://{text}"  # kubectl's rule
     try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018 - raises for a port that is no number
-    except ValueError:
-        parts = urlsplit("")
-    if not text or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise NoClusterAccess(f"{cluster.origin}: server is not a URL such as https://192.0.2.1:6443")
-    return url.rstrip("/")
+        return server_url(url)
+    except ValueError as error:
+        raise NoClusterAccess(
+            f"{cluster.origin}: server is not a URL such as https://192.0.2.1:6443: {error}"
+        ) from None
+
+
+def _tls_server_name(cluster: Entry[Cluster]) -> str | None:
+    name = cluster.value.tls_server_name or None
+    if name is not None and not is_host(name):
+        raise NoClusterAccess(
+            f"{cluster.origin}: tls-server-name {name!r} is not the name of a host;"
+            " take one that the server's certificate names"
+        )
+    return name
 
 
 def _trust(cluster: Entry[Cluster]) -> tuple[Pem | None, bool]:
@@ -137,7 +155,9 @@ def _client_certificate(user: Entry[User]) -> tuple[Pem | None, Pem | None]:
     certificate = _pem(user, "client-certificate", value.client_certificate, value.client_certificate_data)
     key = _pem(user, "client-key", value.client_key, value.client_key_data)
     if (certificate is None) != (key is None):
-        raise NoClusterAccess(f"{user.origin}: client-certificate and client-key go together; one of them is missing")
+        raise NoClusterAccess(
+            f"{user.origin}: client-certificate and client-key go together; one of them is missing, add it"
+        )
     return certificate, key
 
 
@@ -147,7 +167,9 @@ def _pem(entry: Entry[T], field: str, path: str | None, data: str | None) -> Pem
         try:
             return Pem(f"{field}-data of {entry.origin}", data=base64.b64decode("".join(data.split()), validate=True))
         except (binascii.Error, ValueError):
-            raise NoClusterAccess(f"{entry.origin}: {field}-data is not base64") from None
+            raise NoClusterAccess(
+                f"{entry.origin}: {field}-data is not base64; encode it, or give the file's path as {field}"
+            ) from None
     return Pem(f"{field} of {entry.origin}", path=entry.path(path)) if path else None
 
 
@@ -171,7 +193,7 @@ def _identity(
         )
     if value.token:
         if not is_token(value.token):
-            raise NoClusterAccess(f"{user.origin}: token holds white space or characters that no token has")
+            raise NoClusterAccess(f"{user.origin}: token holds white space or characters that no token has; correct it")
         return StaticIdentity(bearer(value.token))
     if value.username or value.password:
         return StaticIdentity(basic(value.username or "", value.password or ""))
@@ -200,7 +222,9 @@ def _plugin(
     environ: Mapping[str, str],
     terminal: bool,
 ) -> ExecPlugin:
-    name = f"exec plugin {config.command} of {user.origin}"
+    if not config.command:
+        raise NoClusterAccess(f"exec of {user.origin}: command is empty; name the plugin to run")
+    name = f"exec plugin {shown(config.command)} of {user.origin}"
     if config.api_version not in API_VERSIONS:
         raise NoClusterAccess(
             f"{name}: apiVersion must be one of {', '.join(API_VERSIONS)}; update the plugin and the kubeconfig"
@@ -210,6 +234,8 @@ def _plugin(
             f"{name}: interactiveMode is Always, but standard input is no terminal;"
             " run the operator at a terminal, or use a service account's token"
         )
+    if config.provide_cluster_info:
+        _check_extension(cluster)
     interactive = terminal and config.interactive_mode != "Never"
     # A bare name is looked up in PATH; anything with a slash is a path beside the kubeconfig.
     command = str(user.path(config.command)) if os.sep in config.command else config.command
@@ -236,6 +262,21 @@ def _cluster_info(cluster: Entry[Cluster], server: str) -> Mapping[str, object]:
         "insecure-skip-tls-verify": insecure,
         "certificate-authority-data": base64.b64encode(authority.read()).decode() if authority else None,
         "proxy-url": value.proxy_url,
-        "config": next((each.extension for each in value.extensions or () if each.name == EXEC_EXTENSION), None),
+        "config": _extension(cluster),
     }
     return {key: item for key, item in info.items() if item}
+
+
+def _extension(cluster: Entry[Cluster]) -> object:
+    return next((each.extension for each in cluster.value.extensions or () if each.name == EXEC_EXTENSION), None)
+
+
+def _check_extension(cluster: Entry[Cluster]) -> None:
+    """YAML can say more than JSON, in which the plugin is told."""
+    try:
+        msgspec.json.encode(_extension(cluster))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise NoClusterAccess(
+            f"{cluster.origin}: the extension {EXEC_EXTENSION} cannot be told in JSON; use texts as its keys, and no"
+            " references or numbers of more than 64 bits"
+        ) from None

@@ -132,6 +132,8 @@ def _read_token(path: Path, remedy: str) -> str:
         token = path.read_bytes().decode("ascii", "replace").strip()
     except OSError as error:
         raise AuthenticationUnavailable(f"token file {path} cannot be read ({error.strerror}): {remedy}") from None
+    except ValueError as error:  # NUL in the path
+        raise AuthenticationUnavailable(f"token file {str(path)!r} cannot be read ({error}): {remedy}") from None
     if not is_token(token):
         fault = "is empty" if not token else "holds something other than one token"
         raise AuthenticationUnavailable(f"token file {path} {fault}: {remedy}")

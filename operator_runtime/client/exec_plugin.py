@@ -121,7 +121,7 @@ class ExecPlugin:
                 start_new_session=not self.interactive,
             )
         except FileNotFoundError:
-            hint = self.install_hint.strip() or "install it, or correct `command` and PATH"
+            hint = " ".join(self.install_hint.split()) or "install it, or correct `command` and PATH"
             raise AuthenticationUnavailable(f"{self.name}: no command {self.command!r}. {hint}") from None
         except OSError as error:
             raise AuthenticationUnavailable(

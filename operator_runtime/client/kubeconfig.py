@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import yaml
 
 from operator_runtime.client.credentials import NoClusterAccess
 from operator_runtime.client.exec_plugin import InteractiveMode
+from operator_runtime.client.nesting import LEVELS
 
 
 class Extension(msgspec.Struct, frozen=True):
@@ -34,7 +35,7 @@ class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
     extensions: tuple[Extension, ...] | None = None
 
     def __repr__(self) -> str:
-        return f"Cluster({self.server!r})"  # a proxy's URL may hold a password
+        return "Cluster(...)"  # the URLs of the server and of a proxy may hold a password
 
 
 class ExecVariable(msgspec.Struct, frozen=True):
@@ -136,8 +137,8 @@ class Kubeconfig:
     contexts: Mapping[str, Entry[Context]]
 
 
-def read_kubeconfigs(paths: Sequence[Path], *, home: Path) -> Kubeconfig:
-    """Read and merge files, the first one before the others; `home` is written as ~ in messages.
+def read_kubeconfigs(paths: Sequence[Path], *, home: Path | None) -> Kubeconfig:
+    """Read and merge files, the first one before the others; `home`, where there is one, is written as ~ in messages.
 
     Raises:
         NoClusterAccess: a file cannot be read or is not a kubeconfig.
@@ -149,26 +150,66 @@ def read_kubeconfigs(paths: Sequence[Path], *, home: Path) -> Kubeconfig:
     labels = []
     for path in paths:
         file = path.absolute()
-        label = f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(path)
+        label = f"~/{file.relative_to(home)}" if home is not None and file.is_relative_to(home) else str(path)
         labels.append(label)
         content = _read(file, label)
         current = current or content.current_context
         for cluster in content.clusters or ():
-            entry = Entry(cluster.cluster or Cluster(), file, f"cluster {cluster.name} in {label}")
+            entry = Entry(cluster.cluster or Cluster(), file, f"cluster {shown(cluster.name)} in {label}")
             clusters.setdefault(cluster.name, entry)
         for user in content.users or ():
-            users.setdefault(user.name, Entry(user.user or User(), file, f"user {user.name} in {label}"))
+            users.setdefault(user.name, Entry(user.user or User(), file, f"user {shown(user.name)} in {label}"))
         for context in content.contexts or ():
             contexts.setdefault(
-                context.name, Entry(context.context or Context(), file, f"context {context.name} of {label}")
+                context.name, Entry(context.context or Context(), file, f"context {shown(context.name)} of {label}")
             )
     return Kubeconfig(", ".join(labels), current, clusters, users, contexts)
+
+
+def shown(name: str) -> str:
+    """A name as messages show it, in one line whatever it holds."""
+    return name if name.isprintable() else repr(name)
+
+
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_SafeLoader):  # type: ignore[misc]
+    """YAML as kubectl reads it, with one kind of error for what PyYAML raises.
+
+    A date is a text: PyYAML's own dates end in a ValueError where there is no such day.
+    """
+
+    levels = 0
+
+    def descend_resolver(self, parent: yaml.Node | None, index: object) -> None:
+        # Called upon each node that is begun. The one in C has no bound, and the process would end without a word.
+        self.levels += 1
+        if parent is not None and self.levels > LEVELS:
+            raise yaml.composer.ComposerError(None, None, "nested too deeply", parent.start_mark)
+        super().descend_resolver(parent, index)
+
+    def ascend_resolver(self) -> None:
+        self.levels -= 1
+        super().ascend_resolver()
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, AttributeError, TypeError):  # such as `!!int x`, or 5,000 digits
+            raise yaml.constructor.ConstructorError(None, None, "no such value", node.start_mark) from None
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in _SafeLoader.yaml_implicit_resolvers.items()
+}
 
 
 def _read(path: Path, label: str) -> _File:
     try:
         with path.open("rb") as file:
-            content = yaml.load(file, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+            content = yaml.load(file, Loader=_Loader)
         return msgspec.convert({} if content is None else content, _File)
     except OSError as error:
         raise NoClusterAccess(f"{label} cannot be read ({error.strerror}); check its path and permissions") from None
@@ -178,6 +219,6 @@ def _read(path: Path, label: str) -> _File:
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
         raise NoClusterAccess(f"{label}{where}: not valid YAML; correct it there") from None
     except (yaml.YAMLError, UnicodeDecodeError):
-        raise NoClusterAccess(f"{label}: not a text in YAML") from None
+        raise NoClusterAccess(f"{label}: not a text in YAML; give the path of a kubeconfig") from None
     except msgspec.ValidationError as error:
-        raise NoClusterAccess(f"{label}: not a kubeconfig: {error}") from None
+        raise NoClusterAccess(f"{label}: not a kubeconfig: {error}; correct it there") from None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+from operator_runtime.client.addresses import split_address
 from operator_runtime.client.credentials import NoClusterAccess
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -18,19 +19,33 @@ def check_proxy(url: str, origin: str) -> str:
         NoClusterAccess: a SOCKS proxy, or no proxy URL at all.
     """
     try:
-        parts = urlsplit(url)
-        scheme, host = parts.scheme, parts.hostname
-        parts.port  # noqa: B018 - raises for a port that is no number
-    except ValueError:
-        scheme, host = "", None
-    if scheme.startswith("socks"):
+        parts = split_address(url)
+        if parts.scheme.startswith("socks"):
+            raise NoClusterAccess(
+                f"{origin} is a SOCKS proxy ({parts.scheme}://), which this client does not speak: put an HTTP proxy"
+                " there that forwards to it, or reach the API server through a tunnel and take the proxy out"
+            )
+        if parts.scheme not in _DEFAULT_PORTS:
+            raise ValueError("its scheme is neither http nor https")
+    except ValueError as error:
         raise NoClusterAccess(
-            f"{origin} is a SOCKS proxy ({scheme}://), which this client does not speak: put an HTTP proxy there that"
-            " forwards to it, or reach the API server through a tunnel and take the proxy out"
+            f"{origin} is not the URL of a proxy: write http://HOST:PORT or https://HOST:PORT: {error}"
+        ) from None
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if ":" in user or not _is_latin_1(user + password):
+        raise NoClusterAccess(
+            f"{origin} holds a user name with a colon, or characters beyond Latin-1, which no proxy can be told: use"
+            " another name or password"
         )
-    if scheme not in _DEFAULT_PORTS or not host:
-        raise NoClusterAccess(f"{origin} is not the URL of a proxy: write http://HOST:PORT or https://HOST:PORT")
     return url
+
+
+def _is_latin_1(text: str) -> bool:
+    try:
+        text.encode("latin-1")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def environment_proxy(server: str, environ: Mapping[str, str]) -> str | None:

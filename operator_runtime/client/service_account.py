@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from operator_runtime.client.addresses import server_url
 from operator_runtime.client.credentials import (
     TOKEN_FILE_PERIOD_S,
     CachedIdentity,
     ClusterAccess,
     ClusterCredentials,
+    NoClusterAccess,
     token_file,
 )
+from operator_runtime.client.dns_names import is_label
 from operator_runtime.client.proxy import environment_proxy
 from operator_runtime.client.tls import Pem, Tls
 
@@ -31,7 +34,7 @@ class ServiceAccount:
         files = (self.directory / "token", self.directory / "ca.crt")
         variables = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
         return (
-            *(f"no file {file}" for file in files if not file.is_file()),
+            *(f"no file {file}" for file in files if not is_there(file)),
             *(f"{variable} is not set" for variable in variables if not self.environ.get(variable)),
         )
 
@@ -39,10 +42,10 @@ class ServiceAccount:
         """The access of this pod. Call it only when nothing is `missing`.
 
         Raises:
-            NoClusterAccess: the environment names a proxy that cannot be used.
+            NoClusterAccess: the environment names a server or a proxy that cannot be used, or the file `namespace`
+                holds none.
         """
-        host, port = self.environ["KUBERNETES_SERVICE_HOST"], self.environ["KUBERNETES_SERVICE_PORT"]
-        server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+        server = self._server()
         fetch = token_file(
             self.directory / "token",
             "mount the service account's token in the pod (automountServiceAccountToken), or correct"
@@ -61,8 +64,30 @@ class ServiceAccount:
             in_pod=True,
         )
 
-    def _namespace(self) -> str | None:
+    def _server(self) -> str:
+        host, port = self.environ["KUBERNETES_SERVICE_HOST"], self.environ["KUBERNETES_SERVICE_PORT"]
         try:
-            return (self.directory / "namespace").read_text(encoding="utf-8").strip() or None
+            return server_url(f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}")
+        except ValueError as error:
+            raise NoClusterAccess(
+                "the variables KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT make no URL such as"
+                f" https://192.0.2.1:443: {error}; correct them"
+            ) from None
+
+    def _namespace(self) -> str | None:
+        file = self.directory / "namespace"
+        try:
+            name = file.read_bytes().decode("utf-8", "replace").strip()
         except OSError:
             return None
+        if name and not is_label(name):
+            raise NoClusterAccess(f"{file} holds no namespace's name; mount the service account's volume there")
+        return name or None
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is such a file. One that nobody may look at counts: what cannot be read of it is told then."""
+    try:
+        return path.exists()
+    except OSError:
+        return True

@@ -41,6 +41,10 @@ class Pem:
             raise AuthenticationUnavailable(
                 f"{self.name}: {self.path} cannot be read ({error.strerror}); restore the file or correct its path"
             ) from None
+        except ValueError as error:  # NUL in the path
+            raise AuthenticationUnavailable(
+                f"{self.name}: {str(self.path)!r} cannot be read ({error}); correct the path"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +158,9 @@ def _trusting(name: str, authority: bytes | None) -> ssl.SSLContext:
             raise ValueError
         return ssl.create_default_context(cadata=text)
     except (ssl.SSLError, ValueError):
-        raise AuthenticationUnavailable(f"{name}: there is no PEM certificate in it") from None
+        raise AuthenticationUnavailable(
+            f"{name}: there is no PEM certificate in it; one begins with -----BEGIN CERTIFICATE-----"
+        ) from None
 
 
 def _show(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
@@ -166,7 +172,9 @@ def _show(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
             f"{name}: its key is encrypted; write it without a passphrase, as kubectl needs it too"
         ) from None
     except (ssl.SSLError, ValueError):
-        raise AuthenticationUnavailable(f"{name}: certificate and key are not PEM or do not belong together") from None
+        raise AuthenticationUnavailable(
+            f"{name}: certificate and key are not PEM or do not belong together; take both from one place"
+        ) from None
     except OSError as error:
         raise AuthenticationUnavailable(
             f"{name}: no temporary file for it in {tempfile.gettempdir()} ({error.strerror}); set TMPDIR"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pwd
 import subprocess
 import sys
 from collections.abc import Callable
@@ -106,6 +107,46 @@ def test_a_kubeconfig_that_was_asked_for_must_exist(tmp_path: Path) -> None:
         load_access(kubeconfig="nowhere", environ={"HOME": str(tmp_path)})
     with pytest.raises(NoClusterAccess, match="KUBECONFIG=/nowhere:/else: none of these files exists"):
         load_access(environ={"HOME": str(tmp_path), "KUBECONFIG": "/nowhere:/else"})
+
+
+@pytest.fixture
+def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a container's user id that is not in its /etc/passwd."""
+
+    def unknown(_: int) -> None:
+        raise KeyError("uid not found")
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+
+
+@pytest.mark.usefixtures("homeless")
+def test_no_home_is_no_hindrance_where_none_is_needed(everything: dict[str, str], tmp_path: Path) -> None:
+    assert load_access(service_account_dir=tmp_path / "sa", environ=IN_POD).server == "https://10.96.0.1:443"
+    access = load_access(kubeconfig=str(tmp_path / "flag"), environ={})
+    assert access.server == "https://flag"
+    assert access.description == f"context main of {tmp_path}/flag"
+
+
+@pytest.mark.usefixtures("homeless")
+def test_no_home_is_told_where_one_is_needed(tmp_path: Path) -> None:
+    with pytest.raises(NoClusterAccess, match=r"HOME is not set, and this user has no home.* Give --kubeconfig PATH"):
+        load_access(service_account_dir=tmp_path, environ={})
+    with pytest.raises(NoClusterAccess, match="--kubeconfig ~/config: what ~ stands for is not known here; give the"):
+        load_access(kubeconfig="~/config", environ={})
+
+
+def test_the_home_of_a_user_whom_nobody_knows_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NoClusterAccess, match="--kubeconfig ~no-such-user/config: what ~ stands for is not known here"):
+        load_access(kubeconfig="~no-such-user/config", environ={"HOME": str(tmp_path)})
+
+
+def test_a_path_that_nobody_can_look_at_is_named_with_the_reason(tmp_path: Path) -> None:
+    long = str(tmp_path / ("a" * 300))
+    home = {"HOME": str(tmp_path)}
+    for kubeconfig, environ in ((long, home), (None, {**home, "KUBECONFIG": long}), (None, {"HOME": long})):
+        with pytest.raises(NoClusterAccess, match=r"cannot be read .File name too long.; check its path"):
+            load_access(kubeconfig=kubeconfig, service_account_dir=tmp_path, environ=environ)
 
 
 def test_description_and_namespace_are_those_of_the_context(everything: dict[str, str], tmp_path: Path) -> None:

@@ -99,6 +99,12 @@ async def test_nothing_is_sent_over_plain_http(tmp_path: Path) -> None:
     assert access.credentials.ssl_context() is None
 
 
+async def test_a_scheme_in_capitals_is_plain_http_too(tmp_path: Path) -> None:
+    access = load(tmp_path, {"server": "HTTP://127.0.0.1:8001"}, {"token": SECRET})
+    assert access.server == "http://127.0.0.1:8001"
+    assert await access.credentials.headers() == {}
+
+
 @pytest.mark.parametrize("as_files", [True, False])
 def test_a_client_certificate_and_the_authority_may_be_data_or_files_beside_the_kubeconfig(
     tmp_path: Path, as_files: bool

@@ -71,9 +71,16 @@ def test_bytes_that_are_no_text_and_folders_are_refused_in_words(tmp_path: Path)
         read_kubeconfigs([tmp_path], home=tmp_path / "elsewhere")
 
 
+def test_a_date_is_a_text_as_kubectl_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("current-context: 2001-01-01\ncontexts: [{name: 2001-99-99}]\n")
+    config = read_kubeconfigs([tmp_path / "config"], home=tmp_path)
+    assert config.current_context == "2001-01-01"
+    assert list(config.contexts) == ["2001-99-99"]
+
+
 def test_no_repr_shows_a_secret(tmp_path: Path) -> None:
     (tmp_path / "config").write_text(
-        f"clusters: [{{name: c, cluster: {{server: 'https://a', proxy-url: 'http://u:{SECRET}@p'}}}}]\n"
+        f"clusters: [{{name: c, cluster: {{server: 'https://u:{SECRET}@a', proxy-url: 'http://u:{SECRET}@p'}}}}]\n"
         f"users:\n- name: u\n  user: {{token: {SECRET}, password: {SECRET}, client-key-data: {SECRET},\n"
         f"    exec: {{command: x, args: [{SECRET}], env: [{{name: A, value: {SECRET}}}]}}}}\n"
     )
@@ -82,5 +89,5 @@ def test_no_repr_shows_a_secret(tmp_path: Path) -> None:
     plugin = config.users["u"].value.exec
     assert plugin is not None
     assert plugin.env is not None
-    for value in (config, config.users["u"].value, plugin, plugin.env):
+    for value in (config, config.clusters["c"].value, config.users["u"].value, plugin, plugin.env):
         assert SECRET not in repr(value)

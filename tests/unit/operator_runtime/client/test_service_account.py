@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from operator_runtime.client.credentials import ClusterAccess
+from operator_runtime.client.credentials import ClusterAccess, NoClusterAccess
 from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.client.service_account import ServiceAccount
 from operator_runtime.testing.clock import FakeClock
@@ -43,6 +43,39 @@ def test_the_server_is_built_from_the_variables_with_brackets_around_ipv6(
     directory: Path, host: str, server: str
 ) -> None:
     assert load(directory, environ(host)).server == server
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"KUBERNETES_SERVICE_HOST": f"{'a' * 64}.test"},
+        {"KUBERNETES_SERVICE_HOST": "hunter2@10.96.0.1"},
+        {"KUBERNETES_SERVICE_HOST": "u:hunter2@10.96.0.1"},
+        {"KUBERNETES_SERVICE_PORT": "hunter2"},
+        {"KUBERNETES_SERVICE_PORT": "443?hunter2"},
+    ],
+)
+def test_variables_that_make_no_address_are_named_and_not_quoted(directory: Path, variables: dict[str, str]) -> None:
+    with pytest.raises(
+        NoClusterAccess, match=r"the variables KUBERNETES_SERVICE_HOST and .*_PORT make no URL .*; correct them"
+    ) as failure:
+        load(directory, environ() | variables)
+    assert "hunter2" not in str(failure.value)
+
+
+@pytest.mark.parametrize("content", [b"../x", b"a\nb", b"\xff"])
+def test_a_namespace_that_is_none_is_refused(directory: Path, content: bytes) -> None:
+    (directory / "namespace").write_bytes(content)
+    with pytest.raises(
+        NoClusterAccess, match="/namespace holds no namespace's name; mount the service account's volume"
+    ):
+        load(directory)
+
+
+async def test_files_that_nobody_can_look_at_are_named_when_they_are_read(tmp_path: Path) -> None:
+    access = load(tmp_path / ("a" * 300))
+    with pytest.raises(AuthenticationUnavailable, match=r"token file .*cannot be read .File name too long"):
+        await access.credentials.headers()
 
 
 def test_the_namespace_is_the_pods_and_may_be_missing(directory: Path) -> None:

@@ -1,0 +1,171 @@
+"""Kubeconfigs that nobody should write: whatever is in them, what comes of it is an error of the closed set."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.auth import load_access
+from operator_runtime.client.errors import KubeError, Unreachable
+
+SECRET = "hunter2hunter2"
+LONG_LABEL = "a" * 64
+EXEC = "apiVersion: client.authentication.k8s.io/v1"
+EXTENSION = "name: client.authentication.k8s.io/exec, extension:"
+TELLING = f"exec: {{command: 'false', provideClusterInfo: true, {EXEC}}}"
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port of the loopback that is taken, and where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+def text(
+    *, cluster: str = "server: 'https://SERVER'", user: str = "token: t", context: str = "", more: str = ""
+) -> str:
+    return (
+        f"current-context: m\ncontexts: [{{name: m, context: {{cluster: c, user: u{context}}}}}]\n"
+        f"clusters: [{{name: c, cluster: {{{cluster}}}}}]\nusers: [{{name: u, user: {{{user}}}}}]\n{more}"
+    )
+
+
+def beside(field: str) -> str:
+    """The text with one more field of its cluster."""
+    return text(cluster=f"server: 'https://SERVER', {field}")
+
+
+async def outcome(directory: Path, content: str | bytes, port: int) -> str:
+    """What is said when the first request fails, as it does for each of them: nobody listens."""
+    if isinstance(content, str):
+        content = content.encode()
+    path = directory / "config"
+    path.write_bytes(content.replace(b"SERVER", f"127.0.0.1:{port}".encode()))
+    environ = {"HOME": str(directory), "PATH": os.environ["PATH"]}
+    with pytest.raises(KubeError) as failure:
+        async with ApiClient(load_access(kubeconfig=str(path), environ=environ), user_agent="test") as client:
+            await client.request("GET", "/api")
+    said = str(failure.value)
+    assert said.isprintable()
+    assert SECRET not in said
+    assert "~/config" in said or isinstance(failure.value, Unreachable)
+    return said
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        # Values that YAML's own types do not have.
+        (text(more="x: !!timestamp foo\n"), "~/config, line 5, column 4: not valid YAML; correct it there"),
+        (text(more=f"x: !!int {SECRET}\n"), "line 5, column 4"),
+        (text(more=f"x: !!float {SECRET}\n"), "line 5, column 4"),
+        (text(more=f"x: !!bool {SECRET}\n"), "line 5, column 4"),
+        (text(more=f"x: !!binary {SECRET}é\n"), "line 5, column 4"),
+        (text(more="x: !!int ''\n"), "line 5, column 4"),
+        (text(more="x: !!float ''\n"), "line 5, column 4"),
+        (text(more="x: 0b_\n"), "line 5, column 4"),
+        (text(more="x: 0x_\n"), "line 5, column 4"),
+        (text(more=f"x: {'1' * 5000}\n"), "line 5, column 4"),
+        (text(more="x: !!python/object:os.system a\n"), "line 5, column 4"),
+        (text(more="x: !!omap [a]\n"), "line 5"),
+        (text(more="<<: 1\n"), "line 5"),
+        (text(more="? [a]\n: b\n"), "line 5"),
+        (text(more=f"x: {'[' * 5000}{']' * 5000}\n"), "line 5, column 102"),
+        ("[" * 100_000, "line 1, column 100: not valid YAML"),
+        ("{a: " * 100_000, "line 1, column .*: not valid YAML"),
+        (text() + "---\n" + text(), "line 5"),
+        ("a: \0", "not a text in YAML; give the path of a kubeconfig"),
+        (b"a: \xe9", "not a text in YAML"),
+        ("[]", "not a kubeconfig: Expected `object`, got `array`; correct it there"),
+        (text(user="token: 1"), r"got `int` - at `\$.users\[0\].user.token`; correct it there"),
+        ("clusters: [null]", r"at `\$.clusters\[0\]`"),
+        # Names.
+        ('current-context: "a\\nb"\n', r"current-context 'a\\nb': there is no such context"),
+        ('current-context: m\ncontexts: [{name: m}, {name: "a\\nb"}]', "names the cluster None"),
+        (text(context=", namespace: ../x"), "context m of ~/config: no namespace can be called '../x'; use at most 63"),
+        # Addresses.
+        (
+            text(cluster=f"server: 'https://{LONG_LABEL}.test'"),
+            "cluster c in ~/config: server is not .* no host of such",
+        ),
+        (text(cluster="server: 'https://a..b'"), "no host of such a name"),
+        (text(cluster="server: 'https://a\\b'"), "no host of such a name"),
+        (text(cluster='server: "https://a\\0b"'), "white space or control characters"),
+        (text(cluster=f"server: 'https://admin:{SECRET}@SERVER'"), "it holds a user name or a password"),
+        (text(cluster=f"server: 'admin:{SECRET}@SERVER'"), "it holds a user name or a password"),
+        (text(cluster=f"server: 'https://SERVER/?token={SECRET}'"), "it holds a query or a fragment"),
+        (beside(f"tls-server-name: {LONG_LABEL}.test"), "tls-server-name 'a*.test' is not the name of a host"),
+        (beside("tls-server-name: .a"), "tls-server-name '.a' is not"),
+        (beside('tls-server-name: "a\\0b"'), "tls-server-name"),
+        (beside(f"proxy-url: 'http://{LONG_LABEL}.test'"), "the proxy-url of cluster c in ~/config is not the URL"),
+        (beside(f'proxy-url: "http://u:{SECRET}@a\\0b"'), "white space or control characters"),
+        (beside("proxy-url: ' '"), "white space"),
+        (beside(f"proxy-url: 'http://€:{SECRET}@SERVER'"), "characters beyond Latin-1"),
+        (beside(f"proxy-url: 'http://u:{SECRET}€@SERVER'"), "characters beyond Latin-1"),
+        (beside(f"proxy-url: 'http://a%3Ab:{SECRET}@SERVER'"), "a user name with a colon"),
+        # Files.
+        (
+            beside('certificate-authority: "a\\0b"'),
+            r"certificate-authority of cluster c in ~/config: .*a\\x00b' cannot be",
+        ),
+        (beside("certificate-authority: ~nobody/ca.crt"), "No such file"),
+        (beside(f"certificate-authority: {'a' * 300}"), "File name too long"),
+        (beside("certificate-authority: /"), "Is a directory"),
+        (beside("certificate-authority-data: YQ=="), "no PEM certificate in it; one begins with"),
+        (beside("certificate-authority-data: é"), "certificate-authority-data is not base64; encode it"),
+        (text(user='client-certificate: "a\\0b", client-key: k'), "client-certificate of user u .* correct the path"),
+        (text(user="client-certificate-data: YQ==, client-key-data: YQ=="), "take both from one place"),
+        (text(user='tokenFile: "a\\0b"'), r"a\\x00b' cannot be read .*correct tokenFile of user u in ~/config"),
+        (text(user="tokenFile: /"), "Is a directory.*correct tokenFile of user u in ~/config"),
+        # Plugins.
+        (text(user=f"exec: {{command: '', {EXEC}}}"), "exec of user u in ~/config: command is empty; name the plugin"),
+        (text(user=f"exec: {{command: /, {EXEC}}}"), "check its permissions"),
+        (text(user=f'exec: {{command: "a\\nb", {EXEC}}}'), r"no command 'a\\nb'"),
+        (text(user=f'exec: {{command: "./a\\0b", {EXEC}}}'), "embedded null byte.*correct `command`"),
+        (text(user=f'exec: {{command: gone-x, installHint: "a\\nb", {EXEC}}}'), "a b"),
+        (text(user=f"exec: {{command: 'false', args: [{'a' * 200_000}], {EXEC}}}"), "Argument list too long"),
+        (
+            text(
+                cluster=f"server: 'https://SERVER', extensions: [{{{EXTENSION} {{null: {{1.5: !!binary YQ==}}}}}}]",
+                user=TELLING,
+            ),
+            "cluster c in ~/config: the extension client.authentication.k8s.io/exec cannot be told in JSON",
+        ),
+        (
+            text(cluster=f"server: 'https://SERVER', extensions: [{{{EXTENSION} &a [*a]}}]", user=TELLING),
+            "the extension client.authentication.k8s.io/exec cannot be told in JSON",
+        ),
+    ],
+    ids=lambda value: repr(value)[-60:],
+)
+async def test_the_message_names_file_and_field(tmp_path: Path, closed_port: int, content: str, said: str) -> None:
+    message = await outcome(tmp_path, content, closed_port)
+    assert re.search(said, message), message
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        text(more="x: 2001-99-99\n"),
+        text(context=", namespace: 2001-99-99"),
+        text(user="token: 2001-01-01"),
+        text(more="x: 0x\ny: 1:99:99\nz: &a [*a]\n"),
+        beside(f"extensions: [{{{EXTENSION} &a [*a]}}]"),
+        beside("proxy-url: 'http://SERVER/path?query#fragment'"),
+        beside("tls-server-name: ''"),
+        text(cluster="server: 'HTTP://SERVER'"),
+        text(cluster="server: 'https://127.0.0.1:0'"),
+        text(user='username: "€", password: "\\n"'),
+        "\ufeff" + text(),
+    ],
+)
+async def test_what_kubectl_takes_goes_as_far_as_the_server(tmp_path: Path, closed_port: int, content: str) -> None:
+    assert "connection refused" in await outcome(tmp_path, content, closed_port)
