@@ -99,6 +99,7 @@ class Reflector(Generic[R]):
     worked.
 
     Attributes:
+        store: receives the records; others may feed it, too.
         optional: nobody waits for its first picture, which may never come.
     """
 
@@ -145,7 +146,7 @@ class Reflector(Generic[R]):
         self.synced = asyncio.Event()
         self.statistics = StreamStatistics()
         self._client = client
-        self._store = store
+        self.store = store
         self._watch = Watch(
             decode,
             self,
@@ -185,7 +186,7 @@ class Reflector(Generic[R]):
     @property
     def cached_objects(self) -> int:
         """How many records the store holds of this scope."""
-        return len(self._store) if self.namespace is None else len(self._store.keys(self.namespace))
+        return len(self.store) if self.namespace is None else len(self.store.keys(self.namespace))
 
     @property
     def silent_s(self) -> float:
@@ -296,7 +297,7 @@ class Reflector(Generic[R]):
 
     def begin(self) -> None:
         """A new snapshot is asked for."""
-        self._store.begin(self.namespace)
+        self.store.begin(self.namespace)
         self._picture = {}
         self._kept = set()
 
@@ -305,14 +306,14 @@ class Reflector(Generic[R]):
         if self._unreadable:
             self._unreadable.discard(key_of(record))
         if self._picture is None:
-            self._store.put(record)
+            self.store.put(record)
         else:
             self._picture[key_of(record)] = record
 
     def remove(self, record: R) -> None:
         """An object that left the watched set."""
         if self._picture is None:
-            self._store.remove(key_of(record), record.uid)
+            self.store.remove(key_of(record), record.uid)
         else:
             self._picture.pop(key_of(record), None)
             self._kept.discard(key_of(record))
@@ -320,7 +321,7 @@ class Reflector(Generic[R]):
     def complete(self, resource_version: str) -> None:
         """The picture is whole: swap it in."""
         picture, self._picture = self._picture or {}, None
-        self._store.replace(picture.values(), self._kept, self.namespace, version=resource_version)
+        self.store.replace(picture.values(), self._kept, self.namespace, version=resource_version)
         self._unreadable &= self._kept
         self.statistics.relists += 1
         logger.debug("%s: %d objects at resourceVersion %s", self.description, len(picture), resource_version)
@@ -332,7 +333,7 @@ class Reflector(Generic[R]):
         if gone:
             self._unreadable.discard(key)
             if self._picture is None:
-                self._store.remove(key)
+                self.store.remove(key)
             else:
                 self._picture.pop(key, None)
                 self._kept.discard(key)

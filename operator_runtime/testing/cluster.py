@@ -243,6 +243,7 @@ class SimulatedCluster:
 
         Raises:
             OperatorEndedError: it ended by itself after it was in sync.
+            CacheChangedError: the block ended well, but somebody changed in place what the caches hold.
             AssertionError: it did not come in sync, or did not end, before the deadline.
             Exception: whatever kept it from starting, what `set_up` raised among it.
             pydantic.ValidationError: a setting has a value that is not allowed.

@@ -16,6 +16,7 @@ from operator_runtime.identity import Program
 from operator_runtime.operator import Operator, serve
 from operator_runtime.process.author_mistakes import refuse_mistakes
 from operator_runtime.process.settings import RuntimeSettings, settings_of
+from operator_runtime.testing.cache_guard import CacheGuard
 from operator_runtime.testing.waiting import DEADLINE_S, async_until
 
 C = TypeVar("C", bound=RuntimeConfig)
@@ -71,15 +72,20 @@ async def running_operator(
 
     Raises:
         OperatorEndedError: it ended by itself after it was in sync.
+        CacheChangedError: the block ended well, but somebody changed in place what the caches hold.
         AssertionError: it did not come in sync, or did not end, before the deadline.
         Exception: whatever kept it from starting, what `set_up` raised among it.
     """
     stop = asyncio.Event()
     made: list[Operator] = []
+    guard = CacheGuard()
 
     def keeping(operator: Operator, config: C) -> None:
         made.append(operator)
         set_up(operator, config)
+        # A store has a reflector for each namespace.
+        for reflector in {id(each.store): each for each in operator.manager.reflectors}.values():
+            guard.watch(reflector.resource.kind, reflector.store)
 
     def in_sync() -> bool:
         # An operator without watches, such as one of webhooks alone, is in sync before it listens.
@@ -126,3 +132,4 @@ async def running_operator(
         words = "in good order" if error is None else f"{type(error).__name__}: {error}"
         raise OperatorEndedError(f"{program.name} ended before the test did: {words}") from error
     running.result()
+    guard.check()
