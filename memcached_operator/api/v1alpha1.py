@@ -111,6 +111,11 @@ class MemcachedStatus(_Model):
         description="Label selector of the memcached pods, in the form of kubectl get pods --selector; "
         "a HorizontalPodAutoscaler finds them by it.",
     )
+    image: str | None = Field(
+        default=None,
+        description="Container image that the memcached pods run, whoever decided it; while another one is rolled out, "
+        "the one before.",
+    )
     observed_generation: _Generation | None = Field(
         default=None, description="The metadata.generation that this status speaks of."
     )

@@ -39,9 +39,8 @@ _RESOURCE = CustomResource(
             "Whether enough memcached pods serve.",
         ),
         PrinterColumn("Age", "date", ".metadata.creationTimestamp", "How long ago the Memcached was created."),
-        # What was asked for: an empty cell means the operator's default, which the operator may change at any time.
-        # What really runs is the Deployment's to tell (`kubectl get deployment -o wide`), also during a rollout.
-        PrinterColumn("Image", "string", ".spec.image", "Image that was asked for, if any.", priority=1),
+        # Not what was asked for: where that is empty, the operator's default decides, which nobody sees here.
+        PrinterColumn("Image", "string", ".status.image", "Image that the memcached pods run.", priority=1),
     ),
 )
 

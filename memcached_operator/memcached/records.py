@@ -11,7 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from memcached_operator.api.names import API_VERSION, KIND
-from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
+from memcached_operator.memcached.desired import CONTAINER, OWNER_UID_ANNOTATION
 from memcached_operator.memcached.objects import (
     Deployment,
     DeploymentSpec,
@@ -66,6 +66,7 @@ class DeploymentRecord(msgspec.Struct, frozen=True, gc=False):
         form: `owned` with the name and the uid of the Memcached taken out (`_form`), b"" for a stranger's. Most
             Deployments differ in these alone, so that one form serves thousands of records.
         held_by: finalizers that keep it while it is being deleted, the garbage collector's own excepted, as text.
+        image: what its template runs memcached from, "" for a stranger's.
     """
 
     namespace: str
@@ -84,6 +85,7 @@ class DeploymentRecord(msgspec.Struct, frozen=True, gc=False):
     deadline_exceeded: str
     form: bytes
     held_by: str = ""
+    image: str = ""
 
     @property
     def owned(self) -> bytes:
@@ -212,6 +214,7 @@ def deployment_record(raw: msgspec.Raw | bytes) -> DeploymentRecord:
                 rolled_out = True
             case _:
                 pass
+    spec = _decode_deployment_spec(object_.spec) if made_for_uid or ours else None
     return DeploymentRecord(
         namespace=shared(meta.namespace or ""),
         name=meta.name or "",
@@ -228,9 +231,16 @@ def deployment_record(raw: msgspec.Raw | bytes) -> DeploymentRecord:
         rolled_out=rolled_out,
         create_failure=create_failure,
         deadline_exceeded=deadline_exceeded,
-        form=_form(meta, _decode_deployment_spec(object_.spec), made_for_uid) if made_for_uid or ours else b"",
+        form=_form(meta, spec, made_for_uid) if spec else b"",
         held_by=_held_by(meta) if meta.deletionTimestamp is not None else "",
+        image=shared(_image(spec)) if spec else "",
     )
+
+
+def _image(spec: DeploymentSpec) -> str:
+    pod = spec.template.spec if spec.template else None
+    containers = (pod.containers if pod else None) or ()
+    return next((each.image or "" for each in containers if each.name == CONTAINER), "")
 
 
 # By which the garbage collector knows what an object's deletion is to do with its dependents.

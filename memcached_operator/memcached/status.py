@@ -46,6 +46,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     replicas: int | None = None
     readyReplicas: int | None = None
     selector: str | None = None
+    image: str | None = None
     observedGeneration: int | None = None
     conditions: tuple[Condition, ...] | None = None
 
@@ -121,6 +122,7 @@ def status_of(observed: Observed, last: Status, now: str) -> Status:
         replicas=len(nodes),
         readyReplicas=ready,
         selector=selector_text(observed.name),
+        image=_image(observed, ours[1], last),
         observedGeneration=observed.generation,
         conditions=set_conditions(last.conditions, ours, generation=observed.generation, now=now),
     )
@@ -151,6 +153,20 @@ def minimum_available(size: int) -> int:
     It is the Deployment's own rule (maxUnavailable 25 %), which we leave at its default.
     """
     return size - size // 4
+
+
+def _image(observed: Observed, progressing: Condition, last: Status) -> str | None:
+    """What all servers run: while another image is rolled out it is the one before.
+
+    It changes with the end of a rollout, whose write it shares. Until its controller has seen a Deployment's present
+    template, pods run the former, whatever the Deployment says.
+    """
+    if observed.trouble and observed.trouble.reason is Reason.NOT_CONTROLLED:
+        return None
+    deployment = observed.deployment
+    if deployment is None or not deployment.settled or progressing.reason != Reason.COMPLETE:
+        return last.image
+    return deployment.image or None
 
 
 def _available(observed: Observed, ready: int) -> Condition:

@@ -58,6 +58,7 @@ def test_columns_show_size_ready_available_and_age_and_the_image_when_asked_for_
         ("Age", 0),
         ("Image", 1),
     ]
+    assert columns[-1]["jsonPath"] == ".status.image", "what runs, also where the operator's default decides"
 
 
 def test_the_sample_is_that_of_the_guides_and_valid() -> None:

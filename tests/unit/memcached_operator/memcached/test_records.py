@@ -161,6 +161,16 @@ def test_a_deployment_is_rolled_out_when_its_controller_says_so() -> None:
     assert not deployment(lambda live: live.pop("status")).rolled_out
 
 
+def test_the_image_of_our_deployment_is_known_and_a_stranger_s_is_not() -> None:
+    assert deployment_of().image == "memcached:1.6.45-alpine"
+
+    def of_somebody_else(live: dict[str, Any]) -> None:
+        del live["metadata"]["ownerReferences"], live["metadata"]["annotations"]
+
+    assert deployment(of_somebody_else).image == ""
+    assert deployment(lambda live: live["spec"]["template"]["spec"].pop("containers")).image == ""
+
+
 def test_a_deployment_is_revised_once_its_controller_has_seen_a_second_template() -> None:
     assert not deployment_of().revised
     revision = "deployment.kubernetes.io/revision"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.api.v1alpha1 import MemcachedStatus
-from memcached_operator.memcached.records import PodRecord
+from memcached_operator.memcached.records import DeploymentRecord, PodRecord
 from memcached_operator.memcached.status import (
     Observed,
     Reason,
@@ -27,6 +27,7 @@ from tests.unit.memcached_operator.memcached.status_support import (
     LATER,
     NEW,
     NOW,
+    ROLLED_OUT,
     UPDATED,
     look,
     pods,
@@ -94,6 +95,50 @@ def test_conditions_of_others_stay_as_they_came_and_where_they_were() -> None:
     assert [conditions[0], conditions[2]] == foreign
 
 
+# The image
+
+
+OLD, OTHER = "registry.example.com/memcached:1", "registry.example.com/memcached:2"
+
+
+def of_image(deployment: DeploymentRecord, image: str) -> DeploymentRecord:
+    return msgspec.structs.replace(deployment, image=image)
+
+
+def test_the_image_is_told_when_its_rollout_is_complete_and_until_then_the_one_before() -> None:
+    unseen, seen, done = (
+        deployment_of(generation=2, revised=True, image=OTHER, settled=settled, rolled_out=rolled_out)
+        for settled, rolled_out in ((False, True), (True, False), (True, True))
+    )
+    status = look(3, pods(1, 2), of_image(DEPLOYING, OLD))
+    assert status.image is None
+    told = []
+    looks = (
+        (pods(3), of_image(ROLLED_OUT, OLD)),
+        (pods(3), unseen),
+        ([*pods(3), pod_of("x", template="b")], seen),
+        (pods(3, template="b"), done),
+    )
+    for found, deployment in looks:
+        before, status = status, look(3, found, deployment, last=status)
+        told.append(status.image)
+        assert status_patch(status, before).keys() != {"image"}, "it would be a write of its own"
+    assert told == [OLD, OLD, OLD, OTHER]
+
+
+def test_without_a_deployment_the_image_stays_and_beside_a_stranger_s_there_is_none() -> None:
+    running = look(3, pods(3), of_image(ROLLED_OUT, OLD))
+    assert look(3, [], None, last=running).image == OLD
+    stranger = Trouble(Reason.NOT_CONTROLLED, "It is somebody else's.")
+    assert look(3, [], None, last=running, trouble=stranger).image is None
+
+
+def test_an_image_that_somebody_writes_into_the_deployment_is_not_told_before_pods_run_it() -> None:
+    running = look(3, pods(3), of_image(ROLLED_OUT, OLD))
+    edited = deployment_of(generation=2, settled=False, rolled_out=True, image=OTHER)
+    assert status_patch(look(3, pods(3), edited, last=running), running) == {}
+
+
 # What is written
 
 
@@ -106,7 +151,7 @@ def test_a_status_that_says_it_all_already_is_not_written() -> None:
 def test_only_fields_that_differ_are_written() -> None:
     last = look(3, pods(2, 1), DEPLOYING)
     patch = status_patch(look(3, pods(3), DEPLOYING, last=last), last)
-    assert patch.keys() == {"readyReplicas", "conditions"}
+    assert patch.keys() == {"readyReplicas", "image", "conditions"}
     assert patch["readyReplicas"] == 3
 
 
