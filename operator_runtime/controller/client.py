@@ -56,8 +56,8 @@ class NotOwned(KubeError):
 class Client:
     """Gets, lists and writes objects as one field manager.
 
-    Each method raises a `kube.errors.KubeError` where the API server refuses or cannot be reached: let it pass, and the
-    controller tries again; and a ValueError or TypeError, before anything is sent, where the request makes no sense.
+    Each method raises a `KubeError` where the API server refuses or cannot be reached: let it pass, and the controller
+    tries again; and a ValueError or TypeError, before anything is sent, where the request makes no sense.
     """
 
     def __init__(

@@ -127,7 +127,7 @@ class Controller(Generic[K]):
 
     What an end means for the key, in the order of controller-runtime: an error schedules the next attempt after the
     backoff (and after Retry-After, if the server named one), of at most `OUTAGE_LONGEST_S` where it is a timeout or
-    says nothing about the object (`kube.errors.NOT_ABOUT_THE_OBJECT`); a `TerminalError` schedules nothing;
+    says nothing about the object (`client.errors.NOT_ABOUT_THE_OBJECT`); a `TerminalError` schedules nothing;
     `requeue_after_s` forgets the failures and schedules the next look; `requeue` schedules it after the backoff;
     success forgets the failures.
     """
