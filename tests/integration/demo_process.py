@@ -35,7 +35,7 @@ SIMULATED = "--no-memcached"
 DEADLINE_S = 240.0
 KUBECONFIG_LINE = re.compile(r"export KUBECONFIG=([^\s\x1b]+)")
 # Gives the program, its arguments, the terminal that is its standard input; Ctrl-C reaches it by that alone.
-_IN_TERMINAL = (
+IN_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 )
 # The terminal that most have; and one in which the longest path fits in a line, and many writes in their panel.
@@ -74,7 +74,7 @@ class Demo:
         ours, theirs = pty.openpty() if terminal else os.pipe()
         if terminal:
             fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *terminal, 0, 0))
-            line = [sys.executable, "-c", _IN_TERMINAL, *line]
+            line = [sys.executable, "-c", IN_TERMINAL, *line]
         self._process = subprocess.Popen(
             line,
             cwd=home,
