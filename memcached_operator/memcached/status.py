@@ -130,11 +130,13 @@ def status_of(observed: Observed, last: Status, now: str) -> Status:
 
 def status_patch(wanted: Status, last: Status) -> dict[str, object]:
     """The fields of `wanted` that differ from `last`, for a merge patch; empty when there is nothing to write."""
-    return {
+    changed = {
         field: msgspec.to_builtins(getattr(wanted, field))
         for field in Status.__struct_fields__
         if getattr(wanted, field) != getattr(last, field)
     }
+    # A status from before there was the image goes with the next write: an upgrade writes nothing.
+    return {} if changed.keys() == {"image"} and last.image is None else changed
 
 
 def is_settled(wanted: Status, last: Status, size: int | None) -> bool:

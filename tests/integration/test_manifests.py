@@ -50,6 +50,9 @@ def test_each_file_alone_can_be_created(kubectl: Kubectl, fresh: Cluster, path: 
     if "namespace: Required value" in finished.stderr:
         assert "kustomize fills in" in path.read_text(), "it can only be had by an overlay, and says so"
         return
+    if path.is_relative_to(MANIFESTS / "components" / "cert-manager") and finished.returncode != 0:
+        assert "ensure CRDs are installed first" in finished.stderr, "cert-manager's own kinds are its own to install"
+        return
     assert (finished.returncode, finished.stderr) == (0, ""), "no warning either"
 
 
