@@ -287,17 +287,17 @@ async def serve(
             tracing = await stack.enter_async_context(
                 traced(config.tracing_endpoint, config.operator_name, program.version)
             )
-        gate = None
+        fence = None
         if election is not None:
             # Left when nothing here can write any more.
             await stack.enter_async_context(election)
-            gate = election.may_write
+            fence = election.may_write
         api = await stack.enter_async_context(
             ApiClient(
                 access,
                 user_agent=_user_agent(config, program),
                 timeout_s=config.request_timeout_s,
-                write_gate=gate,
+                write_fence=fence,
                 tracer=None if tracing is None else tracing.call,
             )
         )

@@ -32,7 +32,7 @@ from operator_runtime.client.errors import (
 )
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.retry import parse_retry_after
-from operator_runtime.client.writes import READS, WriteGate
+from operator_runtime.client.write_fence import READS, WriteFence
 
 JSON = "application/json"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -105,7 +105,7 @@ class ApiClient:
         *,
         user_agent: str,
         timeout_s: float = 30.0,
-        write_gate: WriteGate | None = None,
+        write_fence: WriteFence | None = None,
         tracer: CallTracer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -114,7 +114,7 @@ class ApiClient:
             access: where the server is and with what credentials.
             user_agent: names this client in the audit log and to the server's flow control.
             timeout_s: bound on one API call from the connection to the last byte.
-            write_gate: asked before the bytes of each write go out; None lets all of them.
+            write_fence: asked before the bytes of each write go out; None lets all of them.
             tracer: entered around each API call, watches excepted.
             clock: monotonic seconds; tells which token an answer of 401 speaks about.
         """
@@ -124,7 +124,7 @@ class ApiClient:
         self._timeout_s = timeout_s
         self._clock = clock
         self._tracer = tracer
-        self._connections = Connections(access.credentials, write_gate)
+        self._connections = Connections(access.credentials, write_fence)
         self.requests: Counter[tuple[int, str]] = Counter()
         self.writes: Counter[tuple[str, str]] = Counter()
 
@@ -211,7 +211,7 @@ class ApiClient:
                     left_s -= self._clock() - started
                     if left_s > 0.0:
                         continue
-                await self._look_at_trust(error, started)
+                await self._reload_ca_if_untrusted(error, started)
                 raise Unreachable(f"{method} {path}: {describe(error)}") from error
             self.requests[response.status, method] += 1
             failure = _failure(response, answer)
@@ -249,7 +249,7 @@ class ApiClient:
             self.requests[0, "GET"] += 1
             if silence.expired():
                 raise StreamStalled(f"no answer for {silence_limit_s:.0f} s") from error
-            await self._look_at_trust(error, started)
+            await self._reload_ca_if_untrusted(error, started)
             raise Unreachable(describe(error)) from error
         self.requests[response.status, "GET"] += 1
         pools.watching.add(response)
@@ -396,9 +396,9 @@ class ApiClient:
             **await self.access.credentials.headers(),
         }
 
-    async def _look_at_trust(self, error: Exception, started: float) -> None:
+    async def _reload_ca_if_untrusted(self, error: Exception, started: float) -> None:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            await self.access.credentials.distrusted(started)
+            await self.access.credentials.reload_ca(started)
 
 
 def _has_precondition(body: object) -> bool:

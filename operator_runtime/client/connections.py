@@ -24,7 +24,7 @@ from aiohttp.abc import AbstractCookieJar
 from aiohttp.client_proto import ResponseHandler
 
 from operator_runtime.client.credentials import Credentials
-from operator_runtime.client.writes import WriteGate, gated_request
+from operator_runtime.client.write_fence import WriteFence, fenced_request
 
 # As many API calls at once as a generous number of workers and the event recorder make; more wait for a connection.
 MAX_CONNECTIONS = 64
@@ -44,8 +44,8 @@ class Pools:
 
     __slots__ = ("calls", "watches", "watching")
 
-    def __init__(self, context: ssl.SSLContext | None, gate: WriteGate | None = None) -> None:
-        request = aiohttp.ClientRequest if gate is None else gated_request(gate)
+    def __init__(self, context: ssl.SSLContext | None, fence: WriteFence | None = None) -> None:
+        request = aiohttp.ClientRequest if fence is None else fenced_request(fence)
         self.calls = _session(context, request, limit=MAX_CONNECTIONS, keepalive_timeout=IDLE_CONNECTION_S)
         # A connection for each watch anew: behind a load balancer this alone moves watches to an API server that joins.
         self.watches = _session(context, aiohttp.ClientRequest, limit=0, force_close=True)
@@ -62,9 +62,9 @@ class Pools:
 class Connections:
     """The pools of the trust and the client certificate that hold now, and for a while those that held before."""
 
-    def __init__(self, credentials: Credentials, gate: WriteGate | None = None) -> None:
+    def __init__(self, credentials: Credentials, fence: WriteFence | None = None) -> None:
         self._credentials = credentials
-        self._gate = gate
+        self._fence = fence
         self._pools: Pools | None = None
         self._retired: Pools | None = None
         self._tls_generation = -1
@@ -77,7 +77,7 @@ class Connections:
             return self._pools
         # What runs on the old pools runs to its end there; they close at the next rotation, or with the client.
         stale, self._retired = self._retired, self._pools
-        current = self._pools = Pools(context, self._gate)
+        current = self._pools = Pools(context, self._fence)
         self._tls_generation = generation
         if stale is not None:
             await stale.close()

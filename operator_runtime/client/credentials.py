@@ -52,11 +52,8 @@ class Credentials(Protocol):
         """
         ...
 
-    async def distrusted(self, failed_since: float) -> None:
-        """Called when the server's certificate was not trusted by a request that started at `failed_since`.
-
-        Reads again whom to trust; the authority may have been replaced.
-        """
+    async def reload_ca(self, failed_since: float) -> None:
+        """Read the CA again: it did not vouch for the server of a request that started at `failed_since`."""
         ...
 
     def ssl_context(self) -> ssl.SSLContext | None:
@@ -289,7 +286,7 @@ class ClusterCredentials:
         self._tls.update((await self._identity.current()).certificate, older_than=failed_since)
         return renewed or self._tls.changed_at > failed_since
 
-    async def distrusted(self, failed_since: float) -> None:
+    async def reload_ca(self, failed_since: float) -> None:
         if self._tls is not None:
             self._tls.update((await self._identity.current()).certificate, older_than=failed_since)
 

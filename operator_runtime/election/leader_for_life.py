@@ -133,7 +133,7 @@ class LifeElection:
     ) -> None:
         """
         Args:
-            client: without a gate before writes: this is who opens it. It is closed.
+            client: without a write fence, as it writes before this process leads. It is closed.
             lock: namespace of this pod, and name of the ConfigMap.
             pod_name: of this process's pod.
             field_manager: named by every write.
@@ -161,7 +161,7 @@ class LifeElection:
         await self._client.close()
 
     def may_write(self) -> None:
-        """The gate before writes (`client.writes`).
+        """The write fence (`client.write_fence`).
 
         Raises:
             WriteRefused: this process does not lead yet.

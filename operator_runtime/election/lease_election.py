@@ -2,7 +2,7 @@
 
 It runs on a thread and an event loop of its own, with connections of its own, so that a busy operator cannot lose its
 Lease and a full pool of connections cannot either. What crosses the border between the two threads: the time until
-which writes may go out, one float that the gate reads before each write; that this process leads now; that it shall let
+which writes may go out, one float that the write fence reads; that this process leads now; that it shall let
 go. That the Lease is lost crosses nothing: the thread ends the process there and then, whatever the rest of it does.
 Nor does it renew for an operator that hangs: it asks the other event loop for a sign of life with each renewal.
 """
@@ -203,7 +203,7 @@ class LeaseElection:
         await self._elected.wait()
 
     def may_write(self) -> None:
-        """The gate before writes (`client.writes`); from any thread.
+        """The write fence (`client.write_fence`); from any thread.
 
         Raises:
             WriteRefused: this process does not lead, or not any more.

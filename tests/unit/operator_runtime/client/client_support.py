@@ -27,14 +27,14 @@ USER_AGENT = "memcached-operator/test"
 
 @dataclass
 class FakeCredentials:
-    """Bearer tokens and trust by the test's word; `refreshes` and `distrusts` note what the client told."""
+    """Bearer tokens and trust by the test's word; `refreshes` and `ca_reloads` note what the client asked for."""
 
     token: str = "first"
     next_token: str | None = None
     context: ssl.SSLContext | None = None
     ssl_generation: int = 1
     refreshes: list[float] = field(default_factory=list)
-    distrusts: list[float] = field(default_factory=list)
+    ca_reloads: list[float] = field(default_factory=list)
 
     async def headers(self) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {self.token}"}
@@ -46,8 +46,8 @@ class FakeCredentials:
         self.token, self.next_token = self.next_token, None
         return True
 
-    async def distrusted(self, failed_since: float) -> None:
-        self.distrusts.append(failed_since)
+    async def reload_ca(self, failed_since: float) -> None:
+        self.ca_reloads.append(failed_since)
 
     def ssl_context(self) -> ssl.SSLContext | None:
         return self.context

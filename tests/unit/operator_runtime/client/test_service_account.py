@@ -125,12 +125,12 @@ async def test_the_authority_is_read_again_at_once_when_the_server_was_not_trust
     credentials = load(directory, clock=clock).credentials
     await credentials.headers()
     generation = credentials.ssl_generation
-    await credentials.distrusted(clock.now)
+    await credentials.reload_ca(clock.now)
     assert credentials.ssl_generation == generation, "the file is the same"
 
     (directory / "ca.crt").write_bytes(make_authority("new").pem)
     clock.advance(1)
-    await credentials.distrusted(clock.now)
+    await credentials.reload_ca(clock.now)
     assert credentials.ssl_generation == generation + 1
 
 

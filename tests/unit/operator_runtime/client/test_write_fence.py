@@ -1,4 +1,4 @@
-"""The gate before writes, on real sockets: what it refuses never reaches the server."""
+"""The write fence, on real sockets: what it refuses never reaches the server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.unit.operator_runtime.client.client_support import (
 pytestmark = pytest.mark.timeout(30)
 
 
-class Gate:
+class Fence:
     """Lets so many questions pass; `asked` counts them."""
 
     def __init__(self, passes: float = float("inf")) -> None:
@@ -40,9 +40,9 @@ class Gate:
             raise WriteRefused("the lease has run out")
 
 
-def gated(server: Loopback, gate: Gate) -> ApiClient:
+def fenced(server: Loopback, fence: Fence) -> ApiClient:
     access = ClusterAccess(server.url, None, "a test", FakeCredentials())
-    return ApiClient(access, user_agent=USER_AGENT, timeout_s=20.0, write_gate=gate)
+    return ApiClient(access, user_agent=USER_AGENT, timeout_s=20.0, write_fence=fence)
 
 
 async def create(client: ApiClient) -> bytes:
@@ -50,17 +50,17 @@ async def create(client: ApiClient) -> bytes:
 
 
 async def test_an_open_gate_lets_writes_pass() -> None:
-    gate = Gate()
-    async with serving(every) as server, gated(server, gate) as client:
+    fence = Fence()
+    async with serving(every) as server, fenced(server, fence) as client:
         assert await create(client) == b"{}"
         await client.merge_patch(DEPLOYMENTS, "shop", "web", {}, field_manager="us")
         assert [request.method for request in server.requests] == ["POST", "PATCH"]
-    assert gate.asked == 4, "each is asked about when it has its connection, and just before its bytes"
+    assert fence.asked == 4, "each is asked about when it has its connection, and just before its bytes"
 
 
 @pytest.mark.parametrize("passes", [0, 1])
 async def test_a_refused_write_sends_not_a_byte(passes: int) -> None:
-    gate = Gate(passes)
+    fence = Fence(passes)
     received: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -70,15 +70,15 @@ async def test_a_refused_write_sends_not_a_byte(passes: int) -> None:
     server = await asyncio.start_server(listen, "127.0.0.1", 0)
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        async with gated(Loopback(url), gate) as client:
+        async with fenced(Loopback(url), fence) as client:
             with pytest.raises(WriteRefused, match="the lease has run out"):
                 await create(client)
             assert await received == b"", "the connection was there, and closed unused"
-    assert gate.asked == passes + 1
+    assert fence.asked == passes + 1
 
 
 async def test_a_write_without_a_body_is_asked_about_too() -> None:
-    async with serving(every) as server, gated(server, Gate(0)) as client:
+    async with serving(every) as server, fenced(server, Fence(0)) as client:
         with pytest.raises(WriteRefused):
             await client.request("DELETE", f"{PATH}/web")
         assert server.requests == []
@@ -88,12 +88,12 @@ async def test_reads_and_watches_are_not_asked_about() -> None:
     async def handler(peer: Peer, request: Request) -> None:
         await (three_lines_and_silence if "watch" in request.target else every)(peer, request)
 
-    gate = Gate(0)
-    async with serving(handler) as server, gated(server, gate) as client:
+    fence = Fence(0)
+    async with serving(handler) as server, fenced(server, fence) as client:
         assert await client.request("GET", PATH) == b"{}"
         async with client.stream(PATH, {"watch": "1"}, SILENCE_LIMIT_S) as stream:
             assert await stream.read()
-    assert gate.asked == 0
+    assert fence.asked == 0
 
 
 async def test_a_write_that_waits_for_a_connection_is_refused_when_the_right_ends_meanwhile(
@@ -107,8 +107,8 @@ async def test_a_write_that_waits_for_a_connection_is_refused_when_the_right_end
         await go_on.wait()
         await peer.answer()
 
-    gate = Gate()
-    async with serving(handler) as server, gated(server, gate) as client:
+    fence = Fence()
+    async with serving(handler) as server, fenced(server, fence) as client:
         slow_read = asyncio.create_task(client.request("GET", PATH))
         await busy.wait()
         write = asyncio.create_task(create(client))
@@ -117,8 +117,8 @@ async def test_a_write_that_waits_for_a_connection_is_refused_when_the_right_end
         for _ in range(10):
             await asyncio.sleep(0)
         assert len(pool._waiters) == 1
-        assert gate.asked == 0, "it has no connection yet"
-        gate.passes = 0
+        assert fence.asked == 0, "it has no connection yet"
+        fence.passes = 0
         go_on.set()
         await slow_read
         with pytest.raises(WriteRefused):
@@ -127,11 +127,11 @@ async def test_a_write_that_waits_for_a_connection_is_refused_when_the_right_end
 
 
 async def test_what_a_refused_write_leaves_behind_serves_the_next_one() -> None:
-    gate = Gate(0)
-    async with serving(every) as server, gated(server, gate) as client:
+    fence = Fence(0)
+    async with serving(every) as server, fenced(server, fence) as client:
         for _ in range(3):
             with pytest.raises(WriteRefused):
                 await create(client)
-        gate.passes = float("inf")
+        fence.passes = float("inf")
         assert await create(client) == b"{}"
         assert len(server.requests) == 1

@@ -1,4 +1,4 @@
-"""The gate before writes: the last place at which one that may no longer be made can be stopped.
+"""The write fence: the last place at which one that may no longer be made can be stopped.
 
 A write may wait for a connection, a handshake or an event loop for longer than its right lasts. So the right is asked
 for when the connection is there, and again when the bytes are about to be handed to it: `aiohttp` keeps the headers of
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.connector import Connection
 
-WriteGate = Callable[[], None]
+WriteFence = Callable[[], None]
 """Returns if a write may go out at this moment, else raises `WriteRefused`. It is called on the client's event loop."""
 
 READS = frozenset({"GET", "HEAD"})
 
 
-def gated_request(gate: WriteGate) -> type[aiohttp.ClientRequest]:
-    """The class of requests that ask the gate, unless they only read."""
+def fenced_request(fence: WriteFence) -> type[aiohttp.ClientRequest]:
+    """The class of requests that ask the fence, unless they only read."""
 
-    class GatedRequest(aiohttp.ClientRequest):
+    class FencedRequest(aiohttp.ClientRequest):
         async def send(self, conn: Connection) -> aiohttp.ClientResponse:
             if self.method not in READS:
-                gate()
+                fence()
             return await super().send(conn)
 
         async def write_bytes(
@@ -39,7 +39,7 @@ def gated_request(gate: WriteGate) -> type[aiohttp.ClientRequest]:
         ) -> None:
             if self.method not in READS:
                 try:
-                    gate()
+                    fence()
                 except WriteRefused as refusal:
                     # This runs as a task of its own: who waits for the answer learns of it by the protocol, and closes
                     # the connection.
@@ -48,4 +48,4 @@ def gated_request(gate: WriteGate) -> type[aiohttp.ClientRequest]:
                     return
             await super().write_bytes(writer, conn, content_length)
 
-    return GatedRequest
+    return FencedRequest
