@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+from operator_runtime.diagnostics.reminder import Reminder
+
 K = TypeVar("K", bound=Hashable)
 
 # So often within so long is worth a word: ten times a second for a minute, while a key that wakes itself is reconciled
@@ -12,8 +14,6 @@ K = TypeVar("K", bound=Hashable)
 LIMIT, WINDOW_S = 600, 60.0
 # Keys that are counted at a time.
 _COUNTED = 32
-# After a word, so long without one; then twice as long after each further one.
-_FIRST_QUIET_S, _LONGEST_QUIET_S = 60.0, 3600.0
 
 
 class BusyKeys(Generic[K]):
@@ -25,8 +25,8 @@ class BusyKeys(Generic[K]):
 
     def __init__(self) -> None:
         self._counts: dict[K, int] = {}
-        self._began = self._quiet_until = float("-inf")
-        self._quiet_s = _FIRST_QUIET_S
+        self._began = float("-inf")
+        self._reminder = Reminder()
 
     def reconciled(self, key: K, now: float) -> float | None:
         """A key was reconciled; in how many seconds it was so `LIMIT` times, if that is to be told now.
@@ -52,10 +52,4 @@ class BusyKeys(Generic[K]):
             return None
         took_s, self._began = now - self._began, now
         counts.clear()
-        if now < self._quiet_until:
-            return None
-        if now - self._quiet_until > _LONGEST_QUIET_S:
-            self._quiet_s = _FIRST_QUIET_S
-        self._quiet_until = now + self._quiet_s
-        self._quiet_s = min(2 * self._quiet_s, _LONGEST_QUIET_S)
-        return took_s
+        return took_s if self._reminder.due(now) else None

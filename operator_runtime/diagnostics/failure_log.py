@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from operator_runtime.client.errors import Conflict, KubeError, Unreachable
+from operator_runtime.diagnostics.reminder import Reminder
 
 log = logging.getLogger(__name__)
 
@@ -22,11 +23,6 @@ class TerminalError(Exception):
 class ReconcileTimeout(Exception):
     """A reconcile took longer than `reconcile_timeout_s`."""
 
-
-# A failure that stays the same is said again after a minute, then after twice as long each time, up to an hour: enough
-# to be found in any log that is rotated daily, too little to drown the rest.
-_FIRST_REMINDER_S = 60.0
-_LONGEST_REMINDER_S = 3600.0
 
 # That the server cannot be reached is said once for each watch; a line per key would bury it. A key that still meets
 # it after this long is worth one: by then the watches are back, or someone is looking for what is affected.
@@ -47,8 +43,7 @@ class _Streak:
     attempts: int = 0
     conflicts: int = 0
     said: str | None = None
-    reminder_s: float = _FIRST_REMINDER_S
-    quiet_until: float = 0.0
+    reminder: Reminder = field(default_factory=Reminder)
 
 
 class FailureLog(Generic[K]):
@@ -80,11 +75,10 @@ class FailureLog(Generic[K]):
             return
         identity = _DIGITS.sub("#", f"{type(error).__name__} {error}")
         new = identity != streak.said
-        if not new and now < streak.quiet_until:
+        if new:
+            streak.said, streak.reminder = identity, Reminder()
+        if not streak.reminder.due(now):
             return
-        streak.reminder_s = _FIRST_REMINDER_S if new else min(2 * streak.reminder_s, _LONGEST_REMINDER_S)
-        streak.said = identity
-        streak.quiet_until = now + streak.reminder_s
         expected = isinstance(error, KubeError | TerminalError | ReconcileTimeout)
         log.log(
             logging.WARNING if expected else logging.ERROR,

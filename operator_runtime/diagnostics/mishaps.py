@@ -13,10 +13,10 @@ import re
 import time
 from collections.abc import Callable
 
+from operator_runtime.diagnostics.reminder import Reminder
+
 logger = logging.getLogger(__name__)
 
-# The same failure of the same function is told again after a minute, then after twice as long each time.
-_FIRST_QUIET_S, _LONGEST_QUIET_S = 60.0, 3600.0
 # Errors that differ in numbers alone are the same failure.
 _DIGITS = re.compile(r"\d+")
 
@@ -36,7 +36,7 @@ class Mishaps:
             clock: monotonic seconds.
         """
         self._clock = clock
-        self._quiet: dict[tuple[str, str], tuple[float, float, int]] = {}  # until, how long, how many untold
+        self._told: dict[tuple[str, str], Reminder] = {}
 
     def tell(self, function: Callable[..., object], about: object, instead: str, error: Exception) -> None:
         """A function failed.
@@ -47,26 +47,22 @@ class Mishaps:
             instead: what is done now, to follow a colon.
             error: what it raised.
         """
-        name, now = described(function), self._clock()
-        what = f"{type(error).__name__}: {error}"
+        name, what = described(function), f"{type(error).__name__}: {error}"
         identity = name, _DIGITS.sub("#", what)
-        known = self._quiet.get(identity)
-        until, quiet_s, untold = known or (now, _FIRST_QUIET_S / 2, 0)
-        if now < until:
-            self._quiet[identity] = until, quiet_s, untold + 1
+        new = identity not in self._told
+        if new and len(self._told) >= self._MOST:
+            self._told.clear()
+        reminder = self._told.setdefault(identity, Reminder())
+        if not reminder.due(self._clock()):
             return
-        if known is None and len(self._quiet) >= self._MOST:
-            self._quiet.clear()
-        quiet_s = min(2 * quiet_s, _LONGEST_QUIET_S)
-        self._quiet[identity] = now + quiet_s, quiet_s, 0
         logger.error(
             "%s failed for %s: %s. %s%s",
             name,
             about,
             what,
             instead,
-            f" It failed {untold} more times since this was last told." if untold else "",
-            exc_info=error if known is None else None,
+            f" It failed {reminder.untold} more times since this was last told." if reminder.untold else "",
+            exc_info=error if new else None,
         )
 
 

@@ -16,12 +16,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from operator_runtime.diagnostics.reminder import Reminder
+
 logger = logging.getLogger(__name__)
 
 # kubelet's default `timeoutSeconds`: a loop that stalls for longer fails a probe.
 STALL_S = 1.0
-# After a warning, so long without one; twice as long after each further one. An hour without a stall starts anew.
-FIRST_QUIET_S, LONGEST_QUIET_S = 10.0, 3600.0
+# After the first warning, so long without one.
+FIRST_PAUSE_S = 10.0
 # Of the author's code: the line that blocks and two that lead to it.
 _SHOWN_LINES = 3
 
@@ -100,9 +102,7 @@ class StallRule:
             now: the clock.
         """
         self._after_s = after_s
-        self._quiet_s = FIRST_QUIET_S
-        self._quiet_until = self._last = float("-inf")
-        self._untold = 0
+        self._reminder = Reminder(FIRST_PAUSE_S)
         self._counted: float | None = None
         self._grace_until = float("-inf")
         self.look_at = now + after_s
@@ -125,16 +125,7 @@ class StallRule:
         if self._counted == due_at:
             return None
         self._counted = due_at
-        if now - self._last > LONGEST_QUIET_S:
-            self._quiet_s = FIRST_QUIET_S
-        self._last = now
-        if now < self._quiet_until:
-            self._untold += 1
-            return None
-        untold, self._untold = self._untold, 0
-        self._quiet_until = now + self._quiet_s
-        self._quiet_s = min(2 * self._quiet_s, LONGEST_QUIET_S)
-        return Stall(now - due_at, untold)
+        return Stall(now - due_at, self._reminder.untold) if self._reminder.due(now) else None
 
 
 class StallWatch:

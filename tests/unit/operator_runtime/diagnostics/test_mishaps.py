@@ -82,7 +82,7 @@ def test_errors_that_quote_their_object_fill_no_memory(clock: FakeClock, caplog:
     mishaps = Mishaps(clock)
     for number in range(3000):
         mishaps.tell(chosen, "Shop a", "", KeyError("x" * number))
-    assert len(vars(mishaps)["_quiet"]) <= 1000
+    assert len(vars(mishaps)["_told"]) <= 1000
 
 
 @pytest.mark.parametrize(

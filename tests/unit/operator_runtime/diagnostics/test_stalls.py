@@ -12,9 +12,9 @@ from traceback import FrameSummary
 
 import pytest
 
+from operator_runtime.diagnostics.reminder import LONGEST_PAUSE_S
 from operator_runtime.diagnostics.stalls import (
-    FIRST_QUIET_S,
-    LONGEST_QUIET_S,
+    FIRST_PAUSE_S,
     Places,
     Stall,
     StallRule,
@@ -121,7 +121,7 @@ def test_a_stall_after_a_stall_waits_for_the_quiet_time_which_doubles(world: Wor
             said.append(world.now)
             untold.append(told.untold)
     gaps = [after - before for before, after in pairwise(said)]
-    assert gaps[0] >= FIRST_QUIET_S
+    assert gaps[0] >= FIRST_PAUSE_S
     assert all(later > 1.7 * sooner for sooner, later in pairwise(gaps)), gaps
     assert sum(untold) + len(said) <= 201
     assert untold[0] > 0
@@ -130,10 +130,10 @@ def test_a_stall_after_a_stall_waits_for_the_quiet_time_which_doubles(world: Wor
 def test_after_an_hour_without_a_stall_the_next_ones_are_told_as_at_first(world: World) -> None:
     for _ in range(200):
         world.stall()
-    world.turn(LONGEST_QUIET_S + 1)
+    world.turn(LONGEST_PAUSE_S + 1)
     world.rule.look_at = world.now
     assert world.stall() is not None
-    world.turn(FIRST_QUIET_S)
+    world.turn(FIRST_PAUSE_S)
     assert world.stall() is not None
 
 

@@ -1,0 +1,48 @@
+"""How often something that goes on is said: at once, and again after a growing pause."""
+
+from __future__ import annotations
+
+# After a minute, then after twice as long each time, up to an hour: enough to be found in any log that is rotated daily,
+# too little to drown the rest.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 3600.0
+
+
+class Reminder:
+    """Pure: when to say again one thing that goes wrong, each time that it does. Make a new one when it is over.
+
+    What was not heard of for the longest pause is said as at first.
+
+    Attributes:
+        untold: how often it was kept quiet before it was last said.
+    """
+
+    __slots__ = ("_first_s", "_kept_quiet", "_last", "_longest_s", "_pause_s", "_quiet_until", "untold")
+
+    def __init__(self, first_s: float = FIRST_PAUSE_S, longest_s: float = LONGEST_PAUSE_S) -> None:
+        """
+        Args:
+            first_s: seconds of quiet after it was first said.
+            longest_s: the pause, which doubles each time, ends there.
+        """
+        self._first_s = first_s
+        self._longest_s = longest_s
+        self._pause_s = first_s
+        self._quiet_until = self._last = float("-inf")
+        self._kept_quiet = self.untold = 0
+
+    def due(self, now: float) -> bool:
+        """It happens: whether to say it now. If so, the next pause begins.
+
+        Args:
+            now: monotonic seconds.
+        """
+        if now - self._last > self._longest_s:
+            self._pause_s = self._first_s
+        self._last = now
+        if now < self._quiet_until:
+            self._kept_quiet += 1
+            return False
+        self.untold, self._kept_quiet = self._kept_quiet, 0
+        self._quiet_until = now + self._pause_s
+        self._pause_s = min(2 * self._pause_s, self._longest_s)
+        return True
