@@ -99,7 +99,7 @@ def set_up(operator: Operator, config: OperatorConfig) -> None:
         return key if caches.memcacheds.get(key) is not None else None
 
     controller = operator.controller(
-        "memcached", memcacheds, reconciler.reconcile, ready=reconciler.wait_s, own_writes=own_writes
+        "memcached", memcacheds, reconciler.reconcile, delay_s=reconciler.wait_s, own_writes=own_writes
     )
     controller.watches(deployments, of_same_name).watches(pods, _memcached_of, labels=POD_SELECTOR)
     operator.expects_writes(WRITES)

@@ -26,7 +26,7 @@ from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.auth import ClusterAccess, load_access
 from operator_runtime.client.watch import Record
 from operator_runtime.config import ConfigWithWebhooks, RuntimeConfig
-from operator_runtime.controller.builder import ControllerBuilder, itself, ready as waits_for
+from operator_runtime.controller.builder import ControllerBuilder, itself, own_writes_delay_s
 from operator_runtime.controller.controller import Controller, ControllerConfig, ReconcileTracer, Result
 from operator_runtime.controller.informers import Informers
 from operator_runtime.controller.manager import Leadership, Manager, Service
@@ -168,7 +168,7 @@ class Operator:
         labels: str = "",
         fields: str = "",
         missing: str = "",
-        ready: Callable[[ObjectKey], float] | None = None,
+        delay_s: Callable[[ObjectKey], float] | None = None,
         own_writes: OwnWrites | None = None,
     ) -> ControllerBuilder:
         """Reconcile each object of `kind` when it changes; the builder adds more reasons.
@@ -182,7 +182,7 @@ class Operator:
             labels: label selector of the watch.
             fields: field selector of the watch.
             missing: what to do where the cluster does not know the kind, for the log.
-            ready: seconds that a key must still wait before it is looked at; None: until its own writes have arrived.
+            delay_s: seconds that a key must still wait before it is looked at; None: until its own writes have arrived.
             own_writes: the record of those, where the reconciler keeps it itself.
 
         Raises:
@@ -196,8 +196,8 @@ class Operator:
             drain_timeout_s=self.config.shutdown_timeout_s,
         )
 
-        def everything() -> Iterable[ObjectKey]:
-            return builder.everything()
+        def initial_keys() -> Iterable[ObjectKey]:
+            return builder.initial_keys()
 
         observer = None if self._metrics is None else ControllerMetrics[ObjectKey](name, settings.workers)
         queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(WorkQueue(observer=observer))
@@ -206,8 +206,8 @@ class Operator:
             reconcile,
             config=settings,
             queue=queue,
-            everything=everything,
-            ready=waits_for(own) if ready is None else ready,
+            initial_keys=initial_keys,
+            delay_s=own_writes_delay_s(own) if delay_s is None else delay_s,
             observer=observer,
             tracer=self._tracer,
         )

@@ -62,7 +62,7 @@ GIVEN = frozenset({"Checks", "Client", "ControllerBuilder", "EventRecorder", "Op
 # What the runtime calls.
 INNER = frozenset(
     {
-        *("ControllerBuilder.everything", "ControllerBuilder.finish", "EventRecorder.run", "EventRecorder.stop"),
+        *("ControllerBuilder.initial_keys", "ControllerBuilder.finish", "EventRecorder.run", "EventRecorder.stop"),
         *("Operator.expects_writes", "Operator.finish", "RuntimeSettings.settings_customise_sources"),
         *("Routes.answer", "Routes.paths", "Webhooks.families", "Webhooks.paths", "Webhooks.run", "Webhooks.stop"),
         *("Channel.listen", "Histogram.copy", "Store.put", "Store.remove", "Store.replace"),

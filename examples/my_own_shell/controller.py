@@ -117,7 +117,7 @@ class ShellController:
             return Condition("Ready", "False", "DeploymentGoing", "A new Deployment is made when the old one is gone.")
         try:
             kept = await self._client.keep(DEPLOYMENTS, wanted, deployment)
-        except NotOwned as error:  # its deletion wakes us, as we watch all Deployments
+        except NotOwned as error:  # its deletion is an event for us, as we watch all Deployments
             about = reference(SHELLS, shell)
             self._events.emit(about, type="Warning", reason="NotControlled", action="Create", note=str(error))
             return Condition("Ready", "False", "NotControlled", str(error))

@@ -1,6 +1,6 @@
 """Look at the caches, compare, write what differs, report. With `reporter` and `finalizing` all that awaits here.
 
-Level-triggered: a reconcile looks at what is, never at the event that woke it. A reconcile that finds nothing to change
+Level-triggered: a reconcile looks at what is, never at the event before it. A reconcile that finds nothing to change
 sends nothing.
 """
 
@@ -256,7 +256,7 @@ class MemcachedReconciler:
                 raise _VanishedError(SLOW_RETRY_S) from error  # the Memcached goes with its namespace
             trouble = Trouble(refusal_reason(error.message), error.message or str(error))
         except (Conflict, NotFound) as error:
-            # Deleted or re-created since the cache saw it; the event will wake the key.
+            # Deleted or re-created since the cache saw it; the event will enqueue the key.
             logger.debug("%s changed under our write: %s", key, error)
             raise _VanishedError from error
         return self._put_off(key, wanted, action, deployment, trouble)

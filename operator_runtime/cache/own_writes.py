@@ -2,9 +2,9 @@
 
 The cache lags a write by some milliseconds (14 ms in the median, 127 ms at the 99th percentile of a real API server;
 now and then it is ahead of the answer). A reconcile in between would see the object as it was and write again. No event
-is ever dropped for this: the key merely waits, and the event that shows the write is what wakes it.
+is ever dropped for this: the key merely waits, and the event that shows the write is what enqueues it.
 
-Each controller has an `OwnWrites`. Its stores are observed after the handlers that wake its keys were added, so that
+Each controller has an `OwnWrites`. Its stores are observed after the handlers that enqueue its keys were added, so that
 these still find a key pending whose write an event is about to show; `controller.client.Client` expects what it writes.
 """
 

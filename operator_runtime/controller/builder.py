@@ -1,4 +1,4 @@
-"""What wakes a controller: the kind it is for, the kinds it owns and watches, and channels from outside the cluster."""
+"""What a controller reconciles for: the kind it is for, those it owns and watches, and channels from outside."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ R = TypeVar("R", bound=Record)
 Owned = TypeVar("Owned", bound=ApiObject)
 E = TypeVar("E")
 
-Concerned = ObjectKey | Iterable[ObjectKey] | None
-"""Whom a change concerns: one key, several, or nobody."""
+MappedKeys = ObjectKey | Iterable[ObjectKey] | None
+"""What a change is a reason to reconcile: one key, several, or none."""
 
 
 class ControllerBuilder:
     """Adds reasons to reconcile to one controller; each method gives the builder back.
 
-    A change wakes the keys that the object concerned before it and those that it concerns after it, unless a predicate
+    A change enqueues the keys that the object maps to before it and those that it maps to after it, unless a predicate
     finds it of no interest, or nothing but the resourceVersion differs. A key that waits for a write of its own is
-    woken whatever a predicate says, as this change may be that write. What a list brings has a low priority.
+    enqueued whatever a predicate says, as this change may be that write. What a list brings has a low priority.
 
     What a mapping function or a predicate raises is told in the log and keeps nobody from going on: a predicate that
-    fails counts the change, a mapping function that fails, or gives no key, concerns nobody.
+    fails counts the change, a mapping function that fails, or gives no key, enqueues nothing.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ControllerBuilder:
     ) -> None:
         """
         Args:
-            controller: is woken.
+            controller: whose queue it is.
             kind: what its keys name.
             informers: where the caches come from.
             own: the controller's own writes, for which its keys wait.
@@ -55,7 +55,7 @@ class ControllerBuilder:
         self._mishaps = Mishaps()
         self._finished = False
         self._watched: list[tuple[str, Store[Any]]] = []
-        self._pictures: list[Callable[[], Iterator[ObjectKey]]] = []
+        self._snapshots: list[Callable[[], Iterator[ObjectKey]]] = []
 
     def owns(
         self,
@@ -67,7 +67,7 @@ class ControllerBuilder:
         missing: str = "",
         optional: bool = False,
     ) -> ControllerBuilder:
-        """Wake the owner of an object of `kind`: whom its controller reference names, also when that is gone already.
+        """Enqueue the owner of an object of `kind`, by its controller reference, also when the owner is gone already.
 
         Args:
             kind: what is owned.
@@ -84,7 +84,7 @@ class ControllerBuilder:
     def watches(
         self,
         kind: Kind[R],
-        concerned: Callable[[R], Concerned],
+        map_to_keys: Callable[[R], MappedKeys],
         *,
         when: Predicate[R] = always,
         labels: str = "",
@@ -92,11 +92,11 @@ class ControllerBuilder:
         missing: str = "",
         optional: bool = False,
     ) -> ControllerBuilder:
-        """Wake whom `concerned` finds for an object of `kind`.
+        """Enqueue what `map_to_keys` finds for an object of `kind`.
 
         Args:
             kind: what is watched.
-            concerned: the keys for an object; quick, and without I/O.
+            map_to_keys: the keys for an object; quick, and without I/O.
             when: which changes count.
             labels: label selector of the watch.
             fields: field selector of the watch.
@@ -105,7 +105,7 @@ class ControllerBuilder:
 
         Raises:
             RuntimeError: the operator runs already.
-            TypeError: `concerned` or `when` is a coroutine function.
+            TypeError: `map_to_keys` or `when` is a coroutine function.
         """
         if self._finished:
             raise RuntimeError(
@@ -114,39 +114,40 @@ class ControllerBuilder:
             )
         check_plain(when, f"the predicate of controller {self._controller.name!r} for {kind.resource.kind}")
         store = self._informers.store(kind, labels=labels, fields=fields, missing=missing, optional=optional)
-        keys, pending, wake = self._keys(concerned, kind.resource.kind), self._own_writes.pending, self._controller.wake
+        keys = self._keys(map_to_keys, kind.resource.kind)
+        pending, enqueue = self._own_writes.pending, self._controller.enqueue
 
         def changed(before: R | None, after: R | None) -> None:
             priority = LOW_PRIORITY if store.relisting else 0
             counts = not same(before, after) and self._counts(when, kind.resource.kind, before, after)
-            # A set: most changes concern the same key before and after.
+            # A set: most changes map to the same key before and after.
             for key in {key for each in (before, after) if each is not None for key in keys(each)}:
                 if counts or pending(key):
-                    wake(key, priority=priority)
+                    enqueue(key, priority=priority)
 
         store.add_handler(changed)
         self._watched.append((kind.resource.qualified_name, store))
-        self._pictures.append(lambda: (key for each in store.values() for key in keys(each)))
+        self._snapshots.append(lambda: (key for each in store.values() for key in keys(each)))
         return self
 
-    def listens(self, channel: Channel[E], concerned: Callable[[E], Concerned]) -> ControllerBuilder:
-        """Wake whom `concerned` finds for an event of `channel`.
+    def watches_channel(self, channel: Channel[E], map_to_keys: Callable[[E], MappedKeys]) -> ControllerBuilder:
+        """Enqueue what `map_to_keys` finds for an event of `channel`.
 
         Raises:
-            TypeError: `concerned` is a coroutine function.
+            TypeError: `map_to_keys` is a coroutine function.
         """
-        keys = self._keys(concerned, "an event of a channel")
+        keys = self._keys(map_to_keys, "an event of a channel")
 
-        def heard(event: E) -> None:
+        def received(event: E) -> None:
             for key in keys(event):
-                self._controller.wake(key)
+                self._controller.enqueue(key)
 
-        channel.listen(heard)
+        channel.listen(received)
         return self
 
-    def everything(self) -> Iterator[ObjectKey]:
-        """Whom all that the caches hold concerns: the keys to look at when the controller begins."""
-        return iter(dict.fromkeys(key for picture in self._pictures for key in picture()))
+    def initial_keys(self) -> Iterator[ObjectKey]:
+        """What all that the caches hold maps to: the keys to look at when the controller begins."""
+        return iter(dict.fromkeys(key for snapshot in self._snapshots for key in snapshot()))
 
     def finish(self) -> None:
         """Nothing more is added: let the caches tell which own writes have arrived.
@@ -164,12 +165,12 @@ class ControllerBuilder:
                 return ObjectKey(owned.namespace if self._kind.resource.namespaced else "", owner.name)
         return None
 
-    def _keys(self, concerned: Callable[[E], Concerned], what: str) -> Callable[[E], Iterable[ObjectKey]]:
-        """`concerned` as a function that always gives several keys, and tells the author where it does not."""
-        check_plain(concerned, f"the mapping function of controller {self._controller.name!r} for {what}")
+    def _keys(self, map_to_keys: Callable[[E], MappedKeys], what: str) -> Callable[[E], Iterable[ObjectKey]]:
+        """`map_to_keys` as a function that always gives several keys, and tells the author where it does not."""
+        check_plain(map_to_keys, f"the mapping function of controller {self._controller.name!r} for {what}")
 
         def checked(of: E) -> Iterable[ObjectKey]:
-            found = concerned(of)
+            found = map_to_keys(of)
             if found is None:
                 return ()
             several = (
@@ -187,8 +188,8 @@ class ControllerBuilder:
             try:
                 return checked(of)
             except Exception as error:
-                instead = f"Controller {self._controller.name} is not woken for it."
-                self._mishaps.tell(concerned, _in_words(what, of), instead, error)
+                instead = f"Controller {self._controller.name} does not reconcile for it."
+                self._mishaps.tell(map_to_keys, _in_words(what, of), instead, error)
                 return ()
 
         return keys
@@ -202,7 +203,7 @@ class ControllerBuilder:
             return True
 
 
-def ready(own_writes: OwnWrites) -> Callable[[ObjectKey], float]:
+def own_writes_delay_s(own_writes: OwnWrites) -> Callable[[ObjectKey], float]:
     """Seconds for which a key must wait until the caches have shown its own writes; in the end it no longer does."""
 
     def wait_s(key: ObjectKey) -> float:

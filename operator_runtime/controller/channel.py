@@ -34,7 +34,7 @@ class Channel(Generic[E]):
         self._listeners.append(listener)
 
     def send(self, event: E) -> None:
-        """Wake whom `event` concerns. May be called from any thread; never waits."""
+        """Enqueue what `event` maps to. May be called from any thread; never waits."""
         if self._loop is None:
             return
         if threading.get_ident() == self._thread:

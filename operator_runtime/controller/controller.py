@@ -139,8 +139,8 @@ class Controller(Generic[K]):
         *,
         config: ControllerConfig | None = None,
         queue: AsyncWorkQueue[K] | None = None,
-        everything: Callable[[], Iterable[K]] = tuple,
-        ready: Callable[[K], float] | None = None,
+        initial_keys: Callable[[], Iterable[K]] = tuple,
+        delay_s: Callable[[K], float] | None = None,
         observer: ReconcileObserver | None = None,
         tracer: ReconcileTracer | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -151,8 +151,8 @@ class Controller(Generic[K]):
             reconcile: coroutine function that makes the world of one key as it should be.
             config: numbers; the defaults of `ControllerConfig` if None.
             queue: where the keys come from; one of its own if None.
-            everything: the keys to look at when it begins.
-            ready: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
+            initial_keys: the keys to look at when it begins.
+            delay_s: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
                 has seen the key's own last write. A key that waits is neither counted nor logged.
             observer: told of each reconcile.
             tracer: entered around each reconcile.
@@ -167,8 +167,8 @@ class Controller(Generic[K]):
         self.config = config or ControllerConfig()
         self.queue: AsyncWorkQueue[K] = AsyncWorkQueue() if queue is None else queue
         self._reconcile = reconcile
-        self._everything = everything
-        self._ready = ready
+        self._initial_keys = initial_keys
+        self._delay_s = delay_s
         self._observer = observer
         self._tracer = tracer
         self._clock = clock
@@ -178,7 +178,7 @@ class Controller(Generic[K]):
         self._begun = False
         self._stopping = asyncio.Event()
 
-    def wake(self, key: K, *, priority: int = 0) -> None:
+    def enqueue(self, key: K, *, priority: int = 0) -> None:
         """Ask for a reconcile, as the handlers of caches do. It counts for nothing before `begin`.
 
         A standby would heap up keys for as long as it stands by, of objects that are long gone, and look at each of
@@ -190,7 +190,7 @@ class Controller(Generic[K]):
     def begin(self) -> None:
         """Ask for a reconcile of everything; `run` does so first."""
         self._begun = True
-        for key in self._everything():
+        for key in self._initial_keys():
             self.queue.add(key, priority=LOW_PRIORITY)
 
     def stop(self) -> None:
@@ -237,7 +237,7 @@ class Controller(Generic[K]):
             raise RuntimeError(f"a worker of controller {self.name!r} found its queue shut down, but nobody stopped it")
 
     async def _process(self, key: K) -> None:
-        if self._ready is not None and (wait_s := self._ready(key)) > 0.0:
+        if self._delay_s is not None and (wait_s := self._delay_s(key)) > 0.0:
             self.queue.requeue(key, after_s=wait_s)
             return
         context = ReconcileContext(self.name, key, next(self._sequence))

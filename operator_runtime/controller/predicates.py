@@ -1,8 +1,8 @@
 """Which changes are worth a reconcile: predicates for `ControllerBuilder`, in the words of controller-runtime.
 
 A predicate is asked with the object before and after a change: None before means that it is new (or that the operator
-has just begun), None after that it is gone. A change that differs in nothing but the resourceVersion wakes nobody
-anyway. Predicates only spare work: a reconcile looks at what is, so that one that was woken in vain does no harm.
+has just begun), None after that it is gone. A change that differs in nothing but the resourceVersion enqueues nothing
+anyway. Predicates only spare work: a reconcile looks at what is, so that one in vain does no harm.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The parts put together, fed by hand: which changes wake which Memcached, and with what urgency."""
+"""The parts put together, fed by hand: which changes enqueue which Memcached, and with what urgency."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Built:
     @property
     def own_writes(self) -> OwnWrites:
         """What the controller asks whether a key must wait."""
-        ready = self.controller._ready
+        ready = self.controller._delay_s
         assert isinstance(ready, MethodType)
         assert isinstance(ready.__self__, MemcachedReconciler)
         return ready.__self__._own_writes
@@ -66,18 +66,18 @@ class Built:
         """A deletion, or a departure from the selection, that a watch tells of."""
         self.reflectors[resource, None].remove(record)
 
-    def woken(self) -> list[tuple[ObjectKey, int]]:
+    def enqueued(self) -> list[tuple[ObjectKey, int]]:
         """Which keys are due, and with what priority; empties the queue."""
-        woken: list[tuple[ObjectKey, int]] = []
+        enqueued: list[tuple[ObjectKey, int]] = []
         while True:
             depth = self.queue.core.depth()
             key = self.queue.core.get_nowait()
             if key is None:
-                return woken
+                return enqueued
             rest = self.queue.core.depth()
             (priority,) = (level for level, count in depth.items() if count != rest.get(level, 0))
             self.queue.done(key)
-            woken.append((key, priority))
+            enqueued.append((key, priority))
 
 
 def build(*namespaces: str, begun: bool = True, **settings: object) -> Built:
@@ -119,10 +119,10 @@ def pod(version: str = "1", *, of: str = KEY.name, ready: bool = False) -> PodRe
 
 @pytest.fixture
 def built() -> Built:
-    """An operator for all namespaces that knows one Memcached, with everything that woke it dealt with."""
+    """An operator for all namespaces that knows one Memcached, with everything that enqueued it dealt with."""
     built = build()
     built.show("memcacheds", memcached())
-    built.woken()
+    built.enqueued()
     return built
 
 
@@ -167,38 +167,38 @@ class TestStandingBy:
         built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
         built.change("deployments", deployment())
         built.remove("memcacheds", memcached("3"))
-        assert built.woken() == []
+        assert built.enqueued() == []
         built.controller.begin()
-        assert built.woken() == []
+        assert built.enqueued() == []
 
     async def test_when_it_begins_everything_that_is_there_is_looked_at(self) -> None:
         built = build(begun=False)
         built.show("memcacheds", memcached(), memcached(name="other"))
         built.controller.begin()
-        assert sorted(built.woken()) == [(ObjectKey("shop", "other"), LOW_PRIORITY), (KEY, LOW_PRIORITY)]
+        assert sorted(built.enqueued()) == [(ObjectKey("shop", "other"), LOW_PRIORITY), (KEY, LOW_PRIORITY)]
         built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
-        assert built.woken() == [(KEY, 0)]
+        assert built.enqueued() == [(KEY, 0)]
 
 
-class TestWaking:
-    async def test_what_a_list_brings_wakes_with_low_priority(self) -> None:
+class TestEnqueueing:
+    async def test_what_a_list_brings_enqueues_with_low_priority(self) -> None:
         built = build()
         built.show("memcacheds", memcached())
-        assert built.woken() == [(KEY, LOW_PRIORITY)]
+        assert built.enqueued() == [(KEY, LOW_PRIORITY)]
 
-    async def test_what_a_list_brings_again_unchanged_wakes_nobody(self, built: Built) -> None:
+    async def test_what_a_list_brings_again_unchanged_enqueues_nothing(self, built: Built) -> None:
         built.show("memcacheds", memcached())
-        assert built.woken() == []
+        assert built.enqueued() == []
 
-    async def test_an_event_wakes_with_normal_priority(self, built: Built) -> None:
+    async def test_an_event_enqueues_with_normal_priority(self, built: Built) -> None:
         built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
-        assert built.woken() == [(KEY, 0)]
+        assert built.enqueued() == [(KEY, 0)]
 
     async def test_an_event_lifts_what_a_list_left_waiting(self) -> None:
         built = build()
         built.show("memcacheds", memcached())
         built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
-        assert built.woken() == [(KEY, 0)]
+        assert built.enqueued() == [(KEY, 0)]
 
     @pytest.mark.parametrize(
         ("resource", "before", "after"),
@@ -208,48 +208,48 @@ class TestWaking:
             ("pods", pod("1"), pod("2")),
         ],
     )
-    async def test_a_new_version_that_differs_in_nothing_wakes_nobody(
+    async def test_a_new_version_that_differs_in_nothing_enqueues_nothing(
         self, built: Built, resource: str, before: object, after: object
     ) -> None:
         built.show(resource, before)
-        built.woken()
+        built.enqueued()
         built.change(resource, after)
-        assert built.woken() == []
+        assert built.enqueued() == []
 
-    async def test_a_deployment_wakes_the_memcached_of_its_name(self, built: Built) -> None:
+    async def test_a_deployment_enqueues_the_memcached_of_its_name(self, built: Built) -> None:
         built.change("deployments", deployment())
-        assert built.woken() == [(KEY, 0)]
+        assert built.enqueued() == [(KEY, 0)]
         built.change("deployments", deployment("2", ready=True))
-        assert built.woken() == [(KEY, 0)]
+        assert built.enqueued() == [(KEY, 0)]
         built.remove("deployments", deployment("2", ready=True))
-        assert built.woken() == [(KEY, 0)]
+        assert built.enqueued() == [(KEY, 0)]
 
-    async def test_a_deployment_of_another_name_wakes_nobody(self, built: Built) -> None:
+    async def test_a_deployment_of_another_name_enqueues_nothing(self, built: Built) -> None:
         built.show("deployments", deployment(name="web"))
         built.change("deployments", deployment("2", name="web", ready=True))
         built.remove("deployments", deployment("2", name="web"))
-        assert built.woken() == []
+        assert built.enqueued() == []
 
-    async def test_a_pod_wakes_the_memcached_that_its_label_names(self, built: Built) -> None:
+    async def test_a_pod_enqueues_the_memcached_that_its_label_names(self, built: Built) -> None:
         built.change("pods", pod())
-        assert built.woken() == [(KEY, 0)]
+        assert built.enqueued() == [(KEY, 0)]
         built.change("pods", pod("2", ready=True))
-        assert built.woken() == [(KEY, 0)]
+        assert built.enqueued() == [(KEY, 0)]
         built.remove("pods", pod("2", ready=True))
-        assert built.woken() == [(KEY, 0)]
+        assert built.enqueued() == [(KEY, 0)]
 
-    async def test_a_pod_whose_label_changes_wakes_the_one_that_it_left_and_the_one_that_it_joins(
+    async def test_a_pod_whose_label_changes_enqueues_the_one_that_it_left_and_the_one_that_it_joins(
         self, built: Built
     ) -> None:
         built.show("pods", pod())
-        built.woken()
+        built.enqueued()
         built.change("pods", pod("2", of="other"))
-        assert sorted(built.woken()) == [(ObjectKey("shop", "other"), 0), (KEY, 0)]
+        assert sorted(built.enqueued()) == [(ObjectKey("shop", "other"), 0), (KEY, 0)]
 
-    async def test_a_version_that_a_key_waits_for_wakes_it_although_nothing_else_is_new(self, built: Built) -> None:
+    async def test_a_version_that_a_key_waits_for_is_enqueued_although_nothing_else_is_new(self, built: Built) -> None:
         built.show("deployments", deployment("1"))
-        built.woken()
+        built.enqueued()
         built.own_writes.expect(KEY, DEPLOYMENTS.qualified_name, "d", "2")
         built.change("deployments", deployment("2"))
-        assert built.woken() == [(KEY, 0)]
+        assert built.enqueued() == [(KEY, 0)]
         assert not built.own_writes.pending(KEY)

@@ -1,4 +1,4 @@
-"""Which changes wake whom, with kinds that nobody has ever heard of."""
+"""Which changes enqueue which keys, with kinds that nobody has ever heard of."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def begun(operator: Operator) -> Controller[ObjectKey]:
     return controller
 
 
-def woken(controller: Controller[ObjectKey]) -> set[ObjectKey]:
+def enqueued(controller: Controller[ObjectKey]) -> set[ObjectKey]:
     keys = set()
     while (key := controller.queue.core.get_nowait()) is not None:
         controller.queue.done(key)
@@ -69,49 +69,49 @@ def woken(controller: Controller[ObjectKey]) -> set[ObjectKey]:
     return keys
 
 
-def test_an_object_wakes_itself_when_it_comes_when_it_changes_and_when_it_goes(operator: Operator) -> None:
+def test_an_object_enqueues_itself_when_it_comes_when_it_changes_and_when_it_goes(operator: Operator) -> None:
     operator.controller("shell", SHELLS, reconcile)
     shells, controller = operator.informer(SHELLS), begun(operator)
     shells.put(some(SHELLS, "a"))
-    assert woken(controller) == {A}
+    assert enqueued(controller) == {A}
     shells.put(some(SHELLS, "a", 2, labels={"new": "yes"}))
-    assert woken(controller) == {A}
+    assert enqueued(controller) == {A}
     shells.remove(A)
-    assert woken(controller) == {A}
+    assert enqueued(controller) == {A}
 
 
-def test_a_version_that_differs_in_nothing_wakes_nobody(operator: Operator) -> None:
+def test_a_version_that_differs_in_nothing_enqueues_nothing(operator: Operator) -> None:
     operator.controller("shell", SHELLS, reconcile)
     shells, controller = operator.informer(SHELLS), begun(operator)
     shells.put(some(SHELLS, "a"))
-    woken(controller)
+    enqueued(controller)
     shells.put(some(SHELLS, "a", 2))
-    assert woken(controller) == set()
+    assert enqueued(controller) == set()
 
 
-def test_what_a_predicate_does_not_count_wakes_nobody_unless_the_key_waits_for_its_own_write(
+def test_what_a_predicate_does_not_count_enqueues_nothing_unless_the_key_waits_for_its_own_write(
     operator: Operator,
 ) -> None:
     own = OwnWrites()
     operator.controller("shell", SHELLS, reconcile, when=generation_changed, own_writes=own)
     shells, controller = operator.informer(SHELLS), begun(operator)
     shells.put(some(SHELLS, "a"))
-    woken(controller)
+    enqueued(controller)
     shells.put(some(SHELLS, "a", 2, labels={"new": "yes"}))
-    assert woken(controller) == set()
+    assert enqueued(controller) == set()
     own.expect(A, SHELLS.resource.qualified_name, "uid-a", "3")
     shells.put(some(SHELLS, "a", 3, labels={"new": "no"}))
-    assert woken(controller) == {A}
+    assert enqueued(controller) == {A}
     assert not own.pending(A), "and its write has arrived"
 
 
-def test_an_owned_object_wakes_its_controller_also_one_that_is_gone(operator: Operator) -> None:
+def test_an_owned_object_enqueues_its_controller_also_one_that_is_gone(operator: Operator) -> None:
     operator.controller("shell", SHELLS, reconcile).owns(DEPLOYMENTS)
     deployments, controller = operator.informer(DEPLOYMENTS), begun(operator)
     deployments.put(some(DEPLOYMENTS, "web", **owned_by("a")))
-    assert woken(controller) == {A}
+    assert enqueued(controller) == {A}
     deployments.put(some(DEPLOYMENTS, "web", 2, **owned_by("b")))
-    assert woken(controller) == {A, B}, "the old owner and the new one"
+    assert enqueued(controller) == {A, B}, "the old owner and the new one"
 
 
 @pytest.mark.parametrize(
@@ -124,20 +124,20 @@ def test_an_owned_object_wakes_its_controller_also_one_that_is_gone(operator: Op
     ],
     ids=["nobody's", "not controlled", "of another kind", "of another group"],
 )
-def test_an_object_that_is_not_controlled_by_the_kind_wakes_nobody(
+def test_an_object_that_is_not_controlled_by_the_kind_enqueues_nothing(
     operator: Operator, metadata: dict[str, Any]
 ) -> None:
     operator.controller("shell", SHELLS, reconcile).owns(DEPLOYMENTS)
     deployments, controller = operator.informer(DEPLOYMENTS), begun(operator)
     deployments.put(some(DEPLOYMENTS, "web", **metadata))
-    assert woken(controller) == set()
+    assert enqueued(controller) == set()
 
 
 def test_an_owner_without_a_namespace_is_found_from_any_namespace(operator: Operator) -> None:
     operator.controller("shell", CLUSTER_SHELLS, reconcile).owns(DEPLOYMENTS)
     deployments, controller = operator.informer(DEPLOYMENTS), begun(operator)
     deployments.put(some(DEPLOYMENTS, "web", **owned_by("a", CLUSTER_SHELLS)))
-    assert woken(controller) == {ObjectKey("", "a")}
+    assert enqueued(controller) == {ObjectKey("", "a")}
 
 
 def test_a_mapping_function_may_find_several_keys_or_none(operator: Operator) -> None:
@@ -147,9 +147,9 @@ def test_a_mapping_function_may_find_several_keys_or_none(operator: Operator) ->
     operator.controller("shell", SHELLS, reconcile).watches(NODES, by_label)
     nodes, controller = operator.informer(NODES), begun(operator)
     nodes.put(some(NODES, "one", labels={"first": "a", "second": "b"}))
-    assert woken(controller) == {A, B}
+    assert enqueued(controller) == {A, B}
     nodes.put(some(NODES, "two"))
-    assert woken(controller) == set()
+    assert enqueued(controller) == set()
 
 
 @pytest.mark.parametrize("given", ["shop/a", ("shop", "a"), [("shop", "a")], 7])
@@ -162,7 +162,7 @@ def test_a_key_of_a_wrong_type_is_told_with_the_controller_and_the_remedy(
     (line,) = caplog.messages
     assert "controller 'shell' was given " in line
     assert "as a key for Node: give ObjectKey(namespace, name)" in line
-    assert woken(controller) == set()
+    assert enqueued(controller) == set()
 
 
 def test_a_mapping_function_that_fails_on_one_object_is_named_once_and_all_others_go_on(
@@ -178,13 +178,13 @@ def test_a_mapping_function_that_fails_on_one_object_is_named_once_and_all_other
     nodes.put(some(NODES, "good", labels={"shell": "a"}))
     nodes.put(some(NODES, "bare", 2, labels={"other": ""}))
     nodes.remove(ObjectKey("", "bare"))
-    assert woken(controller) == {A}
+    assert enqueued(controller) == {A}
     (record,) = caplog.records
     assert record.levelname == "ERROR"
     assert record.exc_info is not None
     told = record.getMessage()
     assert "shell_of (" in told
-    assert told.endswith(" failed for Node bare: KeyError: 'shell'. Controller shell is not woken for it.")
+    assert told.endswith(" failed for Node bare: KeyError: 'shell'. Controller shell does not reconcile for it.")
 
 
 def test_a_change_at_which_a_predicate_fails_counts(operator: Operator, caplog: pytest.LogCaptureFixture) -> None:
@@ -195,7 +195,7 @@ def test_a_change_at_which_a_predicate_fails_counts(operator: Operator, caplog: 
     shells, controller = operator.informer(SHELLS), begun(operator)
     shells.put(some(SHELLS, "a"))
     shells.put(some(SHELLS, "b"))
-    assert woken(controller) == {A, B}
+    assert enqueued(controller) == {A, B}
     (line,) = caplog.messages
     assert "chosen (" in line
     assert line.endswith(
@@ -262,12 +262,12 @@ def test_a_watch_that_is_added_while_the_operator_runs_is_refused(operator: Oper
         builder.watches(NODES, lambda node: None)
 
 
-async def test_a_channel_wakes_whom_its_events_concern(operator: Operator) -> None:
+async def test_a_channel_enqueues_whom_its_events_concern(operator: Operator) -> None:
     channel: Channel[str] = Channel()
-    operator.controller("shell", SHELLS, reconcile).listens(channel, lambda name: ObjectKey("shop", name))
+    operator.controller("shell", SHELLS, reconcile).watches_channel(channel, lambda name: ObjectKey("shop", name))
     controller = begun(operator)
     channel.send("b")
-    assert woken(controller) == {B}
+    assert enqueued(controller) == {B}
 
 
 def test_when_it_begins_it_looks_at_everything_that_is_there_and_at_whom_that_concerns(operator: Operator) -> None:
@@ -276,7 +276,7 @@ def test_when_it_begins_it_looks_at_everything_that_is_there_and_at_whom_that_co
     operator.informer(DEPLOYMENTS).put(some(DEPLOYMENTS, "web", **owned_by("b")))
     controller = begun(operator)
     assert controller.queue.core.depth() == {LOW_PRIORITY: 2}
-    assert woken(controller) == {A, B}
+    assert enqueued(controller) == {A, B}
 
 
 def test_two_controllers_share_one_cache_of_a_kind_and_a_selection(operator: Operator) -> None:

@@ -226,11 +226,11 @@ async def test_a_key_that_is_not_ready_waits_uncounted_and_keeps_its_priority() 
     queue, outcomes, reconciler = quick_queue(), Outcomes(), Reconciler()
     priorities = []
 
-    def ready(key: str) -> float:
+    def delay_s(key: str) -> float:
         priorities.append(queue.core._processing[key][1])
         return waits_s.pop(0)
 
-    async with running(Controller("memcached", reconciler, queue=queue, ready=ready, observer=outcomes)):
+    async with running(Controller("memcached", reconciler, queue=queue, delay_s=delay_s, observer=outcomes)):
         queue.add("a", priority=LOW_PRIORITY)
         assert await outcomes.wait_for(1) == [Outcome.SUCCESS]
     assert reconciler.calls == ["a"]

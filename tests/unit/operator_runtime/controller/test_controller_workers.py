@@ -108,7 +108,7 @@ async def test_a_worker_that_ends_unexpectedly_ends_the_run() -> None:
     def broken(key: str) -> float:
         raise LookupError("no such store")
 
-    controller = Controller("memcached", Reconciler(), ready=broken)
+    controller = Controller("memcached", Reconciler(), delay_s=broken)
     controller.queue.add("a")
     with pytest.raises(ExceptionGroup) as caught:
         await asyncio.wait_for(controller.run(), DEADLINE_S)
