@@ -34,7 +34,7 @@ class Right:
         return (f"{plural}.{self.group}" if self.group else plural) + slash + subresource
 
 
-_BLIND: Final = "nothing is done, as its picture of the cluster stays incomplete"
+_BLIND: Final = "nothing is done, as its caches stay incomplete"
 
 WATCHED: Final = (
     Right("cache.example.com", "memcacheds", ("get", "list", "watch"), _BLIND),

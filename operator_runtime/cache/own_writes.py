@@ -1,4 +1,4 @@
-"""Read your own writes: until the cache has shown what we wrote, a key is not reconciled on the old picture.
+"""Read your own writes: until the cache has shown what we wrote, a key is not reconciled on a stale cache.
 
 The cache lags a write by some milliseconds (14 ms in the median, 127 ms at the 99th percentile of a real API server;
 now and then it is ahead of the answer). A reconcile in between would see the object as it was and write again. No event

@@ -36,8 +36,8 @@ logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Record)
 
-# Lines between two looks at the loop while a large picture comes in: about 2 ms of decoding, so that timers, probes and
-# workers go on (75,000 objects a second were measured for a slower decoder).
+# Lines between two looks at the loop while a large snapshot comes in: about 2 ms of decoding, so that timers, probes
+# and workers go on (75,000 objects a second were measured for a slower decoder).
 _LINES_PER_TURN = 500
 # The first failure of each cause in a row is kept quiet: a booting API server answers 403, 429 and 503 for some 300 ms,
 # streams break, and the version that is held expires while nobody is there to watch. Silence is the exception: it
@@ -76,7 +76,7 @@ class StreamStatistics:
 
     Attributes:
         restarts: ended requests by cause.
-        relists: complete pictures taken, the first included.
+        relists: complete snapshots taken, the first included.
         last_byte_s: monotonic time of the last byte of an answer that was no refusal, its headers included, or of the
             first request.
         last_event_s: monotonic time of the last page or line.
@@ -91,16 +91,16 @@ class StreamStatistics:
 
 
 class Reflector(Generic[R]):
-    """Keeps a store's picture of one kind and scope; see `run`.
+    """Keeps a store up to date with one kind and scope; see `run`.
 
-    It is the sink of its own `Watch`. While a picture is built, its records wait in `_picture` and reach the store in
-    one go: readers never see half a picture. `_kept` holds what the picture has but nobody could read. `_unreadable`
+    It is the sink of its own `Watch`. While a snapshot is built, its records wait in `_snapshot` and reach the store in
+    one go: readers never see half a snapshot. `_kept` holds what the snapshot has but nobody could read. `_unreadable`
     holds the unreadable objects that were named in the log. `_causes` counts why requests failed since the watch last
     worked.
 
     Attributes:
         store: receives the records; others may feed it, too.
-        optional: nobody waits for its first picture, which may never come.
+        optional: nobody waits for its first snapshot, which may never come.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Reflector(Generic[R]):
         self.silence_limit_s = silence_limit_s
         self._clock = clock
         self._sleep = sleep
-        self._picture: dict[ObjectKey, R] | None = None
+        self._snapshot: dict[ObjectKey, R] | None = None
         self._kept: set[ObjectKey] = set()
         self._unreadable: set[ObjectKey] = set()
         self._causes: Counter[Cause] = Counter()
@@ -180,7 +180,7 @@ class Reflector(Generic[R]):
 
     @property
     def resource_version(self) -> str:
-        """The last version that the stream has vouched for, "" while there is no picture."""
+        """The last version that the stream has vouched for, "" while there is no snapshot."""
         return self._watch.resource_version
 
     @property
@@ -298,33 +298,33 @@ class Reflector(Generic[R]):
     def begin(self) -> None:
         """A new snapshot is asked for."""
         self.store.begin(self.namespace)
-        self._picture = {}
+        self._snapshot = {}
         self._kept = set()
 
     def put(self, record: R) -> None:
         """An object as it is now."""
         if self._unreadable:
             self._unreadable.discard(key_of(record))
-        if self._picture is None:
+        if self._snapshot is None:
             self.store.put(record)
         else:
-            self._picture[key_of(record)] = record
+            self._snapshot[key_of(record)] = record
 
     def remove(self, record: R) -> None:
         """An object that left the watched set."""
-        if self._picture is None:
+        if self._snapshot is None:
             self.store.remove(key_of(record), record.uid)
         else:
-            self._picture.pop(key_of(record), None)
+            self._snapshot.pop(key_of(record), None)
             self._kept.discard(key_of(record))
 
     def complete(self, resource_version: str) -> None:
-        """The picture is whole: swap it in."""
-        picture, self._picture = self._picture or {}, None
-        self.store.replace(picture.values(), self._kept, self.namespace, version=resource_version)
+        """The snapshot is whole: swap it in."""
+        snapshot, self._snapshot = self._snapshot or {}, None
+        self.store.replace(snapshot.values(), self._kept, self.namespace, version=resource_version)
         self._unreadable &= self._kept
         self.statistics.relists += 1
-        logger.debug("%s: %d objects at resourceVersion %s", self.description, len(picture), resource_version)
+        logger.debug("%s: %d objects at resourceVersion %s", self.description, len(snapshot), resource_version)
         self.synced.set()
 
     def unreadable(self, namespace: str, name: str, gone: bool, why: str) -> None:
@@ -332,14 +332,14 @@ class Reflector(Generic[R]):
         key = ObjectKey(namespace, name)
         if gone:
             self._unreadable.discard(key)
-            if self._picture is None:
+            if self._snapshot is None:
                 self.store.remove(key)
             else:
-                self._picture.pop(key, None)
+                self._snapshot.pop(key, None)
                 self._kept.discard(key)
             return
         self.statistics.unreadable += 1
-        if self._picture is not None:
+        if self._snapshot is not None:
             self._kept.add(key)
         if key not in self._unreadable and len(self._unreadable) < _UNREADABLE_NAMES:
             self._unreadable.add(key)

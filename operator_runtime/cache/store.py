@@ -1,7 +1,7 @@
 """The cache: slim records by namespace and name, with indexes, fed by reflectors and read by reconcilers.
 
-Everything is synchronous and on one event loop, so a reader sees a whole picture between two awaits. Records are never
-changed in place: a new version replaces the old one.
+Everything is synchronous and on one event loop, so a reader sees one consistent state between two awaits. Records
+are never changed in place: a new version replaces the old one.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Store(Generic[R]):
         self._mishaps = Mishaps()
         # By scope, while a snapshot of it is on its way: what was put since it was begun.
         self._put_since: dict[str | None, set[ObjectKey]] = {}
-        self.relisting = False  # handlers may ask: what comes now is a picture, of no urgency
+        self.relisting = False  # handlers may ask: what comes now is a snapshot, of no urgency
 
     def __len__(self) -> int:
         return len(self._records)

@@ -50,7 +50,7 @@ class Metadata(msgspec.Struct):
     annotations: dict[str, str] | None = None
 
     @property
-    def ends_picture(self) -> bool:
+    def ends_snapshot(self) -> bool:
         """Whether this is the bookmark that follows the last object of a streaming list."""
         return self.annotations is not None and self.annotations.get(_INITIAL_EVENTS_END) == "true"
 

@@ -5,8 +5,8 @@ with what it means, and says how long to pause before the next request. All rule
 resourceVersions, silence and backoff are here, so that they can be read in one place and tested as tables; moving bytes
 and time is the reflector's.
 
-The way round: a *snapshot* (one streaming list, or pages where the server has no streaming lists) brings the sink a
-complete picture; then *resumed* watches carry it on from the last resourceVersion. What the server says decides whether
+The way round: a *snapshot* (one streaming list, or pages where the server has no streaming lists) brings the sink
+every object; then *resumed* watches carry that on from the last resourceVersion. What the server says decides whether
 a failure costs a new snapshot or only a new stream. Design and numbers follow client-go's reflector and kube-rs'
 watcher, and what a real API server was seen to answer; each departure says why.
 """
@@ -68,7 +68,7 @@ MENDABLE_LONGEST_S = 5.0
 SHORT_WATCH_S = 1.0
 # After so many failures in a row of streaming lists that are not plainly transport trouble, pages are tried instead.
 STREAMING_TRIES = 2
-# After so many failures in a row of resuming, where the server answers but not with a watch, a new picture is taken.
+# After so many failures in a row of resuming, where the server answers but not with a watch, a new snapshot is taken.
 RESUME_TRIES = 5
 
 
@@ -93,7 +93,7 @@ class WatchSink(Protocol[R_contra]):
     """Where a `Watch` delivers. All methods are synchronous and quick."""
 
     def begin(self) -> None:
-        """A complete picture follows, until `complete`; an unfinished earlier one is void."""
+        """A complete snapshot follows, until `complete`; an unfinished earlier one is void."""
 
     def put(self, record: R_contra) -> None:
         """The object is there and looks like this."""
@@ -102,7 +102,7 @@ class WatchSink(Protocol[R_contra]):
         """The object is no longer in the watched set: deleted, or it stopped matching the selector."""
 
     def complete(self, resource_version: str) -> None:
-        """The picture begun with `begin` is whole."""
+        """The snapshot begun with `begin` is whole."""
 
     def unreadable(self, namespace: str, name: str, gone: bool, why: str) -> None:
         """The object is there (or `gone`) but cannot be decoded; the stream goes on."""
@@ -166,11 +166,11 @@ class Watch(Generic[R]):
     """One list-and-watch of one scope (a namespace or all of them) and one selector.
 
     Invariants:
-        `resource_version` is "" until a picture is complete; then it is the last one that this stream has vouched for,
+        `resource_version` is "" until a snapshot is complete; then it is the last one that this stream has vouched for,
         and belongs to this scope and selector alone.
-        While a picture is being built (`_building`), nothing moves `resource_version`: a streaming list's objects come
+        While a snapshot is being built (`_building`), nothing moves `resource_version`: a streaming list's objects come
         in key order, not in the order of their versions.
-        `failures` counts ended requests since the watch last worked: since a picture was complete, or a line was good.
+        `failures` counts ended requests since the watch last worked: since a snapshot was complete, or a line was good.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class Watch(Generic[R]):
         """
         Args:
             decode: an object's JSON to its slim record; raises msgspec.DecodeError where it cannot.
-            sink: receives the picture and its changes.
+            sink: receives the snapshot and its changes.
             label_selector: as in the API's query, "" for all objects.
             field_selector: likewise.
             page_size: objects per page where pages are needed.
@@ -220,7 +220,7 @@ class Watch(Generic[R]):
         if self.streaming_lists:
             self._mode = Mode.STREAMING_LIST
             self._begin()
-            # No resourceVersion: the picture is as fresh as the moment of the request, never an old replica's.
+            # No resourceVersion: the snapshot is as fresh as the moment of the request, never an old replica's.
             query = self._watch_query(sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
             return Request(self._mode, query)
         self._mode = Mode.PAGES
@@ -231,7 +231,7 @@ class Watch(Generic[R]):
         return Request(self._mode, self._selector | paging | resume)
 
     def page(self, body: bytes) -> bool:
-        """Take one page; True when the picture is complete.
+        """Take one page; True when the snapshot is complete.
 
         Raises:
             MalformedAnswer: not a list, or one without a resourceVersion.
@@ -300,7 +300,7 @@ class Watch(Generic[R]):
         if error is None and self._mode is Mode.PAGES:
             self._attempts = 0
             return Pause(0.0, Cause.CLOSED, 0)
-        # A streaming list goes on as a watch once its picture is complete.
+        # A streaming list goes on as a watch once its snapshot is complete.
         mode = self._mode if self._building else Mode.RESUMED
         self.failures += 1
         cause = self._judge(error, mode, lasted_s, received_bytes)
@@ -332,10 +332,10 @@ class Watch(Generic[R]):
         silent = received_bytes == 0
         match error:
             case None if mode is Mode.STREAMING_LIST:
-                cause = Cause.SHORT  # it ended before its picture was complete
+                cause = Cause.SHORT  # it ended before its snapshot was complete
             case None if silent and lasted_s >= SHORT_WATCH_S:
                 # A watch from a version ahead of the server's (an etcd restored from a backup) is answered with 200 and
-                # then nothing at all, for ever: only a new picture gets out of it.
+                # then nothing at all, for ever: only a new snapshot gets out of it.
                 self._forget()
                 return Cause.SILENT
             case None if lasted_s < SHORT_WATCH_S and self._events == 0:
@@ -422,6 +422,6 @@ class Watch(Generic[R]):
 
     def _bookmark(self, raw: msgspec.Raw) -> str:
         bookmark = bookmark_of(raw)
-        if self._building and bookmark.ends_picture:
+        if self._building and bookmark.ends_snapshot:
             self._complete(bookmark.resourceVersion)
         return bookmark.resourceVersion

@@ -83,7 +83,7 @@ class Manager:
         return self._running
 
     def add_reflector(self, reflector: Reflector[Any]) -> None:
-        """Feed a cache from the start on; the runnables wait for its first complete picture, unless it is optional.
+        """Feed a cache from the start on; the runnables wait for its first complete snapshot, unless it is optional.
 
         Raises:
             RuntimeError: it runs already, so that nobody would fill the cache.
@@ -164,7 +164,7 @@ class Manager:
         finally:
             for task in (stopping, *syncs):
                 task.cancel()
-        # What came with the first pictures lives as long as the process: the collector need not look at it again.
+        # What came with the first snapshots lives as long as the process: the collector need not look at it again.
         gc.collect()
         gc.freeze()
         logger.info("caches are in sync: %s", ", ".join(each.description for each in self.awaited))

@@ -76,7 +76,7 @@ class LiveStream(NamedTuple):
 
     Attributes:
         name: kind and scope.
-        synced: it has had a complete picture.
+        synced: it has had a complete snapshot.
         silent_s: seconds since its last byte.
         limit_s: seconds of silence after which it is given up and replaced.
     """
@@ -93,7 +93,7 @@ def ping() -> Check:
 
 
 def stream_check(name: str, look: Callable[[], LiveStream]) -> Check:
-    """Well while the stream has had its picture and brings bytes."""
+    """Well while the stream has had its snapshot and brings bytes."""
 
     def ask() -> str | None:
         stream = look()

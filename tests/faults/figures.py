@@ -23,7 +23,7 @@ class Reading(Scrape):
         return self.sum("watch_stream_restarts_total", cause=cause, **({"resource": resource} if resource else {}))
 
     def relists(self, resource: str) -> float:
-        """How many complete pictures of a kind were taken."""
+        """How many complete snapshots of a kind were taken."""
         return self.sum("watch_stream_relists_total", resource=resource)
 
     def requests(self, code: str) -> float:

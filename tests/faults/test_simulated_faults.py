@@ -217,7 +217,7 @@ class TestStreams:
 
 
 class TestOperatorsOfTheirOwn:
-    def test_a_first_picture_that_is_cut_is_taken_anew(self, faulty: Faulty, start: Start, kubectl: Kubectl) -> None:
+    def test_a_first_snapshot_that_is_cut_is_taken_anew(self, faulty: Faulty, start: Start, kubectl: Kubectl) -> None:
         before = start().ready()
         create_and_wait(kubectl, "first", "second", "third")
         assert before.stop() == 0

@@ -51,7 +51,7 @@ def test_readiness_is_lost_while_a_stream_is_silent_beyond_its_limit_and_comes_b
     operator.wait_for_log("readyz passes again")
 
 
-def test_an_operator_that_has_no_picture_yet_is_alive_and_not_ready(kubectl: Kubectl, operators: Operators) -> None:
+def test_an_operator_that_has_no_snapshot_yet_is_alive_and_not_ready(kubectl: Kubectl, operators: Operators) -> None:
     folder = operators.account_dir()  # takes an API server to make
     with kubectl.cluster.hanging_apiserver():
         operator = operators.start("-n", kubectl.namespace, PROBES, account_dir=folder)

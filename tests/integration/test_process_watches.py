@@ -86,7 +86,7 @@ def test_a_pod_relabelled_out_of_the_selection_and_back_changes_the_nodes_and_no
     assert set(written(writes_of(kubectl.cluster, name, since=mark))) == {"patch memcacheds/status cache"}
 
 
-def test_pictures_come_as_streaming_lists_and_pods_by_their_labels(kubectl: Kubectl, operators: Operators) -> None:
+def test_snapshots_come_as_streaming_lists_and_pods_by_their_labels(kubectl: Kubectl, operators: Operators) -> None:
     mark = kubectl.cluster.audit_mark()
     operators.start("-n", kubectl.namespace, OPERATOR_NAME=kubectl.namespace).ready()
     requests = requests_of(kubectl.cluster, kubectl.namespace, since=mark)

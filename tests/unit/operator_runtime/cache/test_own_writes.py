@@ -98,7 +98,7 @@ def test_kinds_are_awaited_each_by_its_own_store(at: Fixture) -> None:
     assert not at.writes.pending(KEY)
 
 
-def test_a_picture_that_shows_the_write_ends_the_wait(at: Fixture) -> None:
+def test_a_snapshot_that_shows_the_write_ends_the_wait(at: Fixture) -> None:
     at.writes.expect(KEY, "Thing", "u1", "20")
     at.things.replace([Thing(resource_version="22")], set())
     assert not at.writes.pending(KEY)

@@ -31,7 +31,7 @@ def _log(caplog: pytest.LogCaptureFixture) -> None:
 # Into the store.
 
 
-async def test_a_picture_reaches_the_store_at_its_end_mark_and_not_before() -> None:
+async def test_a_snapshot_reaches_the_store_at_its_end_mark_and_not_before() -> None:
     half = await Run([line("ADDED", thing("a", 5)), Unreachable("reset")]).to_the_end()
     assert (half.sizes, half.reflector.synced.is_set()) == ({}, False)
     whole = await Run([line("ADDED", thing("a", 5)), end_mark(10)]).to_the_end()
@@ -86,7 +86,7 @@ async def test_a_relist_tells_what_changed_while_nobody_watched() -> None:
     assert run.delays_s == []
 
 
-async def test_a_change_and_a_deletion_while_the_picture_is_built_count() -> None:
+async def test_a_change_and_a_deletion_while_the_snapshot_is_built_count() -> None:
     run = await Run(
         [
             line("ADDED", thing("a", 5)) + line("ADDED", thing("b", 6)),
@@ -202,19 +202,19 @@ async def test_what_left_while_nobody_watched_is_no_longer_counted_as_unreadable
 
 
 async def test_a_relist_keeps_what_is_there_but_unreadable_and_drops_it_when_it_goes() -> None:
-    picture = [line("ADDED", thing("a", 5)) + end_mark(10)]
-    kept = await Run(picture, [EXPIRED_EVENT], [line("ADDED", thing("a", 15, size="big")) + end_mark(20)]).to_the_end()
+    snapshot = [line("ADDED", thing("a", 5)) + end_mark(10)]
+    kept = await Run(snapshot, [EXPIRED_EVENT], [line("ADDED", thing("a", 15, size="big")) + end_mark(20)]).to_the_end()
     assert kept.sizes == {"a": 1}
     gone = line("DELETED", thing("a", 16, size="big"))
     dropped = await Run(
-        picture, [EXPIRED_EVENT], [line("ADDED", thing("a", 15, size="big")) + gone + end_mark(20)]
+        snapshot, [EXPIRED_EVENT], [line("ADDED", thing("a", 15, size="big")) + gone + end_mark(20)]
     ).to_the_end()
     assert dropped.sizes == {}
-    watched = await Run([*picture, gone]).to_the_end()
+    watched = await Run([*snapshot, gone]).to_the_end()
     assert watched.sizes == {}
 
 
-async def test_an_object_that_left_readably_while_the_picture_is_built_is_not_kept() -> None:
+async def test_an_object_that_left_readably_while_the_snapshot_is_built_is_not_kept() -> None:
     run = await Run(
         [line("ADDED", thing("a", 5)) + end_mark(10)],
         [EXPIRED_EVENT],

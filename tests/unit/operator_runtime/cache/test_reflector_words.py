@@ -181,7 +181,7 @@ async def test_bytes_that_are_no_event_are_no_recovery(caplog: pytest.LogCapture
     assert [level for level, _ in said(caplog)] == ["ERROR"]
 
 
-async def test_half_a_picture_is_no_recovery(caplog: pytest.LogCaptureFixture) -> None:
+async def test_half_a_snapshot_is_no_recovery(caplog: pytest.LogCaptureFixture) -> None:
     half: Answer = [line("ADDED", thing("a", 1)), Unreachable("reset")]
     await Run(*[half] * 6).to_the_end()
     assert [level for level, _ in said(caplog)] == ["ERROR"]

@@ -126,10 +126,10 @@ def test_a_removal_of_a_predecessor_leaves_the_successor() -> None:
     assert store.get(A) is None
 
 
-# Pictures.
+# Snapshots.
 
 
-def test_a_picture_tells_what_is_new_changed_and_missing_and_nothing_of_the_rest() -> None:
+def test_a_snapshot_tells_what_is_new_changed_and_missing_and_nothing_of_the_rest() -> None:
     store = new_store()
     for name in ("same", "changed", "recreated", "missing"):
         store.put(Thing(name=name))
@@ -157,7 +157,7 @@ def test_a_picture_tells_what_is_new_changed_and_missing_and_nothing_of_the_rest
     ]
 
 
-def test_a_picture_wins_over_a_newer_version_as_an_etcd_may_have_been_restored() -> None:
+def test_a_snapshot_wins_over_a_newer_version_as_an_etcd_may_have_been_restored() -> None:
     store = new_store()
     store.put(Thing(resource_version="500"))
     store.replace([Thing(resource_version="20")], set())
@@ -236,7 +236,7 @@ def test_what_could_not_be_read_stays_as_it_was() -> None:
     assert store.keys() == [A]
 
 
-def test_a_picture_of_one_namespace_leaves_the_others() -> None:
+def test_a_snapshot_of_one_namespace_leaves_the_others() -> None:
     store = new_store()
     store.put(Thing())
     store.put(Thing(namespace="other"))
@@ -245,7 +245,7 @@ def test_a_picture_of_one_namespace_leaves_the_others() -> None:
     assert (store.keys("other"), store.keys("ns"), len(store)) == ([ObjectKey("other", "a")], [], 1)
 
 
-def test_handlers_can_tell_a_picture_from_an_event() -> None:
+def test_handlers_can_tell_a_snapshot_from_an_event() -> None:
     store = new_store()
     flags: list[bool] = []
     store.add_handler(lambda before, after: flags.append(store.relisting))
@@ -282,12 +282,12 @@ THINGS = st.builds(
     owner=st.sampled_from(["", "p", "q"]),
 )
 KEYS = st.builds(ObjectKey, st.sampled_from(["n", "m"]), st.sampled_from(["a", "b", "c"]))
-PICTURES = st.tuples(
+SNAPSHOTS = st.tuples(
     st.lists(THINGS, max_size=5, unique_by=key_of), st.sets(KEYS, max_size=2), st.sampled_from(["n", "m", None])
 )
 
 
-@given(steps=st.lists(THINGS | st.tuples(KEYS, st.sampled_from(["u1", "u2", None])) | PICTURES, max_size=30))
+@given(steps=st.lists(THINGS | st.tuples(KEYS, st.sampled_from(["u1", "u2", None])) | SNAPSHOTS, max_size=30))
 def test_the_store_equals_a_naive_model(steps: list[Any]) -> None:
     store, model, replayed = new_store(), dict[ObjectKey, Thing](), dict[ObjectKey, Thing]()
 
@@ -315,16 +315,16 @@ def test_the_store_equals_a_naive_model(steps: list[Any]) -> None:
                 if gone:
                     del model[key]
             case (list() as things, set() as kept, namespace):
-                picture = {key_of(thing): thing for thing in things if namespace in (None, thing.namespace)}
+                snapshot = {key_of(thing): thing for thing in things if namespace in (None, thing.namespace)}
                 # A version names one content: the server never changes an object without changing its version.
-                for key, thing in picture.items():
+                for key, thing in snapshot.items():
                     held = model.get(key)
                     if held and (held.uid, held.resource_version) == (thing.uid, thing.resource_version):
-                        picture[key] = held
-                store.replace(picture.values(), kept, namespace)
+                        snapshot[key] = held
+                store.replace(snapshot.values(), kept, namespace)
                 model = {
                     key: thing for key, thing in model.items() if key in kept or namespace not in (None, key.namespace)
-                } | picture
+                } | snapshot
         assert {key: store.get(key) for key in store.keys()} == model == replayed  # noqa: SIM118 - not a dict
         for value in [ObjectKey(namespace, owner) for namespace in "nm" for owner in "pq"]:
             filed = store.by_index("owner", value)

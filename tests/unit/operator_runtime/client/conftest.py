@@ -26,7 +26,7 @@ def watch(sink: Sink) -> Watch[Thing]:
 
 @pytest.fixture
 def resumed(watch: Watch[Thing], sink: Sink) -> Watch[Thing]:
-    """A watch whose picture was complete at version 100 and that has sent its first resumed request."""
+    """A watch whose snapshot was complete at version 100 and that has sent its first resumed request."""
     watch.next_request()
     watch.line(bookmark(100, end="true"))
     watch.ended(None, 300.0, 1000)

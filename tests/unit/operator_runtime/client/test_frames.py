@@ -69,9 +69,9 @@ def test_a_page_that_is_no_list_is_malformed(body: bytes, words: str) -> None:
 
 
 @pytest.mark.parametrize(("end", "ends"), [("true", True), ("false", False), (None, False)])
-def test_a_bookmark_tells_its_version_and_whether_the_picture_ends(end: object, ends: bool) -> None:
+def test_a_bookmark_tells_its_version_and_whether_the_snapshot_ends(end: object, ends: bool) -> None:
     found = bookmark_of(frame_of(bookmark(7, end=end)).object)
-    assert (found.resourceVersion, found.ends_picture) == ("7", ends)
+    assert (found.resourceVersion, found.ends_snapshot) == ("7", ends)
 
 
 @pytest.mark.parametrize("object_", [b"{}", b"[]", b'{"metadata":{"resourceVersion":7}}'])

@@ -63,7 +63,7 @@ def at_the_start(watch: Watch[Thing]) -> KubeError:
 
 
 @pytest.mark.parametrize("shape", [on_list_page, at_the_start, in_the_stream, as_a_status])
-def test_each_shape_of_410_means_a_new_picture_at_once(
+def test_each_shape_of_410_means_a_new_snapshot_at_once(
     resumed: Watch[Thing], sink: Sink, shape: Callable[[Watch[Thing]], KubeError]
 ) -> None:
     error = shape(resumed)
@@ -74,7 +74,7 @@ def test_each_shape_of_410_means_a_new_picture_at_once(
     assert sink.take() == [("begin",)]
 
 
-def test_pictures_that_expire_at_once_again_and_again_are_asked_for_ever_more_slowly(watch: Watch[Thing]) -> None:
+def test_snapshots_that_expire_at_once_again_and_again_are_asked_for_ever_more_slowly(watch: Watch[Thing]) -> None:
     delays = []
     for _ in range(4):
         watch.next_request()
@@ -86,7 +86,7 @@ def test_pictures_that_expire_at_once_again_and_again_are_asked_for_ever_more_sl
 # What each other failure of a resumed watch costs.
 
 KEEPS = "100"
-NEW_PICTURE = ""
+NEW_SNAPSHOT = ""
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ NEW_PICTURE = ""
         (classify(401), 0.1, 0, Cause.UNAUTHORIZED, KEEPS, BACKOFF_FIRST_S),
         (classify(403), 0.1, 0, Cause.FORBIDDEN, KEEPS, BACKOFF_FIRST_S),
         (TEXT_404, 0.1, 0, Cause.NOT_FOUND, KEEPS, BACKOFF_FIRST_S),
-        (classify(400), 0.1, 0, Cause.UNSUPPORTED, NEW_PICTURE, 0.0),
+        (classify(400), 0.1, 0, Cause.UNSUPPORTED, NEW_SNAPSHOT, 0.0),
         (classify(405), 0.1, 0, Cause.OTHER, KEEPS, BACKOFF_FIRST_S),
         (AuthenticationUnavailable("no token"), 0.0, 0, Cause.OTHER, KEEPS, BACKOFF_FIRST_S),
         (Unreachable("refused"), 0.1, 0, Cause.UNREACHABLE, KEEPS, BACKOFF_FIRST_S),
@@ -109,9 +109,9 @@ NEW_PICTURE = ""
         (MalformedAnswer("a line over the bound"), 20.0, 500, Cause.MALFORMED, KEEPS, BACKOFF_FIRST_S),
         # Silence after a first bookmark: the connection died. Silence from the start: the version may be a future one.
         (StreamStalled("no byte"), 130.0, 500, Cause.SILENT, KEEPS, 0.0),
-        (StreamStalled("no byte"), 70.0, 0, Cause.SILENT, NEW_PICTURE, 0.0),
-        (None, SHORT_WATCH_S, 0, Cause.SILENT, NEW_PICTURE, 0.0),
-        (None, 300.0, 0, Cause.SILENT, NEW_PICTURE, 0.0),
+        (StreamStalled("no byte"), 70.0, 0, Cause.SILENT, NEW_SNAPSHOT, 0.0),
+        (None, SHORT_WATCH_S, 0, Cause.SILENT, NEW_SNAPSHOT, 0.0),
+        (None, 300.0, 0, Cause.SILENT, NEW_SNAPSHOT, 0.0),
         (None, 300.0, 500, Cause.CLOSED, KEEPS, 0.0),
         (None, SHORT_WATCH_S, 500, Cause.CLOSED, KEEPS, 0.0),
         (None, 0.2, 0, Cause.SHORT, KEEPS, BACKOFF_FIRST_S),
@@ -147,7 +147,7 @@ def test_what_ends_a_resumed_watch_decides_what_follows(
                 details={"causes": [{"reason": "ResourceVersionTooLarge"}], "retryAfterSeconds": 1},
             ),
             Cause.TOO_LARGE,
-            NEW_PICTURE,
+            NEW_SNAPSHOT,
             1 + BACKOFF_FIRST_S,
         ),
         ({"kind": "Thing"}, Cause.SERVER_ERROR, KEEPS, BACKOFF_FIRST_S),
@@ -178,7 +178,7 @@ def test_a_short_watch_with_a_bookmark_alone_is_a_failure(resumed: Watch[Thing])
     [classify(500), MalformedAnswer("garbage"), None],
     ids=["500", "malformed", "ends at once"],
 )
-def test_a_resume_that_fails_again_and_again_gives_way_to_a_new_picture(
+def test_a_resume_that_fails_again_and_again_gives_way_to_a_new_snapshot(
     resumed: Watch[Thing], failure: KubeError | None
 ) -> None:
     for _ in range(RESUME_TRIES):
@@ -187,7 +187,7 @@ def test_a_resume_that_fails_again_and_again_gives_way_to_a_new_picture(
     assert resumed.next_request().mode is Mode.STREAMING_LIST
 
 
-def test_an_unreachable_server_never_costs_a_new_picture(resumed: Watch[Thing]) -> None:
+def test_an_unreachable_server_never_costs_a_new_snapshot(resumed: Watch[Thing]) -> None:
     for _ in range(10 * RESUME_TRIES):
         assert resumed.next_request().mode is Mode.RESUMED
         resumed.ended(Unreachable("refused"), 0.1, 0)
@@ -206,7 +206,7 @@ def test_the_version_that_an_outage_made_too_old_is_given_up_without_another_pau
     for _ in range(5):
         resumed.ended(Unreachable("refused"), 0.1, 0)
     assert resumed.ended(Expired(410), 0.1, 200) == Pause(0.0, Cause.EXPIRED, 6)
-    # A second one in a row says that a new picture does not help.
+    # A second one in a row says that a new snapshot does not help.
     assert resumed.ended(Expired(410), 0.1, 200).seconds > 0
 
 
@@ -276,7 +276,7 @@ def test_a_good_line_ends_the_row_of_failures_but_not_the_patience(resumed: Watc
     assert resumed.ended(Unauthorized(401), 1.0, 100) == Pause(6.4, Cause.UNAUTHORIZED, 1)
 
 
-def test_half_a_picture_does_not_end_the_row_of_failures(watch: Watch[Thing]) -> None:
+def test_half_a_snapshot_does_not_end_the_row_of_failures(watch: Watch[Thing]) -> None:
     watch.next_request()
     watch.ended(Unreachable("refused"), 0.1, 0)
     watch.next_request()

@@ -25,7 +25,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Watch(Reflector[Record]):
-    """A reflector whose picture comes when the test says so."""
+    """A reflector whose snapshot comes when the test says so."""
 
     def __init__(self, resource: Resource, story: list[str], *, synced: bool = True) -> None:
         super().__init__(NoClient(), resource, lambda raw: Record("", "", "", ""), Store(), namespace="here")

@@ -1,4 +1,4 @@
-"""How a watch gets its picture: by a streaming list, by pages, and what makes it change from one to the other."""
+"""How a watch gets its snapshot: by a streaming list, by pages, and what makes it change from one to the other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from operator_runtime.client.watch import STREAMING_TRIES, Cause, Mode, Pause, W
 from tests.unit.operator_runtime.client.watch_support import HTML, Sink, bookmark, event, page, status
 from tests.unit.things import Thing, decode, thing
 
-# The picture, by a streaming list.
+# The snapshot, by a streaming list.
 
 
 def test_a_streaming_list_is_complete_at_its_end_mark_and_goes_on_as_a_watch(watch: Watch[Thing], sink: Sink) -> None:
@@ -39,14 +39,14 @@ def test_a_streaming_list_is_complete_at_its_end_mark_and_goes_on_as_a_watch(wat
 
 
 @pytest.mark.parametrize("end", [None, "false", "yes"])
-def test_only_a_true_end_mark_completes_a_picture(watch: Watch[Thing], end: object) -> None:
+def test_only_a_true_end_mark_completes_a_snapshot(watch: Watch[Thing], end: object) -> None:
     watch.next_request()
     watch.line(bookmark(100, end=end))
     assert watch.resource_version == ""
     assert watch.next_request().mode is Mode.STREAMING_LIST
 
 
-def test_an_end_mark_without_a_version_is_no_picture(watch: Watch[Thing], sink: Sink) -> None:
+def test_an_end_mark_without_a_version_is_no_snapshot(watch: Watch[Thing], sink: Sink) -> None:
     watch.next_request()
     with pytest.raises(MalformedAnswer, match="bookmark without a resourceVersion"):
         watch.line(bookmark("", end="true"))
@@ -100,7 +100,7 @@ def test_trouble_that_says_nothing_about_streaming_lists_changes_nothing(
         watch.ended(failure, 0.1, 0)
 
 
-# The picture, by pages.
+# The snapshot, by pages.
 
 
 def test_pages_are_followed_by_their_continue_token_with_the_same_selector(paging: Watch[Thing], sink: Sink) -> None:
@@ -130,7 +130,7 @@ def test_an_expired_token_on_page_two_means_the_whole_list_without_pages(paging:
     assert sink.take() == [("begin",)]
     paging.page(page("9", "a", "b", "c"))
     paging.ended(None, 0.1, 100)
-    # The next picture is asked for in pages again.
+    # The next snapshot is asked for in pages again.
     paging.next_request()
     paging.ended(Expired(410), 1.0, 100)
     assert paging.next_request().query == {"labelSelector": "app=x", "limit": "2"}
@@ -155,7 +155,7 @@ def test_a_token_that_the_server_refuses_is_not_sent_again(paging: Watch[Thing],
     assert sink.take() == [("begin",)]
 
 
-def test_an_empty_list_is_a_picture_also_when_its_items_are_null(paging: Watch[Thing], sink: Sink) -> None:
+def test_an_empty_list_is_a_snapshot_also_when_its_items_are_null(paging: Watch[Thing], sink: Sink) -> None:
     assert paging.page(b'{"kind":"ThingList","metadata":{"resourceVersion":"7"},"items":null}') is True
     assert sink.take() == [("complete", "7")]
 
