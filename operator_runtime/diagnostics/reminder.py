@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# After a minute, then after twice as long each time, up to an hour: enough to be found in any log that is rotated daily,
-# too little to drown the rest.
+# After a minute, then after twice as long each time, up to an hour: enough to be found in any log that is rotated
+# daily, too little to drown the rest.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 3600.0
 
 
