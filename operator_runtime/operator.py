@@ -31,8 +31,8 @@ from operator_runtime.controller.controller import Controller, ControllerConfig,
 from operator_runtime.controller.informers import Informers
 from operator_runtime.controller.manager import Leadership, Manager, Service
 from operator_runtime.controller.predicates import Predicate, always
-from operator_runtime.diagnostics.mishaps import check_plain
-from operator_runtime.diagnostics.stalls import StallWatch
+from operator_runtime.diagnostics.callback_errors import check_plain
+from operator_runtime.diagnostics.watchdog import EventLoopWatchdog
 from operator_runtime.election.elections import ElectionConfig, election_families, election_of
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.identity import Program
@@ -314,7 +314,7 @@ async def serve(
         if election is not None:
             operator.checks.add_health("leader-election", election.complaint)
             operator.add_metrics(lambda: election_families(election))
-        operator.add_service("stall watch", StallWatch())
+        operator.add_service("event-loop watchdog", EventLoopWatchdog())
         set_up(operator, config)
         manager = operator.finish()
         if "webhooks" in vars(operator):

@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from operator_runtime.cache.selection import Selection
 from operator_runtime.client.watch import Record
-from operator_runtime.diagnostics.mishaps import Mishaps, check_plain
+from operator_runtime.diagnostics.callback_errors import CallbackErrors, check_plain
 
 R = TypeVar("R", bound=Record)
 
@@ -79,7 +79,7 @@ class Store(Generic[R]):
         self._functions = dict(indexes or {})
         self._indexes: dict[str, dict[ObjectKey, set[ObjectKey]]] = {name: {} for name in self._functions}
         self._handlers: list[Handler[R]] = []
-        self._mishaps = Mishaps()
+        self._callback_errors = CallbackErrors()
         # By scope, while a snapshot of it is on its way: what was put since it was begun.
         self._put_since: dict[str | None, set[ObjectKey]] = {}
         self.relisting = False  # handlers may ask: what comes now is a snapshot, of no urgency
@@ -232,7 +232,7 @@ class Store(Generic[R]):
             return self._functions[index](record)
         except Exception as error:
             about = f"the {type(record).__name__} {key_of(record)}"
-            self._mishaps.tell(self._functions[index], about, f"The index {index!r} leaves it out.", error)
+            self._callback_errors.tell(self._functions[index], about, f"The index {index!r} leaves it out.", error)
             return None
 
     def _unfile(self, index: str, value: ObjectKey | None, key: ObjectKey) -> None:

@@ -13,7 +13,7 @@ from operator_runtime.controller.channel import Channel
 from operator_runtime.controller.controller import Controller
 from operator_runtime.controller.informers import Informers
 from operator_runtime.controller.predicates import Predicate, always
-from operator_runtime.diagnostics.mishaps import Mishaps, check_plain
+from operator_runtime.diagnostics.callback_errors import CallbackErrors, check_plain
 from operator_runtime.objects.kinds import ApiObject, Kind, same
 from operator_runtime.workqueue.queue import LOW_PRIORITY
 
@@ -52,7 +52,7 @@ class ControllerBuilder:
         self._kind = kind
         self._informers = informers
         self._own_writes = own
-        self._mishaps = Mishaps()
+        self._callback_errors = CallbackErrors()
         self._finished = False
         self._watched: list[tuple[str, Store[Any]]] = []
         self._snapshots: list[Callable[[], Iterator[ObjectKey]]] = []
@@ -189,7 +189,7 @@ class ControllerBuilder:
                 return checked(of)
             except Exception as error:
                 instead = f"Controller {self._controller.name} does not reconcile for it."
-                self._mishaps.tell(map_to_keys, _in_words(what, of), instead, error)
+                self._callback_errors.tell(map_to_keys, _in_words(what, of), instead, error)
                 return ()
 
         return keys
@@ -199,7 +199,9 @@ class ControllerBuilder:
             return when(before, after)
         except Exception as error:
             of = after if after is not None else before
-            self._mishaps.tell(when, f"a change of {_in_words(what, of)}", "The change is taken to count.", error)
+            self._callback_errors.tell(
+                when, f"a change of {_in_words(what, of)}", "The change is taken to count.", error
+            )
             return True
 
 

@@ -16,9 +16,9 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from operator_runtime.client.errors import NOT_ABOUT_THE_OBJECT, ApiError, KubeError
-from operator_runtime.diagnostics.busy_keys import LIMIT, BusyKeys
+from operator_runtime.diagnostics.callback_errors import is_coroutine_function
 from operator_runtime.diagnostics.failure_log import FailureLog, ReconcileTimeout, TerminalError
-from operator_runtime.diagnostics.mishaps import is_coroutine_function
+from operator_runtime.diagnostics.hot_loops import LIMIT, HotLoopDetector
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
 
@@ -174,7 +174,7 @@ class Controller(Generic[K]):
         self._clock = clock
         self._sequence = itertools.count(1)
         self._failures = FailureLog[K](clock)
-        self._busy = BusyKeys[K]()
+        self._hot_loops = HotLoopDetector[K]()
         self._begun = False
         self._stopping = asyncio.Event()
 
@@ -250,7 +250,7 @@ class Controller(Generic[K]):
                 with self._tracer(context) as ended:
                     outcome = await self._attempt(key)
                     ended(outcome)
-            if (within_s := self._busy.reconciled(key, began)) is not None:
+            if (within_s := self._hot_loops.reconciled(key, began)) is not None:
                 log.warning(
                     "reconciled %d times within %.3g s: does it write something that differs each time, such as a time"
                     " in a status, or ask for a look at once (requeue_after_s=0)?",

@@ -23,8 +23,8 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from operator_runtime.client.errors import Conflict, KubeError, NotFound
 from operator_runtime.controller.client import Client
+from operator_runtime.diagnostics.callback_errors import described, is_coroutine_function
 from operator_runtime.diagnostics.failure_log import TerminalError
-from operator_runtime.diagnostics.mishaps import described, is_coroutine_function
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.conditions import Condition
 from operator_runtime.objects.kinds import ApiObject, Kind, reference

@@ -26,7 +26,7 @@ from operator_runtime.cache.reflector import Reflector, WatchClient
 from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.client.errors import UNDECODABLE, ApiError, Conflict, Forbidden, KubeError, NotFound, WriteRefused
 from operator_runtime.client.resources import LEASES, Resource
-from operator_runtime.diagnostics.stalls import stack_of
+from operator_runtime.diagnostics.watchdog import stack_of
 from operator_runtime.election.leader import (
     Action,
     Candidate,

@@ -130,12 +130,12 @@ async def served(
             gate: Gate | None = None
             context: ssl.SSLContext | None = None
             if config.secure:
-                from operator_runtime.serving.scrape_access import ReviewedAccess
+                from operator_runtime.serving.metrics_authentication import MetricsAuthentication
 
                 context = await _tls(config, metrics)
                 # Of its own: a scrape must not wait for a worker's requests, nor be held back with a standby's writes.
                 asks = ApiClient(access, user_agent=config.user_agent, timeout_s=REVIEW_TIMEOUT_S)
-                gate = ReviewedAccess(await stack.enter_async_context(asks))
+                gate = MetricsAuthentication(await stack.enter_async_context(asks))
             server = HttpServer("metrics", METRICS_FLAG, address, Scrapes(metrics, gate, routes).answer, context)
             await stack.enter_async_context(server)
             manager.add_service("metrics server", server)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from operator_runtime.diagnostics.mishaps import check_plain
+from operator_runtime.diagnostics.callback_errors import check_plain
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from operator_runtime.serving.routes import Routes
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, overload
 
-from operator_runtime.diagnostics.mishaps import described, is_coroutine_function
+from operator_runtime.diagnostics.callback_errors import described, is_coroutine_function
 from operator_runtime.serving.admission import (
     AdmissionRequest,
     Allowed,

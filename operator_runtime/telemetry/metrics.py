@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
 from operator_runtime.controller.controller import Outcome
-from operator_runtime.diagnostics.mishaps import Mishaps
+from operator_runtime.diagnostics.callback_errors import CallbackErrors
 from operator_runtime.workqueue.queue import WorkQueue
 
 K = TypeVar("K")
@@ -104,7 +104,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._sources: list[Source] = []
-        self._mishaps = Mishaps()
+        self._callback_errors = CallbackErrors()
 
     def add(self, source: Source) -> None:
         """Show these families too. A source that fails is told in the log, and a scrape goes without its families."""
@@ -119,7 +119,7 @@ class Metrics:
                 for family in source():
                     with_these[family.name] = _joined(with_these.get(family.name), family)
             except Exception as error:
-                self._mishaps.tell(source, "a scrape", "Its metrics are missing.", error)
+                self._callback_errors.tell(source, "a scrape", "Its metrics are missing.", error)
             else:
                 joined = with_these
         return list(joined.values())

@@ -33,8 +33,8 @@ from operator_runtime.controller.controller import (
     Result,
     current_reconcile,
 )
-from operator_runtime.diagnostics.busy_keys import LIMIT
 from operator_runtime.diagnostics.failure_log import TerminalError
+from operator_runtime.diagnostics.hot_loops import LIMIT
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S, WorkQueue

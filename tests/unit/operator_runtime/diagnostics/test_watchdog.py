@@ -13,12 +13,12 @@ from traceback import FrameSummary
 import pytest
 
 from operator_runtime.diagnostics.reminder import LONGEST_PAUSE_S
-from operator_runtime.diagnostics.stalls import (
+from operator_runtime.diagnostics.watchdog import (
     FIRST_PAUSE_S,
+    EventLoopWatchdog,
     Places,
     Stall,
-    StallRule,
-    StallWatch,
+    StallDetector,
     blamed,
     stack_of,
 )
@@ -66,16 +66,16 @@ def test_the_stack_of_a_thread_that_has_ended_is_empty() -> None:
 
 
 class World:
-    """A loop that is due at a time, and the thread that looks at it when the rule says so."""
+    """A loop that is due at a time, and the thread that looks at it when the detector says so."""
 
     def __init__(self) -> None:
         self.now = 100.0
         self.due_at = 100.5
-        self.rule = StallRule(1.0, self.now)
+        self.detector = StallDetector(1.0, self.now)
 
     def wake(self, *, late_s: float = 0.0) -> Stall | None:
-        self.now = self.rule.look_at + late_s
-        return self.rule.look(self.now, self.due_at)
+        self.now = self.detector.look_at + late_s
+        return self.detector.look(self.now, self.due_at)
 
     def turn(self, after_s: float = 0.0) -> None:
         """The loop runs, and is due half a second later again."""
@@ -99,7 +99,7 @@ def world() -> World:
 def test_a_loop_that_runs_is_left_alone(world: World) -> None:
     wakes = 0
     while world.now < 200.0:
-        while world.due_at < world.rule.look_at:
+        while world.due_at < world.detector.look_at:
             world.due_at += 0.5
         assert world.wake() is None
         wakes += 1
@@ -131,7 +131,7 @@ def test_after_an_hour_without_a_stall_the_next_ones_are_told_as_at_first(world:
     for _ in range(200):
         world.stall()
     world.turn(LONGEST_PAUSE_S + 1)
-    world.rule.look_at = world.now
+    world.detector.look_at = world.now
     assert world.stall() is not None
     world.turn(FIRST_PAUSE_S)
     assert world.stall() is not None
@@ -175,7 +175,7 @@ class Heard(logging.Handler):
 @pytest.fixture
 def heard() -> Iterator[Heard]:
     handler = Heard()
-    logger = logging.getLogger("operator_runtime.diagnostics.stalls")
+    logger = logging.getLogger("operator_runtime.diagnostics.watchdog")
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -185,8 +185,8 @@ def heard() -> Iterator[Heard]:
 
 
 async def test_a_blocking_call_is_told_with_its_line_while_it_blocks_and_that_it_is_over(heard: Heard) -> None:
-    watch = StallWatch(AFTER_S)
-    running = asyncio.create_task(watch.run())
+    watchdog = EventLoopWatchdog(AFTER_S)
+    running = asyncio.create_task(watchdog.run())
     await asyncio.sleep(0)
     heard.wait_for("the event loop has not run for")  # blocks this loop
     (said,) = heard.lines
@@ -194,16 +194,16 @@ async def test_a_blocking_call_is_told_with_its_line_while_it_blocks_and_that_it
     assert " in wait_for, called at " in said
     assert " in test_a_blocking_call_is_told_with_its_line_while_it_blocks_and_that_it_is_over" in said
     await asyncio.to_thread(heard.wait_for, "the event loop runs again, after ")
-    watch.stop()
+    watchdog.stop()
     await asyncio.wait_for(running, DEADLINE_S)
 
 
 async def test_it_ends_with_its_thread() -> None:
-    watch = StallWatch(AFTER_S)
-    running = asyncio.create_task(watch.run())
+    watchdog = EventLoopWatchdog(AFTER_S)
+    running = asyncio.create_task(watchdog.run())
     await asyncio.sleep(0)
-    (thread,) = [each for each in threading.enumerate() if each.name == "stall watch"]
-    watch.stop()
+    (thread,) = [each for each in threading.enumerate() if each.name == "event-loop watchdog"]
+    watchdog.stop()
     await asyncio.wait_for(running, DEADLINE_S)
     await asyncio.to_thread(thread.join, DEADLINE_S)
     assert not thread.is_alive()
@@ -213,11 +213,11 @@ def test_the_stalled_loop_need_not_be_the_main_threads(heard: Heard) -> None:
     said: list[str] = []
 
     async def blocking() -> None:
-        watch = StallWatch(AFTER_S)
-        task = asyncio.create_task(watch.run())
+        watchdog = EventLoopWatchdog(AFTER_S)
+        task = asyncio.create_task(watchdog.run())
         await asyncio.sleep(0)
         said.append(heard.wait_for("It hangs at"))
-        watch.stop()
+        watchdog.stop()
         await task
 
     thread = threading.Thread(target=lambda: asyncio.run(blocking()))

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import itertools
 
-from operator_runtime.diagnostics.busy_keys import LIMIT, WINDOW_S, BusyKeys
+from operator_runtime.diagnostics.hot_loops import LIMIT, WINDOW_S, HotLoopDetector
 
 
 def test_a_key_that_comes_without_end_is_told_of_in_the_midst_of_many_others() -> None:
-    busy: BusyKeys[str] = BusyKeys()
+    detector: HotLoopDetector[str] = HotLoopDetector()
     told = []
     for number in range(2 * LIMIT):
         for key in ("loops", f"other {number}"):
-            if (seconds := busy.reconciled(key, number / 100)) is not None:
+            if (seconds := detector.reconciled(key, number / 100)) is not None:
                 told.append((key, round(seconds, 2)))
     assert told
     assert {key for key, _ in told} == {"loops"}
-    assert len(vars(busy)["_counts"]) <= 32
+    assert len(vars(detector)["_counts"]) <= 32
 
 
 def test_a_key_that_comes_often_but_less_is_not_told_of() -> None:
-    busy: BusyKeys[str] = BusyKeys()
+    detector: HotLoopDetector[str] = HotLoopDetector()
     period_s = 1.1 * WINDOW_S / LIMIT
-    assert {busy.reconciled("often", number * period_s) for number in range(5 * LIMIT)} == {None}
+    assert {detector.reconciled("often", number * period_s) for number in range(5 * LIMIT)} == {None}
 
 
 def test_many_keys_once_each_are_nothing_to_tell_of() -> None:
-    busy: BusyKeys[int] = BusyKeys()
-    assert {busy.reconciled(number, 0.0) for number in range(5 * LIMIT)} == {None}
+    detector: HotLoopDetector[int] = HotLoopDetector()
+    assert {detector.reconciled(number, 0.0) for number in range(5 * LIMIT)} == {None}
 
 
 def test_it_is_told_again_at_growing_intervals_and_anew_after_a_long_rest() -> None:
-    busy: BusyKeys[str] = BusyKeys()
+    detector: HotLoopDetector[str] = HotLoopDetector()
     now, told = 0.0, []
     while now < 2000.0:
-        if busy.reconciled("loops", now) is not None:
+        if detector.reconciled("loops", now) is not None:
             told.append(now)
         now += 0.01
     gaps = [round((later - earlier) / 60) for earlier, later in itertools.pairwise(told)]
@@ -42,7 +42,7 @@ def test_it_is_told_again_at_growing_intervals_and_anew_after_a_long_rest() -> N
     now += 30_000.0
     again = []
     for _ in range(20_000):
-        if busy.reconciled("loops", now) is not None:
+        if detector.reconciled("loops", now) is not None:
             again.append(now)
         now += 0.01
     assert [round((later - earlier) / 60) for earlier, later in itertools.pairwise(again)] == [1, 2]

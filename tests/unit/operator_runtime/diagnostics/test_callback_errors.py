@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from operator_runtime.diagnostics.mishaps import Mishaps, check_plain, described
+from operator_runtime.diagnostics.callback_errors import CallbackErrors, check_plain, described
 from operator_runtime.testing.clock import FakeClock
 
 
@@ -35,11 +35,11 @@ def clock() -> FakeClock:
 def test_a_failure_brings_its_traceback_when_it_is_new_and_is_then_told_at_growing_intervals(
     clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    mishaps, told_at = Mishaps(clock), []
+    callback_errors, told_at = CallbackErrors(clock), []
     begin = clock.now
     for minute in range(200):
         for number in range(2):
-            mishaps.tell(chosen, f"Shop {minute}", "Nothing is done.", KeyError(f"label {number}"))
+            callback_errors.tell(chosen, f"Shop {minute}", "Nothing is done.", KeyError(f"label {number}"))
         if caplog.records:
             told_at.append(minute)
             has_traceback = [record.exc_info is not None for record in caplog.records]
@@ -53,11 +53,11 @@ def test_a_failure_brings_its_traceback_when_it_is_new_and_is_then_told_at_growi
 def test_how_often_it_failed_unheard_is_told_with_the_next_line(
     clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    mishaps = Mishaps(clock)
+    callback_errors = CallbackErrors(clock)
     for _ in range(4):
-        mishaps.tell(chosen, "Shop a", "Nothing is done.", KeyError("x"))
+        callback_errors.tell(chosen, "Shop a", "Nothing is done.", KeyError("x"))
     clock.advance(60.0)
-    mishaps.tell(chosen, "Shop a", "Nothing is done.", KeyError("x"))
+    callback_errors.tell(chosen, "Shop a", "Nothing is done.", KeyError("x"))
     assert [line.partition(" failed for ")[2] for line in caplog.messages] == [
         "Shop a: KeyError: 'x'. Nothing is done.",
         "Shop a: KeyError: 'x'. Nothing is done. It failed 3 more times since this was last told.",
@@ -67,22 +67,22 @@ def test_how_often_it_failed_unheard_is_told_with_the_next_line(
 def test_another_error_and_another_function_are_told_at_once(
     clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    mishaps = Mishaps(clock)
+    callback_errors = CallbackErrors(clock)
     failures: list[tuple[Callable[..., object], Exception]] = [
         (chosen, KeyError("x")),
         (chosen, ValueError("x")),
         (described, KeyError("x")),
     ]
     for function, error in failures:
-        mishaps.tell(function, "Shop a", "", error)
+        callback_errors.tell(function, "Shop a", "", error)
     assert len(caplog.records) == 3
 
 
 def test_errors_that_quote_their_object_fill_no_memory(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
-    mishaps = Mishaps(clock)
+    callback_errors = CallbackErrors(clock)
     for number in range(3000):
-        mishaps.tell(chosen, "Shop a", "", KeyError("x" * number))
-    assert len(vars(mishaps)["_told"]) <= 1000
+        callback_errors.tell(chosen, "Shop a", "", KeyError("x" * number))
+    assert len(vars(callback_errors)["_told"]) <= 1000
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,17 @@ import pytest
 from operator_runtime.client.errors import Forbidden, Unreachable
 from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.http_server import MAX_CONNECTIONS, HttpServer, ListenAddress
-from operator_runtime.serving.scrape import Scrapes
-from operator_runtime.serving.scrape_access import (
+from operator_runtime.serving.metrics_authentication import (
     ACCOUNT_S,
     ALLOWED_S,
     DENIED_S,
     MAX_REMEMBERED,
     MAX_STRANGERS,
     MAX_STRANGERS_OF_ADDRESS,
+    MetricsAuthentication,
     Remembered,
-    ReviewedAccess,
 )
+from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Metrics
 from operator_runtime.testing.clock import FakeClock
 
@@ -72,29 +72,29 @@ def reviews() -> Reviews:
 
 
 @pytest.fixture
-def access(reviews: Reviews, clock: FakeClock) -> ReviewedAccess:
-    return ReviewedAccess(reviews, clock=clock)
+def authentication(reviews: Reviews, clock: FakeClock) -> MetricsAuthentication:
+    return MetricsAuthentication(reviews, clock=clock)
 
 
 async def status_of(
-    access: ReviewedAccess, authorization: str | None, path: str = "/metrics", peer: str = "10.0.0.1"
+    authentication: MetricsAuthentication, authorization: str | None, path: str = "/metrics", peer: str = "10.0.0.1"
 ) -> int:
     """What is answered in place of what is there, 200 for that itself."""
     headers = {} if authorization is None else {"authorization": authorization}
-    refusal = await access.refusal(HttpRequest("GET", path, headers=headers, peer=peer), path)
+    refusal = await authentication.refusal(HttpRequest("GET", path, headers=headers, peer=peer), path)
     return 200 if refusal is None else refusal.status
 
 
 @pytest.mark.parametrize("authorization", [None, "", "Basic Zm9v", "Bearer", "Bearer "])
 async def test_without_a_token_nobody_is_asked(
-    access: ReviewedAccess, reviews: Reviews, authorization: str | None
+    authentication: MetricsAuthentication, reviews: Reviews, authorization: str | None
 ) -> None:
-    assert await status_of(access, authorization) == 401
+    assert await status_of(authentication, authorization) == 401
     assert not reviews.asked
 
 
-async def test_who_may_get_the_metrics_sees_them(access: ReviewedAccess, reviews: Reviews) -> None:
-    assert await status_of(access, "Bearer good") == 200
+async def test_who_may_get_the_metrics_sees_them(authentication: MetricsAuthentication, reviews: Reviews) -> None:
+    assert await status_of(authentication, "Bearer good") == 200
     user = USER["username"]
     resource = {"path": "/metrics", "verb": "get"}
     assert reviews.asked == [
@@ -106,26 +106,28 @@ async def test_who_may_get_the_metrics_sees_them(access: ReviewedAccess, reviews
     ]
 
 
-async def test_each_path_takes_a_right_of_its_own(access: ReviewedAccess, reviews: Reviews) -> None:
-    assert await status_of(access, "Bearer good") == 200
+async def test_each_path_takes_a_right_of_its_own(authentication: MetricsAuthentication, reviews: Reviews) -> None:
+    assert await status_of(authentication, "Bearer good") == 200
     reviews.allowed = False
-    assert await status_of(access, "Bearer good", "/debug/queue") == 403
+    assert await status_of(authentication, "Bearer good", "/debug/queue") == 403
     assert reviews.asked[-1][1]["nonResourceAttributes"] == {"path": "/debug/queue", "verb": "get"}
-    assert await status_of(access, "Bearer good") == 200, "remembered"
+    assert await status_of(authentication, "Bearer good") == 200, "remembered"
 
 
-async def test_who_may_not_is_told_so(access: ReviewedAccess, reviews: Reviews) -> None:
+async def test_who_may_not_is_told_so(authentication: MetricsAuthentication, reviews: Reviews) -> None:
     reviews.allowed = False
-    assert await status_of(access, "bearer good") == 403
+    assert await status_of(authentication, "bearer good") == 403
 
 
-async def test_a_token_that_the_api_server_does_not_know_is_nobodys(access: ReviewedAccess, reviews: Reviews) -> None:
-    assert await status_of(access, "Bearer bad") == 401
+async def test_a_token_that_the_api_server_does_not_know_is_nobodys(
+    authentication: MetricsAuthentication, reviews: Reviews
+) -> None:
+    assert await status_of(authentication, "Bearer bad") == 401
     assert reviews.kinds() == ["TokenReview"]
 
 
 async def test_answers_are_remembered_each_for_its_time(
-    access: ReviewedAccess, reviews: Reviews, clock: FakeClock
+    authentication: MetricsAuthentication, reviews: Reviews, clock: FakeClock
 ) -> None:
     began = clock.now
     for after_s, asked in (
@@ -137,44 +139,44 @@ async def test_answers_are_remembered_each_for_its_time(
     ):
         clock.advance_to(began + after_s)
         reviews.asked.clear()
-        assert await status_of(access, "Bearer good") == 200
+        assert await status_of(authentication, "Bearer good") == 200
         assert reviews.kinds() == asked, f"after {after_s} s"
 
 
 async def test_a_right_that_was_granted_counts_after_half_a_minute(
-    access: ReviewedAccess, reviews: Reviews, clock: FakeClock
+    authentication: MetricsAuthentication, reviews: Reviews, clock: FakeClock
 ) -> None:
     reviews.allowed = False
-    assert await status_of(access, "Bearer good") == 403
+    assert await status_of(authentication, "Bearer good") == 403
     reviews.allowed = True
     clock.advance(DENIED_S - 1)
-    assert await status_of(access, "Bearer good") == 403
+    assert await status_of(authentication, "Bearer good") == 403
     clock.advance(1)
-    assert await status_of(access, "Bearer good") == 200
+    assert await status_of(authentication, "Bearer good") == 200
 
 
-async def test_scrapes_at_the_same_time_ask_once(access: ReviewedAccess, reviews: Reviews) -> None:
-    assert await asyncio.gather(*(status_of(access, "Bearer good") for _ in range(5))) == [200] * 5
+async def test_scrapes_at_the_same_time_ask_once(authentication: MetricsAuthentication, reviews: Reviews) -> None:
+    assert await asyncio.gather(*(status_of(authentication, "Bearer good") for _ in range(5))) == [200] * 5
     assert reviews.kinds() == ["TokenReview", "SubjectAccessReview"]
 
 
 async def test_while_the_api_server_cannot_be_asked_nobody_may_and_the_log_says_so_once(
-    access: ReviewedAccess, reviews: Reviews, caplog: pytest.LogCaptureFixture
+    authentication: MetricsAuthentication, reviews: Reviews, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     reviews.error = Unreachable("refused.")
     for _ in range(3):
-        assert await status_of(access, "Bearer good") == 503
+        assert await status_of(authentication, "Bearer good") == 503
     assert caplog.messages == ["cannot ask the API server who may scrape, so nobody may: refused."]
     reviews.error = None
-    assert await status_of(access, "Bearer good") == 200
+    assert await status_of(authentication, "Bearer good") == 200
 
 
 async def test_a_missing_right_of_ours_is_named(
-    access: ReviewedAccess, reviews: Reviews, caplog: pytest.LogCaptureFixture
+    authentication: MetricsAuthentication, reviews: Reviews, caplog: pytest.LogCaptureFixture
 ) -> None:
     reviews.error = Forbidden(403, "Forbidden", "no")
-    assert await status_of(access, "Bearer good") == 503
+    assert await status_of(authentication, "Bearer good") == 503
     assert "Grant the operator's account create on tokenreviews.authentication.k8s.io" in caplog.text
 
 
@@ -191,10 +193,14 @@ async def settled() -> None:
 class Strangers:
     """Requests with bogus tokens, none of which the API server answers before it may."""
 
-    def __init__(self, access: ReviewedAccess, reviews: Reviews, *, addresses: int = 1, tokens: int = 64) -> None:
+    def __init__(
+        self, authentication: MetricsAuthentication, reviews: Reviews, *, addresses: int = 1, tokens: int = 64
+    ) -> None:
         reviews.go_on = asyncio.Event()
         self.tasks = [
-            asyncio.create_task(status_of(access, f"Bearer bogus-{number}", peer=f"{STRANGE}.{number % addresses}"))
+            asyncio.create_task(
+                status_of(authentication, f"Bearer bogus-{number}", peer=f"{STRANGE}.{number % addresses}")
+            )
             for number in range(tokens)
         ]
         self._reviews = reviews
@@ -212,67 +218,69 @@ class Strangers:
 
 @pytest.mark.parametrize(("addresses", "wait"), [(1, MAX_STRANGERS_OF_ADDRESS), (64, MAX_STRANGERS)])
 async def test_few_strangers_wait_and_the_others_are_told_to_come_again(
-    access: ReviewedAccess, reviews: Reviews, addresses: int, wait: int
+    authentication: MetricsAuthentication, reviews: Reviews, addresses: int, wait: int
 ) -> None:
-    strangers = Strangers(access, reviews, addresses=addresses)
+    strangers = Strangers(authentication, reviews, addresses=addresses)
     assert await strangers.waiting() == wait
     assert await strangers.answered() == {401, 429}
     assert len(reviews.asked) == wait
-    assert await status_of(access, "Bearer another", peer=f"{STRANGE}.0") == 401, "there is room again"
+    assert await status_of(authentication, "Bearer another", peer=f"{STRANGE}.0") == 401, "there is room again"
 
 
 async def test_who_is_known_does_not_wait_for_strangers(
-    access: ReviewedAccess, reviews: Reviews, clock: FakeClock
+    authentication: MetricsAuthentication, reviews: Reviews, clock: FakeClock
 ) -> None:
-    assert await status_of(access, "Bearer good") == 200
+    assert await status_of(authentication, "Bearer good") == 200
     clock.advance(ACCOUNT_S)
-    strangers = Strangers(access, reviews, addresses=64)
+    strangers = Strangers(authentication, reviews, addresses=64)
     await strangers.waiting()
     async with asyncio.timeout(DEADLINE_S):
-        assert await status_of(access, "Bearer good") == 200
+        assert await status_of(authentication, "Bearer good") == 200
     assert reviews.kinds().count("SubjectAccessReview") == 1, "the right was remembered, the account asked about"
     assert len([token for kind, token in reviews.asked if token == {"token": "good"}]) == 2
     await strangers.answered()
 
 
 async def test_a_scraper_that_is_new_gets_its_turn_among_strangers_of_another_address(
-    access: ReviewedAccess, reviews: Reviews
+    authentication: MetricsAuthentication, reviews: Reviews
 ) -> None:
-    strangers = Strangers(access, reviews)
+    strangers = Strangers(authentication, reviews)
     await strangers.waiting()
-    scrape = asyncio.create_task(status_of(access, "Bearer good", peer="10.0.0.1"))
+    scrape = asyncio.create_task(status_of(authentication, "Bearer good", peer="10.0.0.1"))
     await settled()
     await strangers.answered()
     assert await scrape == 200
 
 
-async def test_who_is_known_is_not_forgotten_for_strangers(access: ReviewedAccess, reviews: Reviews) -> None:
-    assert await status_of(access, "Bearer good") == 200
+async def test_who_is_known_is_not_forgotten_for_strangers(
+    authentication: MetricsAuthentication, reviews: Reviews
+) -> None:
+    assert await status_of(authentication, "Bearer good") == 200
     for number in range(MAX_REMEMBERED + 1):
-        assert await status_of(access, f"Bearer bogus-{number}") == 401
+        assert await status_of(authentication, f"Bearer bogus-{number}") == 401
     reviews.asked.clear()
-    assert await status_of(access, "Bearer good") == 200
+    assert await status_of(authentication, "Bearer good") == 200
     assert reviews.asked == []
 
 
 async def test_a_token_that_was_revoked_is_a_strangers(
-    access: ReviewedAccess, reviews: Reviews, clock: FakeClock
+    authentication: MetricsAuthentication, reviews: Reviews, clock: FakeClock
 ) -> None:
-    assert await status_of(access, "Bearer good") == 200
+    assert await status_of(authentication, "Bearer good") == 200
     clock.advance(ACCOUNT_S)
     reviews.token = "another"
-    assert await status_of(access, "Bearer good") == 401
+    assert await status_of(authentication, "Bearer good") == 401
     clock.advance(ACCOUNT_S)
-    strangers = Strangers(access, reviews, addresses=64)
+    strangers = Strangers(authentication, reviews, addresses=64)
     await strangers.waiting()
-    assert await status_of(access, "Bearer good") == 429
+    assert await status_of(authentication, "Bearer good") == 429
     await strangers.answered()
 
 
 async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
-    access: ReviewedAccess, reviews: Reviews, clock: FakeClock
+    authentication: MetricsAuthentication, reviews: Reviews, clock: FakeClock
 ) -> None:
-    metrics = Scrapes(Metrics(), access)
+    metrics = Scrapes(Metrics(), authentication)
     server = HttpServer("metrics", "--flag", ListenAddress("127.0.0.1", 0), metrics.answer)
 
     async def ask(token: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

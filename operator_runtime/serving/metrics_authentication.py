@@ -105,7 +105,7 @@ class _TooManyStrangers(Exception):
     """No more of them can wait."""
 
 
-class ReviewedAccess:
+class MetricsAuthentication:
     """Lets those see a path who may `get` the non-resource URL of that name; see `refusal`.
 
     One question about a stranger's token goes out at a time: trying tokens does not make us flood the API server. Nor

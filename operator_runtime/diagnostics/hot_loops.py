@@ -1,4 +1,4 @@
-"""Which key is reconciled again and again without end: what its own reconcile writes wakes it, most often."""
+"""Which key is reconciled again and again without end: what its own reconcile writes enqueues it, most often."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from operator_runtime.diagnostics.reminder import Reminder
 
 K = TypeVar("K", bound=Hashable)
 
-# So often within so long is worth a word: ten times a second for a minute, while a key that wakes itself is reconciled
-# some hundred times a second. Nothing that people or controllers do to one object comes near it.
+# So often within so long is worth a word: ten times a second for a minute, while a key that enqueues itself is
+# reconciled some hundred times a second. Nothing that people or controllers do to one object comes near it.
 LIMIT, WINDOW_S = 600, 60.0
 # Keys that are counted at a time.
 _COUNTED = 32
 
 
-class BusyKeys(Generic[K]):
+class HotLoopDetector(Generic[K]):
     """Pure: counts the keys that come often, in a table that does not grow with the number of keys.
 
     It is the algorithm of Misra and Gries ("Finding repeated elements", 1982): where all counters are taken, each loses

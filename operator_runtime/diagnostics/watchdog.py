@@ -88,7 +88,7 @@ class Stall(NamedTuple):
     untold: int
 
 
-class StallRule:
+class StallDetector:
     """Pure: which stalls are told, and when to look again.
 
     Invariants:
@@ -128,7 +128,7 @@ class StallRule:
         return Stall(now - due_at, self._reminder.untold) if self._reminder.due(now) else None
 
 
-class StallWatch:
+class EventLoopWatchdog:
     """Warns when the event loop has not run for a second; a service of the manager.
 
     A timer on the loop notes that it runs, and a thread looks whether it did: three wake-ups a second in all, some
@@ -154,8 +154,10 @@ class StallWatch:
     async def run(self) -> None:
         """Watch the loop that this runs on until `stop`."""
         self._arm()
-        watch = threading.Thread(target=self._watch, args=(threading.get_ident(),), name="stall watch", daemon=True)
-        watch.start()
+        thread = threading.Thread(
+            target=self._watch, args=(threading.get_ident(),), name="event-loop watchdog", daemon=True
+        )
+        thread.start()
         try:
             await self._stopping.wait()
         finally:
@@ -178,10 +180,10 @@ class StallWatch:
 
     def _watch(self, thread_id: int) -> None:
         """On the thread of its own."""
-        rule = StallRule(self._after_s, self._clock())
-        while not self._ended.wait(max(0.0, rule.look_at - self._clock())):
+        detector = StallDetector(self._after_s, self._clock())
+        while not self._ended.wait(max(0.0, detector.look_at - self._clock())):
             due_at = self._due_at
-            stall = rule.look(self._clock(), due_at)
+            stall = detector.look(self._clock(), due_at)
             if stall is None:
                 continue
             lines = blamed(stack_of(thread_id), Places.here())

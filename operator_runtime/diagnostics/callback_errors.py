@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 _DIGITS = re.compile(r"\d+")
 
 
-class Mishaps:
+class CallbackErrors:
     """Tells of each failure when it is new, with its traceback, and then at growing intervals.
 
     Failures are told apart by function and error, not by object: their number is bounded by the author's code, but for
