@@ -3,7 +3,9 @@
 A write may wait for a connection, a handshake or an event loop for longer than its right lasts. So the right is asked
 for when the connection is there, and again when the bytes are about to be handed to it: `aiohttp` keeps the headers of
 a request with a body back until the body's first byte, and writes both from `ClientRequest.write_bytes`. What comes
-after that is the kernel and the network.
+after that is the rest of the event loop's turn, at whose end uvloop gives the bytes to the kernel, then the kernel and
+the network: a write may arrive a moment after the right to it has ended, which the lengths of a lease leave time for
+(`election.leader`). A process that ends when its right does, as a leader that has lost its Lease, sends none of it.
 """
 
 from __future__ import annotations

@@ -40,8 +40,10 @@ def test_a_leader_that_reaches_everything_but_its_lease_stops_writing_before_ano
             assert first.wait() == 1
             second.wait_for_log("created Deployment")
     lost = first.wait_for_log("could not be renewed within 2 s")
-    assert logged_at(lost) < logged_at(second.wait_for_log(LEADS))
+    led = logged_at(second.wait_for_log(LEADS))
+    assert logged_at(lost) < led
     before, after = (replicas.writes(name, mark) for name in ("first", "second"))
     assert before != [], "nothing but the missing renewal kept it from writing"
-    assert max(map(received_at, before)) < min(map(received_at, after))
-    assert max(map(received_at, before)) <= logged_at(lost)
+    # What passed the gate last is on its way for a moment, proxy and server included: the margin of the lengths of the
+    # lease (election/leader.py) is there for it, and it must have arrived before another may begin.
+    assert max(map(received_at, before)) < led < min(map(received_at, after))
