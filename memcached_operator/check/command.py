@@ -1,7 +1,7 @@
 """`memcached-operator check`: asks one thing after the other, and says what to do about what is not as it must be.
 
-The order is that in which a person mends: the server, its release, the CRD, namespaces and the account, rights, and
-whether who asks may install what is missing. Nothing is written; reviews are answered and never stored.
+The order is that in which a person mends: the server, its release, the CRD, namespaces and the account, permissions,
+and whether the user who asks may install what is missing. Nothing is written; reviews are answered and never stored.
 """
 
 from __future__ import annotations
@@ -19,8 +19,14 @@ from memcached_operator import __version__
 from memcached_operator.about import PROGRAM
 from memcached_operator.api.names import GROUP, VERSION
 from memcached_operator.check import definition, installing
-from memcached_operator.check.demands import Demand, Scope, Subject, demands, judge_right
 from memcached_operator.check.findings import Finding, Verdict, all_ok, as_json, as_text
+from memcached_operator.check.required_permissions import (
+    RequiredPermission,
+    Scope,
+    Subject,
+    judge_permission,
+    required_permissions,
+)
 from memcached_operator.check.reviews import Reviews, account_name, lacking_of, own_name
 from memcached_operator.check.version import judge_version
 from memcached_operator.memcached.crd import memcached_crd
@@ -56,7 +62,7 @@ class CheckOptions:
 
     Attributes:
         config: the settings, as for an operator that runs here.
-        account: the ServiceAccount that the operator has or will have; None: it is who asks.
+        account: the ServiceAccount that the operator has or will have; None: it is the user who asks.
         output: for people or for programs.
     """
 
@@ -119,19 +125,19 @@ class _Checks:
         scope, election = self._scope(watched)
         found = [server, version, crd, *await self._missing_namespaces(watched), *election]
         if self._account is None:
-            return [*found, *await self._rights(scope, Subject(who))]
+            return [*found, *await self._permissions(scope, Subject(who))]
         account = await self._or_unknown("account", self._service_account(self._account, watched))
-        # Where there is no account, an install brings all its rights.
+        # Where there is no account, an install brings all its permissions.
         rules = account.verdict is not Verdict.MISSING
-        rights = await self._rights(scope, Subject(account_name(self._account)), rule_remedy=rules)
-        installer = _Installer(self._client, scope, self._account.namespace, rights_alone=rules)
-        wanted = [*installing.definition_demands(scope)] if crd.verdict is not Verdict.OK else []
-        if not all_ok([account, *rights]):
-            wanted += installing.install_demands(scope, self._account.namespace, rights_alone=rules)
+        permissions = await self._permissions(scope, Subject(account_name(self._account)), rule_remedy=rules)
+        installer = _Installer(self._client, scope, self._account.namespace, rbac_only=rules)
+        wanted = [*installing.definition_permissions(scope)] if crd.verdict is not Verdict.OK else []
+        if not all_ok([account, *permissions]):
+            wanted += installing.install_permissions(scope, self._account.namespace, rbac_only=rules)
         install = await self._each("install", dict.fromkeys(wanted), installer.judged)
-        if not all_ok([account, *rights]):
-            install.append(await self._or_unknown("install", installer.handing_on()))
-        return [*found, account, *rights, *install]
+        if not all_ok([account, *permissions]):
+            install.append(await self._or_unknown("install", installer.granting()))
+        return [*found, account, *permissions, *install]
 
     def _no_server(self, error: KubeError) -> Finding:
         place = f"{self._access.server}, by {self._access.description}"
@@ -182,7 +188,7 @@ class _Checks:
             "crd",
             Verdict.OK,
             f"{definition.NAME} is served with this release's fields (columns and rules of names are not"
-            " compared: that takes the right to get customresourcedefinitions.apiextensions.k8s.io)",
+            " compared: that takes the permission to get customresourcedefinitions.apiextensions.k8s.io)",
         )
 
     async def _missing_namespaces(self, watched: tuple[str, ...]) -> list[Finding]:
@@ -226,16 +232,19 @@ class _Checks:
             return Finding("account", Verdict.MISSING, f"ServiceAccount {account} is not there", remedy)
         return Finding("account", Verdict.OK, f"ServiceAccount {account}")
 
-    async def _rights(self, scope: Scope, subject: Subject, *, rule_remedy: bool = True) -> list[Finding]:
+    async def _permissions(self, scope: Scope, subject: Subject, *, rule_remedy: bool = True) -> list[Finding]:
         reviews = Reviews(self._client, self._account)
 
-        async def judged(demand: Demand) -> Finding:
-            return judge_right(demand, await reviews.granted(demand), subject, rule_remedy=rule_remedy)
+        async def judged(required: RequiredPermission) -> Finding:
+            return judge_permission(required, await reviews.granted(required), subject, rule_remedy=rule_remedy)
 
-        return await self._each("right", demands(scope), judged)
+        return await self._each("permission", required_permissions(scope), judged)
 
     async def _each(
-        self, check: str, wanted: Iterable[Demand], judged: Callable[[Demand], Awaitable[Finding]]
+        self,
+        check: str,
+        wanted: Iterable[RequiredPermission],
+        judged: Callable[[RequiredPermission], Awaitable[Finding]],
     ) -> list[Finding]:
         return await asyncio.gather(*(self._or_unknown(check, judged(each), str(each)) for each in wanted))
 
@@ -247,25 +256,25 @@ class _Checks:
 
 
 class _Installer:
-    """Whether who asks may install what is missing."""
+    """Whether the user who asks may install what is missing."""
 
-    def __init__(self, client: ApiClient, scope: Scope, home: str, *, rights_alone: bool) -> None:
+    def __init__(self, client: ApiClient, scope: Scope, home: str, *, rbac_only: bool) -> None:
         self._reviews = Reviews(client)
         self._scope = scope
         self._home = home
-        self._rights_alone = rights_alone
+        self._rbac_only = rbac_only
 
-    async def judged(self, demand: Demand) -> Finding:
-        return installing.judge_install(demand, await self._reviews.granted(demand))
+    async def judged(self, required: RequiredPermission) -> Finding:
+        return installing.judge_install(required, await self._reviews.granted(required))
 
-    async def handing_on(self) -> Finding:
-        """Whether they may give the operator its rights."""
-        passes = installing.passes(self._scope, self._home, rights_alone=self._rights_alone)
-        lacking: list[Demand] = []
-        if await lacking_of(self._reviews, passes):
-            handed_on = installing.handed_on(self._scope, self._home, rights_alone=self._rights_alone)
-            lacking = await lacking_of(self._reviews, handed_on)
-        return installing.judge_handing_on(lacking, self._scope, self._home)
+    async def granting(self) -> Finding:
+        """Whether they may give the operator its permissions."""
+        escalation = installing.escalation_permissions(self._scope, self._home, rbac_only=self._rbac_only)
+        lacking: list[RequiredPermission] = []
+        if await lacking_of(self._reviews, escalation):
+            granted = installing.granted_by_install(self._scope, self._home, rbac_only=self._rbac_only)
+            lacking = await lacking_of(self._reviews, granted)
+        return installing.judge_granting(lacking, self._scope, self._home)
 
 
 def _unknown(check: str, error: KubeError, what: str = "") -> Finding:

@@ -27,12 +27,12 @@ class Finding:
     """One check.
 
     Attributes:
-        check: what kind of check: server, version, crd, namespace, account, election, right, install.
+        check: what kind of check: server, version, crd, namespace, account, election, permission, install.
         text: what was found, on one line.
         remedy: what to do about it, on one line; "" where there is nothing to do.
         details: more lines, such as each difference.
-        missing: of a right: where it is asked for (`namespace`, None for all and for what belongs to none), and the
-            `rule` that would grant what is not granted.
+        missing: of a permission: where it is asked for (`namespace`, None for all and for what belongs to none), and
+            the `rule` that would grant what is not granted.
     """
 
     check: str
@@ -46,7 +46,7 @@ class Finding:
 # SGR codes of the colours that terminals have for good, bad and doubtful.
 _COLOURS = {Verdict.OK: "32", Verdict.MISSING: "31", Verdict.WRONG: "31", Verdict.UNKNOWN: "33"}
 _VERDICT_WIDTH = max(map(len, Verdict))
-_CHECK_WIDTH = len("namespace")
+_CHECK_WIDTH = len("permission")
 _INDENT = " " * (_VERDICT_WIDTH + _CHECK_WIDTH + 4)
 
 

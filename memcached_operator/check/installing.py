@@ -6,20 +6,20 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
-from memcached_operator.check.demands import Demand, Scope, demands
 from memcached_operator.check.findings import Finding, Verdict
-from memcached_operator.rights import TENANTS, Right
+from memcached_operator.check.required_permissions import RequiredPermission, Scope, required_permissions
+from memcached_operator.permissions import TENANTS, Permission
 
 _APPLY: Final = ("get", "create", "patch")
 _RBAC: Final = "rbac.authorization.k8s.io"
-DEFINITION: Final = Demand(Right("apiextensions.k8s.io", "customresourcedefinitions", _APPLY), None)
+DEFINITION: Final = RequiredPermission(Permission("apiextensions.k8s.io", "customresourcedefinitions", _APPLY), None)
 """To install the CRD."""
-_CLUSTER_ROLES: Final = Demand(Right(_RBAC, "clusterroles", _APPLY), None)
+_CLUSTER_ROLES: Final = RequiredPermission(Permission(_RBAC, "clusterroles", _APPLY), None)
 
 _ASK: Final = "let an administrator of the cluster install it"
 
 # What an administrator of the cluster applies once, so that those of namespaces can install operators in them: the
-# CRD, and the ClusterRoles by which they have all rights that they are to hand on.
+# CRD, and the ClusterRoles by which they have all permissions that they are to grant.
 CRDS: Final = "manifests/install/crds.yaml"
 
 # The namespace that the install for the whole cluster brings.
@@ -52,99 +52,102 @@ def definition_command(watched: tuple[str, ...], *, force: bool) -> str:
     """What installs the CRD.
 
     Args:
-        watched: the namespaces that the operator is to watch, () for all of them: that install brings the users' rights
-            along, others' administrators need them before.
+        watched: the namespaces that the operator is to watch, () for all of them: that install brings the users'
+            permissions along, others' administrators need them before.
         force: take over what another tool has applied: whoever runs this wants this release's definition.
     """
     options = "--server-side --force-conflicts" if force or not watched else "--server-side"
     return f"kubectl apply {options} -f {CRDS}" if watched else f"memcached-operator crd | kubectl apply {options} -f -"
 
 
-def judge_install(demand: Demand, granted: Collection[str]) -> Finding:
-    """What is found of a right of who asks, of which these verbs are granted."""
-    right = demand.right
-    missing = [verb for verb in right.verbs if verb not in granted]
+def judge_install(required: RequiredPermission, granted: Collection[str]) -> Finding:
+    """What is found of a permission of the user who asks, of which these verbs are granted."""
+    permission = required.permission
+    missing = [verb for verb in permission.verbs if verb not in granted]
     if missing:
-        lacking = replace(demand, right=replace(right, verbs=tuple(missing)))
+        lacking = replace(required, permission=replace(permission, verbs=tuple(missing)))
         return Finding("install", Verdict.MISSING, f"you may not {lacking}", _ASK)
-    return Finding("install", Verdict.OK, f"you may {demand}")
+    return Finding("install", Verdict.OK, f"you may {required}")
 
 
-def judge_handing_on(lacking: Collection[Demand], scope: Scope, home: str) -> Finding:
-    """Whether who asks may make Roles with the operator's rights.
+def judge_granting(lacking: Collection[RequiredPermission], scope: Scope, home: str) -> Finding:
+    """Whether the user who asks may make Roles with the operator's permissions.
 
     Args:
-        lacking: those of these rights that they do not have; () if they may hand on without.
+        lacking: those of these permissions that they do not have; () if they may grant them all the same.
     """
     if not lacking:
-        return Finding("install", Verdict.OK, "you may give the operator its rights")
-    text = "you may not give the operator its rights: you have them not all yourself, nor escalate and bind on roles"
+        return Finding("install", Verdict.OK, "you may give the operator its permissions")
+    text = (
+        "you may not give the operator its permissions: you do not have all of them yourself,"
+        " nor escalate and bind on roles"
+    )
     remedy = _ASK
-    if scope.watched == (home,) and all(_of_tenants(each.right) for each in lacking):
+    if scope.watched == (home,) and all(_of_tenants(each.permission) for each in lacking):
         remedy = (
-            f"let an administrator of the cluster make the ClusterRole memcached-admin, by which who administers a"
-            f" namespace has them: {definition_command(scope.watched, force=False)}"
+            f"let an administrator of the cluster make the ClusterRole memcached-admin, by which an administrator of"
+            f" a namespace has them: {definition_command(scope.watched, force=False)}"
         )
     details = tuple(f"you may not {each}" for each in lacking)
     return Finding("install", Verdict.MISSING, text, remedy, details=details)
 
 
-def _of_tenants(right: Right) -> bool:
+def _of_tenants(permission: Permission) -> bool:
     """Whether the ClusterRoles for users grant it."""
     return any(
-        (each.group, each.resource) == (right.group, right.resource) and {*right.verbs} <= {*each.verbs}
+        (each.group, each.resource) == (permission.group, permission.resource) and {*permission.verbs} <= {*each.verbs}
         for each in TENANTS
     )
 
 
-def definition_demands(scope: Scope) -> Iterator[Demand]:
-    """What who runs `definition_command` must be allowed to make."""
+def definition_permissions(scope: Scope) -> Iterator[RequiredPermission]:
+    """What `definition_command` takes."""
     yield DEFINITION
     if scope.watched:
         yield _CLUSTER_ROLES
 
 
-def install_demands(scope: Scope, home: str, *, rights_alone: bool = False) -> Iterator[Demand]:
-    """What who installs the operator must be allowed to make, the CRD apart: the objects that `command` names.
+def install_permissions(scope: Scope, home: str, *, rbac_only: bool = False) -> Iterator[RequiredPermission]:
+    """What an install of the operator takes, the CRD apart: to make the objects that `command` names.
 
     Args:
         home: the namespace that the operator is to run in.
-        rights_alone: it is there, and lacks rights.
+        rbac_only: it is there, and lacks permissions.
     """
-    whole = not rights_alone and _built_on_cluster(scope, home)
-    if not rights_alone:
-        yield Demand(Right("", "serviceaccounts", _APPLY), home)
-        yield Demand(Right("apps", "deployments", _APPLY), home)
-        yield Demand(Right("policy", "poddisruptionbudgets", _APPLY), home)
+    whole = not rbac_only and _built_on_cluster(scope, home)
+    if not rbac_only:
+        yield RequiredPermission(Permission("", "serviceaccounts", _APPLY), home)
+        yield RequiredPermission(Permission("apps", "deployments", _APPLY), home)
+        yield RequiredPermission(Permission("policy", "poddisruptionbudgets", _APPLY), home)
     if whole:
-        yield Demand(Right("", "namespaces", _APPLY), None)
+        yield RequiredPermission(Permission("", "namespaces", _APPLY), None)
     for namespace in dict.fromkeys((home, *scope.watched)):
         for resource in ("roles", "rolebindings"):
-            yield Demand(Right(_RBAC, resource, _APPLY), namespace)
+            yield RequiredPermission(Permission(_RBAC, resource, _APPLY), namespace)
     everywhere = _asks_everywhere(scope)
     if whole or everywhere:
         yield _CLUSTER_ROLES
     if everywhere:
-        yield Demand(Right(_RBAC, "clusterrolebindings", _APPLY), None)
+        yield RequiredPermission(Permission(_RBAC, "clusterrolebindings", _APPLY), None)
 
 
-def handed_on(scope: Scope, home: str, *, rights_alone: bool = False) -> Iterator[Demand]:
-    """The rights that an install gives to others: who makes a Role must have them, or be let off by `passes`."""
-    yield from demands(scope)
-    if not rights_alone and _built_on_cluster(scope, home):
-        yield from (Demand(right, None) for right in TENANTS)
+def granted_by_install(scope: Scope, home: str, *, rbac_only: bool = False) -> Iterator[RequiredPermission]:
+    """What an install grants to others: it takes a user who has all of it, or the `escalation_permissions`."""
+    yield from required_permissions(scope)
+    if not rbac_only and _built_on_cluster(scope, home):
+        yield from (RequiredPermission(permission, None) for permission in TENANTS)
 
 
-def passes(scope: Scope, home: str, *, rights_alone: bool = False) -> Iterator[Demand]:
-    """The rights that let somebody hand on what they do not have."""
+def escalation_permissions(scope: Scope, home: str, *, rbac_only: bool = False) -> Iterator[RequiredPermission]:
+    """What lets a user grant permissions that they lack."""
     for namespace in dict.fromkeys((home, *scope.watched)):
-        yield Demand(Right(_RBAC, "roles", ("escalate", "bind")), namespace)
-    if _asks_everywhere(scope) or (not rights_alone and _built_on_cluster(scope, home)):
-        yield Demand(Right(_RBAC, "clusterroles", ("escalate", "bind")), None)
+        yield RequiredPermission(Permission(_RBAC, "roles", ("escalate", "bind")), namespace)
+    if _asks_everywhere(scope) or (not rbac_only and _built_on_cluster(scope, home)):
+        yield RequiredPermission(Permission(_RBAC, "clusterroles", ("escalate", "bind")), None)
 
 
 def _asks_everywhere(scope: Scope) -> bool:
-    return any(each.namespace is None for each in demands(scope))
+    return any(each.namespace is None for each in required_permissions(scope))
 
 
 def _built_on_cluster(scope: Scope, home: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from memcached_operator.check.demands import Demand
+from memcached_operator.check.required_permissions import RequiredPermission
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import UNDECODABLE, Forbidden, MalformedAnswer, NotFound
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 _AUTHORIZATION = "/apis/authorization.k8s.io/v1"
 _SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-# Enough for a dozen rights in some namespaces within a second, and no crowd at the door of a busy server.
+# Enough for a dozen permissions in some namespaces within a second, and no burst for a busy server.
 _AT_ONCE = 8
 
 
@@ -72,30 +72,30 @@ class Reviews:
     def __init__(self, api: ReviewApi, account: ObjectKey | None = None) -> None:
         """
         Args:
-            account: None for whoever asks. To ask about another takes the right to create SubjectAccessReviews, or
-                LocalSubjectAccessReviews in the namespace that is asked about.
+            account: None for whoever asks. To ask about another takes the permission to create SubjectAccessReviews,
+                or LocalSubjectAccessReviews in the namespace that is asked about.
         """
         self._api = api
         self._account = account
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def granted(self, demand: Demand) -> frozenset[str]:
-        """Which verbs of a right are granted.
+    async def granted(self, required: RequiredPermission) -> frozenset[str]:
+        """Which verbs of a permission are granted.
 
         Raises:
             KubeError: the API server did not say.
         """
-        return frozenset([verb for verb in demand.right.verbs if await self._allowed(demand, verb)])
+        return frozenset([verb for verb in required.permission.verbs if await self._allowed(required, verb)])
 
-    async def _allowed(self, demand: Demand, verb: str) -> bool:
-        resource, _, subresource = demand.right.resource.partition("/")
+    async def _allowed(self, required: RequiredPermission, verb: str) -> bool:
+        resource, _, subresource = required.permission.resource.partition("/")
         attributes = {
             "verb": verb,
-            "group": demand.right.group,
+            "group": required.permission.group,
             "resource": resource,
             "subresource": subresource,
-            "namespace": demand.namespace or "",
-            "name": demand.name,
+            "namespace": required.namespace or "",
+            "name": required.name,
         }
         spec: dict[str, object] = {"resourceAttributes": {key: value for key, value in attributes.items() if value}}
         async with self._slots:
@@ -108,10 +108,10 @@ class Reviews:
             try:
                 return await self._ask("SubjectAccessReview", "", spec)
             except Forbidden:
-                if demand.namespace is None:
+                if required.namespace is None:
                     raise
                 # What an administrator of one namespace may create.
-                return await self._ask("LocalSubjectAccessReview", demand.namespace, spec)
+                return await self._ask("LocalSubjectAccessReview", required.namespace, spec)
 
     async def _ask(self, kind: str, namespace: str, spec: dict[str, object]) -> bool:
         body: dict[str, object] = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
@@ -123,17 +123,17 @@ class Reviews:
         return _decoded(answer, _AccessReview).status.allowed
 
 
-async def lacking_of(reviews: Reviews, wanted: Iterable[Demand]) -> list[Demand]:
-    """What of these rights is not granted, each with the verbs that are missing.
+async def lacking_of(reviews: Reviews, wanted: Iterable[RequiredPermission]) -> list[RequiredPermission]:
+    """What of these permissions is not granted, each with the verbs that are missing.
 
     Raises:
         KubeError: the API server did not say.
     """
-    demands = list(wanted)
+    required = list(wanted)
     lacking = []
-    for demand, granted in zip(demands, await asyncio.gather(*map(reviews.granted, demands)), strict=True):
-        if missing := tuple(verb for verb in demand.right.verbs if verb not in granted):
-            lacking.append(replace(demand, right=replace(demand.right, verbs=missing)))
+    for each, granted in zip(required, await asyncio.gather(*map(reviews.granted, required)), strict=True):
+        if missing := tuple(verb for verb in each.permission.verbs if verb not in granted):
+            lacking.append(replace(each, permission=replace(each.permission, verbs=missing)))
     return lacking
 
 

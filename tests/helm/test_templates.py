@@ -17,8 +17,8 @@ import yaml
 from lab.packaging.chart import CHART
 from lab.packaging.manifests import MANIFESTS, NAMESPACE, kustomize
 from lab.programs.helm import HelmError, helm
-from memcached_operator import __version__, rights
-from memcached_operator.rights import Right
+from memcached_operator import __version__, permissions
+from memcached_operator.permissions import Permission
 from memcached_operator.settings import options
 from operator_runtime.process.knobs import Option
 
@@ -175,18 +175,18 @@ def test_the_chart_with_all_that_can_be_added_makes_what_the_components_make(tmp
 @pytest.mark.parametrize(
     ("values", "watched", "elects", "cluster_wide"),
     [
-        ({}, rights.WATCHED, rights.LEASE, ()),
-        ({"leaderElection.mode": "life"}, rights.WATCHED, rights.LIFE, rights.LIFE_CLUSTER),
-        ({"leaderElection.mode": "life", "leaderElection.nodes": False}, rights.WATCHED, rights.LIFE, ()),
-        ({"metrics.secure.enabled": True}, rights.WATCHED, rights.LEASE, rights.REVIEWS),
+        ({}, permissions.WATCHED, permissions.LEASE, ()),
+        ({"leaderElection.mode": "life"}, permissions.WATCHED, permissions.LIFE, permissions.LIFE_CLUSTER),
+        ({"leaderElection.mode": "life", "leaderElection.nodes": False}, permissions.WATCHED, permissions.LIFE, ()),
+        ({"metrics.secure.enabled": True}, permissions.WATCHED, permissions.LEASE, permissions.REVIEWS),
     ],
 )
 @pytest.mark.parametrize("namespaces", [[], [NAMESPACE], ["shop", "depot"]])
 def test_the_operator_is_granted_what_it_asks_for_and_nothing_else(
     values: Mapping[str, Any],
-    watched: Sequence[Right],
-    elects: Sequence[Right],
-    cluster_wide: Sequence[Right],
+    watched: Sequence[Permission],
+    elects: Sequence[Permission],
+    cluster_wide: Sequence[Permission],
     namespaces: list[str],
 ) -> None:
     objects = template({**values, "watchNamespaces": namespaces, "rbac.tenantRoles": False})
@@ -211,8 +211,8 @@ def test_the_operator_is_granted_what_it_asks_for_and_nothing_else(
             for verb in rule["verbs"]
         )
 
-    def asked(these: Sequence[Right]) -> set[tuple[str, str, str]]:
-        return {(verb, right.group, right.resource) for right in these for verb in right.verbs}
+    def asked(these: Sequence[Permission]) -> set[tuple[str, str, str]]:
+        return {(verb, permission.group, permission.resource) for permission in these for verb in permission.verbs}
 
     wanted: dict[str, set[tuple[str, str, str]]] = {NAMESPACE: asked(elects)}
     for namespace in namespaces or [""]:
@@ -222,7 +222,7 @@ def test_the_operator_is_granted_what_it_asks_for_and_nothing_else(
     assert granted == wanted
 
 
-def test_what_one_namespace_needs_takes_no_right_on_the_cluster() -> None:
+def test_what_one_namespace_needs_takes_no_permission_on_the_cluster() -> None:
     objects = template({"watchNamespaces": ["shop"], "rbac.tenantRoles": False}, namespace="shop")
     assert {thing["kind"] for thing in objects} & CLUSTER_WIDE == {"CustomResourceDefinition"}
     assert {thing["metadata"].get("namespace") for thing in objects} == {"shop", None}

@@ -52,8 +52,8 @@ class Checked:
         return [each for each in self.checks if each["verdict"] != "ok"]
 
     def missing_rules(self) -> set[tuple[str | None, str, str]]:
-        """Namespace, resource and verb of each right that is missing."""
-        missing = [each["missing"] for each in self.of("right") if each["verdict"] == "missing"]
+        """Namespace, resource and verb of each permission that is missing."""
+        missing = [each["missing"] for each in self.of("permission") if each["verdict"] == "missing"]
         return {
             (each["namespace"], each["rule"]["resources"][0], verb)
             for each in missing
@@ -87,7 +87,7 @@ def check_in_pod(kubectl: Kubectl, account: Path, *arguments: str) -> Checked:
 
 
 def soon(ask: Callable[[], Checked], wanted: Callable[[Checked], bool]) -> Checked:
-    """Ask until it is so: an API server learns of new rights and CRDs within a moment."""
+    """Ask until it is so: an API server learns of new permissions and CRDs within a moment."""
     return eventually(ask, wanted, deadline_s=DEADLINE_S)
 
 
@@ -97,7 +97,7 @@ class TestRights:
         account_with_role(kubectl, operator_rules())
         return f"{kubectl.namespace}/{ACCOUNT}"
 
-    def test_with_all_rights_all_is_well_for_an_administrator_and_in_the_pod(self, kubectl: Kubectl) -> None:
+    def test_with_all_permissions_all_is_well_for_an_administrator_and_in_the_pod(self, kubectl: Kubectl) -> None:
         folder = account_with_role(kubectl, operator_rules())
         flags = ("--leader-elect", f"--watch-namespace={kubectl.namespace}")
         admin = soon(
@@ -139,13 +139,13 @@ class TestRights:
         lacking = {(kubectl.namespace, resource, verb) for verb in rule["verbs"]}
         found = soon(ask, lambda found: found.missing_rules() == lacking)
         assert found.code == 1
-        rights = [each for each in found.not_ok() if each["check"] == "right"]
-        assert rights == found.not_ok()
-        for each in rights:
+        permissions = [each for each in found.not_ok() if each["check"] == "permission"]
+        assert permissions == found.not_ok()
+        for each in permissions:
             assert f"in {kubectl.namespace}: without it" in each["text"]
             assert f"bound to system:serviceaccount:{kubectl.namespace}:{ACCOUNT}" in each["remedy"]
         rest = [each for each in operator_rules() if each != rule]
-        grant(kubectl, [*rest, *(each["missing"]["rule"] for each in rights)])
+        grant(kubectl, [*rest, *(each["missing"]["rule"] for each in permissions)])
         soon(ask, lambda found: found.code == 0)
 
     def test_a_role_is_not_enough_for_all_namespaces_nor_for_another_one(self, kubectl: Kubectl, account: str) -> None:
@@ -176,7 +176,7 @@ class TestRights:
             (None, "nodes", "get"),
         }
 
-    def test_who_may_ask_in_one_namespace_alone_learns_of_that_one(self, kubectl: Kubectl, account: str) -> None:
+    def test_a_user_who_may_ask_in_one_namespace_alone_learns_of_that_one(self, kubectl: Kubectl, account: str) -> None:
         user = f"owner-of-{kubectl.namespace}"
         kubectl("create", "rolebinding", "owner", "--clusterrole=admin", f"--user={user}")
         kubeconfig = kubectl.cluster.user_kubeconfig(user)
@@ -184,17 +184,19 @@ class TestRights:
             lambda: check_as(kubeconfig, "--leader-elect", f"--as-service-account={account}"),
             lambda found: found.code == 0,
         )
-        assert all(each["verdict"] == "ok" for each in found.of("right"))
+        assert all(each["verdict"] == "ok" for each in found.of("permission"))
 
-    def test_who_may_not_ask_is_told_of_which_rights_nothing_is_known(self, kubectl: Kubectl, account: str) -> None:
+    def test_a_user_who_may_not_ask_is_told_of_which_permissions_nothing_is_known(
+        self, kubectl: Kubectl, account: str
+    ) -> None:
         kubeconfig = kubectl.cluster.user_kubeconfig("nobody-in-particular")
         found = check_as(kubeconfig, f"--as-service-account={account}")
         assert found.code == 1
-        for each in found.of("right"):
+        for each in found.of("permission"):
             assert each["verdict"] == "unknown"
             assert f"in {kubectl.namespace}: 403 Forbidden" in each["text"]
 
-    def test_the_right_to_install_is_asked_of_who_asks(self, kubectl: Kubectl) -> None:
+    def test_the_permission_to_install_is_asked_of_the_user_who_asks(self, kubectl: Kubectl) -> None:
         arguments = (f"--as-service-account={kubectl.namespace}/not-there",)
         admin = check_as(kubectl.cluster.kubeconfig_path, *arguments)
         assert admin.one("account")["verdict"] == "missing"
@@ -206,13 +208,13 @@ class TestRights:
         kubectl("create", "rolebinding", "ask", "--role=ask", f"--user={user}")
         editor = soon(
             lambda: check_as(kubectl.cluster.user_kubeconfig(user), *arguments),
-            lambda found: all(each["verdict"] == "missing" for each in found.of("right")),
+            lambda found: all(each["verdict"] == "missing" for each in found.of("permission")),
         )
         assert all(each["verdict"] == "missing" for each in editor.of("install"))
-        assert "you may not give the operator its rights" in editor.of("install")[-1]["text"]
+        assert "you may not give the operator its permissions" in editor.of("install")[-1]["text"]
 
     @pytest.mark.cluster("kubernetes")  # the simulator serves no PodDisruptionBudgets
-    def test_who_administers_a_namespace_is_led_to_an_install_that_they_can_make(self, kubectl: Kubectl) -> None:
+    def test_an_administrator_of_a_namespace_is_led_to_an_install_that_they_can_make(self, kubectl: Kubectl) -> None:
         user = f"administrator-of-{kubectl.namespace}"
         kubectl("create", "rolebinding", "administrator", "--clusterrole=admin", f"--user={user}")
         kubeconfig = kubectl.cluster.user_kubeconfig(user)
@@ -224,7 +226,7 @@ class TestRights:
         # The kind is there, and the ClusterRoles for users are not.
         before = soon(ask, lambda found: [each["verdict"] for each in found.of("install")].count("missing") == 1)
         lacking = before.of("install")[-1]
-        assert "you may not give the operator its rights" in lacking["text"]
+        assert "you may not give the operator its permissions" in lacking["text"]
         assert lacking["remedy"].endswith("kubectl apply --server-side -f manifests/install/crds.yaml")
         assert all("memcacheds" in each for each in lacking["details"])
         kubectl.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(INSTALL / "crds.yaml"))
@@ -297,7 +299,7 @@ class TestServer:
             check=False,
         )
         assert ended.returncode == 0
-        assert ended.stdout.startswith(f"ok       server     {installed.server} as ")
+        assert ended.stdout.startswith(f"ok       server      {installed.server} as ")
         assert ended.stdout.endswith("checks: all ok\n")
         assert "\x1b" not in ended.stdout
 
@@ -325,7 +327,7 @@ class TestCrd:
         assert before.one("crd")["remedy"].startswith("memcached-operator crd | kubectl apply")
         assert "manifests/install/cluster.yaml" in before.one("namespace")["remedy"]
         assert "manifests/install/cluster.yaml" in before.one("account")["remedy"]
-        assert all(each["verdict"] == "missing" and "remedy" not in each for each in before.of("right"))
+        assert all(each["verdict"] == "missing" and "remedy" not in each for each in before.of("permission"))
         assert all(each["verdict"] == "ok" for each in before.of("install"))
         # All but the pods, which nobody would start.
         documents = [
@@ -355,7 +357,9 @@ class TestCrd:
             lambda: check_as(fresh.kubeconfig_path, *arguments), lambda found: found.one("crd")["verdict"] == "ok"
         )
 
-    def test_who_may_not_look_at_crds_still_learns_whether_it_is_there_and_what_differs(self, fresh: Cluster) -> None:
+    def test_a_user_who_may_not_look_at_crds_still_learns_whether_it_is_there_and_what_differs(
+        self, fresh: Cluster
+    ) -> None:
         kubeconfig = fresh.user_kubeconfig("plain")
         fresh.kubectl("delete", "crd", "memcacheds.cache.example.com", "--ignore-not-found", "--timeout=60s")
 

@@ -1,4 +1,4 @@
-"""The rights of manifests/ are enough, and each of them is needed: what is missed without it, and how that is said."""
+"""The permissions of manifests/ are enough, and each is needed: what is missed without it, and how that is said."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 
 from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster, another
-from tests.integration import rights
+from tests.integration import permissions
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules
 from tests.integration.conftest import CRD, Operators
+from tests.integration.permissions import Trial, Use
 from tests.integration.requests import requests_of
-from tests.integration.rights import Trial, Use
 from tests.kubectl_in_namespace import Kubectl
 
 
@@ -35,12 +35,12 @@ def ends() -> Iterator[ExitStack]:
 
 
 def begin(cluster: Cluster, ends: ExitStack, use: Use, *, lacking: bool) -> Trial:
-    """An operator in a namespace of its own, with all its rights but perhaps this one."""
-    name = f"rights-{uuid.uuid4().hex[:10]}"
+    """An operator in a namespace of its own, with all its permissions but perhaps this one."""
+    name = f"permissions-{uuid.uuid4().hex[:10]}"
     cluster.kubectl("create", "namespace", name)
     ends.callback(cluster.kubectl, "delete", "namespace", name, "--wait=false")
     kubectl = Kubectl(cluster, name)
-    account = account_with_role(kubectl, operator_rules(without=[use.right] if lacking else []))
+    account = account_with_role(kubectl, operator_rules(without=[use.permission] if lacking else []))
     use.before(kubectl)
     named = {"OPERATOR_NAME": name, "MEMCACHED_OPERATOR_LEADER_ELECT_ID": LOCK}
     operator = Operators(cluster, ends).start("--log-level=debug", *use.flags, account_dir=account, **named)
@@ -54,9 +54,9 @@ def cluster_of(use: Use, request: pytest.FixtureRequest) -> Cluster:
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize(
-    "use", rights.OPERATOR, ids=[f"{use.verb} {use.resource}: {use.feature}" for use in rights.OPERATOR]
+    "use", permissions.OPERATOR, ids=[f"{use.verb} {use.resource}: {use.feature}" for use in permissions.OPERATOR]
 )
-def test_without_a_right_something_is_missed_and_the_log_says_which_right_it_is(
+def test_without_a_permission_something_is_missed_and_the_log_says_which_permission_it_is(
     use: Use, request: pytest.FixtureRequest, ends: ExitStack
 ) -> None:
     trial = begin(cluster_of(use, request), ends, use, lacking=True)
@@ -67,15 +67,15 @@ def test_without_a_right_something_is_missed_and_the_log_says_which_right_it_is(
 
 # Uses that one operator can show one after the other.
 ALIKE: dict[str, list[Use]] = {}
-for _use in rights.OPERATOR:
+for _use in permissions.OPERATOR:
     _server = "streaming lists" if _use.streaming else "lists"
-    _kind = "a standby" if _use.before is not rights.nothing else "a leader" if _use.flags else "alone"
+    _kind = "a standby" if _use.before is not permissions.nothing else "a leader" if _use.flags else "alone"
     ALIKE.setdefault(f"{_kind}, {_server}", []).append(_use)
 
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("uses", ALIKE.values(), ids=ALIKE)
-def test_with_all_rights_it_works_and_nothing_is_refused(
+def test_with_all_permissions_it_works_and_nothing_is_refused(
     uses: list[Use], request: pytest.FixtureRequest, ends: ExitStack
 ) -> None:
     cluster = cluster_of(uses[0], request)
@@ -89,10 +89,10 @@ def test_with_all_rights_it_works_and_nothing_is_refused(
     assert [each for each in asked if each.code in (401, 403)] == []
 
 
-def test_no_right_is_granted_that_nothing_is_known_to_need() -> None:
+def test_no_permission_is_granted_that_nothing_is_known_to_need() -> None:
     rules = operator_rules()
     granted = {(verb, resource) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
-    assert granted == {use.right for use in rights.OPERATOR}
+    assert granted == {use.permission for use in permissions.OPERATOR}
 
 
 def test_leases_of_other_names_are_none_of_its_business(kubectl: Kubectl) -> None:

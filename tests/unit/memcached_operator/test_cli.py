@@ -368,7 +368,7 @@ def test_the_operator_itself_loads_neither_check_nor_render() -> None:
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     loaded = set(ended.stdout.split())
     assert "memcached_operator.operator" in loaded
-    assert not {name for name in loaded if re.match(r"memcached_operator\.(check|render|rights)", name)}
+    assert not {name for name in loaded if re.match(r"memcached_operator\.(check|render|permissions)", name)}
 
 
 def test_the_module_can_be_run() -> None:

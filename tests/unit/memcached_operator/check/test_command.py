@@ -68,7 +68,7 @@ def test_what_is_not_well_makes_the_exit_code_1(
     if output == "json":
         assert json.loads(said)["ok"] is False
     else:
-        assert said.startswith("wrong    server     http://127.0.0.1:")
+        assert said.startswith("wrong    server      http://127.0.0.1:")
         assert said.endswith("1 check: 1 not ok\n")
 
 

@@ -9,19 +9,19 @@ from memcached_operator.check.findings import Finding, Verdict, all_ok, as_json,
 GOOD = Finding("server", Verdict.OK, "https://192.0.2.1")
 BAD = Finding("crd", Verdict.WRONG, "it differs", "apply it", details=("spec.size is another", "spec.image too"))
 RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
-LACKING = Finding("right", Verdict.MISSING, "no pods", "add it", missing={"namespace": "shop", "rule": RULE})
+LACKING = Finding("permission", Verdict.MISSING, "no pods", "add it", missing={"namespace": "shop", "rule": RULE})
 MAY = Finding("install", Verdict.OK, "you may")
 
 
 def test_each_check_is_a_line_with_its_remedy_below() -> None:
     assert as_text([GOOD, BAD, LACKING]) == (
-        "ok       server     https://192.0.2.1\n"
-        "wrong    crd        it differs\n"
-        "                    - spec.size is another\n"
-        "                    - spec.image too\n"
-        "                    -> apply it\n"
-        "missing  right      no pods\n"
-        "                    -> add it\n"
+        "ok       server      https://192.0.2.1\n"
+        "wrong    crd         it differs\n"
+        "                     - spec.size is another\n"
+        "                     - spec.image too\n"
+        "                     -> apply it\n"
+        "missing  permission  no pods\n"
+        "                     -> add it\n"
         "\n"
         "3 checks: 2 not ok\n"
     )
@@ -68,7 +68,7 @@ def test_programs_get_the_same_with_the_missing_rule() -> None:
                 "details": ["spec.size is another", "spec.image too"],
             },
             {
-                "check": "right",
+                "check": "permission",
                 "verdict": "missing",
                 "text": "no pods",
                 "remedy": "add it",

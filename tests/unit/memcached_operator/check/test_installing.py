@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 import yaml
 
-from memcached_operator.check.demands import Demand, Scope, demands
 from memcached_operator.check.findings import Verdict
 from memcached_operator.check.installing import (
     DEFINITION,
     HOME,
     command,
     definition_command,
-    definition_demands,
-    handed_on,
-    install_demands,
-    judge_handing_on,
+    definition_permissions,
+    escalation_permissions,
+    granted_by_install,
+    install_permissions,
+    judge_granting,
     judge_install,
-    passes,
 )
-from memcached_operator.rights import TENANTS, Right
+from memcached_operator.check.required_permissions import RequiredPermission, Scope, required_permissions
+from memcached_operator.permissions import TENANTS, Permission
 from operator_runtime.cache.store import ObjectKey
 
 MANIFESTS = Path(__file__).parents[4] / "manifests"
@@ -35,54 +35,54 @@ def kinds(path: str) -> set[tuple[str, str]]:
     return set(groups)
 
 
-def asked(wanted: Iterable[Demand]) -> set[tuple[str, str]]:
-    return {(demand.right.group, demand.right.resource) for demand in wanted}
+def asked(wanted: Iterable[RequiredPermission]) -> set[tuple[str, str]]:
+    return {(required.permission.group, required.permission.resource) for required in wanted}
 
 
 def test_who_installs_for_the_cluster_is_asked_for_each_kind_of_object_in_the_file() -> None:
     lock = ObjectKey(HOME, "lock")
-    assert asked([DEFINITION, *install_demands(Scope((), "lease", lock), HOME)]) == kinds("install/cluster.yaml")
+    assert asked([DEFINITION, *install_permissions(Scope((), "lease", lock), HOME)]) == kinds("install/cluster.yaml")
 
 
 def test_who_installs_for_a_namespace_is_asked_for_each_kind_of_object_in_the_file() -> None:
-    assert asked(install_demands(Scope(("shop",)), "shop")) == kinds("install/namespaced.yaml")
+    assert asked(install_permissions(Scope(("shop",)), "shop")) == kinds("install/namespaced.yaml")
 
 
 def test_who_makes_the_kind_known_is_asked_for_each_kind_of_object_in_the_file() -> None:
-    assert asked(definition_demands(Scope(("shop",)))) == kinds("install/crds.yaml")
+    assert asked(definition_permissions(Scope(("shop",)))) == kinds("install/crds.yaml")
     # For all namespaces it is `memcached-operator crd`, the CRD alone.
-    assert list(definition_demands(Scope(()))) == [DEFINITION]
+    assert list(definition_permissions(Scope(()))) == [DEFINITION]
 
 
 def test_who_installs_for_several_namespaces_is_asked_for_what_the_cluster_install_has_but_its_binding() -> None:
-    found = asked([*definition_demands(Scope(("a", "b"))), *install_demands(Scope(("a", "b")), HOME)])
+    found = asked([*definition_permissions(Scope(("a", "b"))), *install_permissions(Scope(("a", "b")), HOME)])
     assert found == kinds("install/cluster.yaml") - {("rbac.authorization.k8s.io", "clusterrolebindings")}
 
 
 def test_several_namespaces_want_a_role_in_each() -> None:
-    found = {(each.namespace, each.right.resource) for each in install_demands(Scope(("a", "b")), "ops")}
+    found = {(each.namespace, each.permission.resource) for each in install_permissions(Scope(("a", "b")), "ops")}
     assert {namespace for namespace, resource in found if resource == "roles"} == {"ops", "a", "b"}
     assert {namespace for namespace, resource in found if resource == "deployments"} == {"ops"}
 
 
-def test_where_the_operator_is_there_only_its_rights_are_to_be_made() -> None:
-    found = asked(install_demands(Scope(("shop",), secure_metrics=True), "shop", rights_alone=True))
+def test_where_the_operator_is_there_only_its_permissions_are_to_be_made() -> None:
+    found = asked(install_permissions(Scope(("shop",), secure_metrics=True), "shop", rbac_only=True))
     rbac = "rbac.authorization.k8s.io"
     assert found == {(rbac, kind) for kind in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")}
 
 
-def test_rights_are_handed_on_by_who_has_them_or_may_go_beyond() -> None:
-    assert {each.right for each in handed_on(Scope(()), HOME)} > set(TENANTS)
-    assert {each.right for each in handed_on(Scope(("a", "b")), HOME)} > set(TENANTS)
-    assert not {each.right for each in handed_on(Scope(("a",)), "a")} & set(TENANTS)
-    assert not {each.right for each in handed_on(Scope(()), HOME, rights_alone=True)} & set(TENANTS)
+def test_permissions_are_granted_by_users_that_have_them_or_may_escalate() -> None:
+    assert {each.permission for each in granted_by_install(Scope(()), HOME)} > set(TENANTS)
+    assert {each.permission for each in granted_by_install(Scope(("a", "b")), HOME)} > set(TENANTS)
+    assert not {each.permission for each in granted_by_install(Scope(("a",)), "a")} & set(TENANTS)
+    assert not {each.permission for each in granted_by_install(Scope(()), HOME, rbac_only=True)} & set(TENANTS)
     assert may_pass(Scope(("a",)), "a") == {("a", "roles")}
     assert may_pass(Scope(("a",)), "ops") == {("ops", "roles"), ("a", "roles"), (None, "clusterroles")}
     assert (None, "clusterroles") in may_pass(Scope(()), "ops")
 
 
 def may_pass(scope: Scope, home: str) -> set[tuple[str | None, str]]:
-    return {(each.namespace, each.right.resource) for each in passes(scope, home)}
+    return {(each.namespace, each.permission.resource) for each in escalation_permissions(scope, home)}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_command_that_installs_fits_what_is_watched(watched: tuple[str, ...]
     found = command(watched, home)
     assert words in found
     assert found.startswith("kubectl apply --server-side ")
-    # That file gives rights in the one namespace that it is applied to.
+    # That file gives permissions in the one namespace that it is applied to.
     assert ("namespaced.yaml" in found) is (watched == (home,))
 
 
@@ -120,21 +120,21 @@ def test_what_the_user_may_not_is_named() -> None:
     assert finding.verdict is Verdict.MISSING
     assert finding.text == "you may not create, patch customresourcedefinitions.apiextensions.k8s.io"
     assert finding.remedy
-    assert judge_install(DEFINITION, DEFINITION.right.verbs).verdict is Verdict.OK
+    assert judge_install(DEFINITION, DEFINITION.permission.verbs).verdict is Verdict.OK
 
 
 SHOP = Scope(("shop",))
-STATUS = Demand(Right("cache.example.com", "memcacheds/status", ("patch",)), "shop")
-PODS = Demand(Right("", "pods", ("watch",)), "shop")
+STATUS = RequiredPermission(Permission("cache.example.com", "memcacheds/status", ("patch",)), "shop")
+PODS = RequiredPermission(Permission("", "pods", ("watch",)), "shop")
 
 
 def test_who_lacks_nothing_may_hand_on() -> None:
-    finding = judge_handing_on([], SHOP, "shop")
+    finding = judge_granting([], SHOP, "shop")
     assert (finding.verdict, finding.remedy, finding.details) == (Verdict.OK, "", ())
 
 
 def test_who_lacks_what_the_users_cluster_roles_give_is_told_of_their_file() -> None:
-    finding = judge_handing_on([STATUS], SHOP, "shop")
+    finding = judge_granting([STATUS], SHOP, "shop")
     assert finding.verdict is Verdict.MISSING
     assert finding.remedy.endswith("kubectl apply --server-side -f manifests/install/crds.yaml")
     assert "memcached-admin" in finding.remedy
@@ -142,15 +142,17 @@ def test_who_lacks_what_the_users_cluster_roles_give_is_told_of_their_file() -> 
 
 
 def test_the_users_cluster_roles_give_all_that_is_about_memcacheds() -> None:
-    ours = [each for each in demands(SHOP) if each.right.group == "cache.example.com"]
-    assert "crds.yaml" in judge_handing_on(ours, SHOP, "shop").remedy
+    ours = [each for each in required_permissions(SHOP) if each.permission.group == "cache.example.com"]
+    assert "crds.yaml" in judge_granting(ours, SHOP, "shop").remedy
 
 
 @pytest.mark.parametrize(
     ("lacking", "scope", "home"),
     [([STATUS, PODS], SHOP, "shop"), ([STATUS], Scope(()), HOME), ([STATUS], SHOP, "ops")],
 )
-def test_where_that_file_would_not_do_it_is_not_named(lacking: list[Demand], scope: Scope, home: str) -> None:
-    finding = judge_handing_on(lacking, scope, home)
+def test_where_that_file_would_not_do_it_is_not_named(
+    lacking: list[RequiredPermission], scope: Scope, home: str
+) -> None:
+    finding = judge_granting(lacking, scope, home)
     assert finding.verdict is Verdict.MISSING
     assert finding.remedy == "let an administrator of the cluster install it"

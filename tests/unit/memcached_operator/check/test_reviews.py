@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.check.demands import Demand
+from memcached_operator.check.required_permissions import RequiredPermission
 from memcached_operator.check.reviews import Reviews, lacking_of, own_name
-from memcached_operator.rights import Right
+from memcached_operator.permissions import Permission
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import Forbidden, KubeError, MalformedAnswer, NotFound, Unauthorized
 
 ACCOUNT = ObjectKey("ops", "memcached-operator")
-STATUS = Demand(Right("cache.example.com", "memcacheds/status", ("patch",)), "shop")
-LEASE = Demand(Right("coordination.k8s.io", "leases", ("get",)), "ops", "the-lock")
-EVERYWHERE = Demand(Right("", "pods", ("list", "watch")), None)
+STATUS = RequiredPermission(Permission("cache.example.com", "memcacheds/status", ("patch",)), "shop")
+LEASE = RequiredPermission(Permission("coordination.k8s.io", "leases", ("get",)), "ops", "the-lock")
+EVERYWHERE = RequiredPermission(Permission("", "pods", ("list", "watch")), None)
 
 
 class Api:
@@ -100,7 +100,7 @@ async def test_of_all_namespaces_it_cannot_be_asked_there() -> None:
 async def test_what_is_lacking_is_each_verb_of_each_that_is_not_granted() -> None:
     assert await lacking_of(Reviews(Api("list", "watch", "patch")), [EVERYWHERE, STATUS]) == []
     lacking = await lacking_of(Reviews(Api("list", "patch")), [STATUS, EVERYWHERE])
-    assert lacking == [replace(EVERYWHERE, right=replace(EVERYWHERE.right, verbs=("watch",)))]
+    assert lacking == [replace(EVERYWHERE, permission=replace(EVERYWHERE.permission, verbs=("watch",)))]
 
 
 async def test_an_answer_that_is_no_review_is_an_error() -> None:

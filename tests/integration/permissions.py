@@ -1,4 +1,4 @@
-"""What the operator needs each of its rights for: something that works with the right, and its words without it."""
+"""What the operator needs each of its permissions for: something that works with it, and the log's words without it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOON = ("--leader-elect-lease-duration-s=3", "--leader-elect-renew-deadline-s=2"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One operator in a namespace, which may lack a right, and what is done around it."""
+    """One operator in a namespace, which may lack a permission, and what is done around it."""
 
     kubectl: Kubectl
     operator: OperatorProcess
@@ -58,18 +58,18 @@ def nothing(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What one right is good for.
+    """What one permission is good for.
 
     Attributes:
-        verb: of the right.
-        resource: of the right, a subresource after a slash.
+        verb: of the permission.
+        resource: of the permission, a subresource after a slash.
         feature: what its absence takes away, in a user's words.
         works: whether it is there.
-        words: in one line of the operator's log where the right is missing.
+        words: in one line of the operator's log where the permission is missing.
         act: what has to happen for it.
         flags: that the operator is started with.
         before: what has to be there before it.
-        streaming: False where only a server without streaming lists asks for the right.
+        streaming: False where only a server without streaming lists asks for the permission.
     """
 
     verb: str
@@ -83,7 +83,7 @@ class Use:
     streaming: bool = True
 
     @property
-    def right(self) -> tuple[str, str]:
+    def permission(self) -> tuple[str, str]:
         return self.verb, self.resource
 
 

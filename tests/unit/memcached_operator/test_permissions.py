@@ -1,4 +1,4 @@
-"""The rights that are asked for are those that the manifests grant."""
+"""The permissions that are asked for are those that the manifests grant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from memcached_operator.rights import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, TENANTS, WATCHED, Right
+from memcached_operator.permissions import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, TENANTS, WATCHED, Permission
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 
@@ -27,12 +27,16 @@ def granted(path: str, kind: str, name: str) -> set[tuple[str, str, str, bool]]:
     }
 
 
-def asked(rights: Iterable[Right]) -> set[tuple[str, str, str, bool]]:
-    return {(right.group, right.resource, verb, right.named) for right in rights for verb in right.verbs}
+def asked(permissions: Iterable[Permission]) -> set[tuple[str, str, str, bool]]:
+    return {
+        (permission.group, permission.resource, verb, permission.named)
+        for permission in permissions
+        for verb in permission.verbs
+    }
 
 
 @pytest.mark.parametrize(
-    ("path", "kind", "name", "rights"),
+    ("path", "kind", "name", "permissions"),
     [
         ("rbac/role.yaml", "Role", "memcached-operator", WATCHED + LEASE),
         ("rbac/cluster_role.yaml", "ClusterRole", "memcached-operator", WATCHED),
@@ -55,10 +59,10 @@ def asked(rights: Iterable[Right]) -> set[tuple[str, str, str, bool]]:
         ("tenants/memcached_admin.yaml", "ClusterRole", "memcached-admin", TENANTS),
     ],
 )
-def test_the_rights_that_are_asked_for_are_those_that_the_manifests_grant(
-    path: str, kind: str, name: str, rights: tuple[Right, ...]
+def test_the_permissions_that_are_asked_for_are_those_that_the_manifests_grant(
+    path: str, kind: str, name: str, permissions: tuple[Permission, ...]
 ) -> None:
-    assert granted(path, kind, name) == asked(rights)
+    assert granted(path, kind, name) == asked(permissions)
 
 
 @pytest.mark.parametrize("name", ["edit", "view"])
@@ -67,6 +71,8 @@ def test_no_user_is_given_more_than_the_admin(name: str) -> None:
     assert given <= granted("tenants/memcached_admin.yaml", "ClusterRole", "memcached-admin")
 
 
-def test_a_right_is_named_as_kubectl_names_it() -> None:
-    assert Right("cache.example.com", "memcacheds/status", ()).qualified_name == "memcacheds.cache.example.com/status"
-    assert Right("", "pods", ()).qualified_name == "pods"
+def test_a_permission_is_named_as_kubectl_names_it() -> None:
+    assert (
+        Permission("cache.example.com", "memcacheds/status", ()).qualified_name == "memcacheds.cache.example.com/status"
+    )
+    assert Permission("", "pods", ()).qualified_name == "pods"

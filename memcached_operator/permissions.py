@@ -1,4 +1,4 @@
-"""The rights that the operator needs, each with what is missed without it.
+"""The permissions that the operator needs, each with what is missed without it.
 
 The manifests grant these and no others (a test compares); `memcached-operator check` asks for them.
 """
@@ -10,7 +10,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Right:
+class Permission:
     """A rule of a Role: verbs on one resource, whose lack has the same effect.
 
     Attributes:
@@ -37,75 +37,75 @@ class Right:
 _BLIND: Final = "nothing is done, as its caches stay incomplete"
 
 WATCHED: Final = (
-    Right("cache.example.com", "memcacheds", ("get", "list", "watch"), _BLIND),
-    # For metadata.finalizers alone, which have no finer right. Also with --finalizer off: a Memcached may carry it from
-    # an operator before this one, and would never go.
-    Right(
+    Permission("cache.example.com", "memcacheds", ("get", "list", "watch"), _BLIND),
+    # For metadata.finalizers alone, which have no finer permission. Also with --finalizer off: a Memcached may carry it
+    # from an operator before this one, and would never go.
+    Permission(
         "cache.example.com",
         "memcacheds",
         ("patch",),
         "no Memcached gets the finalizer with --finalizer, and one that carries it is never gone when it is deleted",
     ),
-    Right("cache.example.com", "memcacheds/status", ("patch",), "no status is written"),
-    Right(
+    Permission("cache.example.com", "memcacheds/status", ("patch",), "no status is written"),
+    Permission(
         "cache.example.com",
         "memcacheds/finalizers",
         ("update",),
         "no Deployment is made where the admission plugin OwnerReferencesPermissionEnforcement is on",
     ),
-    Right(
+    Permission(
         "apps",
         "deployments",
         ("get", "list", "watch", "create", "patch"),
         "no servers are made, scaled or put right",
     ),
-    # Who changes the owners of an object must have the right to delete it, says that plugin.
-    Right(
+    # That plugin lets only those change an object's owners who may delete it.
+    Permission(
         "apps",
         "deployments",
         ("delete",),
         "a deleted Memcached that carries the finalizer is never gone; and no Deployment gets its owner back, or is "
         "taken over, where OwnerReferencesPermissionEnforcement is on",
     ),
-    Right("", "pods", ("list", "watch"), _BLIND),
-    Right("events.k8s.io", "events", ("create", "patch"), "no events are written; everything else goes on"),
+    Permission("", "pods", ("list", "watch"), _BLIND),
+    Permission("events.k8s.io", "events", ("create", "patch"), "no events are written; everything else goes on"),
 )
 """In each watched namespace, or in all."""
 
 _LEADERLESS: Final = "no replica leads, and nothing is done"
 
 LEASE: Final = (
-    Right("coordination.k8s.io", "leases", ("get", "list", "watch", "patch"), _LEADERLESS, named=True),
-    Right("coordination.k8s.io", "leases", ("create",), _LEADERLESS),
+    Permission("coordination.k8s.io", "leases", ("get", "list", "watch", "patch"), _LEADERLESS, named=True),
+    Permission("coordination.k8s.io", "leases", ("create",), _LEADERLESS),
 )
 """In the namespace of the election, with --leader-elect."""
 
 LIFE: Final = (
-    Right("", "configmaps", ("get",), _LEADERLESS, named=True),
-    Right("", "configmaps", ("create",), _LEADERLESS),
-    Right("", "pods", ("get",), _LEADERLESS),
-    Right("", "pods", ("delete",), "a leader that was evicted or whose node is lost is not replaced"),
+    Permission("", "configmaps", ("get",), _LEADERLESS, named=True),
+    Permission("", "configmaps", ("create",), _LEADERLESS),
+    Permission("", "pods", ("get",), _LEADERLESS),
+    Permission("", "pods", ("delete",), "a leader that was evicted or whose node is lost is not replaced"),
 )
 """In the operator's namespace, with --leader-elect-mode=life."""
 
-LIFE_CLUSTER: Final = (Right("", "nodes", ("get",), "a leader whose node is lost is not replaced"),)
+LIFE_CLUSTER: Final = (Permission("", "nodes", ("get",), "a leader whose node is lost is not replaced"),)
 """Cluster-wide, with --leader-elect-mode=life."""
 
 REVIEWS: Final = (
-    Right("authentication.k8s.io", "tokenreviews", ("create",), "nobody may scrape the metrics"),
-    Right("authorization.k8s.io", "subjectaccessreviews", ("create",), "nobody may scrape the metrics"),
+    Permission("authentication.k8s.io", "tokenreviews", ("create",), "nobody may scrape the metrics"),
+    Permission("authorization.k8s.io", "subjectaccessreviews", ("create",), "nobody may scrape the metrics"),
 )
 """Cluster-wide, with --metrics-secure."""
 
 TENANTS: Final = (
-    Right(
+    Permission(
         "cache.example.com",
         "memcacheds",
         ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"),
     ),
-    # For who is to install an operator in a namespace: nobody can grant a right that they lack.
-    Right("cache.example.com", "memcacheds/finalizers", ("update",)),
-    Right("cache.example.com", "memcacheds/scale", ("get", "update", "patch")),
-    Right("cache.example.com", "memcacheds/status", ("get", "update", "patch")),
+    # For anyone who installs an operator in a namespace: nobody can grant a permission that they lack.
+    Permission("cache.example.com", "memcacheds/finalizers", ("update",)),
+    Permission("cache.example.com", "memcacheds/scale", ("get", "update", "patch")),
+    Permission("cache.example.com", "memcacheds/status", ("get", "update", "patch")),
 )
 """What the install for the whole cluster lets users have, by ClusterRoles; the operator needs none of it."""

@@ -1,4 +1,4 @@
-"""The operator while the ground is taken from under it: its rights, and the namespace that it works in."""
+"""The operator while the ground is taken from under it: its permissions, and the namespace that it works in."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.kubectl_in_namespace import Kubectl
 KINDS = ("memcacheds.cache.example.com", "deployments.apps", "pods")
 
 
-def test_rights_that_are_taken_away_end_nothing_and_when_they_are_back_the_rest_is_done(
+def test_permissions_that_are_taken_away_end_nothing_and_when_they_are_back_the_rest_is_done(
     kubectl: Kubectl, scene: Scene, proxy: FaultProxy, start: Starter
 ) -> None:
     watched = start(account=account_with_role(kubectl, operator_rules()))
     scene.begin()
     grant(kubectl, [])
-    proxy.cut()  # a watch that runs outlives the right to it
+    proxy.cut()  # a watch that runs outlives the permission to it
     for kind in KINDS:
         line = watched.process.wait_for_log(f"cannot watch {kind}", "403 Forbidden", after=watched.since)
         assert f"Grant list and watch on {kind} to the operator's account." in line

@@ -1,4 +1,4 @@
-"""The rights of manifests/components: each is needed, and without it the log says which one is missing."""
+"""The permissions of manifests/components: each is needed, and without it the log says which one is missing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OWN, OTHER = "own-pod", "other-pod"
 
 
 def without(manifest: Path, verb: str = "", resource: str = "") -> list[Rule]:
-    """The rules of a Role or ClusterRole without a right."""
+    """The rules of a Role or ClusterRole without a permission."""
     rules = rules_of(manifest)
     for rule in rules:
         if resource in rule.get("resources", ()):
@@ -35,7 +35,7 @@ def without(manifest: Path, verb: str = "", resource: str = "") -> list[Rule]:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """A namespace whose account has the operator's rights, those of a component's files and no others."""
+    """A namespace whose account has the operator's permissions, those of a component's files and no others."""
 
     kubectl: Kubectl
     operators: Operators
@@ -48,7 +48,7 @@ class Ground:
         return folder
 
     def grant(self, account: str, rules: Sequence[Rule]) -> None:
-        """Give an account of the namespace rights on the whole cluster, until the end of the test."""
+        """Give an account of the namespace permissions on the whole cluster, until the end of the test."""
         name = f"{self.kubectl.namespace}-{account}"
         self.kubectl.apply(
             {"apiVersion": f"{GROUP}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": list(rules)},
@@ -111,7 +111,7 @@ def make_pod(kubectl: Kubectl, name: str, **spec: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LifeUse:
-    """What a right of a leader for life is good for; see `rights.Use`."""
+    """What a permission of a leader for life is good for; see `permissions.Use`."""
 
     verb: str
     resource: str
@@ -145,8 +145,10 @@ NODES = LifeUse(
 
 
 def try_life(ground: Ground, use: LifeUse, *, lacking: bool) -> OperatorProcess:
-    right = (use.verb, use.resource) if lacking else ()
-    account = ground.account(without(LIFE / "role.yaml", *right), without(LIFE / "nodes_cluster_role.yaml", *right))
+    permission = (use.verb, use.resource) if lacking else ()
+    account = ground.account(
+        without(LIFE / "role.yaml", *permission), without(LIFE / "nodes_cluster_role.yaml", *permission)
+    )
     make_pod(ground.kubectl, OWN)
     use.before(ground)
     return ground.operators.start(
@@ -166,7 +168,7 @@ def check_life(ground: Ground, use: LifeUse, *, lacking: bool) -> None:
 
 @pytest.mark.parametrize("lacking", [True, False], ids=["without", "with"])
 @pytest.mark.parametrize("use", LIFE_USES, ids=[f"{use.verb} {use.resource}: {use.feature}" for use in LIFE_USES])
-def test_each_right_of_a_leader_for_life_is_needed_and_said_where_it_is_missing(
+def test_each_permission_of_a_leader_for_life_is_needed_and_said_where_it_is_missing(
     ground: Ground, use: LifeUse, lacking: bool
 ) -> None:
     check_life(ground, use, lacking=lacking)
@@ -174,7 +176,7 @@ def test_each_right_of_a_leader_for_life_is_needed_and_said_where_it_is_missing(
 
 @pytest.mark.cluster("kubernetes")  # the simulator has no nodes
 @pytest.mark.parametrize("lacking", [True, False], ids=["without", "with"])
-def test_the_right_to_get_nodes_is_needed_for_a_leader_on_a_lost_one(ground: Ground, lacking: bool) -> None:
+def test_the_permission_to_get_nodes_is_needed_for_a_leader_on_a_lost_one(ground: Ground, lacking: bool) -> None:
     check_life(ground, NODES, lacking=lacking)
 
 
@@ -182,7 +184,9 @@ REVIEWS = ("tokenreviews", "subjectaccessreviews")
 
 
 @pytest.mark.parametrize("missing", [*REVIEWS, ""])
-def test_each_right_to_ask_who_scrapes_is_needed_and_said_where_it_is_missing(ground: Ground, missing: str) -> None:
+def test_each_permission_to_ask_who_scrapes_is_needed_and_said_where_it_is_missing(
+    ground: Ground, missing: str
+) -> None:
     account = ground.account([], without(SECURE / "metrics_auth_cluster_role.yaml", "create", missing))
     ground.kubectl("create", "serviceaccount", "scraper")
     ground.grant("scraper", rules_of(SECURE / "metrics_reader_cluster_role.yaml"))
@@ -196,7 +200,7 @@ def test_each_right_to_ask_who_scrapes_is_needed_and_said_where_it_is_missing(gr
         assert (status, "workqueue_depth{" in text) == (200, True)
 
 
-def test_no_right_is_granted_that_nothing_is_known_to_need() -> None:
+def test_no_permission_is_granted_that_nothing_is_known_to_need() -> None:
     files = ["role.yaml", "nodes_cluster_role.yaml"]
     granted = {
         (verb, resource)

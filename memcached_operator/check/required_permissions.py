@@ -1,0 +1,142 @@
+"""Which permissions are asked for, and where: of the settings and of the place where the operator runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from memcached_operator.check.findings import Finding, Verdict
+from memcached_operator.permissions import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, WATCHED, Permission
+from operator_runtime.cache.store import ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the operator would do, as far as permissions go.
+
+    Attributes:
+        watched: namespaces that are watched, () for all of them.
+        election: how a leader is elected, None where none is.
+        lock: the Lease or the ConfigMap of the election.
+        secure_metrics: it asks the API server who may scrape.
+    """
+
+    watched: tuple[str, ...]
+    election: Literal["lease", "life"] | None = None
+    lock: ObjectKey | None = None
+    secure_metrics: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredPermission:
+    """A permission that is needed somewhere.
+
+    Attributes:
+        namespace: None for all namespaces, and for what belongs to none.
+        name: of the one object that it is about; "" for any.
+    """
+
+    permission: Permission
+    namespace: str | None
+    name: str = ""
+
+    def __str__(self) -> str:
+        name = f" {self.name}" if self.name else ""
+        return f"{', '.join(self.permission.verbs)} {self.permission.qualified_name}{name}{self.where}"
+
+    def rule(self) -> dict[str, list[str]]:
+        """The rule that grants it, as it stands in a Role."""
+        permission = self.permission
+        names = {"resourceNames": [self.name]} if self.name else {}
+        return {
+            "apiGroups": [permission.group],
+            "resources": [permission.resource],
+            **names,
+            "verbs": list(permission.verbs),
+        }
+
+    @property
+    def where(self) -> str:
+        """In words, to follow the permission."""
+        if self.permission.resource in _CLUSTER_SCOPED:
+            return ""
+        return f" in {self.namespace}" if self.namespace else " in all namespaces"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whose permissions they are.
+
+    Attributes:
+        name: as RBAC knows it, "" where it is not known.
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name or "the account that asks"
+
+
+_CLUSTER_SCOPED: Final = frozenset(
+    permission.resource
+    for permission in (
+        *LIFE_CLUSTER,
+        *REVIEWS,
+        Permission("", "namespaces", ()),
+        Permission("apiextensions.k8s.io", "customresourcedefinitions", ()),
+        Permission("rbac.authorization.k8s.io", "clusterroles", ()),
+        Permission("rbac.authorization.k8s.io", "clusterrolebindings", ()),
+    )
+)
+
+
+def required_permissions(scope: Scope) -> Iterator[RequiredPermission]:
+    """The permissions that the operator needs."""
+    for namespace in scope.watched or (None,):
+        for permission in WATCHED:
+            yield RequiredPermission(permission, namespace)
+    if scope.lock is not None:
+        for permission in LEASE if scope.election == "lease" else LIFE:
+            yield RequiredPermission(permission, scope.lock.namespace, scope.lock.name if permission.named else "")
+    if scope.election == "life":
+        for permission in LIFE_CLUSTER:
+            yield RequiredPermission(permission, None)
+    if scope.secure_metrics:
+        for permission in REVIEWS:
+            yield RequiredPermission(permission, None)
+
+
+def judge_permission(
+    required: RequiredPermission, allowed: Collection[str], subject: Subject, *, rule_remedy: bool = True
+) -> Finding:
+    """What is found of a permission of which these verbs are granted.
+
+    Args:
+        rule_remedy: say which rule to add; not where an install brings all of them.
+    """
+    permission = required.permission
+    missing = tuple(verb for verb in permission.verbs if verb not in allowed)
+    if not missing:
+        return Finding("permission", Verdict.OK, str(required))
+    lacking = replace(required, permission=replace(permission, verbs=missing))
+    rule = lacking.rule()
+    text = f"{lacking}: without it {permission.without}"
+    return Finding(
+        "permission",
+        Verdict.MISSING,
+        text,
+        _remedy(required, rule, subject) if rule_remedy else "",
+        missing={"namespace": required.namespace, "rule": rule},
+    )
+
+
+def _remedy(required: RequiredPermission, rule: Mapping[str, Sequence[str]], subject: Subject) -> str:
+    role = f"a Role in {required.namespace}" if required.namespace else "a ClusterRole"
+    return f"add the rule {rule_text(rule)} to {role} that is bound to {subject}"
+
+
+def rule_text(rule: Mapping[str, Sequence[str]]) -> str:
+    """A rule as it can stand in the YAML of a Role."""
+    lists = {field: ", ".join(each or '""' for each in values) for field, values in rule.items()}
+    return "{" + ", ".join(f"{field}: [{text}]" for field, text in lists.items()) + "}"
