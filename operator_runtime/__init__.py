@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         NotFound as NotFound,
     )
     from operator_runtime.config import (
-        ConfigWithWebhooks as ConfigWithWebhooks,
         RuntimeConfig as RuntimeConfig,
     )
     from operator_runtime.controller.builder import (
@@ -105,25 +104,7 @@ if TYPE_CHECKING:
     from operator_runtime.process.settings import (
         RuntimeSettings as RuntimeSettings,
     )
-    from operator_runtime.process.webhook_settings import WebhookSettings as WebhookSettings
-    from operator_runtime.serving.admission import (
-        AdmissionRequest as AdmissionRequest,
-        Allowed as Allowed,
-        Denied as Denied,
-        Patched as Patched,
-    )
-    from operator_runtime.serving.conversion import (
-        CannotConvert as CannotConvert,
-    )
-    from operator_runtime.serving.http_messages import (
-        HttpRequest as HttpRequest,
-        HttpResponse as HttpResponse,
-        json_response as json_response,
-        text_response as text_response,
-    )
     from operator_runtime.serving.probes import Checks as Checks
-    from operator_runtime.serving.routes import Routes as Routes
-    from operator_runtime.serving.webhooks import Webhooks as Webhooks
     from operator_runtime.telemetry.metrics import (
         Family as Family,
         Histogram as Histogram,
@@ -157,17 +138,11 @@ _PLACES = {
         "none_of",
     ),
     "process.command": ("run",),
-    "config": ("ConfigWithWebhooks", "RuntimeConfig"),
+    "config": ("RuntimeConfig",),
     "identity": ("Program",),
     "process.knobs": ("Knob", "Switch"),
     "process.settings": ("RuntimeSettings",),
-    "process.webhook_settings": ("WebhookSettings",),
-    "serving.admission": ("AdmissionRequest", "Allowed", "Denied", "Patched"),
-    "serving.conversion": ("CannotConvert",),
-    "serving.http_messages": ("HttpRequest", "HttpResponse", "json_response", "text_response"),
     "serving.probes": ("Checks",),
-    "serving.routes": ("Routes",),
-    "serving.webhooks": ("Webhooks",),
     "telemetry.metrics": ("Family", "Histogram", "Source", "counter", "gauge", "histogram"),
 }
 _MODULES = {name: place for place, names in _PLACES.items() for name in names}

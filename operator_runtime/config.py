@@ -39,10 +39,3 @@ class RuntimeConfig(msgspec.Struct, frozen=True):
     tracing_endpoint: str | None
     log_format: Literal["text", "json"]
     log_level: str
-
-
-class ConfigWithWebhooks(RuntimeConfig, frozen=True):
-    """What an operator that serves webhooks is told besides; `settings.WebhookSettings` says what each means."""
-
-    webhook_bind_address: str
-    webhook_cert_dir: str | None

@@ -25,7 +25,7 @@ from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.auth import ClusterAccess, load_access
 from operator_runtime.client.watch import Record
-from operator_runtime.config import ConfigWithWebhooks, RuntimeConfig
+from operator_runtime.config import RuntimeConfig
 from operator_runtime.controller.builder import ControllerBuilder, itself, own_writes_delay_s
 from operator_runtime.controller.controller import Controller, ControllerConfig, ReconcileTracer, Result
 from operator_runtime.controller.informers import Informers
@@ -39,7 +39,6 @@ from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
 from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, served, traced
 from operator_runtime.serving.probes import Checks
-from operator_runtime.serving.routes import Routes
 from operator_runtime.telemetry.family_check import checked
 from operator_runtime.telemetry.metrics import ControllerMetrics, Family, Metrics, Source
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
@@ -47,7 +46,6 @@ from operator_runtime.workqueue.queue import WorkQueue
 
 if TYPE_CHECKING:
     from operator_runtime.controller.client import Client
-    from operator_runtime.serving.webhooks import Webhooks
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +62,8 @@ class Operator:
         api: the API server, in bytes.
         events: records Kubernetes Events.
         checks: asked by /healthz and /readyz; may be added to.
-        routes: answered by the servers of metrics and probes; may be added to.
+        urls: where the servers `metrics` and `probes` listen, from when they do, such as `http://127.0.0.1:8080`: for
+            tests that have the kernel choose a port.
     """
 
     def __init__(
@@ -100,7 +99,7 @@ class Operator:
             field_manager=program.name,
         )
         self.checks = Checks()
-        self.routes = Routes()
+        self.urls: dict[str, str] = {}
         self.expected_writes: list[tuple[str, str]] = []
         self._metrics = metrics
         self._tracer = tracer
@@ -121,26 +120,6 @@ class Operator:
         from operator_runtime.controller.client import Client  # not in an operator that speaks to `api` itself
 
         return Client(self.api, field_manager=self.program.name, own_writes_of=self._own_writes.get)
-
-    @cached_property
-    def webhooks(self) -> Webhooks:
-        """Serves webhooks at --webhook-bind-address, once one is added; the settings must be `WebhookSettings`."""
-        from operator_runtime.serving.webhooks import WebhookConfig, Webhooks  # costs a MiB
-
-        if not isinstance(self.config, ConfigWithWebhooks):
-            raise TypeError(
-                "this operator has no settings for webhooks: give run(settings=WebhookSettings, "
-                "config=ConfigWithWebhooks), or subclasses of these"
-            )
-        webhooks = Webhooks(
-            WebhookConfig(
-                self.config.webhook_bind_address,
-                Path(self.config.webhook_cert_dir) if self.config.webhook_cert_dir else None,
-            )
-        )
-        self.add_metrics(webhooks.families)
-        self.manager.add_service("webhook server", webhooks)
-        return webhooks
 
     def informer(
         self, kind: Kind[R], *, labels: str = "", fields: str = "", missing: str = "", optional: bool = False
@@ -247,7 +226,7 @@ class Operator:
 
     def finish(self) -> Manager:
         """Nothing more is added: what runs it all."""
-        if not self._builders and "webhooks" not in vars(self):
+        if not self._builders:
             logger.warning(
                 "this operator has no controller and will do nothing: add one in set_up, operator.controller(…)"
             )
@@ -317,11 +296,9 @@ async def serve(
         operator.add_service("event-loop watchdog", EventLoopWatchdog())
         set_up(operator, config)
         manager = operator.finish()
-        if "webhooks" in vars(operator):
-            await stack.enter_async_context(operator.webhooks)
         if metrics is not None:
             add_sources(metrics, program, manager, api, operator.events, operator.expected_writes)
-        await stack.enter_async_context(
+        operator.urls = await stack.enter_async_context(
             served(
                 _monitoring_config(config, program),
                 manager,
@@ -329,7 +306,6 @@ async def serve(
                 access,
                 operator.checks.health,
                 ready_checks=operator.checks.ready,
-                routes=operator.routes,
             )
         )
         await manager.run(stop)

@@ -47,24 +47,16 @@ CHAPTERS = {
     "Conditions and events": (
         *("Condition", "Conditions", "condition_of", "set_conditions", "rfc3339", "EventRecorder"),
     ),
-    "Metrics, pages and checks": (
-        *("Source", "Family", "counter", "gauge", "histogram", "Histogram"),
-        *("Routes", "HttpRequest", "HttpResponse", "text_response", "json_response", "Checks"),
-    ),
-    "Webhooks": (
-        *("Webhooks", "AdmissionRequest", "Allowed", "Denied", "Patched", "CannotConvert"),
-        *("WebhookSettings", "ConfigWithWebhooks"),
-    ),
+    "Metrics and checks": ("Source", "Family", "counter", "gauge", "histogram", "Histogram", "Checks"),
     "The CRD of a kind": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
 }
 # Whose instances an author is given: how they are made is the runtime's matter.
-GIVEN = frozenset({"Checks", "Client", "ControllerBuilder", "EventRecorder", "Operator", "Routes", "Store", "Webhooks"})
+GIVEN = frozenset({"Checks", "Client", "ControllerBuilder", "EventRecorder", "Operator", "Store"})
 # What the runtime calls.
 INNER = frozenset(
     {
         *("ControllerBuilder.initial_keys", "ControllerBuilder.finish", "EventRecorder.run", "EventRecorder.stop"),
         *("Operator.expects_writes", "Operator.finish", "RuntimeSettings.settings_customise_sources"),
-        *("Routes.answer", "Routes.paths", "Webhooks.families", "Webhooks.paths", "Webhooks.run", "Webhooks.stop"),
         *("Channel.listen", "Histogram.copy", "Store.put", "Store.remove", "Store.replace"),
     }
 )

@@ -184,14 +184,11 @@ def same(before: object, after: object) -> bool:
 
 
 class _WireMetadata(msgspec.Struct, rename="camel"):
-    """As it comes; Go writes what is empty as null where nobody said otherwise.
-
-    What an admission webhook is asked about at a creation has no version yet.
-    """
+    """As it comes; Go writes what is empty as null where nobody said otherwise."""
 
     name: str
     uid: str
-    resource_version: str = ""
+    resource_version: str
     namespace: str | None = None
     generation: int | None = None
     labels: dict[str, str] | None = None

@@ -1,8 +1,7 @@
 """What strangers can make a server hold: a number of connections, and of bytes that are on their way.
 
 Anybody who reaches a port may connect, send slowly and take nothing. So connections are counted from before a TLS
-handshake on, and one more ends the one that has waited longest for its peer. Probes, metrics and webhooks are served
-behind these bounds.
+handshake on, and one more ends the one that has waited longest for its peer.
 """
 
 from __future__ import annotations
@@ -10,15 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Coroutine, Sequence, Sized
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 logger = logging.getLogger(__name__)
 
 # As asyncio's own servers do when descriptors or memory are short.
 ACCEPT_PAUSE_S = 1.0
-
-_NOTHING = b""
 
 Conversation = asyncio.Task[None]
 """A connection's task, from its accept to its end. To cancel it ends the connection at once."""
@@ -29,8 +26,8 @@ class Connections:
 
     Invariants:
         `_open` has each conversation, and at most `most` of them. Of these `_waiting` has those that wait for their
-        peer to shake hands, to ask, to send or to take something, with what is held of it, longest first; and `_busy`
-        those that are being answered, with what is held for that. `_ending` were told to make room and do so.
+        peer to shake hands, to ask or to take an answer, with what is held of it, longest first; the others are being
+        answered. `_ending` were told to make room and do so.
     """
 
     def __init__(
@@ -45,11 +42,11 @@ class Connections:
         """
         Args:
             name: what is served, for the log.
-            converse: serves one connection to its end, and closes it. It tells by `waits`, `moves` and `answers` how
+            converse: serves one connection to its end, and closes it. It tells by `waits`, `answers` and `sends` how
                 it is with it.
             most: connections at once.
-            most_bytes: that are held of all together. What is held for several counts once, and one may hold more where
-                nothing else is held.
+            most_bytes: of answers that are held, all together. What is held for several counts once, and one may hold
+                more where nothing else is held.
             pause_s: seconds without accepting where descriptors or memory are short.
         """
         self._name = name
@@ -59,8 +56,7 @@ class Connections:
         self._pause_s = pause_s
         self._listening: list[socket.socket] = []
         self._open: set[Conversation] = set()
-        self._waiting: dict[Conversation, Sized] = {}
-        self._busy: dict[Conversation, Sized] = {}
+        self._waiting: dict[Conversation, bytes] = {}
         self._ending: set[Conversation] = set()
         self._short = False
 
@@ -70,16 +66,12 @@ class Connections:
         for each in self._listening:
             self._resume(each)
 
-    def deafen(self) -> None:
-        """Accept no more."""
+    async def close(self) -> None:
+        """Accept no more, and end all connections."""
         for each in self._listening:
             asyncio.get_running_loop().remove_reader(each)
             each.close()
         self._listening.clear()
-
-    async def close(self) -> None:
-        """Accept no more, and end all connections."""
-        self.deafen()
         # A task that is cancelled before it began would not close its connection.
         await asyncio.sleep(0)
         tasks = [*self._open, *self._ending]
@@ -89,24 +81,20 @@ class Connections:
 
     def waits(self, task: Conversation) -> None:
         """It waits for its peer to shake hands, or to ask."""
-        self.moves(task, _NOTHING)
+        self.sends(task, b"")
 
-    def moves(self, task: Conversation, held: Sized) -> None:
-        """Its peer sends or takes this, which may grow: call it again when it has. May end other connections, or it."""
+    def answers(self, task: Conversation) -> None:
+        """It is being answered: its peer waits and not we."""
+        self._waiting.pop(task, None)
+
+    def sends(self, task: Conversation, held: bytes) -> None:
+        """Its peer is to take this. May end other connections, or it."""
         if task not in self._open:
             return
-        if self._waiting.get(task) is not held:
-            self._waiting.pop(task, None)  # from now on it waits for something else
-            self._waiting[task] = held
-        self._busy.pop(task, None)
+        self._waiting.pop(task, None)  # from now on it waits for something else
+        self._waiting[task] = held
         if held:
             self._drop()
-
-    def answers(self, task: Conversation, held: Sized = _NOTHING) -> None:
-        """It is being answered, which takes this: its peer waits and not we."""
-        self._waiting.pop(task, None)
-        if task in self._open:
-            self._busy[task] = held
 
     def _resume(self, listening: socket.socket) -> None:
         # asyncio's own servers tell of a connection with TLS only after its handshake: too late to bound them.
@@ -133,14 +121,13 @@ class Connections:
         connection.setblocking(False)
         task = loop.create_task(self._converse(connection))
         self._open.add(task)
-        self._waiting[task] = _NOTHING
+        self._waiting[task] = b""
         task.add_done_callback(self._forget)
 
     def _forget(self, task: Conversation) -> None:
         self._open.discard(task)
         self._ending.discard(task)
         self._waiting.pop(task, None)
-        self._busy.pop(task, None)
 
     def _make_room(self) -> bool:
         """End the connection that has waited longest for its peer; False if none waits."""
@@ -152,7 +139,7 @@ class Connections:
     def _drop(self) -> None:
         """End the connections whose bytes have been on their way longest, while too many are held."""
         while (oldest := next((held for held in self._waiting.values() if held), None)) is not None:
-            sizes = {id(held): len(held) for state in (self._waiting, self._busy) for held in state.values() if held}
+            sizes = {id(held): len(held) for held in self._waiting.values() if held}
             if len(sizes) <= 1 or sum(sizes.values()) <= self._most_bytes:
                 return
             for task in [task for task, held in self._waiting.items() if held is oldest]:

@@ -11,10 +11,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import msgspec
-
 TEXT = "text/plain; charset=utf-8"
-JSON = "application/json"
 
 # Room for a scraper's Accept header and a long bearer token; servers commonly take 8 to 64 KiB.
 MAX_HEAD_BYTES = 16_384
@@ -32,14 +29,6 @@ class BadRequest(Exception):
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
         self.status = status
-
-
-class TooLong(Exception):
-    """A body is longer than is taken."""
-
-
-class Gone(Exception):
-    """The connection ended within a body: there is nobody to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +64,6 @@ class HttpResponse:
 def text_response(status: int, text: str) -> HttpResponse:
     """An answer of one line or more of text."""
     return HttpResponse(status, text.encode())
-
-
-def json_response(status: int, value: object) -> HttpResponse:
-    """An answer in JSON.
-
-    Args:
-        status: HTTP status code.
-        value: what msgspec can encode: dicts, lists, structs, dataclasses, times, ….
-
-    Raises:
-        TypeError: it can not.
-    """
-    return HttpResponse(status, msgspec.json.encode(value), JSON)
 
 
 def parse_head(head: bytes, peer: str = "") -> HttpRequest:

@@ -111,9 +111,9 @@ class HttpServer:
         Raises:
             ListenError: the address is taken, not this machine's, or not ours to take.
         """
-        listening = await listen(self.name, self._flag, self._address)
+        listening = await _listen(self.name, self._flag, self._address)
         self._connections.listen(listening)
-        self.url = url_of(self._address, listening, secure=self._context is not None)
+        self.url = _url_of(self._address, listening, secure=self._context is not None)
 
     async def run(self) -> None:
         """Serve until `stop`."""
@@ -168,7 +168,7 @@ class HttpServer:
             response, keep_alive = text_response(431, "the head is too long\n"), False
         except BadRequest as error:
             response, keep_alive = text_response(error.status, f"{error}\n"), False
-        self._connections.moves(task, response.body)
+        self._connections.sends(task, response.body)
         async with asyncio.timeout(WRITE_TIMEOUT_S):
             for piece in encode_response(response, keep_alive=keep_alive, body=method != "HEAD"):
                 writer.write(piece)
@@ -191,7 +191,7 @@ def _address_of(writer: asyncio.StreamWriter) -> str:
     return str(peer[0]) if peer else ""
 
 
-async def listen(name: str, flag: str, address: ListenAddress) -> list[socket.socket]:
+async def _listen(name: str, flag: str, address: ListenAddress) -> list[socket.socket]:
     """Sockets that listen at an address; the caller closes them.
 
     Args:
@@ -204,7 +204,7 @@ async def listen(name: str, flag: str, address: ListenAddress) -> list[socket.so
     """
     host, port = address
     try:
-        return await _listen(address)
+        return await _sockets(address)
     except OSError as error:
         where = f"{host or ''}:{port}"
         # The socket module's own words repeat the address.
@@ -215,14 +215,14 @@ async def listen(name: str, flag: str, address: ListenAddress) -> list[socket.so
         ) from error
 
 
-def url_of(address: ListenAddress, listening: Sequence[socket.socket], *, secure: bool) -> str:
+def _url_of(address: ListenAddress, listening: Sequence[socket.socket], *, secure: bool) -> str:
     """Where one finds what these sockets listen for."""
     host = address.host
     shown = f"[{host}]" if host and ":" in host else host or "localhost"
     return f"{'https' if secure else 'http'}://{shown}:{listening[0].getsockname()[1]}"
 
 
-async def _listen(address: ListenAddress) -> list[socket.socket]:
+async def _sockets(address: ListenAddress) -> list[socket.socket]:
     """Sockets that listen there: one for all addresses of the machine, else one for each that the host's name has.
 
     Raises:

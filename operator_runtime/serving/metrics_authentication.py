@@ -19,6 +19,7 @@ import msgspec
 
 from operator_runtime.client.errors import Forbidden, KubeError
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
+from operator_runtime.serving.scrape import PATH
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +107,7 @@ class _TooManyStrangers(Exception):
 
 
 class MetricsAuthentication:
-    """Lets those see a path who may `get` the non-resource URL of that name; see `refusal`.
+    """Lets those see the metrics who may `get` the non-resource URL of their path; see `refusal`.
 
     One question about a stranger's token goes out at a time: trying tokens does not make us flood the API server. Nor
     does it keep out others. A token that was somebody's before does not wait for strangers, is not forgotten for their
@@ -132,8 +133,8 @@ class MetricsAuthentication:
         self._strangers: Counter[str] = Counter()
         self._said = False
 
-    async def refusal(self, request: HttpRequest, path: str) -> HttpResponse | None:
-        """What to answer instead; None to those who may see the path.
+    async def refusal(self, request: HttpRequest) -> HttpResponse | None:
+        """What to answer instead; None to those who may see the metrics.
 
         401 to whom the API server does not know, 403 to who may not, 429 to strangers while too many are asked about,
         503 while the API server cannot be asked.
@@ -145,7 +146,7 @@ class MetricsAuthentication:
             account = await self._account(token, request.peer)
             if account is None:
                 return _UNAUTHORIZED
-            allowed = await self._may(account, path)
+            allowed = await self._may(account)
         except _TooManyStrangers:
             return _TRY_LATER
         except (KubeError, msgspec.DecodeError) as error:
@@ -195,8 +196,8 @@ class MetricsAuthentication:
             if not self._strangers[address]:
                 del self._strangers[address]
 
-    async def _may(self, account: Account, path: str) -> bool:
-        key = msgspec.json.encode((path, account), order="deterministic")
+    async def _may(self, account: Account) -> bool:
+        key = msgspec.json.encode(account, order="deterministic")
         if (known := self._rights.get(key)) is not None:
             return known
         async with self._asking:
@@ -207,7 +208,7 @@ class MetricsAuthentication:
                 "uid": account.uid,
                 "groups": account.groups,
                 "extra": account.extra,
-                "nonResourceAttributes": {"path": path, "verb": "get"},
+                "nonResourceAttributes": {"path": PATH, "verb": "get"},
             }
             body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
             answer = await self._client.request("POST", _ACCESS_REVIEWS, body=msgspec.json.encode(body))

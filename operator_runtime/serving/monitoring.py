@@ -20,7 +20,6 @@ from operator_runtime.events.recorder import DROP_REASONS, EventRecorder
 from operator_runtime.identity import Program
 from operator_runtime.serving.http_server import HttpServer, ServingError, parse_address
 from operator_runtime.serving.probes import Check, LiveStream, Probe, Probes, ping, stream_check
-from operator_runtime.serving.routes import Routes
 from operator_runtime.serving.scrape import PATH, Gate, Scrapes
 from operator_runtime.telemetry.metrics import Family, LoopLag, Metrics, counter, gauge
 from operator_runtime.telemetry.stream_metrics import client_families, stream_families
@@ -95,9 +94,8 @@ async def served(
     health_checks: Sequence[Check] = (),
     *,
     ready_checks: Sequence[Check] = (),
-    routes: Routes | None = None,
-) -> AsyncIterator[None]:
-    """Answer probes, scrapes and the routes of the operator's own until the end of the block.
+) -> AsyncIterator[dict[str, str]]:
+    """Answer probes and scrapes until the end of the block, which is given the URL of each server by its name.
 
     Args:
         config: where, and to whom.
@@ -106,27 +104,22 @@ async def served(
         access: the way to the API server, for who may see metrics.
         health_checks: what besides the event loop /healthz asks.
         ready_checks: what besides the event loop and the watches /readyz asks.
-        routes: what else the two servers answer; may be added to later.
 
     Raises:
         ValueError: two checks have one name.
         ServingError: an address is taken, or there is no certificate; the message names the flag.
     """
-    routes = Routes() if routes is None else routes
     async with AsyncExitStack() as stack:
+        urls: dict[str, str] = {}
         said: list[str] = []
-        if (address := parse_address(config.probes)) is None:
-            _say_unserved(PROBES_FLAG, routes.paths("probes"))
-        else:
-            answers = probes_of(manager.awaited, health_checks, ready_checks, routes)
+        if (address := parse_address(config.probes)) is not None:
+            answers = probes_of(manager.awaited, health_checks, ready_checks)
             probes = HttpServer("probes", PROBES_FLAG, address, answers.answer)
             await stack.enter_async_context(probes)
             manager.add_service("probe server", probes)
-            routes.urls["probes"] = probes.url
+            urls["probes"] = probes.url
             said.append(f"probes at {probes.url}")
-        if metrics is None or (address := parse_address(config.metrics)) is None:
-            _say_unserved(METRICS_FLAG, routes.paths("metrics"))
-        else:
+        if metrics is not None and (address := parse_address(config.metrics)) is not None:
             gate: Gate | None = None
             context: ssl.SSLContext | None = None
             if config.secure:
@@ -136,14 +129,14 @@ async def served(
                 # Of its own: a scrape must not wait for a worker's requests, nor be held back with a standby's writes.
                 asks = ApiClient(access, user_agent=config.user_agent, timeout_s=REVIEW_TIMEOUT_S)
                 gate = MetricsAuthentication(await stack.enter_async_context(asks))
-            server = HttpServer("metrics", METRICS_FLAG, address, Scrapes(metrics, gate, routes).answer, context)
+            server = HttpServer("metrics", METRICS_FLAG, address, Scrapes(metrics, gate).answer, context)
             await stack.enter_async_context(server)
             manager.add_service("metrics server", server)
-            routes.urls["metrics"] = server.url
+            urls["metrics"] = server.url
             said.append(f"metrics at {server.url}{PATH}")
         if said:
             logger.info("serving %s", ", ".join(said))
-        yield
+        yield urls
 
 
 async def _tls(config: MonitoringConfig, metrics: Metrics) -> ssl.SSLContext:
@@ -177,21 +170,13 @@ async def traced(endpoint: str, service: str, version: str) -> AsyncIterator[Tra
         await asyncio.to_thread(tracing.close)
 
 
-def _say_unserved(flag: str, paths: Sequence[str]) -> None:
-    if paths:
-        logger.warning("not serving %s: the server is turned off with %s=0", ", ".join(paths), flag)
-
-
 def probes_of(
-    reflectors: Sequence[Reflector[Any]],
-    health_checks: Sequence[Check] = (),
-    ready_checks: Sequence[Check] = (),
-    routes: Routes | None = None,
+    reflectors: Sequence[Reflector[Any]], health_checks: Sequence[Check] = (), ready_checks: Sequence[Check] = ()
 ) -> Probes:
     """/healthz and /readyz of an operator with these watches."""
     watches = [stream_check(_check_name(each), _view(each)) for each in reflectors]
     healthz, readyz = Probe("healthz", [ping(), *health_checks]), Probe("readyz", [ping(), *watches, *ready_checks])
-    return Probes(healthz, readyz, routes=routes)
+    return Probes(healthz, readyz)
 
 
 def _check_name(reflector: Reflector[Any]) -> str:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from operator_runtime.diagnostics.callback_errors import check_plain
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
-from operator_runtime.serving.routes import Routes
 
 logger = logging.getLogger(__name__)
 
@@ -189,24 +188,19 @@ class Probe:
 class Probes:
     """Answers the requests of a probe server."""
 
-    def __init__(self, *probes: Probe, routes: Routes | None = None) -> None:
+    def __init__(self, *probes: Probe) -> None:
         """
         Args:
             probes: each at the path of its name.
-            routes: what else is answered here.
         """
         self._probes = {each.name: each for each in probes}
-        self._routes = Routes() if routes is None else routes
 
     async def answer(self, request: HttpRequest) -> HttpResponse:
-        """The answer to `/PROBE`, with `?verbose` and `?exclude=`, to `/PROBE/CHECK`, and to what was added."""
-        if (found := await self._routes.answer("probes", request)) is not None:
-            return found
+        """The answer to `/PROBE`, with `?verbose` and `?exclude=`, and to `/PROBE/CHECK`."""
         name, slash, check = request.path.removeprefix("/").partition("/")
         probe = self._probes.get(name)
         if probe is None:
-            paths = " and ".join((*(f"/{each}" for each in self._probes), *self._routes.paths("probes")))
-            return text_response(404, f"there are {paths} here\n")
+            return text_response(404, f"there are {' and '.join(f'/{each}' for each in self._probes)} here\n")
         if slash and check:
             return probe.answer_one(check)
         return probe.answer_all(verbose="verbose" in request.query, exclude=request.query.get("exclude", ()))

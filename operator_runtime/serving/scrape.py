@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
-from operator_runtime.serving.routes import Routes
 from operator_runtime.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -22,12 +21,12 @@ _AT_ONCE = 500
 class Gate(Protocol):
     """Decides who may scrape."""
 
-    async def refusal(self, request: HttpRequest, path: str) -> HttpResponse | None:
-        """What to answer instead, None to whoever may see what is at that path."""
+    async def refusal(self, request: HttpRequest) -> HttpResponse | None:
+        """What to answer instead, None to whoever may see the metrics."""
 
 
 class Scrapes:
-    """Answers GET /metrics, one scrape at a time, and the routes that were added to the metrics server.
+    """Answers GET /metrics, one scrape at a time.
 
     Whoever asks while a scrape is being written waits for the next one, and shares it with all who do: many scrapers
     take no more time and memory than two.
@@ -36,16 +35,14 @@ class Scrapes:
         `_shared` has, for each content type, the number of the last answer and the answer, while somebody waits.
     """
 
-    def __init__(self, metrics: Metrics, gate: Gate | None = None, routes: Routes | None = None) -> None:
+    def __init__(self, metrics: Metrics, gate: Gate | None = None) -> None:
         """
         Args:
             metrics: what there is to see.
             gate: asked about each request before anything else; None lets everybody in.
-            routes: what else is answered here.
         """
         self._metrics = metrics
         self._gate = gate
-        self._routes = Routes() if routes is None else routes
         self._exposition: Exposition | None = None
         self._writing = asyncio.Lock()
         self._waiting = 0
@@ -54,14 +51,10 @@ class Scrapes:
 
     async def answer(self, request: HttpRequest) -> HttpResponse:
         """The metrics, or a refusal. Whoever may not see them learns nothing else either."""
-        paths = self._routes.paths("metrics")
-        # Of a path that is not there the metrics' right decides: whoever tries paths must not have us ask about each.
-        asked = request.path if request.path in paths else PATH
-        if self._gate is not None and (refusal := await self._gate.refusal(request, asked)) is not None:
+        if self._gate is not None and (refusal := await self._gate.refusal(request)) is not None:
             return refusal
         if request.path != PATH:
-            found = await self._routes.answer("metrics", request)
-            return text_response(404, f"there is {' and '.join((PATH, *paths))} here\n") if found is None else found
+            return text_response(404, f"there is {PATH} here\n")
         asked_after = self._begun
         self._waiting += 1
         try:

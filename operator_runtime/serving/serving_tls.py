@@ -1,4 +1,4 @@
-"""What metrics and webhooks are served with: files of a certificate, followed as they change, or one of our own."""
+"""What metrics are served with: files of a certificate, followed as they change, or one of our own."""
 
 from __future__ import annotations
 
@@ -37,17 +37,15 @@ class CertificateFiles:
         context: what the server is opened with. It hands each connection to the context of the newest good files.
     """
 
-    def __init__(self, directory: Path, flag: str, served: str = "metrics") -> None:
+    def __init__(self, directory: Path, flag: str) -> None:
         """
         Args:
             directory: holds the files.
             flag: the flag that names it, for messages.
-            served: what is served with them, likewise.
 
         Raises:
             ServingError: the files are not there, or are no certificate and its key.
         """
-        self._served = served
         self._certificate, self._key = directory / CERTIFICATE_FILE, directory / KEY_FILE
         self._reads = self._errors = 0
         self._usable = True
@@ -76,11 +74,10 @@ class CertificateFiles:
             self._tried = stamp
             try:
                 self._current = self._load()
-                logger.info("serving %s with a new certificate from %s", self._served, self._certificate)
+                logger.info("serving metrics with a new certificate from %s", self._certificate)
             except (OSError, ssl.SSLError) as error:
                 logger.warning(
-                    "going on with the last good certificate for %s: %s and %s cannot be used: %s",
-                    self._served,
+                    "going on with the last good certificate for metrics: %s and %s cannot be used: %s",
                     self._certificate,
                     self._key.name,
                     _why(error),

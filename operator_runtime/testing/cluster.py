@@ -117,10 +117,7 @@ class SimulatedCluster:
     # What a user does.
 
     def install(self, *manifests: Manifest) -> list[Json]:
-        """As `apply`, for a test or fixture that is no coroutine, before an operator runs. Blocks for milliseconds.
-
-        On the event loop of an operator that serves admission webhooks it would wait for itself: `apply` does not.
-        """
+        """As `apply`, for a test or fixture that is no coroutine, before an operator runs. Blocks for milliseconds."""
         return self.run(self._apply(manifests))
 
     async def apply(self, *manifests: Manifest) -> list[Json]:

@@ -88,7 +88,7 @@ async def running_operator(
             guard.watch(reflector.resource.kind, reflector.store)
 
     def in_sync() -> bool:
-        # An operator without watches, such as one of webhooks alone, is in sync before it listens.
+        # An operator without watches is in sync before it listens.
         return (
             bool(made)
             and made[0].manager.running

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from operator_runtime import (
-    Allowed,
-    ConfigWithWebhooks,
     Family,
     Histogram,
     ObjectKey,
@@ -191,24 +187,6 @@ def test_a_key_that_wrote_is_not_looked_at_before_the_cache_has_shown_it() -> No
     assert ready(ObjectKey("shop", "a")) > 0
     shells.put(some(SHELLS, "a", 2))
     assert ready(ObjectKey("shop", "a")) == 0.0
-
-
-def test_webhooks_take_settings_for_them() -> None:
-    with pytest.raises(TypeError, match=r"no settings for webhooks: give run\(settings=WebhookSettings"):
-        _ = operator_of().webhooks
-
-
-async def test_webhooks_are_served_where_the_settings_say_and_run_beside_everything(tmp_path: Path) -> None:
-    plain = msgspec.structs.asdict(config())
-    settled = ConfigWithWebhooks(**plain, webhook_bind_address="127.0.0.1:0", webhook_cert_dir=str(tmp_path))
-    operator = Operator(settled, PROGRAM, client_of("https://api.invalid"))
-
-    async def sane(request: object) -> Allowed:
-        return Allowed()
-
-    operator.webhooks.validate("/validate", sane)
-    assert operator.webhooks.paths == ("/validate",)
-    assert "webhook server" in [name for name, _ in operator.finish()._services]
 
 
 def test_the_lock_of_its_leader_is_the_settings_or_bears_the_operators_name() -> None:

@@ -40,7 +40,7 @@ def test_each_name_is_there_and_says_what_it_is_for(name: str) -> None:
 
 
 def test_a_name_that_is_not_there_is_told_with_those_that_are() -> None:
-    with pytest.raises(AttributeError, match="has no 'Contoller'; it has AdmissionRequest, "):
+    with pytest.raises(AttributeError, match="has no 'Contoller'; it has ApiObject, "):
         getattr(runtime, "Contoller")  # noqa: B009 -- a type checker would find it
 
 

@@ -18,11 +18,10 @@ from memcached_operator.about import PROGRAM
 from operator_runtime.controller.manager import Manager
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator
-from operator_runtime.serving.http_messages import HttpRequest, json_response, text_response
+from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.http_server import ListenError, ServingError
 from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, probes_of, served, traced
 from operator_runtime.serving.probes import Check, Checks
-from operator_runtime.serving.routes import Routes
 from operator_runtime.telemetry.exposition import Exposition
 from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.memcached_operator.test_operator import config
@@ -82,28 +81,13 @@ async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.L
         await fetch(found["metrics"])
 
 
-async def test_routes_and_checks_of_an_authors_own_are_served_beside_ours(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+async def test_checks_of_an_authors_own_are_asked_beside_ours() -> None:
     manager, metrics = built()
-    routes, checks = Routes(), Checks()
+    checks = Checks()
     checks.add_ready("backlog", lambda: "too long")
     access = client_of("https://api.invalid").access
-    places = monitoring(FREE, FREE)
-    async with served(places, manager, metrics, access, checks.health, ready_checks=checks.ready, routes=routes):
-        found = urls(caplog.messages)
-        routes.add("/debug/queue", lambda request: json_response(200, {"depth": 3}))
-        routes.add("/version", lambda request: text_response(200, "7\n"), server="probes")
-        assert await fetch(found["metrics"].replace("/metrics", "/debug/queue")) == (200, '{"depth":3}')
-        assert await fetch(found["probes"] + "/version") == (200, "7\n")
-        assert await fetch(found["probes"] + "/readyz/backlog") == (500, "internal server error: too long\n")
-
-
-async def test_a_route_on_a_server_that_is_turned_off_is_told_with_its_flag(caplog: pytest.LogCaptureFixture) -> None:
-    manager, metrics = built()
-    routes = Routes()
-    routes.add("/debug/queue", lambda request: text_response(200, "3\n"))
-    async with served(monitoring(), manager, metrics, client_of("https://api.invalid").access, routes=routes):
-        assert caplog.messages == ["not serving /debug/queue: the server is turned off with --metrics-bind-address=0"]
+    async with served(monitoring(FREE), manager, metrics, access, checks.health, ready_checks=checks.ready) as urls:
+        assert await fetch(urls["probes"] + "/readyz/backlog") == (500, "internal server error: too long\n")
 
 
 async def test_what_is_turned_off_is_not_served(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
+from operator_runtime.serving.http_messages import HttpRequest, HttpResponse
 from operator_runtime.serving.probes import (
     RECONNECT_GRACE_S,
     Check,
@@ -18,7 +18,6 @@ from operator_runtime.serving.probes import (
     ping,
     stream_check,
 )
-from operator_runtime.serving.routes import Routes
 
 
 class Switchable:
@@ -84,15 +83,6 @@ def test_a_check_that_waits_is_refused_by_its_name() -> None:
         Checks().add_health("disk", wrong)  # type: ignore[arg-type]
 
 
-def test_a_route_of_the_probe_server_is_answered_beside_the_probes() -> None:
-    routes = Routes()
-    routes.add("/version", lambda request: text_response(200, "7\n"), server="probes")
-    probes = Probes(Probe("healthz", [ping()]), routes=routes)
-    assert text(asyncio.run(probes.answer(HttpRequest("GET", "/version")))) == (200, "7\n")
-    assert text(asyncio.run(probes.answer(HttpRequest("GET", "/healthz")))) == (200, "ok")
-    assert text(asyncio.run(probes.answer(HttpRequest("GET", "/x")))) == (404, "there are /healthz and /version here\n")
-
-
 def test_an_excluded_check_is_not_asked() -> None:
     def never() -> str | None:
         raise AssertionError("asked")
@@ -119,7 +109,7 @@ def test_one_check_alone_gives_its_reason() -> None:
 
 def test_other_paths_are_not_found() -> None:
     for path in ("/", "/metrics", "/healthzz", "/readyz"):
-        assert ask(Probe("healthz", [ping()]), path).status == 404
+        assert text(ask(Probe("healthz", [ping()]), path)) == (404, "there are /healthz here\n")
 
 
 def test_two_checks_of_one_name_are_refused() -> None:

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from operator_runtime.serving import scrape
-from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, json_response, text_response
-from operator_runtime.serving.routes import Routes
+from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Family, Kind, Metrics, Sample, gauge
 
@@ -40,7 +39,8 @@ async def test_the_scrapers_format_is_honoured() -> None:
 
 
 async def test_elsewhere_there_is_nothing() -> None:
-    assert (await Scrapes(metrics()).answer(HttpRequest("GET", "/"))).status == 404
+    answer = await Scrapes(metrics()).answer(HttpRequest("GET", "/"))
+    assert (answer.status, answer.body) == (404, b"there is /metrics here\n")
 
 
 class Held(list[Sample]):
@@ -89,40 +89,8 @@ async def test_whoever_asks_while_a_scrape_is_written_shares_the_next_one(monkey
 
 
 class Closed:
-    async def refusal(self, request: HttpRequest, path: str) -> HttpResponse | None:
+    async def refusal(self, request: HttpRequest) -> HttpResponse | None:
         return text_response(403, "Forbidden\n")
-
-
-class OpenTo(list[str]):
-    """Lets everybody see these paths."""
-
-    async def refusal(self, request: HttpRequest, path: str) -> HttpResponse | None:
-        return None if path in self else text_response(403, "Forbidden\n")
-
-
-@pytest.mark.parametrize(
-    ("granted", "shown", "hidden"),
-    [("/metrics", ("/metrics", "/absent"), ("/debug/queue",)), ("/debug/queue", ("/debug/queue",), ("/absent",))],
-)
-async def test_a_route_takes_the_right_to_its_own_path_and_what_is_not_there_that_to_the_metrics(
-    granted: str, shown: tuple[str, ...], hidden: tuple[str, ...]
-) -> None:
-    routes = Routes()
-    routes.add("/debug/queue", lambda request: json_response(200, {"depth": 3}))
-    scrapes = Scrapes(metrics(), OpenTo([granted]), routes)
-
-    async def status(path: str) -> int:
-        return (await scrapes.answer(HttpRequest("GET", path))).status
-
-    assert [await status(path) for path in shown] == [404 if path == "/absent" else 200 for path in shown]
-    assert [await status(path) for path in hidden] == [403] * len(hidden)
-
-
-async def test_what_is_there_is_said_where_nothing_is() -> None:
-    routes = Routes()
-    routes.add("/debug/queue", lambda request: text_response(200, "3\n"))
-    answer = await Scrapes(metrics(), routes=routes).answer(HttpRequest("GET", "/"))
-    assert (answer.status, answer.body) == (404, b"there is /metrics and /debug/queue here\n")
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/elsewhere"])

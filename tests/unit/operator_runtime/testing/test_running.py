@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import gc
-import ssl
-import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -14,17 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from operator_runtime import (
-    AdmissionRequest,
-    Allowed,
-    ConfigWithWebhooks,
-    Operator,
-    Program,
-    RuntimeConfig,
-    RuntimeSettings,
-    WebhookSettings,
-)
-from operator_runtime.testing.certificates import certificate_in
+from operator_runtime import Operator, Program, RuntimeConfig, RuntimeSettings
 from operator_runtime.testing.cluster import UNDER_TEST, SimulatedCluster
 from operator_runtime.testing.running import OperatorEndedError, config_of
 from tests.unit.operator_runtime.testing.greetings import CRD, set_up
@@ -171,31 +158,12 @@ async def test_two_operators_run_side_by_side(simulator: SimulatedCluster) -> No
         assert seen == ["one", UNDER_TEST.name]
 
 
-async def test_an_operator_of_webhooks_alone_listens_when_the_block_begins(
-    simulator: SimulatedCluster, tmp_path: Path
-) -> None:
-    async def anything(request: AdmissionRequest[dict[str, object]]) -> Allowed:
-        return Allowed()
+async def test_an_operator_without_watches_listens_when_the_block_begins(simulator: SimulatedCluster) -> None:
+    async with simulator.operator(serving(Ends()), metrics_bind_address="127.0.0.1:0") as operator:
+        assert set(operator.urls) == {"metrics"}
 
-    ca_bundle = base64.b64decode(certificate_in(tmp_path)).decode()
-    async with simulator.operator(
-        lambda operator, _: operator.webhooks.validate("/validate", anything),
-        settings=WebhookSettings,
-        config=ConfigWithWebhooks,
-        webhook_bind_address="127.0.0.1:0",
-        webhook_cert_dir=tmp_path,
-        metrics_bind_address="127.0.0.1:0",
-    ) as operator:
-        assert set(operator.routes.urls) == {"metrics"}
-        trusting = ssl.create_default_context(cadata=ca_bundle)
+        def status() -> int:
+            with urllib.request.urlopen(f"{operator.urls['metrics']}/metrics", timeout=10) as answer:
+                return int(answer.status)
 
-        def status_of(url: str) -> int:
-            try:
-                with urllib.request.urlopen(url, timeout=10, context=trusting) as answer:
-                    return int(answer.status)
-            except urllib.error.HTTPError as error:
-                with error:
-                    return error.code
-
-        assert await asyncio.to_thread(status_of, f"{operator.webhooks.url}/validate") == 405
-        assert await asyncio.to_thread(status_of, f"{operator.routes.urls['metrics']}/metrics") == 200
+        assert await asyncio.to_thread(status) == 200
