@@ -183,10 +183,10 @@ def test_a_key_that_wrote_is_not_looked_at_before_the_cache_has_shown_it() -> No
     shells.put(some(SHELLS, "a"))
     own = operator._own_writes["shell"]
     own.expect(ObjectKey("shop", "a"), SHELLS.resource.qualified_name, "uid-a", "2")
-    ready = vars(controller)["_ready"]
-    assert ready(ObjectKey("shop", "a")) > 0
+    delay_s = vars(controller)["_delay_s"]
+    assert delay_s(ObjectKey("shop", "a")) > 0
     shells.put(some(SHELLS, "a", 2))
-    assert ready(ObjectKey("shop", "a")) == 0.0
+    assert delay_s(ObjectKey("shop", "a")) == 0.0
 
 
 def test_the_lock_of_its_leader_is_the_settings_or_bears_the_operators_name() -> None:
