@@ -168,7 +168,7 @@ def _check_parser() -> Parser:
         prog=f"{PROGRAM.name} check",
         usage=f"{PROGRAM.name} check [flags]",
         description="Looks whether the operator can work on a cluster, before it is installed there and after: the\n"
-        "API server and its release, the CRD, namespaces, and each right that the operator needs. Says\n"
+        "API server and its release, the CRD, namespaces, and each permission that the operator needs. Says\n"
         "what to do about what is missing. Changes nothing. Exit code: 0 if all is well, 1 if not.\n\n"
         "It takes all flags and variables of run, so that the operator's own can be given as they are.\n"
         "Those that make a difference here are listed.",
@@ -178,8 +178,8 @@ def _check_parser() -> Parser:
         "--as-service-account",
         metavar="NAMESPACE/NAME",
         default=argparse.SUPPRESS,
-        help="Check the rights of the ServiceAccount that the operator has or will have, not those of the user who "
-        "asks, and whether that user may install what is missing.",
+        help="Check the permissions of the ServiceAccount that the operator has or will have, not those of the user "
+        "who asks, and whether that user may install what is missing.",
     )
     group.add_argument(
         "-o", "--output", metavar="text|json", default=argparse.SUPPRESS, help="Lines for people, or JSON for programs."

@@ -26,7 +26,7 @@ REQUIRED_VARIABLE = "MEMCACHED_OPERATOR_TEST_CLUSTER_REQUIRED"
 
 CLUSTERS = ("simulator", "kubernetes")
 
-# Off by default, and on in some distributions. Rights that are enough with it are enough without.
+# Off by default, and on in some distributions. Permissions that are enough with it are enough without.
 ADMISSION_PLUGINS = ("OwnerReferencesPermissionEnforcement",)
 
 

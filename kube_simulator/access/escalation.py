@@ -21,7 +21,7 @@ from kube_simulator.values import Json
 _BINDINGS = frozenset({"rolebindings", "clusterrolebindings"})
 _ROLES = frozenset({"roles", "clusterroles"})
 _EVERYTHING = Rule(("*",), groups=("*",), resources=("*",)), Rule(("*",), paths=("*",))
-# What the garbage collector changes, for which nobody needs the rights that the object gives.
+# What the garbage collector changes, for which nobody needs the permissions that the object gives.
 _GARBAGE_COLLECTORS = frozenset({"finalizers", "ownerReferences", "managedFields"})
 
 
@@ -35,7 +35,7 @@ def escalation_problem(
         old: as it is, None when it is created.
 
     Returns:
-        403; or 404 for a binding to a role that does not exist, by somebody whose rights must be held against it.
+        403; or 404 for a binding to a role that does not exist, by somebody whose permissions must be held against it.
     """
     resource = target.resource
     if resource.group != RBAC_GROUP or MASTERS in user.groups:

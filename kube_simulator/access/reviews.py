@@ -1,4 +1,4 @@
-"""Reviews: questions about rights, tokens and oneself in the shape of objects, answered and never stored.
+"""Reviews: questions about permissions, tokens and oneself in the shape of objects, answered and never stored.
 
 `kubectl auth can-i` and `kubectl auth whoami` live on them.
 

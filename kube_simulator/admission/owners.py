@@ -1,7 +1,7 @@
 """Who may say that an object belongs to another (plugin OwnerReferencesPermissionEnforcement, off by default).
 
-Whoever makes an owner wait for an object (`blockOwnerDeletion`) needs the right to `update` the owner's finalizers, and
-whoever changes the owners of an existing object the right to delete that object.
+It takes the permission to `update` an owner's finalizers to make the owner wait for an object (`blockOwnerDeletion`),
+and the permission to delete an existing object to change its owners.
 
 Differs from Kubernetes: an owner of a built-in kind that the simulator does not serve counts as one of no known kind.
 """

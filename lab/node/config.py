@@ -56,7 +56,7 @@ def containerd(cni_conf_dir: Path) -> str:
     plugins = _cni_dir()
     if plugins is None:
         raise LabError(f"no CNI plugins {', '.join(_CNI_PLUGINS)} in any of {', '.join(map(str, _CNI_DIRS))}")
-    # The opt plugin would make /opt/containerd on the machine. A process of ours may have no right to lower anybody's
+    # The opt plugin would make /opt/containerd on the machine. A process of ours may not be allowed to lower anybody's
     # oom_score_adj, hence `restrict_oom_score_adj`.
     return f"""\
 version = 2

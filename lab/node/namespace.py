@@ -89,7 +89,7 @@ class OwnNamespaces(Namespaces):
             answer = said.readline()
         if not answer:
             self._unshare.wait()
-            raise LabError(f"no namespaces for a node: {log.read_text().strip()}; this takes root's rights")
+            raise LabError(f"no namespaces for a node: {log.read_text().strip()}; this takes root")
         super().__init__(int(answer))
 
     def close(self) -> None:

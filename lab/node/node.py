@@ -36,7 +36,7 @@ class Node:
     Raises:
         BuildError: from the constructor, when the programs are not built and cannot be.
         LabError: from every method, when a program does not do its part; from the constructor also when the machine
-            lacks a program or the caller a right.
+            lacks a program or the caller a privilege.
     """
 
     def __init__(self) -> None:
@@ -245,7 +245,7 @@ def check_machine() -> None:
         LabError: it cannot; the message says what to do.
     """
     if os.geteuid() != 0:
-        raise LabError("a node takes root's rights, for namespaces and containers; start it with sudo")
+        raise LabError("a node takes root, for namespaces and containers; start it with sudo")
     if lacking := config.missing():
         packages = " ".join(sorted(set(lacking.values())))
         raise LabError(f"a node needs {', '.join(lacking)}: on Debian, apt-get install {packages}")

@@ -208,7 +208,7 @@ def _describe(owned: Sequence[Object], crd: Object) -> None:
 
 
 def _extras(sources: Sources) -> Iterator[Object]:
-    """The objects that OLM applies as they are. Accounts and their rights it makes itself, of the CSV."""
+    """The objects that OLM applies as they are. Accounts and their permissions it makes itself, of the CSV."""
     for thing in sources.operator:
         if thing["kind"] not in ("ServiceAccount", "Role", "RoleBinding", "Deployment"):
             yield thing

@@ -31,7 +31,7 @@ FILES: Mapping[str, tuple[str, ...]] = {
     ),
     "crds": (
         "# What is cluster-wide where operators are installed for single namespaces: the kind Memcached, and the",
-        "# rights to it for users with the built-in ClusterRoles admin, edit and view. cluster.yaml has both.",
+        "# permissions on it for users with the built-in ClusterRoles admin, edit and view. cluster.yaml has both.",
     ),
     "cluster": (
         "# The operator for all namespaces: kubectl apply --server-side -f manifests/install/cluster.yaml",

@@ -138,8 +138,8 @@ class ServerError(ApiError):
 
 
 # Errors that say nothing about the object of the request: whatever it looks like, the same request may go well a moment
-# later, as soon as the server, the way to it, or this client's credential and rights are well again. A Forbidden may
-# come of an admission plugin that dislikes the object; which, no client can tell from a right that is missing.
+# later, as soon as the server, the way to it, or this client's credential and permissions are in order. A Forbidden may
+# come of an admission plugin that dislikes the object; which, no client can tell from a permission that is missing.
 NOT_ABOUT_THE_OBJECT: tuple[type[KubeError], ...] = (
     Unreachable,
     StreamStalled,

@@ -61,7 +61,7 @@ TIMEOUT_RANGE_S = (300.0, 600.0)
 BACKOFF_FIRST_S = 0.8
 BACKOFF_LONGEST_S = 10.0
 BACKOFF_RESET_S = 120.0
-# A missing right or CRD is mended by a person who is waiting for the effect: never wait longer than this. It says
+# A missing permission or CRD is mended by a person who is waiting for the effect: never wait longer than this. It says
 # nothing about the server, so it has a count of its own: what fails first once it is mended is a first failure.
 MENDABLE_LONGEST_S = 5.0
 # A watch that ends sooner than this without an event is a failure (client-go's VeryShortWatchError), or we would spin.

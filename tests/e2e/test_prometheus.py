@@ -74,7 +74,7 @@ def installed(node: Node, directory: Path, components: tuple[str, ...]) -> Itera
 
 
 def settings_of(node: Node, system: Kubectl, directory: Path) -> dict[str, Any]:
-    """What prometheus-operator tells a Prometheus, for one beside the node with the rights of the documents."""
+    """What prometheus-operator tells a Prometheus, for one beside the node with the permissions of the documents."""
     with running(node.plane, SYSTEM):
         settings = eventually(lambda: configuration(system), lambda made: made is not None)
     assert settings is not None

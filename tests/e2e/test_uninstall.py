@@ -40,7 +40,7 @@ def test_an_operator_of_one_namespace_leaves_others_alone(node: Node, operator_i
             assert len(nodes_of(ours, "example-memcached")) == 3
             assert theirs.names("deployments,replicasets,pods,leases") == []
             assert "status" not in theirs.get("mc", "example-memcached")
-            _assert_rights_end_at(ours)
+            _assert_permissions_end_at(ours)
 
             ours("delete", "memcacheds", "--all", "--cascade=foreground", "--timeout=55s")
             ours("delete", "-f", str(INSTALL / "namespaced.yaml"))
@@ -52,7 +52,7 @@ def test_an_operator_of_one_namespace_leaves_others_alone(node: Node, operator_i
         node.kubectl("delete", "-f", str(INSTALL / "crds.yaml"))
 
 
-def _assert_rights_end_at(ours: Kubectl) -> None:
+def _assert_permissions_end_at(ours: Kubectl) -> None:
     account = f"--as=system:serviceaccount:{ours.namespace}:{OPERATOR}"
     for what in (("list", "memcacheds.cache.example.com"), ("create", "deployments.apps"), ("list", "pods")):
         assert ours("auth", "can-i", *what, account).strip() == "yes", what

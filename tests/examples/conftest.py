@@ -1,4 +1,4 @@
-"""What the tests of MyOwnShell share: the kind, the operator's account with the rights of its manifests, operators."""
+"""What the tests of MyOwnShell share: the kind, an account with the permissions of the manifests, operators."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def kubectl(installed: Cluster, namespace: str) -> Kubectl:
 
 
 def starter(cluster: Cluster, ends: ExitStack) -> Start:
-    """Starts operators as a pod's process would run: by service account, with the rights of the manifests."""
+    """Starts operators as a pod's process would run: by service account, with the permissions of the manifests."""
 
     def start(*arguments: str, **variables: str) -> OperatorProcess:
         ports = {"MY_OWN_SHELL_HEALTH_PROBE_BIND_ADDRESS": "0", "MY_OWN_SHELL_METRICS_BIND_ADDRESS": "0"}
@@ -63,7 +63,7 @@ def operator(installed: Cluster) -> Iterator[OperatorProcess]:
     with ExitStack() as ends:
         operator = starter(installed, ends)("--all-namespaces").ready()
         yield operator
-        # Who lacks a right is told "forbidden: User ... cannot ..."; in a namespace that ends, nobody may create.
+        # Who lacks a permission is told "forbidden: User ... cannot ..."; in a namespace that ends, nobody may create.
         assert "forbidden: User" not in operator.log, operator.log
 
 

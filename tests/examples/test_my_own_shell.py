@@ -1,4 +1,4 @@
-"""The guide's operator does what the guide shows, with the rights of its manifests."""
+"""The guide's operator does what the guide shows, with the permissions of its manifests."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def test_the_operator_s_pods_have_the_arguments_and_the_lock_of_the_guide() -> N
     operator = yaml.safe_load((MANIFESTS / "operator.yaml").read_text())
     (container,) = operator["spec"]["template"]["spec"]["containers"]
     assert "--leader-elect" in container["args"]
-    rights = list(yaml.safe_load_all((MANIFESTS / "rbac.yaml").read_text()))
-    (role,) = [each for each in rights if each["kind"] == "Role"]
+    permissions = list(yaml.safe_load_all((MANIFESTS / "rbac.yaml").read_text()))
+    (role,) = [each for each in permissions if each["kind"] == "Role"]
     assert role["rules"][0]["resourceNames"] == [LOCK]
     assert container["image"] == f"localhost/my-first-operator:{__version__}"
 

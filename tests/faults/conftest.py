@@ -72,7 +72,7 @@ class Starter:
         self._namespace = namespace
 
     def __call__(self, *arguments: str, account: Path | None = None) -> Watched:
-        """Start one with further flags, by default with the account of least rights, and wait until it is in sync.
+        """Start one with further flags, by default with the account of least permissions, and wait until it is in sync.
 
         Args:
             account: a folder whose token it uses instead.

@@ -1,7 +1,7 @@
 """The chart's life on a cluster: installed, upgraded, uninstalled; and the CRD, which Helm leaves alone after that.
 
-No pod runs: neither cluster has a node here, so that nothing is waited for and the rights are tried by an operator that
-runs beside it, as the account of the release.
+No pod runs: neither cluster has a node here, so that nothing is waited for and the permissions are tried by an
+operator that runs beside it, as the account of the release.
 """
 
 from __future__ import annotations

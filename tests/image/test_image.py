@@ -97,7 +97,7 @@ def test_it_cannot_import_pip(image: Image) -> None:
     assert image.python("import importlib.util; print(importlib.util.find_spec('pip'))") == "None\n"
 
 
-def test_no_file_gives_rights_to_who_runs_it_and_all_belong_to_root(image: Image) -> None:
+def test_no_file_gives_privileges_to_its_user_and_all_belong_to_root(image: Image) -> None:
     wrong = []
     for path in image.root.rglob("*"):
         found = path.lstat()
@@ -159,7 +159,7 @@ def test_built_again_it_is_the_same_but_for_times(image: Image) -> None:
 
 
 @pytest.mark.cluster("simulator")
-def test_it_does_its_work_without_a_right_or_a_file_of_its_own(image: Image, kubectl: Kubectl) -> None:
+def test_it_does_its_work_without_a_privilege_or_a_file_of_its_own(image: Image, kubectl: Kubectl) -> None:
     account_dir = kubectl.cluster.service_account_dir(ACCOUNT_NAMESPACE, ACCOUNT)
     metrics, probes = _free_port(), _free_port()
     arguments = (

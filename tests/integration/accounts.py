@@ -1,6 +1,6 @@
-"""Accounts for operators under test whose rights a test chooses, in one namespace and nowhere else.
+"""Accounts for operators under test whose permissions a test chooses, in one namespace and nowhere else.
 
-The rights are those of manifests/rbac: what users install is what is tested.
+The permissions are those of manifests/rbac: what users install is what is tested.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Rule = dict[str, Any]
 
 ACCOUNT = "operator"
 LOCK = "memcached-operator-lock"
-"""The one Lease that the operator has rights to, and the ConfigMap of a leader for life."""
+"""The one Lease that the operator has permissions on, and the ConfigMap of a leader for life."""
 
 
 def rules_of(manifest: Path) -> list[Rule]:
@@ -28,7 +28,7 @@ def rules_of(manifest: Path) -> list[Rule]:
 
 
 def operator_rules(*, without: Iterable[tuple[str, str]] = ()) -> list[Rule]:
-    """The rights that the operator needs, but for some (verb, resource); "*" stands for every verb."""
+    """The permissions that the operator needs, but for some (verb, resource); "*" stands for every verb."""
     rules = rules_of(RBAC / "role.yaml")
     taken = set(without)
     for rule in rules:
@@ -38,7 +38,7 @@ def operator_rules(*, without: Iterable[tuple[str, str]] = ()) -> list[Rule]:
 
 
 def account_with_role(kubectl: Kubectl, rules: Sequence[Rule], *, subject_namespace: str | None = None) -> Path:
-    """A service account that has these rights by a Role in kubectl's namespace, and none besides; its folder.
+    """A service account that has these permissions by a Role in kubectl's namespace, and none besides; its folder.
 
     Args:
         subject_namespace: where the account lives, None for kubectl's namespace.
@@ -51,7 +51,7 @@ def account_with_role(kubectl: Kubectl, rules: Sequence[Rule], *, subject_namesp
 
 
 def grant(kubectl: Kubectl, rules: Sequence[Rule]) -> None:
-    """Make these the rights of the account, in place of those that it had."""
+    """Make these the permissions of the account, in place of those that it had."""
     kubectl.apply(
         {
             "apiVersion": "rbac.authorization.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""What the integration tests share: the CRD, an account with the least rights, operators to start, kubectl to look."""
+"""What the integration tests share: the CRD, an account with least permissions, operators to start, kubectl to look."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def kubectl(installed: Cluster, namespace: str) -> Kubectl:
 
 
 class Operators:
-    """Starts operators as a pod's process would run: by service account, with the least rights. Ends what it began."""
+    """Starts operators as a pod's process would run: with an account of least permissions. Ends what it began."""
 
     def __init__(self, cluster: Cluster, ends: ExitStack) -> None:
         self._cluster = cluster
         self._ends = ends
 
     def account_dir(self) -> Path:
-        """The folder of the account with the least rights; takes an API server to make."""
+        """The folder of the account with the least permissions; takes an API server to make."""
         return self._cluster.service_account_dir(ACCOUNT_NAMESPACE, ACCOUNT)
 
     def start(self, *arguments: str, account_dir: Path | None = None, **variables: str) -> OperatorProcess:

@@ -91,7 +91,7 @@ def soon(ask: Callable[[], Checked], wanted: Callable[[Checked], bool]) -> Check
     return eventually(ask, wanted, deadline_s=DEADLINE_S)
 
 
-class TestRights:
+class TestPermissions:
     @pytest.fixture
     def account(self, kubectl: Kubectl) -> str:
         account_with_role(kubectl, operator_rules())
@@ -113,7 +113,7 @@ class TestRights:
         assert f"as system:serviceaccount:{kubectl.namespace}:{ACCOUNT}" in in_pod.one("server")["text"]
         assert "with this release's fields" in in_pod.one("crd")["text"]
 
-    def test_for_all_namespaces_the_account_of_the_install_has_all_rights(self, installed: Cluster) -> None:
+    def test_for_all_namespaces_the_account_of_the_install_has_all_permissions(self, installed: Cluster) -> None:
         found = soon(
             lambda: check_as(
                 installed.kubeconfig_path,

@@ -172,7 +172,7 @@ def released(kubectl: Kubectl) -> Iterator[None]:
 
 @pytest.fixture
 def start(released: None, kubectl: Kubectl, operators: Operators) -> Callable[..., OperatorProcess]:
-    """Starts operators in the test's namespace whose rights the test chooses."""
+    """Starts operators in the test's namespace whose permissions the test chooses."""
     folder = account_with_role(kubectl, operator_rules())
     return lambda *flags: operators.start(*flags, "--log-level=debug", account_dir=folder).ready()
 

@@ -224,7 +224,7 @@ class TestTrouble:
             " give --leader-elect-namespace\n"
         )
 
-    def test_rights_that_are_missing_are_named_and_taken_up_when_they_are_granted(
+    def test_permissions_that_are_missing_are_named_and_taken_up_when_they_are_granted(
         self, kubectl: Kubectl, replicas: Replicas
     ) -> None:
         folder = account_with_role(kubectl, operator_rules(without=[("*", "leases")]))

@@ -18,7 +18,7 @@ from tests.operator_process import OperatorProcess
 
 LEADS = "leading for life"
 STANDS_BY = "standing by: ConfigMap"
-RIGHTS = rules_of(MANIFESTS / "components" / "leader-for-life" / "role.yaml")
+PERMISSIONS = rules_of(MANIFESTS / "components" / "leader-for-life" / "role.yaml")
 
 
 class Pods:
@@ -60,7 +60,9 @@ class Pods:
 
 @pytest.fixture
 def pods(kubectl: Kubectl, operators: Operators) -> Pods:
-    return Pods(kubectl, operators, account_with_role(kubectl, [*operator_rules(without=[("*", "leases")]), *RIGHTS]))
+    return Pods(
+        kubectl, operators, account_with_role(kubectl, [*operator_rules(without=[("*", "leases")]), *PERMISSIONS])
+    )
 
 
 def test_the_other_begins_when_the_leaders_pod_is_gone_and_not_before(kubectl: Kubectl, pods: Pods) -> None:

@@ -124,7 +124,7 @@ def tenants(installed: Cluster, kubectl: Kubectl) -> Iterator[Callable[[str], li
 
     for role in ROLES:  # the controller-manager adds ours to the built-in ones
         until(
-            f"{role} has no right to Memcacheds",
+            f"{role} has no permission on Memcacheds",
             lambda role=role: may(kubectl, impersonating(role), "get", "mc"),  # type: ignore[misc]
         )
     yield impersonating
@@ -156,7 +156,7 @@ def test_those_who_view_edit_and_administer_a_namespace_may_do_so_with_memcached
 def test_who_administers_a_namespace_can_install_the_operator_in_it(
     kubectl: Kubectl, tenants: Callable[[str], list[str]]
 ) -> None:
-    """Nobody may grant rights that they do not have: each of the operator's is one of theirs."""
+    """Nobody may grant permissions that they do not have: each of the operator's is one of theirs."""
     finished = kubectl.run("apply", "-f", str(INSTALL / "namespaced.yaml"), *tenants("admin"), check=False)
     assert (finished.returncode, finished.stderr) == (0, ""), finished.stderr
     kubectl.wait_field("deployment/memcached-operator", ".status.replicas", 2)
@@ -209,7 +209,7 @@ def test_a_component_is_taken_whole_and_without_a_warning(kubectl: Kubectl, comp
     assert (finished.returncode, finished.stderr) == (0, "")
 
 
-def test_in_several_namespaces_it_has_its_rights_in_each_and_nowhere_else(fresh: Cluster, tmp_path: Path) -> None:
+def test_in_several_namespaces_it_has_its_permissions_in_each_and_nowhere_else(fresh: Cluster, tmp_path: Path) -> None:
     text = {
         "resources": [os.path.relpath(MANIFESTS / "cluster", tmp_path)],
         "components": [os.path.relpath(MANIFESTS / "components" / "several-namespaces", tmp_path)],
@@ -222,7 +222,7 @@ def test_in_several_namespaces_it_has_its_rights_in_each_and_nowhere_else(fresh:
     account = f"--as=system:serviceaccount:{NAMESPACE}:memcached-operator"
     for namespace, watched in {"team-a": True, "team-b": True, "default": False, NAMESPACE: False}.items():
         kubectl = Kubectl(fresh, namespace)
-        # Rights are in force some milliseconds after they are granted.
+        # Permissions are in force some milliseconds after they are granted.
         eventually(partial(may, kubectl, [account], "watch", "mc"), partial(operator.eq, watched))
         assert may(kubectl, [account], "create", "leases") is (namespace == NAMESPACE)
     fresh.kubectl("delete", "-f", "-", input=made)

@@ -41,7 +41,7 @@ def token(kubectl: Kubectl, account: str) -> str:
 
 
 def grant(kubectl: Kubectl, account: str, namespace: str, *rules: Mapping[str, Sequence[str]]) -> None:
-    """Give an account rights on the whole cluster, under names of this test's own."""
+    """Give an account permissions on the whole cluster, under names of this test's own."""
     name = f"{kubectl.namespace}-{account}"
     group = "rbac.authorization.k8s.io"
     kubectl.apply(
@@ -211,7 +211,9 @@ def test_by_default_no_object_is_named(kubectl: Kubectl, operators: Operators) -
 
 
 @pytest.mark.usefixtures("may_review")
-def test_secure_metrics_are_shown_to_those_alone_who_have_the_right(kubectl: Kubectl, operators: Operators) -> None:
+def test_secure_metrics_are_shown_to_those_alone_who_have_the_permission(
+    kubectl: Kubectl, operators: Operators
+) -> None:
     metrics = start(operators, kubectl, "--metrics-secure")
     stranger, scraper = token(kubectl, "stranger"), token(kubectl, "scraper")
     grant(kubectl, "scraper", kubectl.namespace, SCRAPING)
@@ -227,7 +229,7 @@ def test_secure_metrics_are_shown_to_those_alone_who_have_the_right(kubectl: Kub
     assert not [each for each in events if each.resource.endswith("reviews")], "the answers are remembered"
 
 
-def test_without_the_right_to_ask_nobody_sees_them_and_the_log_says_what_to_grant(
+def test_without_the_permission_to_ask_nobody_sees_them_and_the_log_says_what_to_grant(
     kubectl: Kubectl, operators: Operators
 ) -> None:
     operator = operators.start("-n", kubectl.namespace, METRICS, "--metrics-secure").ready()

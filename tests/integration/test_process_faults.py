@@ -72,8 +72,8 @@ class TestCrd:
         assert len(said(operator, "cannot watch", REMEDY_CRD)) == 1
 
 
-class TestRights:
-    def test_a_forbidden_watch_is_said_once_with_the_right_to_grant_and_begins_when_it_is_granted(
+class TestPermissions:
+    def test_a_forbidden_watch_is_said_once_with_the_permission_to_grant_and_begins_when_it_is_granted(
         self, kubectl: Kubectl, operators: Operators
     ) -> None:
         kinds = {"memcacheds": "memcacheds.cache.example.com", "deployments": "deployments.apps", "pods": "pods"}
@@ -82,7 +82,7 @@ class TestRights:
         for kind, full_name in kinds.items():
             line = operator.wait_for_log(f"cannot watch {full_name} in namespace {kubectl.namespace}", "403 Forbidden")
             assert f"Grant list and watch on {full_name} to the operator's account." in line
-            assert f"{kubectl.namespace}:{ACCOUNT}" in line, "whose rights are to be changed"
+            assert f"{kubectl.namespace}:{ACCOUNT}" in line, "whose permissions are to be changed"
             assert f'resource "{kind}"' in line
         grant(kubectl, operator_rules())
         operator.ready()

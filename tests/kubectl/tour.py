@@ -316,7 +316,7 @@ TOUR: tuple[Command, ...] = (
     Command(("patch", "deployment", "web", "-p", '{"spec":{"selector":{"matchLabels":{"a":"b"}}}}')),
     Command(("expose", "deployment", "web", "--port=80")),
     _get("service", "web"),
-    # Rights.
+    # Permissions.
     Command(("auth", "can-i", "create", "deployments")),
     Command(("auth", "can-i", "list", "memcacheds.cache.example.com", "--as=nobody")),
     Command(("auth", "whoami")),

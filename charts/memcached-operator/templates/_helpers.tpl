@@ -135,7 +135,7 @@ insecureSkipVerify: true
 {{- end -}}
 
 {{/*
-What a value stands for is set by that value: rights, ports and volumes follow the value, and not the flag or variable.
+What a value stands for is set by that value: permissions, ports and volumes follow the value, and not the flag or variable.
 By flag, what to do instead. The schema cannot say that, so that it is said here.
 */}}
 {{- define "memcached-operator.taken" -}}

@@ -111,7 +111,7 @@ def test_the_cluster_role_and_the_role_grant_the_same_but_leases_stay_in_the_ope
     assert {resource for rule in one(file, "Role")["rules"] for resource in rule["resources"]} == {"leases"}
 
 
-def test_no_right_is_granted_by_a_star() -> None:
+def test_no_permission_is_granted_by_a_star() -> None:
     for path in [*(MANIFESTS / "rbac").glob("*.yaml"), *(MANIFESTS / "components").rglob("*role.yaml")]:
         for document in read(path):
             for rule in document.get("rules", ()):
@@ -151,7 +151,7 @@ class TestComponents:
             if kind in GRANTS:
                 assert document["subjects"] == [{**ACCOUNT, "namespace": "caches"}], name
 
-    def test_several_namespaces_have_each_the_rights_of_the_cluster_role_and_nobody_has_that(
+    def test_several_namespaces_have_each_the_permissions_of_the_cluster_role_and_nobody_has_that(
         self, tmp_path: Path
     ) -> None:
         documents = built_on("cluster", "several-namespaces", folder=tmp_path)
@@ -206,7 +206,7 @@ class TestComponents:
         (before,) = deployment()["spec"]["template"]["spec"]["containers"]
         assert container["args"] == [*before["args"], flag]
 
-    def test_a_leader_for_life_alone_has_the_right_to_delete_pods(self, tmp_path: Path) -> None:
+    def test_a_leader_for_life_alone_has_the_permission_to_delete_pods(self, tmp_path: Path) -> None:
         def deletes(documents: Iterable[Any]) -> list[str]:
             return [
                 each["metadata"]["name"]
@@ -224,7 +224,7 @@ class TestComponents:
         everywhere = [*(MANIFESTS / "rbac").glob("*.yaml"), *(MANIFESTS / "tenants").glob("*.yaml"), *INSTALL.glob("*")]
         assert deletes(document for path in everywhere for document in read(path)) == []
 
-    def test_a_leader_for_life_has_no_right_to_leases(self, tmp_path: Path) -> None:
+    def test_a_leader_for_life_has_no_permission_to_leases(self, tmp_path: Path) -> None:
         documents = built_on("cluster", "leader-for-life", folder=tmp_path, namespace=NAMESPACE)
         granted = [rule for document in documents.values() for rule in document.get("rules", ())]
         assert [rule for rule in granted if "leases" in rule.get("resources", ())] == []

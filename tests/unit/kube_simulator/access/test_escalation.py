@@ -113,7 +113,7 @@ def test_what_one_lacks_is_listed(store: Store, given: list[Json], lacking: list
     assert refused.details == {"name": "new", "group": RBAC, "kind": "clusterroles"}
 
 
-def test_rights_in_a_namespace_can_be_granted_there_alone(store: Store) -> None:
+def test_permissions_in_a_namespace_can_be_granted_there_alone(store: Store) -> None:
     grant(store, "jane", rule("apps", "deployments", "get"), namespace="shop")
     wanted = rule("apps", "deployments", "get")
     assert problem(store, role("new", wanted, namespace="shop")) is None

@@ -43,7 +43,7 @@ async def test_namespaces_come_before_policies_and_policies_before_quotas(world:
     assert (await world.refusal(asked)).code == 404
 
 
-async def test_nobody_gives_away_rights_that_they_do_not_have(world: World) -> None:
+async def test_nobody_grants_permissions_that_they_do_not_have(world: World) -> None:
     rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]
     asked = creation(ROLES, "r", caller=JANE, rules=rules)
     refused = await world.refusal(asked)

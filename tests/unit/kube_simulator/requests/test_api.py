@@ -184,7 +184,7 @@ async def test_put_creates_only_kinds_that_kubernetes_creates_so_and_only_by_who
     assert (await bench.put("leases", "l", lease)).created
 
 
-async def test_an_apply_creates_and_needs_the_right_to(bench: Bench) -> None:
+async def test_an_apply_creates_and_needs_the_permission_to(bench: Bench) -> None:
     bench.refuse_creation = True
     with pytest.raises(ApiError) as forbidden:
         await bench.patch("configmaps", "a", config_map("a"), "apply", field_manager="me")

@@ -56,7 +56,7 @@ def test_the_archive_has_the_layer_the_configuration_and_their_digests(root: Pat
     assert (described["config"]["User"], described["config"]["Env"]) == ("11211", ["PATH=/bin"])
 
 
-def test_links_and_modes_stay_but_not_the_right_to_run_as_another(root: Path, tmp_path: Path) -> None:
+def test_links_and_modes_stay_but_not_the_permission_to_run_as_another(root: Path, tmp_path: Path) -> None:
     write(root, tmp_path / "image.tar", "memcached:1", CONFIG)
     layer = _layer(tmp_path / "image.tar")
     assert layer["bin"].issym()

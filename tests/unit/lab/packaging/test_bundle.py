@@ -153,7 +153,7 @@ def test_a_bundle_holds_nothing_that_olm_does_not_apply_or_makes_itself() -> Non
     kinds = [thing["kind"] for thing in MANIFESTS.values()]
     assert set(kinds) <= SUPPORTED
     assert kinds.count("ClusterServiceVersion") == 1
-    # Of an account that is in both, the CSV's rights and the bundle's object fight.
+    # Of an account that is in both, the CSV's permissions and the bundle's object fight.
     assert "ServiceAccount" not in kinds
 
 
@@ -201,7 +201,7 @@ def test_each_owned_kind_has_an_example_that_its_crd_accepts() -> None:
     assert validate(node, {**examples[0], "spec": {"size": "three"}}), "or the check above finds nothing ever"
 
 
-def test_the_rights_are_those_of_the_role_and_no_right_is_cluster_wide() -> None:
+def test_the_permissions_are_those_of_the_role_and_no_permission_is_cluster_wide() -> None:
     [granted] = SPEC["install"]["spec"]["permissions"]
     role = yaml.safe_load((PROJECT / "manifests/rbac/role.yaml").read_text())
     assert granted["rules"] == role["rules"]

@@ -97,7 +97,7 @@ async def test_a_discovery_that_tells_nothing_changes_no_word(
     assert "The kind Thing is not served: install its CustomResourceDefinition. The operator keeps" in message
 
 
-async def test_a_missing_right_is_said_once_with_the_remedy(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_missing_permission_is_said_once_with_the_remedy(caplog: pytest.LogCaptureFixture) -> None:
     await Run(*[FORBIDDEN] * 6).to_the_end()
     assert said(caplog) == [
         (
