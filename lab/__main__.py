@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
             return 0
         if options.command == "up":
             return _up(options.kubeconfig.absolute())
-        from lab.node import command as on_node  # images and all: not in each start of a control plane
+        from lab.node import node_command as on_node  # images and all: not in each start of a control plane
 
         if options.command == "node":
             return on_node.up(options.kubeconfig.absolute(), bare=options.bare)

@@ -78,7 +78,7 @@ def _demo(flags: Flags) -> int:
     from pathlib import Path
 
     try:
-        from memcached_operator.demo.command import DemoOptions, run
+        from memcached_operator.demo.demo_command import DemoOptions, run
     except ModuleNotFoundError as error:
         # The operator's image is made without it.
         remedy = "in a checkout it is `./dev demo`, elsewhere `pip install 'memcached-operator[demo]'`"
@@ -138,7 +138,7 @@ def _check(flags: Flags) -> int:
     if output not in ("text", "json"):
         raise UsageError(f"--output: {output!r} is not allowed, it must be text or json")
 
-    from memcached_operator.check.command import CheckOptions, run
+    from memcached_operator.check.check_command import CheckOptions, run
     from memcached_operator.operator import decode_config
     from operator_runtime.cache.store import ObjectKey
 
@@ -198,7 +198,7 @@ def _render(flags: Flags) -> int:
         raise UsageError("render needs a file: -f FILE, or -f - for standard input")
     settings = _settings({name: values for name, values in flags.items() if name in _RENDERED})
 
-    from memcached_operator.render.command import RenderOptions, run
+    from memcached_operator.render.render_command import RenderOptions, run
     from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 
     (namespace,) = flags.get("namespace", ("default",))

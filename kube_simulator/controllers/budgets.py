@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kube_simulator.controllers.base import Context, Controller, Key, controller_caller, key_of, own_key
-from kube_simulator.controllers.objects import (
+from kube_simulator.controllers.object_fields import (
     condition_of,
     controller_of,
     is_deleting,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kube_simulator.controllers.base import Context, key_of
 from kube_simulator.controllers.index import Index, orphans_in
-from kube_simulator.controllers.objects import (
+from kube_simulator.controllers.object_fields import (
     controller_reference,
     is_deleting,
     labels_of,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from kube_simulator.access.identities import MASTERS
 from kube_simulator.controllers.base import Context, Controller
 from kube_simulator.controllers.names import Verdict, judge
-from kube_simulator.controllers.objects import (
+from kube_simulator.controllers.object_fields import (
     condition_of,
     conditions_of,
     is_deleting,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kube_simulator.controllers.base import Context, Controller, Key, controller_caller, key_of, own_key
-from kube_simulator.controllers.objects import (
+from kube_simulator.controllers.object_fields import (
     is_deleting,
     is_finished,
     is_ready,

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Literal
 
 from kube_simulator.controllers.base import Context, controller_caller
-from kube_simulator.controllers.objects import stamp
+from kube_simulator.controllers.object_fields import stamp
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import Patch
 from kube_simulator.values import Json

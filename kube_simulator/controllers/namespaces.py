@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from kube_simulator.controllers.base import Context, Controller, controller_caller
-from kube_simulator.controllers.objects import condition_of, is_deleting, stamp
+from kube_simulator.controllers.object_fields import condition_of, is_deleting, stamp
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import DeleteOptions
 from kube_simulator.resources import Resource

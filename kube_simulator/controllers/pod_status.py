@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kube_simulator.controllers.objects import conditions_of, stamp
+from kube_simulator.controllers.object_fields import conditions_of, stamp
 from kube_simulator.values import Json
 
 NODE = "simulator"

@@ -22,7 +22,7 @@ from kube_simulator.access.identities import MASTERS
 from kube_simulator.controllers import memcached
 from kube_simulator.controllers.base import Context, Controller, Key, key_of
 from kube_simulator.controllers.events import Recorder
-from kube_simulator.controllers.objects import is_deleting, is_finished
+from kube_simulator.controllers.object_fields import is_deleting, is_finished
 from kube_simulator.controllers.pod_status import NODE, Container, Running, bound, status_of
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import Caller, DeleteOptions, User

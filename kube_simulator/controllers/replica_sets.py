@@ -15,7 +15,7 @@ from kube_simulator.controllers.base import Context, Controller, Key, controller
 from kube_simulator.controllers.claims import claim
 from kube_simulator.controllers.events import Recorder
 from kube_simulator.controllers.index import Index
-from kube_simulator.controllers.objects import (
+from kube_simulator.controllers.object_fields import (
     annotations_of,
     condition_of,
     conditions_of,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
-from kube_simulator.controllers.objects import (
+from kube_simulator.controllers.object_fields import (
     condition_of,
     conditions_of,
     counted,

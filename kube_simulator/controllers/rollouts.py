@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from kube_simulator.controllers.objects import annotations_of, by_age, counted, replicas_of
+from kube_simulator.controllers.object_fields import annotations_of, by_age, counted, replicas_of
 from kube_simulator.values import Json
 
 DESIRED = "deployment.kubernetes.io/desired-replicas"

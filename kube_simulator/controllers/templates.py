@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from kube_simulator.controllers.objects import (
+from kube_simulator.controllers.object_fields import (
     annotations_of,
     by_age,
     controller_reference,

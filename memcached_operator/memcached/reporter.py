@@ -28,7 +28,7 @@ from operator_runtime.client.errors import Conflict, NotFound
 from operator_runtime.client.frames import object_of
 from operator_runtime.client.resources import Resource
 from operator_runtime.controller.controller import Result
-from operator_runtime.events.objects import ObjectReference
+from operator_runtime.events.event_bodies import ObjectReference
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.conditions import Condition, rfc3339
 

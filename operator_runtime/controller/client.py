@@ -18,6 +18,7 @@ from operator_runtime.client.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, objec
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.controller import current_reconcile
+from operator_runtime.objects.api_objects import parts_of
 from operator_runtime.objects.bodies import (
     Body,
     checked_key,
@@ -31,7 +32,6 @@ from operator_runtime.objects.bodies import (
 )
 from operator_runtime.objects.drift import covers
 from operator_runtime.objects.kinds import Kind, Object, PlainObject
-from operator_runtime.objects.objects import parts_of
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")

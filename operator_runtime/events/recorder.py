@@ -38,7 +38,7 @@ from operator_runtime.client.errors import (
     Unreachable,
 )
 from operator_runtime.client.resources import EVENTS, Resource
-from operator_runtime.events.objects import (
+from operator_runtime.events.event_bodies import (
     MAX_REASON_BYTES,
     Event,
     EventType,

@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
+from operator_runtime.objects.api_objects import Object, PlainObject
 from operator_runtime.objects.applied import fields_of
 from operator_runtime.objects.bodies import without_nones
-from operator_runtime.objects.objects import Object, PlainObject
 
 Fields = Mapping[str, Any]
 """A part of managedFields: `f:NAME`, `k:KEYS` and `v:VALUE` to what is in it, {} for what is owned as a whole."""

@@ -21,9 +21,8 @@ from operator_runtime.client.frames import metadata_of
 from operator_runtime.client.nesting import shallow
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
-from operator_runtime.events.objects import ObjectReference
-from operator_runtime.objects.bodies import OwnerEntry
-from operator_runtime.objects.objects import (
+from operator_runtime.events.event_bodies import ObjectReference
+from operator_runtime.objects.api_objects import (
     ApiObject,
     Metadata,
     Object,
@@ -33,6 +32,7 @@ from operator_runtime.objects.objects import (
     plain_object,
     same,
 )
+from operator_runtime.objects.bodies import OwnerEntry
 
 __all__ = [
     "ApiObject",

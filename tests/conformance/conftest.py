@@ -7,7 +7,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.conformance.api import Api
-from tests.conformance.objects import install, path, widget_crd
+from tests.conformance.sample_objects import install, path, widget_crd
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Api, Json
-from tests.conformance.objects import config_map, deployment, path
+from tests.conformance.sample_objects import config_map, deployment, path
 
 _POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 _BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"

@@ -4,7 +4,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.conformance.api import APPLY_PATCH, OTHER_UID, Answer, Api, Json, causes, statuses_at_once, version
-from tests.conformance.objects import config_map, deployment, lease, owner_reference, path, widget
+from tests.conformance.sample_objects import config_map, deployment, lease, owner_reference, path, widget
 
 
 @pytest.fixture

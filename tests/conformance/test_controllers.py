@@ -6,7 +6,7 @@ import pytest
 
 from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Api, Json, causes
-from tests.conformance.objects import deployment, path
+from tests.conformance.sample_objects import deployment, path
 
 
 def create(api: Api, namespace: str, *, replicas: int = 2) -> Json:

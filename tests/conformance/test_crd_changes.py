@@ -7,7 +7,7 @@ import pytest
 
 from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Api, Json, version
-from tests.conformance.objects import GROUP, custom_resource_definition, install, path
+from tests.conformance.sample_objects import GROUP, custom_resource_definition, install, path
 
 CRD = path("customresourcedefinitions", name=f"gadgets.{GROUP}")
 

@@ -5,7 +5,7 @@ import re
 from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.conformance.api import OTHER_UID, Answer, Api, Json, statuses_at_once, version
-from tests.conformance.objects import config_map, deployment, path
+from tests.conformance.sample_objects import config_map, deployment, path
 
 
 def test_create_answers_201_with_the_object_as_stored(api: Api, namespace: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json, causes, version
-from tests.conformance.objects import GROUP, path, widget
+from tests.conformance.sample_objects import GROUP, path, widget
 
 pytestmark = pytest.mark.usefixtures("widgets")
 

@@ -6,7 +6,7 @@ import pytest
 
 from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import OTHER_UID, Api, Json, version
-from tests.conformance.objects import config_map, owner_reference, path, widget
+from tests.conformance.sample_objects import config_map, owner_reference, path, widget
 
 FINALIZER = "conformance.example.com/keep"
 

@@ -7,7 +7,7 @@ import pytest
 from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
-from tests.conformance.objects import GROUP
+from tests.conformance.sample_objects import GROUP
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 

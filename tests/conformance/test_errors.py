@@ -8,7 +8,7 @@ import pytest
 from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.conformance.api import Answer, Api, Json, causes
-from tests.conformance.objects import GROUP, config_map, deployment, path, widget
+from tests.conformance.sample_objects import GROUP, config_map, deployment, path, widget
 
 USER = "conformance-user"
 

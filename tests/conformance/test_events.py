@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json, causes, version
-from tests.conformance.objects import config_map, path
+from tests.conformance.sample_objects import config_map, path
 
 TIME = "2026-01-01T00:00:00.000000Z"
 LATER = "2026-01-01T00:01:00.000000Z"

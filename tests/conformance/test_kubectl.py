@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
-from tests.conformance.objects import GROUP, deployment, path, widget
+from tests.conformance.sample_objects import GROUP, deployment, path, widget
 
 Kubectl = Callable[..., CompletedProcess[str]]
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.conformance.api import Answer, Api, Json, statuses_at_once, version
-from tests.conformance.objects import lease, path
+from tests.conformance.sample_objects import lease, path
 
 TIME = "2026-01-01T00:00:00.123456Z"
 HELD = {

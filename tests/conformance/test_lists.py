@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.api import FUTURE_VERSION, METADATA_LIST, TABLE, Answer, Api, Json, version
-from tests.conformance.objects import config_map, deployment, lease, path, widget
+from tests.conformance.sample_objects import config_map, deployment, lease, path, widget
 
 
 def names(found: Json) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Api, Json, causes
-from tests.conformance.objects import custom_resource_definition, install, path
+from tests.conformance.sample_objects import custom_resource_definition, install, path
 
 _SCHEMA: Final = "/spec/versions/0/schema/openAPIV3Schema"
 _SPEC: Final = f"{_SCHEMA}/properties/spec"

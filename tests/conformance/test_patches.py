@@ -15,7 +15,7 @@ from tests.conformance.api import (
     statuses_at_once,
     version,
 )
-from tests.conformance.objects import config_map, deployment, path, widget
+from tests.conformance.sample_objects import config_map, deployment, path, widget
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
-from tests.conformance.objects import GROUP, custom_resource_definition, install, path
+from tests.conformance.sample_objects import GROUP, custom_resource_definition, install, path
 
 # A pattern, texts that it is found in, and texts that it is not.
 MEANINGS: Final[dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.api import FUTURE_VERSION, TABLE, Api, Event, Json, version
-from tests.conformance.objects import lease, path, widget
+from tests.conformance.sample_objects import lease, path, widget
 
 INITIAL = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"

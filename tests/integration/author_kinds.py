@@ -14,7 +14,7 @@ from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.auth import load_access
 from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster
-from tests.conformance.objects import GROUP, custom_resource_definition
+from tests.conformance.sample_objects import GROUP, custom_resource_definition
 
 FIELD_MANAGER = "shells"
 

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from tests.conformance import objects
+from tests.conformance import sample_objects
 from tests.integration.conftest import memcached
 from tests.integration.requests import writes_of
 from tests.kubectl_in_namespace import Kubectl
@@ -105,4 +105,4 @@ def complete(kubectl: Kubectl, name: str, size: int, **spec: object) -> None:
 
 def deployment(name: str, *, replicas: int = 0, **metadata: Any) -> dict[str, Any]:
     """Somebody else's Deployment."""
-    return objects.deployment(name, app="of-somebody-else", replicas=replicas, **metadata)
+    return sample_objects.deployment(name, app="of-somebody-else", replicas=replicas, **metadata)

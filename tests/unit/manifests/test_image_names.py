@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from lab.image import images
-from lab.node import command, config, dns
+from lab.node import config, dns, node_command
 from lab.packaging import bundle, manifests
 from memcached_operator.settings import Settings
 
@@ -66,7 +66,7 @@ def of_code() -> Iterator[tuple[str, str]]:
     yield "the chart's memcachedImage", values()["memcachedImage"]
     yield "the setting memcached_image", Settings.model_fields["memcached_image"].default
     yield "lab.image", images.IMAGE
-    yield "lab.node", command.MEMCACHED_IMAGE
+    yield "lab.node", node_command.MEMCACHED_IMAGE
     yield "lab.node's sandboxes", config.PAUSE_IMAGE
     yield "lab.node's DNS", dns.image_name()
     yield "lab.packaging", manifests.IMAGE

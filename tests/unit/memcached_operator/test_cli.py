@@ -9,7 +9,7 @@ import pytest
 
 from memcached_operator import __version__, cli
 from memcached_operator.about import PROGRAM
-from memcached_operator.check.command import CheckOptions
+from memcached_operator.check.check_command import CheckOptions
 from memcached_operator.settings import Settings, options, settings_reference
 from operator_runtime.identity import Program
 
@@ -238,7 +238,7 @@ class TestCheck:
             seen.append(options)
             return 0
 
-        monkeypatch.setattr("memcached_operator.check.command.run", run)
+        monkeypatch.setattr("memcached_operator.check.check_command.run", run)
         return seen
 
     def test_it_takes_the_flags_and_variables_of_run(

@@ -19,7 +19,7 @@ from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError
 from operator_runtime.client.resources import DEPLOYMENTS
 from operator_runtime.controller.controller import Result
-from operator_runtime.events.objects import ObjectReference
+from operator_runtime.events.event_bodies import ObjectReference
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.memcached_operator.memcached.fake_api import FakeApi, Json

@@ -11,7 +11,7 @@ import pytest
 
 from memcached_operator.memcached.records import deployment_record, memcached_record, pod_record
 from operator_runtime.cache.sharing import shared
-from operator_runtime.objects.objects import plain_object
+from operator_runtime.objects.api_objects import plain_object
 from tests.unit.memcached_operator.memcached.support import live_deployment, live_pod
 
 MANY = shared.cache_parameters()["maxsize"]

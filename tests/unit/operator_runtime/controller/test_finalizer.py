@@ -15,7 +15,7 @@ from operator_runtime.client.errors import Conflict, Forbidden, NotFound, Unreac
 from operator_runtime.controller.client import Client
 from operator_runtime.controller.finalizer import Finalizer, Stage, Waiting, adding, removing
 from operator_runtime.diagnostics.failure_log import TerminalError
-from operator_runtime.events.objects import Event
+from operator_runtime.events.event_bodies import Event
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.conditions import Condition
 from operator_runtime.objects.kinds import PlainObject, plain

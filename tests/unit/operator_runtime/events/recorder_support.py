@@ -9,7 +9,7 @@ from typing import Any
 
 from operator_runtime.client.errors import KubeError
 from operator_runtime.client.resources import EVENTS, Resource
-from operator_runtime.events.objects import EventType, ObjectReference
+from operator_runtime.events.event_bodies import EventType, ObjectReference
 from operator_runtime.events.recorder import EventRecorder, EventsApi
 from operator_runtime.testing.clock import START_S, FakeClock
 

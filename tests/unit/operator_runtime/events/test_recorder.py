@@ -9,7 +9,7 @@ import pytest
 
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import NotFound, Unreachable
-from operator_runtime.events.objects import ObjectReference
+from operator_runtime.events.event_bodies import ObjectReference
 from operator_runtime.events.recorder import EventRecorder, EventsApi
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.events.recorder_support import (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memcached_operator.check.command import CheckOptions, check, run
+from memcached_operator.check.check_command import CheckOptions, check, run
 from memcached_operator.check.findings import Verdict
 from memcached_operator.operator import decode_config
 from memcached_operator.settings import Settings

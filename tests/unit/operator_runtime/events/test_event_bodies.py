@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from operator_runtime.events.objects import (
+from operator_runtime.events.event_bodies import (
     Event,
     ObjectReference,
     event_name,
