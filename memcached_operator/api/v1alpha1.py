@@ -74,7 +74,7 @@ class MemcachedSpec(_Model):
     )
 
 
-class Condition(_Model):
+class MemcachedCondition(_Model):
     """One aspect of the state: whether it holds, since when, and why."""
 
     type: Annotated[
@@ -119,7 +119,7 @@ class MemcachedStatus(_Model):
     observed_generation: _Generation | None = Field(
         default=None, description="The metadata.generation that this status speaks of."
     )
-    conditions: list[Condition] | None = Field(
+    conditions: list[MemcachedCondition] | None = Field(
         default=None,
         description="Available: enough pods serve. Progressing: a change is being rolled out. "
         "Degraded: something needs a person.",

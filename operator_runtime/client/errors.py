@@ -15,7 +15,7 @@ from operator_runtime.client.retry import MAX_RETRY_AFTER_S
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-class Cause(msgspec.Struct, frozen=True):
+class StatusCause(msgspec.Struct, frozen=True):
     """One entry of `Status.details.causes`."""
 
     reason: str = ""
@@ -28,7 +28,7 @@ class StatusDetails(msgspec.Struct, frozen=True):
 
     name: str | None = None
     kind: str | None = None
-    causes: tuple[Cause, ...] | None = None
+    causes: tuple[StatusCause, ...] | None = None
     retryAfterSeconds: int | None = None
 
 
@@ -88,7 +88,7 @@ class ApiError(KubeError):
         reason: str = "",
         message: str = "",
         retry_after_s: float | None = None,
-        causes: tuple[Cause, ...] = (),
+        causes: tuple[StatusCause, ...] = (),
     ) -> None:
         super().__init__(status, reason, message)
         self.status = status
@@ -171,7 +171,7 @@ def classify(
     reason: str = "",
     message: str = "",
     retry_after_s: float | None = None,
-    causes: tuple[Cause, ...] = (),
+    causes: tuple[StatusCause, ...] = (),
 ) -> ApiError:
     """The one place that turns a code and a reason into an error of the closed set."""
     kind: type[ApiError]

@@ -41,7 +41,7 @@ class Frame(msgspec.Struct):
     kind: str = ""
 
 
-class Metadata(msgspec.Struct):
+class FrameMetadata(msgspec.Struct):
     """What any object says of itself."""
 
     namespace: str = ""
@@ -72,7 +72,7 @@ class Page(msgspec.Struct):
 
 
 class _Bare(msgspec.Struct):
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: FrameMetadata = msgspec.field(default_factory=FrameMetadata)
 
 
 _decode_frame = msgspec.json.Decoder(Frame).decode
@@ -119,7 +119,7 @@ def page_of(body: bytes) -> Page:
     return page
 
 
-def bookmark_of(raw: msgspec.Raw) -> Metadata:
+def bookmark_of(raw: msgspec.Raw) -> FrameMetadata:
     """What is true of a bookmark: its metadata alone. A built-in kind's comes with a whole object of nulls.
 
     Raises:
@@ -134,12 +134,12 @@ def bookmark_of(raw: msgspec.Raw) -> Metadata:
     return metadata
 
 
-def metadata_of(raw: msgspec.Raw) -> Metadata:
+def metadata_of(raw: msgspec.Raw) -> FrameMetadata:
     """What can be told of an object that its kind's decoder cannot read; empty where not even that can be read."""
     try:
         return decode_nested(_decode_bare, bytes(raw)).metadata
     except UNDECODABLE:
-        return Metadata()
+        return FrameMetadata()
 
 
 def object_of(decode: Callable[[bytes], T], answer: bytes) -> T:

@@ -50,7 +50,7 @@ class _Meta(msgspec.Struct):
     ownerReferences: list[_Owner] = msgspec.field(default_factory=list)
 
 
-class _Condition(msgspec.Struct):
+class _PodCondition(msgspec.Struct):
     type: str
     status: str
 
@@ -58,7 +58,7 @@ class _Condition(msgspec.Struct):
 class _Status(msgspec.Struct):
     phase: str = ""
     reason: str = ""
-    conditions: list[_Condition] = msgspec.field(default_factory=list)
+    conditions: list[_PodCondition] = msgspec.field(default_factory=list)
 
 
 class _Spec(msgspec.Struct):

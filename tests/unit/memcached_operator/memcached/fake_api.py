@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from operator_runtime.client.errors import Cause, Conflict, Invalid, KubeError, NotFound
+from operator_runtime.client.errors import Conflict, Invalid, KubeError, NotFound, StatusCause
 from operator_runtime.client.resources import Resource
 
 Json = dict[str, Any]
@@ -143,7 +143,7 @@ class FakeApi:
 
     def _merged(self, held: Json, sent: Json, *, status: bool = False) -> bytes:
         if sent["metadata"].get("uid", held["metadata"]["uid"]) != held["metadata"]["uid"]:
-            cause = Cause("FieldValueInvalid", "field is immutable", "metadata.uid")
+            cause = StatusCause("FieldValueInvalid", "field is immutable", "metadata.uid")
             raise Invalid(422, "Invalid", "metadata.uid: field is immutable", causes=(cause,))
         before = copy.deepcopy(held)
         _merge(held, sent)

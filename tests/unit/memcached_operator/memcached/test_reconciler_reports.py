@@ -8,7 +8,7 @@ import pytest
 
 from memcached_operator.memcached.reporter import VANISHED_RETRY_S
 from operator_runtime.cache.own_writes import PATIENCE_S
-from operator_runtime.client.errors import Cause, Conflict, Forbidden, Invalid, NotFound, Unreachable
+from operator_runtime.client.errors import Conflict, Forbidden, Invalid, NotFound, StatusCause, Unreachable
 from operator_runtime.controller.controller import Result
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, container_of, live_deployment
 from tests.unit.memcached_operator.memcached.world import (
@@ -102,7 +102,7 @@ async def test_what_was_refused_is_asked_again_with_a_change_or_after_a_while(ru
 async def test_in_a_namespace_that_is_going_nothing_is_complained_of(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cause = Cause("NamespaceTerminating", "namespace shop is being terminated", "metadata.namespace")
+    cause = StatusCause("NamespaceTerminating", "namespace shop is being terminated", "metadata.namespace")
     world.api.refuse("apply", "Deployment", Forbidden(403, "Forbidden", "unable to create", causes=(cause,)))
     with caplog.at_level(logging.INFO):
         assert await world.reconcile() == SLOWLY
@@ -122,7 +122,7 @@ async def test_a_deployment_that_the_api_server_finds_invalid_is_told_in_its_wor
 ) -> None:
     running.memcached(size=2, image="memcached:2")
     running.show()
-    cause = Cause("FieldValueInvalid", "bad", "spec.template.spec.containers[0].image")
+    cause = StatusCause("FieldValueInvalid", "bad", "spec.template.spec.containers[0].image")
     refusal = Invalid(422, "Invalid", "image: Invalid value", causes=(cause,))
     assert await running.refused("apply", refusal) == SLOWLY
     assert running.condition("Degraded") == ("True", "InvalidSpec")

@@ -8,7 +8,6 @@ import pytest
 
 from operator_runtime.client.errors import (
     ApiError,
-    Cause,
     Conflict,
     Expired,
     Forbidden,
@@ -17,6 +16,7 @@ from operator_runtime.client.errors import (
     NotFound,
     ResourceVersionTooLarge,
     ServerError,
+    StatusCause,
     TooManyRequests,
     Unauthorized,
     classify,
@@ -101,7 +101,7 @@ def test_a_long_text_is_cut() -> None:
 def test_causes_are_kept() -> None:
     causes = [{"reason": "FieldValueInvalid", "message": "no", "field": "spec.size"}]
     error = classify_response(422, status(code=422, reason="Invalid", details={"causes": causes}))
-    assert error.causes == (Cause("FieldValueInvalid", "no", "spec.size"),)
+    assert error.causes == (StatusCause("FieldValueInvalid", "no", "spec.size"),)
 
 
 def test_the_header_wins_over_the_details_when_both_ask_to_wait() -> None:

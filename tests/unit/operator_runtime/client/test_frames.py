@@ -9,7 +9,7 @@ import pytest
 
 from operator_runtime.client.errors import Expired, KubeError, MalformedAnswer, ServerError
 from operator_runtime.client.frames import (
-    Metadata,
+    FrameMetadata,
     bookmark_of,
     frame_of,
     metadata_of,
@@ -82,7 +82,7 @@ def test_a_bookmark_without_a_version_is_no_bookmark(object_: bytes) -> None:
 
 @pytest.mark.parametrize("object_", [b"", b"[]", b'{"metadata":{"name":7}}'])
 def test_of_an_object_without_readable_metadata_nothing_is_told(object_: bytes) -> None:
-    assert metadata_of(msgspec.Raw(object_)) == Metadata()
+    assert metadata_of(msgspec.Raw(object_)) == FrameMetadata()
 
 
 def test_an_object_that_is_nested_deeper_than_a_stack_goes_leaves_all_others_readable() -> None:
@@ -98,7 +98,7 @@ def test_an_object_that_is_nested_deeper_than_a_stack_goes_leaves_all_others_rea
 
 
 class Sized(msgspec.Struct):
-    metadata: Metadata
+    metadata: FrameMetadata
     size: int
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from operator_runtime.client.errors import (
-    Cause,
     Conflict,
     Forbidden,
     Invalid,
     KubeError,
     NotFound,
     ServerError,
+    StatusCause,
     TooManyRequests,
     Unreachable,
 )
@@ -99,7 +99,7 @@ async def test_a_forbidden_write_is_said_once_with_the_remedy(
 @pytest.mark.parametrize(
     "error",
     [
-        Forbidden(403, "Forbidden", "is being terminated", causes=(Cause(reason="NamespaceTerminating"),)),
+        Forbidden(403, "Forbidden", "is being terminated", causes=(StatusCause(reason="NamespaceTerminating"),)),
         NotFound(404, "NotFound", 'namespaces "team-a" not found'),
     ],
 )
