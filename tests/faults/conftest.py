@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from kube_simulator.access.pki import Authority
+from tests.faults.fault_workload import FaultWorkload, workload_of
 from tests.faults.figures import SERVING, Figures
 from tests.faults.proxy import FaultProxy
-from tests.faults.scene import Scene, scene_of
 from tests.integration.conftest import Operators, installed, kubectl, operators
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
@@ -36,10 +36,10 @@ def proxy(kubectl: Kubectl, authority: Authority) -> Iterator[FaultProxy]:
 
 
 @pytest.fixture
-def scene(kubectl: Kubectl) -> Iterator[Scene]:
+def workload(kubectl: Kubectl) -> Iterator[FaultWorkload]:
     """Memcacheds to which things happen."""
-    with scene_of(kubectl) as scene:
-        yield scene
+    with workload_of(kubectl) as workload:
+        yield workload
 
 
 @dataclass(frozen=True, slots=True)

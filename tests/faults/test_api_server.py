@@ -10,8 +10,8 @@ import pytest
 from lab.control_plane import ControlPlane
 from operator_runtime.testing.waiting import until
 from tests.faults.conftest import Starter, Watched
+from tests.faults.fault_workload import FaultWorkload
 from tests.faults.proxy import FaultProxy, every, writes_on
-from tests.faults.scene import Scene
 from tests.integration.load import Load
 from tests.kubectl_in_namespace import Kubectl
 
@@ -23,10 +23,10 @@ HUNG_S = 20.0
 
 @pytest.mark.timeout(300)  # each takes a real API server some seconds
 def test_ten_crashes_of_the_api_server_under_load_lose_nothing_and_create_nothing_twice(
-    kubectl: Kubectl, scene: Scene, start: Starter
+    kubectl: Kubectl, workload: FaultWorkload, start: Starter
 ) -> None:
     watched = start()
-    scene.begin()
+    workload.begin()
     with Load(kubectl) as load:
         for number in range(CRASHES):
             load.await_steps(5)
@@ -36,11 +36,11 @@ def test_ten_crashes_of_the_api_server_under_load_lose_nothing_and_create_nothin
                 watched.process.wait_for_log("cannot watch", after=watched.since)
             kubectl.cluster.start_apiserver()
         load.await_steps(5)
-    scene.await_sizes(load.alive, load.gone)
-    scene.change()
-    scene.await_healed()
-    twice = {name: number for name, number in scene.creations().items() if number > 1}
-    assert twice == {}, scene.history(twice)
+    workload.await_sizes(load.alive, load.gone)
+    workload.change()
+    workload.await_healed()
+    twice = {name: number for name, number in workload.creations().items() if number > 1}
+    assert twice == {}, workload.history(twice)
     figures = watched.figures.read()
     assert all(figures.restarts("unreachable", kind) >= 2 for kind in KINDS)
     assert figures.requests("<error>") > 0
@@ -50,14 +50,14 @@ def test_ten_crashes_of_the_api_server_under_load_lose_nothing_and_create_nothin
 
 @pytest.mark.cluster("kubernetes")
 def test_while_etcd_hangs_writes_are_tried_again_and_the_one_that_was_due_is_made_when_it_goes_on(
-    kubectl: Kubectl, scene: Scene, proxy: FaultProxy, start: Starter
+    kubectl: Kubectl, workload: FaultWorkload, proxy: FaultProxy, start: Starter
 ) -> None:
     watched = start("--request-timeout-s=5")
-    scene.begin()
+    workload.begin()
     cluster = kubectl.cluster
     assert isinstance(cluster, ControlPlane)
     with proxy.holding(writes_on("deployments")):
-        scene.change()
+        workload.change()
         proxy.await_count("held", 3)
         hang = cluster.hanging_etcd()
         hang.__enter__()
@@ -68,7 +68,7 @@ def test_while_etcd_hangs_writes_are_tried_again_and_the_one_that_was_due_is_mad
         until("etcd does not hang", lambda: failed(watched) >= 3 * 3 and time.monotonic() - hung_at_s >= HUNG_S)
     finally:
         hang.__exit__(None, None, None)
-    scene.await_healed()
+    workload.await_healed()
     warned = {line.partition(f"{kubectl.namespace}/")[2].partition(":")[0] for line in watched.said("attempt")}
     assert warned <= {"resized", "bared", "new"}
     for name in warned:
@@ -80,14 +80,14 @@ def test_while_etcd_hangs_writes_are_tried_again_and_the_one_that_was_due_is_mad
 @pytest.mark.cluster("kubernetes")
 @pytest.mark.parametrize(("code", "retry_after_s"), [(429, 2), (500, None), (503, 1)])
 def test_while_everything_is_refused_it_asks_no_sooner_than_it_may_and_goes_on_after_it(
-    scene: Scene, proxy: FaultProxy, start: Starter, code: int, retry_after_s: int | None
+    workload: FaultWorkload, proxy: FaultProxy, start: Starter, code: int, retry_after_s: int | None
 ) -> None:
     watched = start()
-    scene.begin()
+    workload.begin()
     asked = len(proxy.requests)
     with proxy.refusing(code, retry_after_s=retry_after_s, which=every):
         proxy.cut()
-        scene.change()
+        workload.change()
         for kind in KINDS:
             watched.process.wait_for_log(f"cannot watch {kind}", str(code), after=watched.since)
         first = proxy.requests[asked]
@@ -97,7 +97,7 @@ def test_while_everything_is_refused_it_asks_no_sooner_than_it_may_and_goes_on_a
     for target in {each.target.partition("?")[0] for each in refused}:
         times = [each.at_s for each in refused if each.target.partition("?")[0] == target]
         assert all(later - sooner >= (retry_after_s or 0) for sooner, later in itertools.pairwise(times)), target
-    scene.await_healed()
+    workload.await_healed()
     figures = watched.figures.read()
     assert figures.requests(str(code)) >= len(refused)
     for kind in KINDS:
@@ -107,18 +107,18 @@ def test_while_everything_is_refused_it_asks_no_sooner_than_it_may_and_goes_on_a
 
 
 def test_when_the_api_server_has_forgotten_what_happened_meanwhile_all_is_listed_anew(
-    kubectl: Kubectl, scene: Scene, proxy: FaultProxy, start: Starter
+    kubectl: Kubectl, workload: FaultWorkload, proxy: FaultProxy, start: Starter
 ) -> None:
     watched = start()
-    scene.begin()
+    workload.begin()
     before = watched.figures.read()
     with proxy.unreachable():
         proxy.await_count("closed", len(KINDS))
-        scene.change()
+        workload.change()
         kubectl("delete", "pods", "-l", "memcached_cr=resized", "--wait=false")
         kubectl.cluster.restart_apiserver()
         refresh_controllers(kubectl)
-    scene.await_healed()
+    workload.await_healed()
     after = watched.figures.read()
     for kind in KINDS:
         assert after.restarts("expired", kind) == before.restarts("expired", kind) + 1

@@ -17,7 +17,7 @@ from tests.conformance.api import Api, Json
 from tests.integration.any_schema import CRD_NAME, any_schema
 from tests.integration.conftest import Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
-from tests.integration.witness import (
+from tests.integration.oracle import (
     catch_up,
     complete,
     condition,

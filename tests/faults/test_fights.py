@@ -12,7 +12,7 @@ from operator_runtime.testing.waiting import eventually, until
 from tests.faults.rivals import Rival, assert_at_most_one_a_second, writes_on
 from tests.integration.conftest import Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
-from tests.integration.witness import complete, wait, wait_condition
+from tests.integration.oracle import complete, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess, logged_at
 

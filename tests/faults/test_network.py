@@ -11,8 +11,8 @@ from kube_simulator.access.pki import Authority
 from operator_runtime.testing.waiting import await_none
 from tests.conformance.api import Api
 from tests.faults.conftest import Starter
+from tests.faults.fault_workload import FaultWorkload
 from tests.faults.proxy import FaultProxy, watch_of
-from tests.faults.scene import Scene
 from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import memcached
 from tests.kubectl_in_namespace import Kubectl
@@ -28,47 +28,49 @@ FULL_NAMES = {"memcacheds": "memcacheds.cache.example.com", "deployments": "depl
 
 @pytest.mark.parametrize("kind", FULL_NAMES)
 def test_a_watch_that_falls_silent_is_replaced_and_what_it_missed_is_done(
-    scene: Scene, proxy: FaultProxy, start: Starter, kind: str
+    workload: FaultWorkload, proxy: FaultProxy, start: Starter, kind: str
 ) -> None:
     watched = start(*IMPATIENT)
-    scene.begin()
+    workload.begin()
     before = watched.figures.read().restarts("silent", FULL_NAMES[kind])
     proxy.lose(watch_of(kind))
-    scene.change()
+    workload.change()
     proxy.await_count("lost bytes")
-    scene.await_healed()
+    workload.await_healed()
     watched.process.wait_for_log(f"the watch of {kind}", "has fallen silent", after=watched.since)
     assert watched.figures.read().restarts("silent", FULL_NAMES[kind]) > before
     assert watched.said("Traceback") == []
 
 
 def test_when_everything_falls_silent_it_is_not_ready_says_so_and_goes_on_when_bytes_come_again(
-    scene: Scene, proxy: FaultProxy, start: Starter
+    workload: FaultWorkload, proxy: FaultProxy, start: Starter
 ) -> None:
     watched = start(*IMPATIENT)
     watched.figures.await_ready(True)
-    scene.begin()
+    workload.begin()
     before = watched.figures.read()
     with proxy.losing_all():
-        scene.change()
+        workload.change()
         watched.figures.await_ready(False)
         for kind in FULL_NAMES.values():
             watched.process.wait_for_log(f"cannot watch {kind}", "no answer for 4 s", after=watched.since)
-    scene.await_healed()
+    workload.await_healed()
     watched.figures.await_ready(True)
     for kind in FULL_NAMES.values():
         watched.process.wait_for_log(f"watching {kind}", "again", after=watched.since)
         assert watched.figures.read().restarts("silent", kind) > before.restarts("silent", kind)
 
 
-def test_connections_that_only_one_side_knows_of_are_given_up(scene: Scene, proxy: FaultProxy, start: Starter) -> None:
+def test_connections_that_only_one_side_knows_of_are_given_up(
+    workload: FaultWorkload, proxy: FaultProxy, start: Starter
+) -> None:
     watched = start(*IMPATIENT)
-    scene.begin()
+    workload.begin()
     before = watched.figures.read()
     proxy.lose(half_open=True)
     assert proxy.count["lost"] > len(FULL_NAMES), "the watches, and connections for calls"
-    scene.change()
-    scene.await_healed()
+    workload.change()
+    workload.await_healed()
     after = watched.figures.read()
     assert after.requests("<error>") > before.requests("<error>"), "calls went out on lost connections"
     for kind in FULL_NAMES.values():
@@ -79,27 +81,27 @@ def test_connections_that_only_one_side_knows_of_are_given_up(scene: Scene, prox
 
 @pytest.mark.parametrize("kind", FULL_NAMES)
 def test_a_connection_that_is_reset_in_the_middle_of_a_line_loses_no_event(
-    scene: Scene, proxy: FaultProxy, start: Starter, kind: str
+    workload: FaultWorkload, proxy: FaultProxy, start: Starter, kind: str
 ) -> None:
     watched = start()
-    scene.begin()
+    workload.begin()
     before = watched.figures.read()
     proxy.reset_in_mid_line(watch_of(kind))
-    scene.change()
+    workload.change()
     proxy.await_count("reset")
-    scene.await_healed()
+    workload.await_healed()
     after = watched.figures.read()
     assert after.restarts("unreachable", FULL_NAMES[kind]) == before.restarts("unreachable", FULL_NAMES[kind]) + 1
     assert after.relists(FULL_NAMES[kind]) == before.relists(FULL_NAMES[kind]), "the next watch begins before it"
     assert watched.complaints() == [], "it is nobody's business"
 
 
-def test_with_200_ms_of_latency_all_goes_its_way(scene: Scene, proxy: FaultProxy, start: Starter) -> None:
+def test_with_200_ms_of_latency_all_goes_its_way(workload: FaultWorkload, proxy: FaultProxy, start: Starter) -> None:
     with proxy.delaying(0.2):
         watched = start()
-        scene.begin()
-        scene.change()
-        scene.await_healed()
+        workload.begin()
+        workload.change()
+        workload.await_healed()
     assert proxy.count["delayed"] > 0
     figures = watched.figures.read()
     assert [figures.relists(kind) for kind in FULL_NAMES.values()] == [1, 1, 1]
@@ -109,7 +111,7 @@ def test_with_200_ms_of_latency_all_goes_its_way(scene: Scene, proxy: FaultProxy
 
 @pytest.mark.cluster("kubernetes")
 def test_a_long_list_over_a_slow_line_is_waited_for_as_long_as_bytes_come(
-    kubectl: Kubectl, scene: Scene, proxy: FaultProxy, start: Starter
+    kubectl: Kubectl, workload: FaultWorkload, proxy: FaultProxy, start: Starter
 ) -> None:
     """With a standby, or it would have a Deployment to make for each."""
     create_many(kubectl, MANY)
@@ -123,7 +125,7 @@ def test_a_long_list_over_a_slow_line_is_waited_for_as_long_as_bytes_come(
         assert figures.sum("watch_stream_cached_objects", resource=kind) == MANY
         assert (figures.relists(kind), figures.restarts("silent", kind)) == (1, 0), "in one go"
         assert proxy.count["slow bytes"] > MANY * LEAST_BYTES
-        scene.create("latecomer", 1)
+        workload.create("latecomer", 1)
         await_none(
             lambda: (
                 None
@@ -134,27 +136,27 @@ def test_a_long_list_over_a_slow_line_is_waited_for_as_long_as_bytes_come(
 
 
 def test_a_renewed_certificate_is_taken_without_a_word_and_a_strange_one_is_not(
-    scene: Scene, proxy: FaultProxy, start: Starter, authority: Authority, tmp_path: Path
+    workload: FaultWorkload, proxy: FaultProxy, start: Starter, authority: Authority, tmp_path: Path
 ) -> None:
     watched = start()
-    scene.begin()
+    workload.begin()
     connections = proxy.count["connections"]
     proxy.show(authority.server("renewed", ["127.0.0.1"]))
     proxy.cut()
-    scene.change()
-    scene.await_healed()
+    workload.change()
+    workload.await_healed()
     assert proxy.count["connections"] >= connections + len(FULL_NAMES)
     assert watched.complaints() == []
 
     before = watched.figures.read()
     proxy.show(Authority(tmp_path / "stranger").server("strange", ["127.0.0.1"]))
     proxy.cut()
-    scene.resize("resized", 2)
+    workload.resize("resized", 2)
     for kind in FULL_NAMES.values():
         watched.process.wait_for_log(f"cannot watch {kind}", "certificate is not trusted", after=watched.since)
         assert watched.figures.read().restarts("unreachable", kind) >= before.restarts("unreachable", kind) + 2
     proxy.show(authority.server("again", ["127.0.0.1"]))
-    scene.await_sizes({"resized": 2})
+    workload.await_sizes({"resized": 2})
     for kind in FULL_NAMES.values():
         watched.process.wait_for_log(f"watching {kind}", "again", after=watched.since)
     assert len(watched.complaints()) == len(FULL_NAMES), watched.process.log

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from operator_runtime.testing.waiting import await_none
 from tests.faults.conftest import Starter
+from tests.faults.fault_workload import FaultWorkload
 from tests.faults.proxy import FaultProxy
-from tests.faults.scene import Scene
 from tests.integration.accounts import account_with_role, grant, operator_rules
 from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
@@ -14,19 +14,19 @@ KINDS = ("memcacheds.cache.example.com", "deployments.apps", "pods")
 
 
 def test_permissions_that_are_taken_away_end_nothing_and_when_they_are_back_the_rest_is_done(
-    kubectl: Kubectl, scene: Scene, proxy: FaultProxy, start: Starter
+    kubectl: Kubectl, workload: FaultWorkload, proxy: FaultProxy, start: Starter
 ) -> None:
     watched = start(account=account_with_role(kubectl, operator_rules()))
-    scene.begin()
+    workload.begin()
     grant(kubectl, [])
     proxy.cut()  # a watch that runs outlives the permission to it
     for kind in KINDS:
         line = watched.process.wait_for_log(f"cannot watch {kind}", "403 Forbidden", after=watched.since)
         assert f"Grant list and watch on {kind} to the operator's account." in line
-    scene.change()
-    assert scene.listed(scene.deployments).keys() >= {"calm", "resized"}, "what it cannot see it does not touch"
+    workload.change()
+    assert workload.listed(workload.deployments).keys() >= {"calm", "resized"}, "what it cannot see it does not touch"
     grant(kubectl, operator_rules())
-    scene.await_healed()
+    workload.await_healed()
     figures = watched.figures.read()
     for kind in KINDS:
         assert figures.restarts("forbidden", kind) >= 2
@@ -36,26 +36,26 @@ def test_permissions_that_are_taken_away_end_nothing_and_when_they_are_back_the_
 
 
 def test_in_a_namespace_that_is_being_deleted_nothing_is_created_complained_of_or_tried_again_and_again(
-    kubectl: Kubectl, scene: Scene, start: Starter
+    kubectl: Kubectl, workload: FaultWorkload, start: Starter
 ) -> None:
     watched = start()
-    scene.begin()
+    workload.begin()
     kubectl.cluster.stop_controller_manager()  # which empties the namespace
     try:
         kubectl.cluster.kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
-        scene.bare("bared")
-        await_none(lambda: None if refused(kubectl, scene) else "no create was refused")
+        workload.delete_deployment("bared")
+        await_none(lambda: None if refused(kubectl, workload) else "no create was refused")
         kubectl.cluster.kubectl("annotate", "mc/bared", "note=changed", "--namespace", kubectl.namespace)
-        scene.resize("resized", 2)
+        workload.resize("resized", 2)
         await_none(
             lambda: (
                 None
-                if scene.listed(scene.deployments)["resized"]["spec"]["replicas"] == 2
+                if workload.listed(workload.deployments)["resized"]["spec"]["replicas"] == 2
                 else "what is still there is not kept"
             )
         )
-        assert refused(kubectl, scene) == ["bared"], "once, and what is annotated says nothing new"
-        assert scene.reason("bared", "Degraded") == "AsExpected"
+        assert refused(kubectl, workload) == ["bared"], "once, and what is annotated says nothing new"
+        assert workload.reason("bared", "Degraded") == "AsExpected"
     finally:
         kubectl.cluster.start_controller_manager()
     await_none(
@@ -69,10 +69,10 @@ def test_in_a_namespace_that_is_being_deleted_nothing_is_created_complained_of_o
     assert watched.figures.read().sum("controller_runtime_reconcile_errors_total") == 0
 
 
-def refused(kubectl: Kubectl, scene: Scene) -> list[str]:
+def refused(kubectl: Kubectl, workload: FaultWorkload) -> list[str]:
     """The Deployments whose creation the API server refused."""
     return [
         each.name
-        for each in requests_of(kubectl.cluster, kubectl.namespace, since=scene.mark)
+        for each in requests_of(kubectl.cluster, kubectl.namespace, since=workload.mark)
         if (each.resource, each.subresource, each.code) == ("deployments", "", 403)
     ]

@@ -11,7 +11,7 @@ import pytest
 from kube_simulator.faults import Break, Delay, End, Fault, Refuse, Rule, SendError, Stall
 from operator_runtime.testing.waiting import eventually
 from tests.integration.conftest import CRD, Operators, memcached
-from tests.integration.witness import wait
+from tests.integration.oracle import wait
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 from tests.simulated_cluster import SimulatedCluster

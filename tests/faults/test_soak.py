@@ -16,7 +16,7 @@ from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.integration.conftest import Operators
 from tests.integration.load import Load
 from tests.integration.monitoring import METRICS, Scrape, url_of
-from tests.integration.witness import wait_condition
+from tests.integration.oracle import wait_condition
 from tests.kubectl_in_namespace import Kubectl
 
 SOAK_S = float(os.environ.get("SOAK_S", "120"))

@@ -16,7 +16,7 @@ from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster
 from tests.integration.any_schema import any_schema
 from tests.integration.conftest import memcached
-from tests.integration.witness import (
+from tests.integration.oracle import (
     catch_up,
     complete,
     condition,

@@ -10,7 +10,7 @@ import pytest
 from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster
 from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, MANIFESTS, Operators, memcached
-from tests.integration.witness import catch_up, complete, deployment, wait, wait_condition
+from tests.integration.oracle import catch_up, complete, deployment, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 
 POLICY = MANIFESTS / "components" / "deployment-policy" / "policy.yaml"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import memcached
-from tests.integration.witness import catch_up, deployment_writes, wait, wait_condition
+from tests.integration.oracle import catch_up, deployment_writes, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = pytest.mark.usefixtures("operator")

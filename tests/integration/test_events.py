@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import memcached
-from tests.integration.witness import (
+from tests.integration.oracle import (
     DEADLINE_S,
     OPERATOR_NAME,
     catch_up,

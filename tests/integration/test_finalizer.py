@@ -14,7 +14,7 @@ from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster
 from tests.integration.accounts import account_with_role, grant, operator_rules
 from tests.integration.conftest import Operators, memcached
-from tests.integration.witness import (
+from tests.integration.oracle import (
     catch_up,
     complete,
     condition,

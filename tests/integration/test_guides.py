@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.conftest import CRD, Operators
 from tests.integration.guides import EXAMPLE, SAMPLE
-from tests.integration.witness import make_ready, pods_of, wait, wait_condition
+from tests.integration.oracle import make_ready, pods_of, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 

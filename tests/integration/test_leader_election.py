@@ -18,9 +18,9 @@ from tests.integration.accounts import ACCOUNT as LOCAL_ACCOUNT, LOCK, account_w
 from tests.integration.admission import SlowAdmission
 from tests.integration.conftest import Operators, memcached
 from tests.integration.load import Load
+from tests.integration.oracle import wait
 from tests.integration.replicas import LEADS, LEASE_S, RETRY_S, STANDS_BY, Replicas
 from tests.integration.requests import received_at, requests_of
-from tests.integration.witness import wait
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import logged_at
 from tests.relays import TlsFront

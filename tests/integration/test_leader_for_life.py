@@ -11,8 +11,8 @@ import pytest
 
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules, rules_of
 from tests.integration.conftest import MANIFESTS, Operators, memcached
+from tests.integration.oracle import wait
 from tests.integration.requests import requests_of
-from tests.integration.witness import wait
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 

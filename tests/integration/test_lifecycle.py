@@ -11,7 +11,7 @@ import pytest
 from lab.programs.kubernetes import build
 from tests.integration.conftest import memcached
 from tests.integration.guides import EXAMPLE, SAMPLE
-from tests.integration.witness import (
+from tests.integration.oracle import (
     catch_up,
     complete,
     condition,

@@ -24,7 +24,7 @@ from tests.integration.monitoring import (
     prometheus,
     url_of,
 )
-from tests.integration.witness import wait, wait_condition
+from tests.integration.oracle import wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 
 

@@ -16,8 +16,8 @@ from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.cluster import Cluster
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, grant, operator_rules
 from tests.integration.conftest import CRD, Operators, memcached
+from tests.integration.oracle import catch_up, condition, wait, wait_condition
 from tests.integration.requests import requests_of, writes_of, written
-from tests.integration.witness import catch_up, condition, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 from tests.relays import TlsFront

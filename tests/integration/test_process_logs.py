@@ -11,8 +11,8 @@ from typing import Any
 from tests.cluster import Cluster
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import Operators, memcached
+from tests.integration.oracle import deployment, make_ready, pods_of, wait, wait_condition
 from tests.integration.requests import writes_of, written
-from tests.integration.witness import deployment, make_ready, pods_of, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 

@@ -14,8 +14,8 @@ from lab.audit import AuditEvent
 from tests.cluster import Cluster, another
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import CRD, Operators, memcached
+from tests.integration.oracle import deployment, pods_of, wait, wait_condition
 from tests.integration.requests import requests_of, writes_of, written
-from tests.integration.witness import deployment, pods_of, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 from tests.relays import TlsFront
 

@@ -20,6 +20,7 @@ from operator_runtime.testing.waiting import eventually, until
 from tests.cluster import Cluster
 from tests.integration.conftest import MANIFESTS, Operators, memcached
 from tests.integration.monitoring import Prometheus, configured_prometheus
+from tests.integration.oracle import wait
 from tests.integration.prometheus_operator import (
     PLAIN,
     PROMETHEUS,
@@ -32,7 +33,6 @@ from tests.integration.prometheus_operator import (
     running,
     scraper_token,
 )
-from tests.integration.witness import wait
 from tests.kubectl_in_namespace import Kubectl
 
 # On first use prometheus-operator and Prometheus are compiled.

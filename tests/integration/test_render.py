@@ -17,7 +17,7 @@ import yaml
 
 from memcached_operator import cli
 from tests.integration.conftest import memcached
-from tests.integration.witness import wait
+from tests.integration.oracle import wait
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 

@@ -10,7 +10,7 @@ import pytest
 
 from lab.programs.helm import build as build_helm
 from tests.cluster import Cluster, another
-from tests.integration.paper_node import PaperNode
+from tests.integration.fake_kubelet import FakeKubelet
 from tests.pages import PAGES, PAGES_FOR_KUBERNETES, Page
 from tests.shell import Shell, read, terminal
 from tests.shell_blocks import How, fits, steps
@@ -22,7 +22,7 @@ def shell(cluster: Cluster, page: Page, tmp_path: Path) -> Iterator[Shell]:
     programs = {"helm": build_helm()} if page.helm else {}
     with ExitStack() as ends:
         own = ends.enter_context(another(cluster))
-        node = ends.enter_context(PaperNode(own)) if page.node else None
+        node = ends.enter_context(FakeKubelet(own)) if page.node else None
         yield ends.enter_context(terminal(tmp_path, own.kubeconfig_path, programs, author=page.author))
         if node is not None:
             print(node.log)

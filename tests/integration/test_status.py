@@ -10,7 +10,7 @@ import json
 import pytest
 
 from tests.integration.conftest import memcached
-from tests.integration.witness import (
+from tests.integration.oracle import (
     DEADLINE_S,
     catch_up,
     complete,

@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration.admission import SlowAdmission
 from tests.integration.conftest import memcached
-from tests.integration.witness import (
+from tests.integration.oracle import (
     catch_up,
     complete,
     condition,

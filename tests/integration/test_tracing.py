@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from operator_runtime.telemetry.tracing import CLOSE_TIMEOUT_S
 from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import Operators, memcached
-from tests.integration.witness import wait
+from tests.integration.oracle import wait
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import logged_at
 

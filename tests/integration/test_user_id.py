@@ -6,7 +6,7 @@ from typing import Any
 
 from operator_runtime.testing.waiting import until
 from tests.integration.conftest import Operators, memcached
-from tests.integration.witness import catch_up, deployment_writes, wait_condition
+from tests.integration.oracle import catch_up, deployment_writes, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 
 NAMES_NONE = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}

@@ -305,9 +305,9 @@ async def test_the_fields_usual_reader_reads_the_same_file_alike(tmp_path: Path)
         "certificate-authority-data": encoded(AUTHORITY.pem),
     }
     access = load(tmp_path, cluster, {"token": "t"})
-    witness = Configuration()
-    await load_kube_config(str(tmp_path / "config"), client_configuration=witness, temp_file_path=str(tmp_path))
-    assert access.server == witness.host
-    assert access.tls_server_name == witness.tls_server_name
-    assert access.proxy == witness.proxy
-    assert (await access.credentials.headers())["Authorization"] == witness.api_key["BearerToken"]
+    oracle = Configuration()
+    await load_kube_config(str(tmp_path / "config"), client_configuration=oracle, temp_file_path=str(tmp_path))
+    assert access.server == oracle.host
+    assert access.tls_server_name == oracle.tls_server_name
+    assert access.proxy == oracle.proxy
+    assert (await access.credentials.headers())["Authorization"] == oracle.api_key["BearerToken"]

@@ -1,4 +1,4 @@
-"""Reading and merging kubeconfig files, with the field's usual reader as a witness."""
+"""Reading and merging kubeconfig files, with the field's usual reader as an oracle."""
 
 from __future__ import annotations
 

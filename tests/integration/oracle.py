@@ -1,4 +1,4 @@
-"""What the tests of behaviour ask again and again: what the operator wrote, whether it has caught up, how pods fare."""
+"""The oracle of the tests of behaviour: what the operator wrote, whether it has caught up, how pods fare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tour of kubectl: the commands that users give, in an order in which each has something to work on.
+"""The commands of kubectl that users give, in an order in which each has something to work on.
 
 Each is run on both servers, and what it prints is compared after everything that differs between two runs on one server
 has been replaced: names that are made up, times, addresses, versions.
@@ -19,7 +19,7 @@ import yaml
 from lab.programs.kubernetes import bin_dir
 from tests.cluster import Cluster
 
-NAMESPACE = "tour"
+NAMESPACE = "commands"
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 CRD = MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml"
 SAMPLE = MANIFESTS / "samples" / "cache_v1alpha1_memcached_cr.yaml"
@@ -62,8 +62,8 @@ class Result:
 
 
 @dataclass(slots=True)
-class Visit:
-    """A tour on one server."""
+class Session:
+    """All commands on one server."""
 
     cluster: Cluster
     directory: Path
@@ -197,7 +197,7 @@ def _document(body: object) -> str:
     return json.dumps(body)
 
 
-TOUR: tuple[Command, ...] = (
+COMMANDS: tuple[Command, ...] = (
     Command(("create", "namespace", NAMESPACE)),
     Command(("apply", "-f", str(CRD))),
     Command(("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=30s")),

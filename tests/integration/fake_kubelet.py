@@ -24,7 +24,7 @@ _NO_PORTS = ("--health-probe-bind-address=0", "--metrics-bind-address=0")
 _WATCH = "/api/v1/pods?watch=1&timeoutSeconds=3600"
 
 
-class PaperNode:
+class FakeKubelet:
     """A context manager: as long as it is open, each pod runs."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -32,7 +32,7 @@ class PaperNode:
         self._operators: dict[str, OperatorProcess] = {}
         self._told: set[str] = set()
         self._watch: subprocess.Popen[str]
-        self._thread = threading.Thread(target=self._run, name="paper node", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="fake kubelet", daemon=True)
 
     def __enter__(self) -> Self:
         self._watch = subprocess.Popen(

@@ -1,6 +1,6 @@
 """Memcacheds to which the usual things happen during a fault, and how they must be found after it.
 
-By plain HTTP and not by kubectl, of which a scene would take thirty.
+By plain HTTP and not by kubectl, which would have to be started thirty times.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BEFORE = ("calm", "resized", "bared", "gone")
 Objects = dict[str, dict[str, Any]]
 
 
-class Scene:
+class FaultWorkload:
     """Memcacheds in one namespace, under an operator whose name is the namespace's.
 
     `calm` is left alone, so that whatever is written on it is written in vain. `resized` gets another size, `bared`
@@ -53,14 +53,14 @@ class Scene:
         """As `kubectl scale`."""
         self._api.merge(f"{self.memcacheds}/{name}", {"spec": {"size": size}}).expect(200)
 
-    def bare(self, name: str) -> None:
+    def delete_deployment(self, name: str) -> None:
         """Delete the Deployment of a Memcached."""
         self._api.delete(f"{self.deployments}/{name}").expect(200)
 
     def change(self) -> None:
         """Let the users do their part; it takes an API server."""
         self.resize("resized", 3)
-        self.bare("bared")
+        self.delete_deployment("bared")
         self._api.delete(f"{self.memcacheds}/gone").expect(200)
         self.create("new", 2)
 
@@ -68,14 +68,14 @@ class Scene:
         """Wait until everything is as the users want it, then see that nothing was done twice or in vain."""
         self.await_sizes({"resized": 3, "bared": 1, "new": 2, "calm": 1}, gone={"gone"})
         self.catch_up()
-        self.see_calm()
+        self.assert_calm_untouched()
         creations = self.creations()
         assert {name: creations[name] for name in (*_BEFORE, "new")} == dict.fromkeys(_BEFORE, 0) | {
             "bared": 1,
             "new": 1,
         }
 
-    def see_calm(self) -> None:
+    def assert_calm_untouched(self) -> None:
         """Nothing was written on the Memcached to which nothing happened."""
         writes = written(writes_of(self._kubectl.cluster, self._kubectl.namespace, since=self.mark))
         assert [write for write in writes if write.endswith(" calm")] == []
@@ -152,10 +152,10 @@ class Scene:
 
 
 @contextmanager
-def scene_of(kubectl: Kubectl) -> Iterator[Scene]:
-    """A scene that has not begun."""
+def workload_of(kubectl: Kubectl) -> Iterator[FaultWorkload]:
+    """A workload that has not begun."""
     api = Api(kubectl.cluster, kubectl.cluster.kubeconfig_path)
     try:
-        yield Scene(kubectl, api)
+        yield FaultWorkload(kubectl, api)
     finally:
         api.close()
