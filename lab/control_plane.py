@@ -4,7 +4,10 @@ There is no kubelet and no scheduler: Deployments become ReplicaSets and Pods, a
 what is missing.
 """
 
+import contextlib
+import http
 import ipaddress
+import json
 import random
 import signal
 import socket
@@ -18,6 +21,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from kube_simulator.access import kubeconfig, pki
 from lab import audit, kubectl
@@ -31,6 +35,8 @@ _HOST = "127.0.0.1"
 _PORTS = range(20_000, 32_000)
 _READY_DEADLINE_S = 60.0
 _POLL_S = 0.05
+_PROBE_TIMEOUT_S = 5.0
+_REQUEST_TIMEOUT_S = 60.0
 # kube-apiserver lets running watches go on for --request-timeout (60 s) after SIGTERM.
 _GRACEFUL_STOP_S = 75.0
 # Well above what two cores can do, so that a load test measures the operator and not the controllers' defaults.
@@ -54,6 +60,10 @@ class Options:
     """The addresses of Services, in CIDR notation."""
 
 
+class _ExistsError(LabError):
+    """There is one of that name already."""
+
+
 class ControlPlane:
     """One control plane; a context manager. Not thread-safe, and blocking: for tests, benchmarks and people.
 
@@ -68,6 +78,7 @@ class ControlPlane:
             state: where everything of it lies, and ends with it; without one it makes its own.
         """
         self._bin = kubernetes.build()
+        self._kubectl = kubernetes.kubectl()
         self._state = state or StateDir()
         self.directory = self._state.path
         self.address = options.address
@@ -78,7 +89,7 @@ class ControlPlane:
         # People copy its path: a short one fits into a line of a terminal.
         self.kubeconfig_path = self.directory / "kubeconfig"
         self.kubeconfig_path.symlink_to(self.user_kubeconfig("lab-admin", ["system:masters"]))
-        self._probe_context = self._client_context()
+        self._context = self._client_context()
         self._etcd = self._program("etcd", _etcd_arguments(self.directory, etcd_port, peer_port))
         self._apiserver = self._program("kube-apiserver", self._apiserver_arguments(options, etcd_port))
         self._controller_manager = self._program("kube-controller-manager", self._controller_arguments())
@@ -170,7 +181,7 @@ class ControlPlane:
             LabError: it failed, and ``check`` is true.
         """
         return kubectl.run(
-            self._bin / "kubectl",
+            self._kubectl,
             *arguments,
             kubeconfig=kubeconfig or self.kubeconfig_path,
             home=self.directory,
@@ -197,10 +208,13 @@ class ControlPlane:
         The account is made if it is missing; a second call writes a new token into the same folder, as a rotation
         does. The API server grants no token shorter than 600 s.
         """
-        self.kubectl("create", "serviceaccount", name, "--namespace", namespace, check=False)
-        token = self.kubectl("create", "token", name, "--namespace", namespace, f"--duration={duration_s}s").stdout
+        accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+        with contextlib.suppress(_ExistsError):
+            self._create(accounts, {"metadata": {"name": name}})
+        request = self._create(f"{accounts}/{name}/token", {"spec": {"expirationSeconds": duration_s}})
+        token = request["status"]["token"]
         directory = self.directory / "service-accounts" / namespace / name
-        return kubeconfig.write_account(directory, token=token.strip(), authority=self.ca_path, namespace=namespace)
+        return kubeconfig.write_account(directory, token=token, authority=self.ca_path, namespace=namespace)
 
     @property
     def in_cluster_environment(self) -> dict[str, str]:
@@ -286,10 +300,29 @@ class ControlPlane:
         context.load_cert_chain(pki_dir / "lab-admin.crt", pki_dir / "lab-admin.key")
         return context
 
+    def _create(self, path: str, body: object) -> Any:
+        """Create an object as the administrator, without a kubectl, of which there would be hundreds in a run."""
+        request = urllib.request.Request(
+            self.server + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=_REQUEST_TIMEOUT_S, context=self._context) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                words = error.read().decode(errors="replace")
+            raise (_ExistsError if error.code == http.HTTPStatus.CONFLICT else LabError)(
+                f"POST {path}: {words}"
+            ) from None
+        except OSError as error:
+            raise LabError(f"POST {path}: {error}") from error
+
     def _await(self, program: Program, path: str) -> None:
         def answers() -> bool:
             try:
-                with urllib.request.urlopen(self.server + path, timeout=5, context=self._probe_context) as answer:
+                with urllib.request.urlopen(
+                    self.server + path, timeout=_PROBE_TIMEOUT_S, context=self._context
+                ) as answer:
                     return bool(answer.status == 200)
             except (urllib.error.URLError, OSError):
                 return False

@@ -6,7 +6,6 @@ There are two, the simulator and a real control plane, and a test runs on each u
 
 import contextlib
 import os
-import shutil
 import subprocess
 import uuid
 from collections.abc import Generator, Iterator, Sequence
@@ -19,7 +18,8 @@ import pytest
 from lab.audit import AuditEvent
 from lab.cache import BuildError, NotBuiltError
 from lab.control_plane import ControlPlane, Options
-from lab.programs.kubernetes import build
+from lab.programs import kubernetes
+from tests.conformance.api import Api
 
 # Set by the test runner: what cannot be had is a failure then, and not a skip.
 REQUIRED_VARIABLE = "MEMCACHED_OPERATOR_TEST_CLUSTER_REQUIRED"
@@ -94,11 +94,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build here what tests will need: inside a test, the first build would run into the test's timeout."""
     needed = any("cluster" in getattr(item, "fixturenames", ()) for item in session.items)
-    # The simulator does with the machine's own kubectl.
-    spared = session.config.option.cluster == "simulator" and shutil.which("kubectl") is not None
-    if needed and not spared and not session.config.option.collectonly:
+    if needed and not session.config.option.collectonly:
         with contextlib.suppress(BuildError):  # the fixture meets it again, and decides
-            build()
+            if session.config.option.cluster == "simulator":
+                kubernetes.kubectl_path()
+            else:
+                kubernetes.build()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -152,8 +153,15 @@ def _cluster(name: str, streaming_lists: bool = True) -> AbstractContextManager[
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[str]:
-    """A fresh namespace whose name is not used twice; its deletion is asked for and not awaited."""
+    """A fresh namespace whose name is not used twice; its deletion is asked for and not awaited.
+
+    Without kubectl: two runs of it take longer than many a test.
+    """
     name = f"test-{uuid.uuid4().hex[:10]}"
-    cluster.kubectl("create", "namespace", name)
+    client = Api(cluster, cluster.kubeconfig_path)
+    client.post("/api/v1/namespaces", {"metadata": {"name": name}}).expect(201)
+    client.close()  # a test may end the server that it leads to
     yield name
-    cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")  # a test may have done so
+    deleted = client.delete(f"/api/v1/namespaces/{name}")
+    client.close()
+    assert deleted.status in (200, 404, 409), deleted  # a test may have done so, and then it is gone or going

@@ -25,7 +25,7 @@ from lab.cache import NO_BUILDS_VARIABLE, BuildError
 from lab.image.builders import ImageError
 from tests import time_table
 from tests.cluster import REQUIRED_VARIABLE
-from tests.tiers import TIERS, Tier
+from tests.tiers import SMALL_BUILDS, TIERS, Tier
 
 ROOT = Path(__file__).resolve().parent.parent
 _COVERAGE_DIR = ROOT / ".cache" / "coverage"
@@ -60,7 +60,7 @@ class Plan:
     """What a run was asked for.
 
     Attributes:
-        everything: all tiers run, and what they need is built; else the quick ones run with what is there.
+        everything: all tiers run, and what they need is built; else the quick ones run with what is there and kubectl.
         coverage: measured tiers are traced.
         arguments: those for pytest.
     """
@@ -83,17 +83,23 @@ class Builds:
     The thread and its compilers have the lowest priority, so that no deadline of a test passes for their sake.
     """
 
-    def __init__(self, needs: Mapping[str, Callable[[], object]]) -> None:
+    def __init__(self, needs: Mapping[str, Callable[[], object]], *, required: bool = True) -> None:
+        """
+        Args:
+            needs: what to build, by what it is called.
+            required: a tier cannot do without; else its tests see for themselves.
+        """
         self.took_s: dict[str, float] = {}
+        self._required = required
         self._pool = ThreadPoolExecutor(1, "builds", self._step_back)
         self._futures: dict[str, Future[str | None]] = {
             what: self._pool.submit(self._build, what, made) for what, made in needs.items()
         }
 
     def wait_for(self, tier: Tier) -> str | None:
-        """Until what is built of a tier's needs is there; what is wrong with it, or None."""
-        building = [self._futures[what] for what in tier.needs if what in self._futures]
-        return next((wrong for future in building if (wrong := future.result()) is not None), None)
+        """Until what is built of a tier's needs is there; what keeps it from running, or None."""
+        results = [self._futures[what].result() for what in tier.needs if what in self._futures]
+        return next((wrong for wrong in results if wrong is not None), None) if self._required else None
 
     def close(self) -> None:
         """Begin nothing more, and wait for what was begun."""
@@ -235,12 +241,13 @@ def run(tiers: Sequence[Tier], plan: Plan) -> list[Outcome]:
     needs = {
         what: made
         for tier in tiers
-        if plan.everything and isinstance(commands[tier.name], list)
+        if isinstance(commands[tier.name], list)
         for what, made in tier.needs.items()
+        if plan.everything or what in SMALL_BUILDS
     }
     environment = os.environ | ({REQUIRED_VARIABLE: "1"} if plan.everything else {NO_BUILDS_VARIABLE: "1"})
     found: dict[str, Outcome] = {}
-    builds = Builds(needs)
+    builds = Builds(needs, required=plan.everything)
     try:
         for turn in turns(tiers):
             ready = [(tier, command) for tier in turn if isinstance(command := commands[tier.name], list)]

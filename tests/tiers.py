@@ -29,7 +29,8 @@ def _no_image() -> str | None:
 
 
 # What tiers build before they start, each once on a machine, by how it is called.
-_KUBERNETES: Mapping[str, Callable[[], object]] = {"Kubernetes": kubernetes.build}
+_KUBECTL: Mapping[str, Callable[[], object]] = {"kubectl": kubernetes.kubectl}
+_KUBERNETES: Mapping[str, Callable[[], object]] = {**_KUBECTL, "Kubernetes": kubernetes.build}
 _HELM: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "Helm": helm.build}
 _MONITORING: Mapping[str, Callable[[], object]] = {
     "Prometheus": prometheus.build,
@@ -48,14 +49,18 @@ _NODE: Mapping[str, Callable[[], object]] = {
 }
 
 
+# Of that, what a run without ``--all`` builds too: a minute, by any Go that there is or can be had.
+SMALL_BUILDS = frozenset(_KUBECTL)
+
+
 @dataclass(frozen=True, slots=True)
 class Tier:
     """A tier is either a recipe of the justfile or a folder of tests.
 
-    A ``quick`` one does with Python and whatever else the machine has, and runs also without ``--all``. ``lacking``
-    says what keeps the tier from running on this machine, or None. ``needs`` is what must be built before it starts:
-    inside, deadlines would pass meanwhile. ``cluster`` is which of the servers that its tests know they run on.
-    ``workers`` is how many processes share its tests, each with a cluster of its own; ``distribution`` is how
+    A ``quick`` one does with Python, kubectl and whatever else the machine has, and runs also without ``--all``.
+    ``lacking`` says what keeps the tier from running on this machine, or None. ``needs`` is what must be built before
+    it starts: inside, deadlines would pass meanwhile. ``cluster`` is which of the servers that its tests know they run
+    on. ``workers`` is how many processes share its tests, each with a cluster of its own; ``distribution`` is how
     (pytest-xdist's ``--dist``). Those that are ``measured`` are traced where coverage is asked for, which makes them
     slower. One that runs ``beside`` the tier before it shares the machine with it: tests mostly wait, for processes to
     start and for servers to answer.
@@ -78,11 +83,9 @@ TIERS = (
     Tier("lint", recipe=("lint",), quick=True),
     Tier("docs", recipe=("docs",), quick=True, beside=True),
     Tier("demo", recipe=("demo", "--plain"), quick=True, beside=True),
-    Tier("unit", folder="tests/unit", quick=True, workers=2, distribution="worksteal", measured=True),
-    Tier(
-        "conformance on the simulator", folder="tests/conformance", quick=True, cluster="simulator", needs=_KUBERNETES
-    ),
-    Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", beside=True),
+    Tier("unit", folder="tests/unit", quick=True, needs=_KUBECTL, workers=2, distribution="worksteal", measured=True),
+    Tier("conformance on the simulator", folder="tests/conformance", quick=True, cluster="simulator", needs=_KUBECTL),
+    Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", needs=_KUBERNETES, beside=True),
     Tier("kubectl on both", folder="tests/kubectl", needs=_KUBERNETES),
     Tier("helm on both", folder="tests/helm", needs=_HELM, beside=True),
     Tier(
@@ -90,7 +93,7 @@ TIERS = (
         folder="tests/integration",
         quick=True,
         cluster="simulator",
-        needs={**_KUBERNETES, **_PEERS},
+        needs={**_KUBECTL, **_PEERS, **_MONITORING},
         workers=2,
         measured=True,
     ),
@@ -99,12 +102,13 @@ TIERS = (
         folder="tests/integration",
         cluster="kubernetes",
         needs={**_HELM, **_MONITORING, **_PEERS},
+        workers=2,
         beside=True,
     ),
-    Tier("examples on the simulator", folder="tests/examples", quick=True, cluster="simulator", needs=_KUBERNETES),
-    Tier("examples on kubernetes", folder="tests/examples", cluster="kubernetes", beside=True),
-    Tier("faults on the simulator", folder="tests/faults", cluster="simulator", needs=_KUBERNETES),
-    Tier("faults on kubernetes", folder="tests/faults", cluster="kubernetes", beside=True),
+    Tier("examples on the simulator", folder="tests/examples", quick=True, cluster="simulator", needs=_KUBECTL),
+    Tier("examples on kubernetes", folder="tests/examples", cluster="kubernetes", needs=_KUBERNETES, beside=True),
+    Tier("faults on the simulator", folder="tests/faults", cluster="simulator", needs=_KUBECTL),
+    Tier("faults on kubernetes", folder="tests/faults", cluster="kubernetes", needs=_KUBERNETES, beside=True),
     Tier("image", folder="tests/image", needs=_IMAGE, lacking=_no_image),
     Tier("e2e on a real node", folder="tests/e2e", needs={**_NODE, **_HELM, **_MONITORING}, lacking=_no_node),
 )

@@ -1,5 +1,7 @@
 """Plain HTTP against a cluster's API: nothing is retried, filled in or hidden, so that a test sees each answer."""
 
+from __future__ import annotations
+
 import base64
 import http.client
 import json
@@ -11,12 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import yaml
 
-from tests.cluster import Cluster
+if TYPE_CHECKING:
+    from tests.cluster import Cluster
 
 Json = dict[str, Any]
 T = TypeVar("T")

@@ -1,6 +1,5 @@
 """Fixtures of the conformance tests: a client, a namespace, and a CRD of their own."""
 
-import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -16,15 +15,6 @@ def api(cluster: Cluster) -> Iterator[Api]:
     client = Api(cluster, cluster.kubeconfig_path)
     yield client
     client.close()
-
-
-@pytest.fixture
-def namespace(api: Api) -> Iterator[str]:
-    """As everywhere in the tests, but without kubectl: two runs of it take longer than most tests here."""
-    name = f"test-{uuid.uuid4().hex[:10]}"
-    api.post(path("namespaces"), {"metadata": {"name": name}}).expect(201)
-    yield name
-    api.delete(path("namespaces", name=name)).expect(200)
 
 
 @pytest.fixture(scope="session")

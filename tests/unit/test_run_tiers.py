@@ -129,6 +129,9 @@ def test_what_cannot_be_built_is_named_and_fails_only_the_tiers_that_need_it() -
     assert builds.wait_for(Tier("new", needs=needs)) == "one: no compiler"
     assert builds.wait_for(Tier("other", needs={"two": needs["two"]})) is None
     builds.close()
+    not_required = Builds(needs, required=False)
+    assert not_required.wait_for(Tier("new", needs=needs)) is None
+    not_required.close()
 
 
 def test_what_takes_long_to_build_is_built_before_the_tiers_whose_tests_use_it() -> None:
@@ -196,14 +199,14 @@ def test_a_run_of_which_nothing_is_selected_builds_nothing() -> None:
 
 
 @pytest.mark.usefixtures("reports")
-def test_a_quick_run_builds_nothing_and_waits_for_nothing() -> None:
-    def build() -> None:
-        pytest.fail("nobody asked for it")
-
-    tier = Tier("quick", folder="tests/unit/lab/node", quick=True, needs={"it": build})
+def test_a_quick_run_builds_kubectl_and_no_more() -> None:
+    built: list[str] = []
+    needs: Mapping[str, Callable[[], object]] = {name: partial(built.append, name) for name in ("kubectl", "Helm")}
+    tier = Tier("quick", folder="tests/unit/lab/node", quick=True, needs=needs)
     assert [
         outcome.result for outcome in run([tier], Plan(everything=False, arguments=("-k", "no_test_is_called_so")))
     ] == [Result.LEFT_OUT]
+    assert built == ["kubectl"]
 
 
 @pytest.mark.usefixtures("reports")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,7 @@ LABELS = {"app.kubernetes.io/name": "memcached-operator", "name": "memcached-ope
 @pytest.fixture(scope="module")
 def kubectl() -> None:
     """Building one would take longer than a unit test may."""
-    there = kubernetes.is_built() or shutil.which("kubectl")
-    if not there and not os.environ.get(REQUIRED_VARIABLE):
+    if not kubernetes.has_kubectl() and not os.environ.get(REQUIRED_VARIABLE):
         pytest.skip("there is no kubectl to ask for kustomize")
 
 

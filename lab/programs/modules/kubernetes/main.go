@@ -1,4 +1,4 @@
-// Command kubernetes is the whole Kubernetes that the lab needs, in one static binary. It acts as the program
+// Command kubernetes is all the servers of Kubernetes that the lab needs, in one static binary. It acts as the program
 // whose name it was started by, so that the lab builds once and links the names to it.
 package main
 
@@ -16,8 +16,6 @@ import (
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
-	"k8s.io/kubectl/pkg/cmd"
-	"k8s.io/kubectl/pkg/cmd/util"
 
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
@@ -39,15 +37,10 @@ func main() {
 	switch name := filepath.Base(os.Args[0]); name {
 	case "etcd":
 		etcdmain.Main(os.Args)
-	case "kubectl":
-		// kubectl prints its own errors and exits with a code for each.
-		if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
-			util.CheckErr(err)
-		}
 	default:
 		newCommand, known := programs[name]
 		if !known {
-			names := []string{"etcd", "kubectl"}
+			names := []string{"etcd"}
 			for program := range programs {
 				names = append(names, program)
 			}

@@ -19,18 +19,19 @@ def test_a_go_mod_without_kubernetes_is_refused_by_name() -> None:
 
 
 def test_the_cache_key_names_the_version_and_not_the_order_of_the_files() -> None:
-    assert cache_key(FILES).startswith("kubernetes-v1.36.3-")
-    assert cache_key(FILES) == cache_key(dict(reversed(FILES.items())))
+    assert cache_key("kubernetes", FILES).startswith("kubernetes-v1.36.3-")
+    assert cache_key("kubernetes", FILES) == cache_key("kubernetes", dict(reversed(FILES.items())))
 
 
 @pytest.mark.parametrize("changed", sorted(FILES))
 def test_a_change_of_any_file_is_another_cache_key(changed: str) -> None:
-    assert cache_key(FILES | {changed: FILES[changed] + b"\n// more\n"}) != cache_key(FILES)
+    changed_files = FILES | {changed: FILES[changed] + b"\n// more\n"}
+    assert cache_key("kubernetes", changed_files) != cache_key("kubernetes", FILES)
 
 
 def test_bytes_that_move_between_files_are_another_cache_key() -> None:
     moved = FILES | {"go.sum": b"sum", "main.go": b"spackage main"}
-    assert cache_key(moved) != cache_key(FILES)
+    assert cache_key("kubernetes", moved) != cache_key("kubernetes", FILES)
 
 
 def test_the_programs_lie_in_the_user_s_cache_outside_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
