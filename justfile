@@ -6,7 +6,6 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 compile := "uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url " + \
     "--no-emit-find-links --custom-compile-command './dev lock'"
 crd_file := "manifests/crd/cache.example.com_memcacheds.yaml"
-example_crd_file := "examples/my_own_shell/manifests/crd.yaml"
 # Where ./dev cluster and node put their kubeconfig; KUBECONFIG comes first, as for ./dev kubectl.
 lab_kubeconfig := justfile_directory() / ".cache/lab/kubeconfig"
 kubeconfig := env("KUBECONFIG", if path_exists(lab_kubeconfig) == "true" { lab_kubeconfig } else { "" })
@@ -139,14 +138,16 @@ undeploy *args:
     fi
     python -m lab kubectl delete --ignore-not-found -f manifests/install/cluster.yaml "$@"
 
-# Write the CRD from the models, and the example's
+# Write the CRD from the models, and the examples'
 [group('write')]
 crd:
     mkdir -p {{ parent_directory(crd_file) }}
     python -m memcached_operator crd > {{ crd_file }}.new
     mv {{ crd_file }}.new {{ crd_file }}
-    python -m examples.my_own_shell.crd > {{ example_crd_file }}.new
-    mv {{ example_crd_file }}.new {{ example_crd_file }}
+    for example in my_own_shell publisher; do \
+        python -m examples.$example.crd > examples/$example/crd.new \
+            && mv examples/$example/crd.new examples/$example/manifests/crd.yaml || exit 1; \
+    done
 
 # Write manifests/install/ from the other folders of manifests/, and what the bundle and the chart have of them
 [group('write')]

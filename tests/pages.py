@@ -39,6 +39,7 @@ PAGES = (
     Page("docs/tutorial.md", node=False),
     Page("docs/write-your-own.md", node=False, author=True),
     Page("examples/my_own_shell/README.md", node=False),
+    Page("examples/publisher/README.md", node=False),
 )
 # Those that install a PodDisruptionBudget along, which the simulator does not serve.
 PAGES_FOR_KUBERNETES = (

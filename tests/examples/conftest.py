@@ -1,4 +1,4 @@
-"""What the tests of MyOwnShell share: the kind, an account with the permissions of the manifests, operators."""
+"""What the tests of the examples share: kinds, accounts with the permissions of the manifests, and operators."""
 
 from __future__ import annotations
 
@@ -9,19 +9,24 @@ import pytest
 
 from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
-from tests.examples.shells import ACCOUNT, CRD_NAME, MANIFESTS, SYSTEM
+from tests.examples.shells import MANIFESTS
 from tests.kubectl_in_namespace import Kubectl
-from tests.operator_process import OperatorProcess
+from tests.operator_process import PROJECT, OperatorProcess
 
 Start = Callable[..., OperatorProcess]
+
+# By their modules; a program's name, which is its account's, has hyphens.
+EXAMPLES = ("my_own_shell", "publisher")
 
 
 @pytest.fixture(scope="session")
 def installed(cluster: Cluster) -> Cluster:
-    """The cluster with the kind, and with the operator's account as its manifests install it."""
-    for name in ("namespace", "crd", "rbac"):
-        cluster.kubectl("apply", "--server-side", "-f", str(MANIFESTS / f"{name}.yaml"))
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{CRD_NAME}", "--timeout=60s")
+    """The cluster with the kinds, and with the operators' accounts as their manifests install them."""
+    for example in EXAMPLES:
+        manifests = PROJECT / "examples" / example / "manifests"
+        for name in ("namespace", "crd", "rbac"):
+            cluster.kubectl("apply", "--server-side", "-f", str(manifests / f"{name}.yaml"))
+        cluster.kubectl("wait", "--for=condition=Established", "-f", str(manifests / "crd.yaml"), "--timeout=60s")
     # The garbage collector learns of a new kind when it starts, and every 30 s: too long for each test of a deletion.
     cluster.stop_controller_manager()
     cluster.start_controller_manager()
@@ -34,15 +39,16 @@ def kubectl(installed: Cluster, namespace: str) -> Kubectl:
     return Kubectl(installed, namespace)
 
 
-def starter(cluster: Cluster, ends: ExitStack) -> Start:
+def starter(cluster: Cluster, ends: ExitStack, example: str = "my_own_shell") -> Start:
     """Starts operators as a pod's process would run: by service account, with the permissions of the manifests."""
+    account = example.replace("_", "-")
 
     def start(*arguments: str, **variables: str) -> OperatorProcess:
-        ports = {"MY_OWN_SHELL_HEALTH_PROBE_BIND_ADDRESS": "0", "MY_OWN_SHELL_METRICS_BIND_ADDRESS": "0"}
+        ports = {f"{example.upper()}_{server}_BIND_ADDRESS": "0" for server in ("HEALTH_PROBE", "METRICS")}
         operator = OperatorProcess(
-            *("--service-account-dir", str(cluster.service_account_dir(SYSTEM, ACCOUNT)), *arguments),
+            *("--service-account-dir", str(cluster.service_account_dir(f"{account}-system", account)), *arguments),
             environment={**cluster.in_cluster_environment, **ports, **variables},
-            module="examples.my_own_shell",
+            module=f"examples.{example}",
         )
         ends.callback(operator.kill)
         return operator

@@ -11,8 +11,6 @@ from tests.operator_process import PROJECT, OperatorProcess
 
 MANIFESTS = PROJECT / "examples" / "my_own_shell" / "manifests"
 SYSTEM = "my-own-shell-system"
-ACCOUNT = "my-own-shell"
-CRD_NAME = "myownshells.my-first-operator.jgato.io"
 FINALIZER = "myownshell.my-first-operator.jgato.io/finalizer"
 SAMPLE = "myownshell-sample"
 SHELL, DEPLOYMENT = f"myownshell/{SAMPLE}", f"deployment/{SAMPLE}"

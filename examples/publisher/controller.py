@@ -1,0 +1,125 @@
+"""The controller: of each Publication it keeps a ConfigMap in each namespace that the Publication chooses."""
+
+from pathlib import Path
+from typing import Any
+
+from examples.publisher.api import (
+    CONFIG_MAPS,
+    GROUP,
+    NAMESPACES,
+    PUBLICATIONS,
+    Namespace,
+    Publication,
+    PublicationStatus,
+)
+from examples.publisher.folder import Folder
+from examples.publisher.settings import Config
+from operator_runtime import (
+    Channel,
+    Condition,
+    Forbidden,
+    Invalid,
+    NotOwned,
+    ObjectKey,
+    Operator,
+    PlainObject,
+    Result,
+    generation_changed,
+    labels_changed,
+    owner_reference,
+    set_conditions,
+)
+
+LABEL = f"{GROUP}/published"
+WORKERS = 4
+
+
+def set_up(operator: Operator, config: Config) -> None:
+    """Put the operator together: what is a reason to look at a Publication, and who does."""
+    changed: Channel[str] = Channel()
+    folder = Folder(Path(config.folder), changed)
+    publisher = Publisher(operator, folder)
+    operator.add_service("folder", folder)
+    controller = operator.controller(
+        "publication", PUBLICATIONS, publisher.reconcile, workers=WORKERS, when=generation_changed
+    )
+    controller.owns(CONFIG_MAPS, labels=LABEL)
+    controller.watches(NAMESPACES, publisher.publications_for, when=labels_changed)
+    controller.watches_channel(changed, publisher.publications_of)
+
+
+def chooses(publication: Publication, namespace: Namespace) -> bool:
+    """Whether a Publication is for a namespace."""
+    return publication.spec.namespaceLabels.items() <= namespace.labels.items()
+
+
+def publication_of(config_map: PlainObject) -> ObjectKey | None:
+    """Whose a ConfigMap is."""
+    owner = config_map.controller
+    return ObjectKey("", owner.name) if owner is not None and owner.kind == "Publication" else None
+
+
+def config_map_of(publication: Publication, namespace: str, files: dict[str, str]) -> dict[str, Any]:
+    """The ConfigMap that a Publication asks for."""
+    metadata = {
+        "name": publication.name,
+        "namespace": namespace,
+        "labels": {LABEL: "true"},
+        "ownerReferences": [owner_reference(PUBLICATIONS, publication)],
+    }
+    return {"metadata": metadata, "data": files}
+
+
+class Publisher:
+    """Reconciles Publications: looks at what there is of one, and changes what is not as wanted."""
+
+    def __init__(self, operator: Operator, folder: Folder) -> None:
+        self._client, self._watched, self._folder = operator.client, operator.namespaces, folder
+        self._publications, self._namespaces = operator.informer(PUBLICATIONS), operator.informer(NAMESPACES)
+        self._config_maps = operator.informer(CONFIG_MAPS, labels=LABEL)
+        self._config_maps.add_index("publication", publication_of)
+
+    def publications_for(self, namespace: Namespace) -> list[ObjectKey]:
+        """Whom a namespace concerns; the runtime asks this of it as it was before a change, and as it is after."""
+        return [each.key for each in self._publications.values() if chooses(each, namespace)]
+
+    def publications_of(self, folder: str) -> list[ObjectKey]:
+        """Whom the files of a folder concern."""
+        return [each.key for each in self._publications.values() if each.spec.folder == folder]
+
+    async def reconcile(self, key: ObjectKey) -> Result:
+        """Make the world of one Publication as it should be, whatever has happened to it."""
+        publication = self._publications.get(key)
+        if publication is None or publication.deleting:
+            return Result()  # the garbage collector takes the ConfigMaps along
+        files = self._folder.contents(publication.spec.folder)
+        if isinstance(files, str):  # what is published stays
+            await self._report(publication, publication.status.namespaces, "Unreadable", files)
+            return Result()
+        chosen = {each.name for each in self._namespaces.values() if chooses(publication, each) and not each.deleting}
+        if self._watched:
+            chosen &= {*self._watched}
+        for config_map in self._config_maps.by_index("publication", key):
+            if config_map.namespace not in chosen:
+                await self._client.delete(CONFIG_MAPS, config_map)
+        refused = {name: why for name in sorted(chosen) if (why := await self._publish(publication, name, files))}
+        reason, message = "Published", f"{len(files)} file(s) in {len(chosen)} namespace(s)."
+        if refused:
+            reason, message = "Refused", f"Not in {len(refused)} of {len(chosen)}: {next(iter(refused.values()))}"
+        await self._report(publication, tuple(sorted(chosen - refused.keys())), reason, message)
+        return Result(requeue=bool(refused))  # nothing tells when what is in the way is gone
+
+    async def _publish(self, publication: Publication, namespace: str, files: dict[str, str]) -> str | None:
+        """Keep the ConfigMap in one namespace; why that is refused. The other namespaces do not wait for it."""
+        live = self._config_maps.get(ObjectKey(namespace, publication.name))
+        try:
+            await self._client.keep(CONFIG_MAPS, config_map_of(publication, namespace, files), live)
+        except (Forbidden, Invalid, NotOwned) as error:
+            return str(error)
+        return None
+
+    async def _report(self, publication: Publication, namespaces: tuple[str, ...], reason: str, message: str) -> None:
+        """Write the status of a Publication, if it differs."""
+        published = Condition("Published", "True" if reason == "Published" else "False", reason, message)
+        conditions = set_conditions(publication.status.conditions, [published], generation=publication.generation)
+        await self._client.patch_status(PUBLICATIONS, publication, PublicationStatus(namespaces, conditions))
