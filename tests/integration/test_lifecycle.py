@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from lab.programs.kubernetes import build
+from lab.programs.kubernetes import kubectl_path
 from tests.integration.conftest import memcached
 from tests.integration.guides import EXAMPLE, SAMPLE
 from tests.integration.oracle import (
@@ -131,7 +131,7 @@ def edit(kubectl: Kubectl, what: str, sed: str) -> None:
         "PATH": os.environ["PATH"],
         "HOME": str(kubectl.cluster.kubeconfig_path.parent),
     }
-    command = [str(build() / "kubectl"), "--namespace", kubectl.namespace, "edit", what]
+    command = [kubectl_path(), "--namespace", kubectl.namespace, "edit", what]
     subprocess.run(command, env=environment, check=True, capture_output=True)
 
 

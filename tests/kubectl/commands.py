@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from lab.programs.kubernetes import bin_dir
+from lab.programs import kubernetes
 from tests.cluster import Cluster
 
 NAMESPACE = "commands"
@@ -86,7 +86,7 @@ class Session:
         self, arguments: Sequence[str], input: str | None = None, editor: str = ""
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [bin_dir() / "kubectl", "--namespace", NAMESPACE, *arguments],
+            [kubernetes.kubectl(), "--namespace", NAMESPACE, *arguments],
             env={
                 "KUBECONFIG": str(self.cluster.kubeconfig_path),
                 "KUBECACHEDIR": str(self.directory / "cache"),
