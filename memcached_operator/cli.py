@@ -1,4 +1,4 @@
-"""The door: arguments in, an exit code out.
+"""The entry point: arguments in, an exit code out.
 
 Each command imports what it needs when it is chosen, so that `--help` is quick and `crd` loads no HTTP client.
 """

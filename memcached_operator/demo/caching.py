@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from memcached_operator.demo.world import World
+from memcached_operator.demo.cluster_state import ClusterState
 
 PORT = 11211
 _DEADLINE_S = 5.0
@@ -35,13 +35,13 @@ async def set_and_get(address: str, key: str, value: bytes) -> None:
         raise NoAnswerError(f"{address}:{PORT} answered {answer!r}")
 
 
-async def through_each_pod(world: World, memcached: str) -> int:
+async def through_each_pod(state: ClusterState, memcached: str) -> int:
     """Set and get a key through each of a Memcached's pods; how many there were.
 
     Raises:
         NoAnswerError: one of them is no server.
     """
-    pods = world.pods_of(memcached)
+    pods = state.pods_of(memcached)
     for pod in pods:
         name = pod["metadata"]["name"]
         await set_and_get(pod["status"]["podIP"], f"demo-{name}", name.encode())

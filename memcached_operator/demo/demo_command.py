@@ -1,4 +1,4 @@
-"""`memcached-operator demo`: which stage, which audience, and the exit code."""
+"""`memcached-operator demo`: which cluster, which display, and the exit code."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from memcached_operator.demo.performance import Audience, perform
+from memcached_operator.demo.clusters import DemoCluster, NoClusterError, real, simulated
 from memcached_operator.demo.plain import Plain
+from memcached_operator.demo.runner import Display, run_demo
 from memcached_operator.demo.script import STEPS
-from memcached_operator.demo.stage import NoStageError, Stage, real, simulated
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 # The stranger's Deployment is in the way then: the picture that says most.
@@ -51,7 +51,7 @@ def run(options: DemoOptions) -> int:
         return code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except NoStageError as error:
+    except NoClusterError as error:
         print(f"memcached-operator: {error}", file=sys.stderr)
         return WRONG_USAGE
     except BrokenPipeError:  # whoever read the lines has left, and with them everything was ended
@@ -65,11 +65,11 @@ async def _run(options: DemoOptions) -> int:
     assert task is not None
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
-    stage = real() if options.real else simulated(memcached=options.memcached)
+    cluster = real() if options.real else simulated(memcached=options.memcached)
     try:
         if not _is_live(options):
-            return await _show(stage, Plain(sys.stdout))
-        return await _show_in_terminal(stage, options)
+            return await _show(cluster, Plain(sys.stdout))
+        return await _show_in_terminal(cluster, options)
     except asyncio.CancelledError:
         return DONE if _stays(options) else INTERRUPTED
 
@@ -82,20 +82,20 @@ def _stays(options: DemoOptions) -> bool:
     return _is_live(options) and not options.once and sys.stdout.isatty()
 
 
-async def _show_in_terminal(stage: AbstractAsyncContextManager[Stage], options: DemoOptions) -> int:
+async def _show_in_terminal(cluster: AbstractAsyncContextManager[DemoCluster], options: DemoOptions) -> int:
     try:
         from rich.console import Console
 
         from memcached_operator.demo.view import View
     except ImportError as error:
-        raise NoStageError(
+        raise NoClusterError(
             f"the live view needs {error.name}, which is not installed: pip install 'memcached-operator[demo]', "
             "or add --plain"
         ) from error
     with View(Console(), stays=_stays(options), picture=options.picture, picture_after=_PICTURE_AFTER) as view:
-        return await _show(stage, view)
+        return await _show(cluster, view)
 
 
-async def _show(stage: AbstractAsyncContextManager[Stage], audience: Audience) -> int:
-    async with stage as there:
-        return DONE if await perform(there, audience) else FAILED
+async def _show(cluster: AbstractAsyncContextManager[DemoCluster], display: Display) -> int:
+    async with cluster as there:
+        return DONE if await run_demo(there, display) else FAILED

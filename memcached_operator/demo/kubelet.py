@@ -6,7 +6,7 @@ import asyncio
 
 import orjson
 
-from memcached_operator.demo.world import NAMESPACE, ready, terminating
+from memcached_operator.demo.cluster_state import NAMESPACE, ready, terminating
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError
 from operator_runtime.client.resources import PODS

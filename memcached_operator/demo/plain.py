@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
+from memcached_operator.demo.cluster_state import Observer
+from memcached_operator.demo.clusters import DemoCluster, LogLine
 from memcached_operator.demo.script import Step
-from memcached_operator.demo.stage import LogLine, Stage
-from memcached_operator.demo.world import LookOut
 from memcached_operator.demo.writes import Write
 
 
 class Plain:
-    """An audience that is told a line for each step, and how many came true in the last one."""
+    """A display of a line for each step, and of how many came true in the last one."""
 
     stays: bool = False
 
@@ -21,12 +21,12 @@ class Plain:
         self._steps: Sequence[Step] = ()
         self._writes = 0
 
-    def opens(self, stage: Stage, look_out: LookOut, steps: Sequence[Step]) -> None:
-        """Where it plays, and with what pods."""
+    def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[Step]) -> None:
+        """Where it runs, and with what pods."""
         self._steps = steps
-        self._say(f"{stage.what}, at {stage.server}")
-        self._say(f"kubectl takes part with: export KUBECONFIG={stage.kubeconfig}")
-        self._say(f"pods are {stage.pods}")
+        self._say(f"{cluster.what}, at {cluster.server}")
+        self._say(f"kubectl takes part with: export KUBECONFIG={cluster.kubeconfig}")
+        self._say(f"pods are {cluster.pods}")
 
     def begins(self, number: int) -> None:
         """Nothing: a step is told when it is over."""

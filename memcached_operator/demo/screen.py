@@ -16,8 +16,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from memcached_operator.demo.stage import Stage
-from memcached_operator.demo.world import Json, World, event_time, ready, terminating
+from memcached_operator.demo.cluster_state import ClusterState, Json, event_time, ready, terminating
+from memcached_operator.demo.clusters import DemoCluster
 
 # Of a terminal, from which on panels stand side by side: the left ones as wide as a pod's line, the right ones as a
 # condition's.
@@ -38,8 +38,8 @@ _STATUS_STYLES = {"True": "green", "False": "red", "Unknown": "yellow"}
 class Screen:
     """All of it at one moment."""
 
-    stage: Stage
-    world: World
+    cluster: DemoCluster
+    state: ClusterState
     steps: Sequence[Text]
     writes: Sequence[Text]
     """Oldest first, as in the next one."""
@@ -58,10 +58,10 @@ class Screen:
             yield from _joined(self._column(console, room))
 
     def _header(self) -> RenderableType:
-        server = f"{self.stage.what}, at {self.stage.server}"
-        pods = f"pods are {self.stage.pods}; from another terminal:"
+        server = f"{self.cluster.what}, at {self.cluster.server}"
+        pods = f"pods are {self.cluster.pods}; from another terminal:"
         # Nothing beside it, so that a click or two take it whole.
-        take_part = Text(f"export KUBECONFIG={self.stage.kubeconfig}", style="bold", overflow="fold")
+        take_part = Text(f"export KUBECONFIG={self.cluster.kubeconfig}", style="bold", overflow="fold")
         closing = [Text(self.closing, style="bold green")] if self.closing else []
         return Group(Text(server), Text(pods), take_part, *closing)
 
@@ -72,13 +72,13 @@ class Screen:
         layout.split_row(Layout(name="left", size=left), Layout(name="right"))
         layout["left"].split_column(
             Layout(_panel("script", _Script(self.steps))),
-            Layout(_panel("pods", _pods(self.world)), size=_PODS_ROWS),
+            Layout(_panel("pods", _pods(self.state)), size=_PODS_ROWS),
         )
-        resources = Group(_memcacheds(self.world), Text(), _deployments(self.world))
+        resources = Group(_memcacheds(self.state), Text(), _deployments(self.state))
         layout["right"].split_column(
             Layout(_panel("memcacheds and deployments", resources), size=_RESOURCES_ROWS),
-            Layout(_panel("conditions", _conditions(self.world, inner)), size=_CONDITIONS_ROWS),
-            Layout(_panel("events", _Newest(_events(self.world))), ratio=3),
+            Layout(_panel("conditions", _conditions(self.state, inner)), size=_CONDITIONS_ROWS),
+            Layout(_panel("events", _Newest(_events(self.state))), ratio=3),
             Layout(_panel("the operator writes", _Newest(self.writes)), ratio=2),
             Layout(_panel("the operator's log", _Newest(self.log)), ratio=3),
         )
@@ -88,12 +88,12 @@ class Screen:
         """The script, what there is, and what was told last; of each as much as there is room for."""
         rows = options.height or 1
         below = [
-            *_lines_of(_memcacheds_in_short(self.world), console, options),
-            *_lines_of(_pods(self.world), console, options),
+            *_lines_of(_memcacheds_in_short(self.state), console, options),
+            *_lines_of(_pods(self.state), console, options),
         ]
         news = [
             *(Text.assemble(("the operator writes ", "dim"), each) for each in self.writes[-1:]),
-            *(Text.assemble(("event ", "dim"), each) for each in _events(self.world)[-1:]),
+            *(Text.assemble(("event ", "dim"), each) for each in _events(self.state)[-1:]),
         ]
         told = _lines_of(_Newest(news), console, options)
         script = _Script(self.steps, max(1, rows - len(below) - len(told)))
@@ -156,21 +156,21 @@ def _panel(title: str, content: RenderableType) -> Panel:
     return Panel(content, title=title, title_align="left", border_style="dim", padding=0)
 
 
-def _memcacheds(world: World) -> Table:
+def _memcacheds(state: ClusterState) -> Table:
     table = _table("MEMCACHED", "SIZE", "READY", "NODES")
-    for found in world.memcacheds.values():
+    for found in state.memcacheds.values():
         status = found.get("status", {})
         nodes = len(status.get("nodes", []))
         table.add_row(_name(found), *_size_and_ready(found), f"{nodes} named" if nodes else "")
     return table
 
 
-def _memcacheds_in_short(world: World) -> Table:
+def _memcacheds_in_short(state: ClusterState) -> Table:
     """With the one condition that says most."""
     table = _table("MEMCACHED", "SIZE", "READY", "CONDITION")
-    for name, found in world.memcacheds.items():
+    for name, found in state.memcacheds.items():
         degraded, progressing, available = (
-            world.condition(name, each) for each in ("Degraded", "Progressing", "Available")
+            state.condition(name, each) for each in ("Degraded", "Progressing", "Available")
         )
         telling = next((each for each in (degraded, progressing) if each.get("status") == "True"), available)
         said = f"{telling['type']}={telling['status']} {telling['reason']}" if telling else ""
@@ -182,9 +182,9 @@ def _size_and_ready(memcached: Json) -> tuple[str, str]:
     return str(memcached["spec"]["size"]), str(memcached.get("status", {}).get("readyReplicas", ""))
 
 
-def _deployments(world: World) -> Table:
+def _deployments(state: ClusterState) -> Table:
     table = _table("DEPLOYMENT", "READY", "OWNER")
-    for found in world.deployments.values():
+    for found in state.deployments.values():
         owners = found["metadata"].get("ownerReferences", [])
         owner = f"{owners[0]['kind']} {owners[0]['name']}" if owners else "nobody we know"
         count = f"{found.get('status', {}).get('readyReplicas', 0)}/{found['spec']['replicas']}"
@@ -192,12 +192,12 @@ def _deployments(world: World) -> Table:
     return table
 
 
-def _conditions(world: World, width: int) -> Table:
+def _conditions(state: ClusterState, width: int) -> Table:
     """Each with its message where that goes into the line."""
     table = _table("CONDITION", "STATUS", "REASON")
-    longest = max((len(name) for name in world.memcacheds), default=0)
+    longest = max((len(name) for name in state.memcacheds), default=0)
     room = width - max(longest, len("Progressing") + 2) - len("Unknown") - 4
-    for found in world.memcacheds.values():
+    for found in state.memcacheds.values():
         table.add_row(_name(found))
         for each in found.get("status", {}).get("conditions", []):
             told = f"{each['reason']}: {each['message']}"
@@ -216,26 +216,26 @@ def _style(condition: Json) -> str:
     return _STATUS_STYLES.get(good, "dim")
 
 
-def _pods(world: World) -> Table:
+def _pods(state: ClusterState) -> Table:
     """Those that end last, as there may be no room for all."""
     table = _table("POD", "STATE", "ADDRESS")
-    for found in sorted(world.pods.values(), key=terminating):
+    for found in sorted(state.pods.values(), key=terminating):
         status = found.get("status", {})
-        state = Text("ready", style="green") if ready(found) else Text(status.get("phase", "Pending"), style="yellow")
+        phase = Text("ready", style="green") if ready(found) else Text(status.get("phase", "Pending"), style="yellow")
         if terminating(found):
-            state = Text("ends", style="dim")
-        table.add_row(_name(found), state, status.get("podIP", ""))
+            phase = Text("ends", style="dim")
+        table.add_row(_name(found), phase, status.get("podIP", ""))
     return table
 
 
-def _events(world: World) -> list[Text]:
+def _events(state: ClusterState) -> list[Text]:
     return [
         Text.assemble(
             (f"{event_time(each)[11:19]} ", "dim"),
             (f"{each['reason']} ", "yellow" if each["type"] == "Warning" else "green"),
             each.get("note", ""),
         )
-        for each in world.events
+        for each in state.events
     ]
 
 

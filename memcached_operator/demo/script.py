@@ -10,8 +10,8 @@ import orjson
 
 from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.demo.caching import NoAnswerError, through_each_pod
-from memcached_operator.demo.stage import Stage
-from memcached_operator.demo.world import NAMESPACE, Json, LookOut, World, labels
+from memcached_operator.demo.cluster_state import NAMESPACE, ClusterState, Json, Observer, labels
+from memcached_operator.demo.clusters import DemoCluster
 from memcached_operator.memcached.crd import memcached_crd
 from memcached_operator.memcached.reporter import MEMCACHEDS
 from operator_runtime.client.api_client import ApiClient
@@ -39,45 +39,45 @@ class Step:
 
     deed: str
     outcome: str
-    play: Callable[[Play], Awaitable[str]]
+    run: Callable[[StepContext], Awaitable[str]]
     """Does it and waits; a few words about what was seen, or empty. Raises StepFailedError."""
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
+class StepContext:
     """What the steps act with and look at."""
 
     client: ApiClient
-    look_out: LookOut
-    stage: Stage
+    observer: Observer
+    cluster: DemoCluster
     deadline_s: float = DEADLINE_S
 
     @property
-    def world(self) -> World:
+    def state(self) -> ClusterState:
         """What was seen last."""
-        return self.look_out.world
+        return self.observer.state
 
-    async def until(self, holds: Callable[[World], bool], otherwise: Callable[[World], str]) -> None:
+    async def until(self, holds: Callable[[ClusterState], bool], otherwise: Callable[[ClusterState], str]) -> None:
         """Wait for what must come true.
 
         Raises:
             StepFailedError: it did not in time; `otherwise` says what is there instead.
         """
-        if not await self.look_out.until(holds, self.deadline_s):
-            raise StepFailedError(f"{otherwise(self.world)} after {self.deadline_s:.0f} s")
+        if not await self.observer.until(holds, self.deadline_s):
+            raise StepFailedError(f"{otherwise(self.state)} after {self.deadline_s:.0f} s")
 
     async def until_it_runs(self, memcached: str, size: int) -> str:
         """Wait until that many servers run, and try each one where it is real."""
 
-        def otherwise(world: World) -> str:
-            status = world.status(memcached)
+        def otherwise(state: ClusterState) -> str:
+            status = state.status(memcached)
             return f"{memcached} has {status.get('readyReplicas', 0)} of {size} servers ready: {status}"
 
-        await self.until(lambda world: world.runs(memcached, size), otherwise)
-        if not self.stage.real_pods:
+        await self.until(lambda state: state.runs(memcached, size), otherwise)
+        if not self.cluster.real_pods:
             return ""
         try:
-            count = await through_each_pod(self.world, memcached)
+            count = await through_each_pod(self.state, memcached)
         except NoAnswerError as error:
             raise StepFailedError(str(error)) from error
         return f"a key set and read through each of the {count} pods"
@@ -109,62 +109,62 @@ async def _is_served(client: ApiClient) -> bool:
     return True
 
 
-async def _create(play: Play) -> str:
-    await play.client.create(MEMCACHEDS, NAMESPACE, _memcached(EXAMPLE, 3), field_manager=_FIELD_MANAGER)
-    return await play.until_it_runs(EXAMPLE, 3)
+async def _create(context: StepContext) -> str:
+    await context.client.create(MEMCACHEDS, NAMESPACE, _memcached(EXAMPLE, 3), field_manager=_FIELD_MANAGER)
+    return await context.until_it_runs(EXAMPLE, 3)
 
 
-async def _scale_up(play: Play) -> str:
+async def _scale_up(context: StepContext) -> str:
     body = {"spec": {"size": 4}}
-    await play.client.merge_patch(MEMCACHEDS, NAMESPACE, EXAMPLE, body, field_manager=_FIELD_MANAGER)
-    return await play.until_it_runs(EXAMPLE, 4)
+    await context.client.merge_patch(MEMCACHEDS, NAMESPACE, EXAMPLE, body, field_manager=_FIELD_MANAGER)
+    return await context.until_it_runs(EXAMPLE, 4)
 
 
-async def _delete_deployment(play: Play) -> str:
-    uid = play.world.deployments[EXAMPLE]["metadata"]["uid"]
-    await play.client.request("DELETE", DEPLOYMENTS.path(NAMESPACE, EXAMPLE))
-    await play.until(
-        lambda world: world.deployments.get(EXAMPLE, {"metadata": {"uid": uid}})["metadata"]["uid"] != uid,
+async def _delete_deployment(context: StepContext) -> str:
+    uid = context.state.deployments[EXAMPLE]["metadata"]["uid"]
+    await context.client.request("DELETE", DEPLOYMENTS.path(NAMESPACE, EXAMPLE))
+    await context.until(
+        lambda state: state.deployments.get(EXAMPLE, {"metadata": {"uid": uid}})["metadata"]["uid"] != uid,
         lambda _: f"Deployment {EXAMPLE} was not made again",
     )
-    return await play.until_it_runs(EXAMPLE, 4)
+    return await context.until_it_runs(EXAMPLE, 4)
 
 
-async def _edit_replicas(play: Play) -> str:
-    answer = await play.client.merge_patch(
+async def _edit_replicas(context: StepContext) -> str:
+    answer = await context.client.merge_patch(
         DEPLOYMENTS, NAMESPACE, EXAMPLE, {"spec": {"replicas": 1}}, field_manager=_FIELD_MANAGER
     )
     edited = orjson.loads(answer)["metadata"]["generation"]
-    await play.until(
-        lambda world: EXAMPLE in world.deployments and world.deployments[EXAMPLE]["metadata"]["generation"] > edited,
+    await context.until(
+        lambda state: EXAMPLE in state.deployments and state.deployments[EXAMPLE]["metadata"]["generation"] > edited,
         lambda _: f"the replicas of Deployment {EXAMPLE} stay at 1",
     )
-    return await play.until_it_runs(EXAMPLE, 4)
+    return await context.until_it_runs(EXAMPLE, 4)
 
 
-async def _stranger_in_the_way(play: Play) -> str:
-    await play.client.create(DEPLOYMENTS, NAMESPACE, _strangers_deployment(), field_manager="stranger")
-    await play.client.create(MEMCACHEDS, NAMESPACE, _memcached(TAKEN, 2), field_manager=_FIELD_MANAGER)
-    await play.until(
-        lambda world: world.condition(TAKEN, "Degraded").get("reason") == "NotControlled",
-        lambda world: f"{TAKEN} does not complain: {world.status(TAKEN)}",
+async def _stranger_in_the_way(context: StepContext) -> str:
+    await context.client.create(DEPLOYMENTS, NAMESPACE, _strangers_deployment(), field_manager="stranger")
+    await context.client.create(MEMCACHEDS, NAMESPACE, _memcached(TAKEN, 2), field_manager=_FIELD_MANAGER)
+    await context.until(
+        lambda state: state.condition(TAKEN, "Degraded").get("reason") == "NotControlled",
+        lambda state: f"{TAKEN} does not complain: {state.status(TAKEN)}",
     )
-    if not _is_untouched(play.world):
-        raise StepFailedError(f"the stranger's Deployment was changed: {play.world.deployments.get(TAKEN)}")
-    return str(play.world.condition(TAKEN, "Degraded")["message"])
+    if not _is_untouched(context.state):
+        raise StepFailedError(f"the stranger's Deployment was changed: {context.state.deployments.get(TAKEN)}")
+    return str(context.state.condition(TAKEN, "Degraded")["message"])
 
 
-async def _delete_all(play: Play) -> str:
+async def _delete_all(context: StepContext) -> str:
     for name in (EXAMPLE, TAKEN):
-        await play.client.request("DELETE", MEMCACHEDS.path(NAMESPACE, name))
-    await play.until(
-        lambda world: not world.memcacheds and EXAMPLE not in world.deployments and not _pods_of_ours(world),
-        lambda world: f"there are still {sorted([*world.memcacheds, *world.deployments, *_pods_of_ours(world)])}",
+        await context.client.request("DELETE", MEMCACHEDS.path(NAMESPACE, name))
+    await context.until(
+        lambda state: not state.memcacheds and EXAMPLE not in state.deployments and not _pods_of_ours(state),
+        lambda state: f"there are still {sorted([*state.memcacheds, *state.deployments, *_pods_of_ours(state)])}",
     )
-    if not _is_untouched(play.world):
+    if not _is_untouched(context.state):
         raise StepFailedError("the stranger's Deployment went too")
-    await play.client.request("DELETE", DEPLOYMENTS.path(NAMESPACE, TAKEN))
-    await play.until(lambda world: not world.pods, lambda world: f"there are still the pods {sorted(world.pods)}")
+    await context.client.request("DELETE", DEPLOYMENTS.path(NAMESPACE, TAKEN))
+    await context.until(lambda state: not state.pods, lambda state: f"there are still the pods {sorted(state.pods)}")
     return ""
 
 
@@ -214,9 +214,9 @@ def _strangers_deployment() -> Json:
     }
 
 
-def _is_untouched(world: World) -> bool:
+def _is_untouched(state: ClusterState) -> bool:
     """The stranger's Deployment is as it was made: nobody owns it, nobody but strangers and controllers wrote it."""
-    found = world.deployments.get(TAKEN, {"metadata": {}})
+    found = state.deployments.get(TAKEN, {"metadata": {}})
     managers = {each["manager"] for each in found["metadata"].get("managedFields", ())}
     spec = found.get("spec", {})
     return (
@@ -227,5 +227,5 @@ def _is_untouched(world: World) -> bool:
     )
 
 
-def _pods_of_ours(world: World) -> list[str]:
-    return [name for name, pod in world.pods.items() if "memcached_cr" in labels(pod)]
+def _pods_of_ours(state: ClusterState) -> list[str]:
+    return [name for name, pod in state.pods.items() if "memcached_cr" in labels(pod)]

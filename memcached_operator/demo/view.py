@@ -13,10 +13,10 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from memcached_operator.demo.cluster_state import Observer
+from memcached_operator.demo.clusters import DemoCluster, LogLine
 from memcached_operator.demo.screen import CAME_TRUE, Screen
 from memcached_operator.demo.script import Step
-from memcached_operator.demo.stage import LogLine, Stage
-from memcached_operator.demo.world import LookOut
 from memcached_operator.demo.writes import Write
 
 PAUSE_S = 2.0
@@ -28,7 +28,7 @@ _LEVELS = {"warning": "yellow", "error": "red", "critical": "red"}
 
 
 class View:
-    """An audience that sees resources, pods, conditions, events and writes side by side; a context manager."""
+    """A display of resources, pods, conditions, events and writes side by side; a context manager."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class View:
         self.stays = stays
         self._pause_s = pause_s
         self._picture = (picture, picture_after)
-        self._stage: Stage | None = None
-        self._look_out: LookOut | None = None
+        self._cluster: DemoCluster | None = None
+        self._observer: Observer | None = None
         self._steps: Sequence[Step] = ()
         self._states: list[Text] = []
         self._writes: deque[Text] = deque(maxlen=_KEPT_LINES)
@@ -71,9 +71,9 @@ class View:
         if self._closing:
             self._console.print(self._closing)
 
-    def opens(self, stage: Stage, look_out: LookOut, steps: Sequence[Step]) -> None:
-        """Where it plays."""
-        self._stage, self._look_out, self._steps = stage, look_out, steps
+    def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[Step]) -> None:
+        """Where it runs."""
+        self._cluster, self._observer, self._steps = cluster, observer, steps
         self._states = [Text(f"· {step.deed}", style="dim") for step in steps]
 
     def begins(self, number: int) -> None:
@@ -124,10 +124,10 @@ class View:
 
     def screen(self) -> RenderableType:
         """All of it."""
-        if self._stage is None or self._look_out is None:
+        if self._cluster is None or self._observer is None:
             return Text("starting an API server …")
         return Screen(
-            self._stage, self._look_out.world, self._states, tuple(self._writes), tuple(self._log), self._closing
+            self._cluster, self._observer.state, self._states, tuple(self._writes), tuple(self._log), self._closing
         )
 
     def _draw(self, path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_write_to_a_custom_resource_comes_to_what_it_came_to_on_a_real_server(
 
 @pytest.mark.parametrize("write", recorded("deployments.json"))
 def test_a_write_to_a_deployment_comes_to_what_it_came_to_on_a_real_server(write: Json) -> None:
-    """Its defaults are not this room's: fields are compared, and the order of containers."""
+    """Defaults are set by another package: fields are compared, and the order of containers."""
     before = write["before"] and whole(write["before"], DEPLOYMENTS)
     sent, manager = whole(write["sent"], DEPLOYMENTS), write["manager"]
     if write["code"] == 409:

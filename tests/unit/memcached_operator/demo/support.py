@@ -1,25 +1,25 @@
-"""A stage without anything behind it, and worlds as the API would show them."""
+"""A cluster without anything behind it, and states as the API would show them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from memcached_operator.demo.stage import Stage
-from memcached_operator.demo.world import World
+from memcached_operator.demo.cluster_state import ClusterState
+from memcached_operator.demo.clusters import DemoCluster
 
 Json = dict[str, Any]
 
 
 async def nothing_to_do() -> None:
-    """What a stage needs after the CRD."""
+    """What a cluster needs after the CRD."""
 
 
-def stage(
+def cluster(
     *, real_pods: bool = False, kubeconfig: Path = Path("/k/config"), audit_log: Path = Path("/k/audit")
-) -> Stage:
-    """A stage whose server nobody asks."""
-    return Stage(
+) -> DemoCluster:
+    """A cluster whose server nobody asks."""
+    return DemoCluster(
         server="https://127.0.0.1:6443",
         kubeconfig=kubeconfig,
         audit_log=audit_log,
@@ -45,7 +45,7 @@ def pod(memcached: str, suffix: str, *, ready: bool = True, address: str = "127.
     )
 
 
-def running(name: str, size: int, *, address: str = "127.0.0.1") -> World:
+def running(name: str, size: int, *, address: str = "127.0.0.1") -> ClusterState:
     """A Memcached at rest, with all of its servers."""
     pods = [pod(name, str(number), address=address) for number in range(size)]
     conditions = [
@@ -60,7 +60,7 @@ def running(name: str, size: int, *, address: str = "127.0.0.1") -> World:
         "conditions": conditions,
     }
     owner = {"kind": "Memcached", "name": name}
-    return World(
+    return ClusterState(
         memcacheds={name: named(name, spec={"size": size}, status=status)},
         deployments={
             name: named(

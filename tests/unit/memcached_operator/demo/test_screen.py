@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from memcached_operator.demo.cluster_state import ClusterState
 from memcached_operator.demo.screen import Screen
 from memcached_operator.demo.script import EXAMPLE, STEPS, TO_PLAY_WITH
-from memcached_operator.demo.world import World
-from tests.unit.memcached_operator.demo.support import Json, named, pod, running, stage
+from tests.unit.memcached_operator.demo.support import Json, cluster, named, pod, running
 
 SMALL, LARGE = (80, 24), (120, 40)
 # As long as those of a user with a large number, and of pods whose Deployment was changed.
@@ -25,15 +25,15 @@ def condition(type_: str, status: str, reason: str) -> Json:
     return {"type": type_, "status": status, "reason": reason, "message": f"{reason}, at length: " + "and " * 40}
 
 
-def rolling_world() -> World:
+def rolling_state() -> ClusterState:
     """4 servers become others, and a second Memcached has no Deployment as a stranger has its name."""
-    world = running(EXAMPLE, 4)
+    state = running(EXAMPLE, 4)
     ends: Json = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     pods = [
         pod(EXAMPLE, f"84d46f9b75-{number}hw5f", address=f"127.100.200.{number}", **(ends if number >= 4 else {}))
         for number in range(8)
     ]
-    example = dict(world.memcacheds[EXAMPLE])
+    example = dict(state.memcacheds[EXAMPLE])
     example["status"] = {
         **example["status"],
         "conditions": [
@@ -53,15 +53,15 @@ def rolling_world() -> World:
             ]
         },
     )
-    return World(
+    return ClusterState(
         memcacheds={EXAMPLE: example, "taken-name": taken},
-        deployments={**world.deployments, "taken-name": named("taken-name", spec={"replicas": 1})},
+        deployments={**state.deployments, "taken-name": named("taken-name", spec={"replicas": 1})},
         pods={each["metadata"]["name"]: each for each in pods},
-        events=world.events,
+        events=state.events,
     )
 
 
-def shown(size: tuple[int, int], world: World, *, closing: str = "", at: int = 3) -> list[str]:
+def shown(size: tuple[int, int], state: ClusterState, *, closing: str = "", at: int = 3) -> list[str]:
     """Lines of a terminal of that size, at a step of the script."""
     width, height = size
     steps = [
@@ -73,7 +73,7 @@ def shown(size: tuple[int, int], world: World, *, closing: str = "", at: int = 3
         for number, step in enumerate((*STEPS, TO_PLAY_WITH))
     ]  # fmt: skip
     told = Text("200 patch deployments example-memcached, and what it is about, in a line that is quite long")
-    screen = Screen(stage(kubeconfig=KUBECONFIG), world, steps, (told,) * 30, (told,) * 30, closing)
+    screen = Screen(cluster(kubeconfig=KUBECONFIG), state, steps, (told,) * 30, (told,) * 30, closing)
     console = Console(width=width, height=height, file=io.StringIO(), record=True, force_terminal=True)
     console.print(screen, height=height, end="")
     return console.export_text().rstrip("\n").splitlines()
@@ -82,7 +82,7 @@ def shown(size: tuple[int, int], world: World, *, closing: str = "", at: int = 3
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
 @pytest.mark.parametrize("closing", ["", "8 of 8 steps came true; Ctrl-C ends it"])
 def test_it_fits_and_shows_whole_what_is_copied_or_read(size: tuple[int, int], closing: str) -> None:
-    lines = shown(size, rolling_world(), closing=closing)
+    lines = shown(size, rolling_state(), closing=closing)
     text = "\n".join(lines)
     assert len(lines) <= size[1]
     assert all(len(line) <= size[0] for line in lines)
@@ -101,6 +101,6 @@ def test_it_fits_and_shows_whole_what_is_copied_or_read(size: tuple[int, int], c
 @pytest.mark.parametrize("at", range(len(STEPS) + 1))
 def test_the_step_under_way_is_told_whole(size: tuple[int, int], at: int) -> None:
     left = 62 if size == LARGE else size[0]  # where the script is
-    text = " ".join(" ".join(line[:left].strip("│ ") for line in shown(size, rolling_world(), at=at)).split())
+    text = " ".join(" ".join(line[:left].strip("│ ") for line in shown(size, rolling_state(), at=at)).split())
     step = (*STEPS, TO_PLAY_WITH)[at]
     assert f"▶ {step.deed} {step.outcome}" in text

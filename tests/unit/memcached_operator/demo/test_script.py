@@ -9,13 +9,13 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from memcached_operator.demo.performance import in_background, play_all, steps_for
+from memcached_operator.demo.cluster_state import ClusterState, Observer
 from memcached_operator.demo.plain import Plain
-from memcached_operator.demo.script import EXAMPLE, STEPS, TO_PLAY_WITH, Play, Step, StepFailedError
-from memcached_operator.demo.world import LookOut, World
+from memcached_operator.demo.runner import in_background, run_steps, steps_for
+from memcached_operator.demo.script import EXAMPLE, STEPS, TO_PLAY_WITH, Step, StepContext, StepFailedError
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Unreachable
-from tests.unit.memcached_operator.demo.support import running, stage
+from tests.unit.memcached_operator.demo.support import cluster, running
 
 
 class Obedient(ApiClient):
@@ -31,11 +31,11 @@ class Obedient(ApiClient):
         return b'{"metadata": {"generation": 2}}'
 
 
-def play(world: World, *, down: bool = False, real_pods: bool = False) -> Play:
+def context(state: ClusterState, *, down: bool = False, real_pods: bool = False) -> StepContext:
     client = Obedient(down=down)
-    look_out = LookOut(client)
-    look_out.world = world
-    return Play(client, look_out, stage(real_pods=real_pods), deadline_s=0.01)
+    observer = Observer(client)
+    observer.state = state
+    return StepContext(client, observer, cluster(real_pods=real_pods), deadline_s=0.01)
 
 
 class Heard(Plain):
@@ -45,27 +45,27 @@ class Heard(Plain):
         self.out = io.StringIO()
         self.stays = stays
         super().__init__(self.out)
-        self.opens(stage(), LookOut(Obedient()), STEPS)
+        self.opens(cluster(), Observer(Obedient()), STEPS)
 
 
 @pytest.mark.parametrize("step", [*STEPS, TO_PLAY_WITH], ids=lambda step: step.deed)
 async def test_no_step_comes_true_by_itself(step: Step) -> None:
     with pytest.raises(StepFailedError, match="after 0 s"):
-        await step.play(play(running(EXAMPLE, 2)))
+        await step.run(context(running(EXAMPLE, 2)))
 
 
 async def test_a_step_that_does_not_come_true_ends_the_play_and_says_what_is_there_instead() -> None:
-    audience = Heard()
-    assert await play_all(play(running(EXAMPLE, 2)), audience) == 0
-    last = audience.out.getvalue().splitlines()[-1]
+    display = Heard()
+    assert await run_steps(context(running(EXAMPLE, 2)), display) == 0
+    last = display.out.getvalue().splitlines()[-1]
     assert last.startswith("demo: FAILED 1: ")
     assert f"{EXAMPLE} has 2 of 3 servers ready" in last
 
 
 async def test_steps_that_come_true_are_counted_up_to_the_first_that_does_not() -> None:
-    audience = Heard()
-    assert await play_all(play(running(EXAMPLE, 3)), audience) == 1
-    assert "ok 1: " in audience.out.getvalue()
+    display = Heard()
+    assert await run_steps(context(running(EXAMPLE, 3)), display) == 1
+    assert "ok 1: " in display.out.getvalue()
 
 
 def test_what_there_is_to_play_with_is_made_last_and_only_for_those_that_stay() -> None:
@@ -74,18 +74,18 @@ def test_what_there_is_to_play_with_is_made_last_and_only_for_those_that_stay() 
 
 
 async def test_an_api_server_that_is_away_fails_the_step_in_its_own_words() -> None:
-    audience = Heard()
-    assert await play_all(play(running(EXAMPLE, 3), down=True), audience) == 0
-    assert audience.out.getvalue().rstrip().endswith(": down")
+    display = Heard()
+    assert await run_steps(context(running(EXAMPLE, 3), down=True), display) == 0
+    assert display.out.getvalue().rstrip().endswith(": down")
 
 
 async def test_a_pod_that_is_to_be_real_and_keeps_no_key_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     from memcached_operator.demo import caching
 
     monkeypatch.setattr(caching, "PORT", 1)  # where nobody listens
-    audience = Heard()
-    assert await play_all(play(running(EXAMPLE, 3), real_pods=True), audience) == 0
-    assert "does not answer" in audience.out.getvalue()
+    display = Heard()
+    assert await run_steps(context(running(EXAMPLE, 3), real_pods=True), display) == 0
+    assert "does not answer" in display.out.getvalue()
 
 
 async def test_a_fault_of_what_runs_beside_the_play_is_not_hidden_and_its_end_is_no_fault() -> None:

@@ -43,8 +43,8 @@ def test_the_operators_status_can_be_scaled_by_kubectl_and_an_autoscaler(version
     properties = version["schema"]["openAPIV3Schema"]["properties"]
     assert version["subresources"]["status"] == {}
     for path in version["subresources"]["scale"].values():
-        _, room, field = path.split(".")
-        assert field in properties[room]["properties"], path
+        _, part, field = path.split(".")
+        assert field in properties[part]["properties"], path
 
 
 def test_columns_show_size_ready_available_and_age_and_the_image_when_asked_for_more(

@@ -1,4 +1,4 @@
-"""What counts as a Memcached that runs, and how the look-out hears of it."""
+"""What counts as a Memcached that runs, and how the observer hears of it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from collections.abc import Mapping
 import orjson
 import pytest
 
-from memcached_operator.demo.world import LookOut, World, event_time
+from memcached_operator.demo.cluster_state import ClusterState, Observer, event_time
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Unreachable, classify_response
 from tests.unit.memcached_operator.demo.support import Json, pod, running
 
 
-def changed(world: World, **fields: object) -> World:
+def changed(state: ClusterState, **fields: object) -> ClusterState:
     """The Memcached shop with other fields in its status."""
-    shop = world.memcacheds["shop"]
-    return dataclasses.replace(world, memcacheds={"shop": shop | {"status": shop["status"] | fields}})
+    shop = state.memcacheds["shop"]
+    return dataclasses.replace(state, memcacheds={"shop": shop | {"status": shop["status"] | fields}})
 
 
 def test_a_memcached_runs_when_all_its_servers_are_there_ready_and_named() -> None:
     assert running("shop", 3).runs("shop", 3)
     assert running("shop", 0).runs("shop", 0)
     assert not running("shop", 3).runs("shop", 4)
-    assert not World().runs("shop", 1)
+    assert not ClusterState().runs("shop", 1)
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,10 @@ def test_it_does_not_run_while_its_status_says_otherwise(fields: dict[str, objec
 
 
 def test_pods_that_end_and_pods_of_others_do_not_count() -> None:
-    world = running("shop", 1)
+    state = running("shop", 1)
     ending = pod("shop", "old", deletionTimestamp="2026-01-01T00:00:00Z")
     more = {"shop-old": ending, "other-0": pod("other", "0")}
-    assert dataclasses.replace(world, pods={**world.pods, **more}).runs("shop", 1)
+    assert dataclasses.replace(state, pods={**state.pods, **more}).runs("shop", 1)
 
 
 def test_an_event_s_time_is_that_of_its_series_where_it_has_one() -> None:
@@ -76,16 +76,16 @@ class Lists(ApiClient):
 async def test_the_look_out_sees_what_is_there_and_goes_on_after_a_failure() -> None:
     ours, theirs = {"regarding": {"kind": "Memcached"}}, {"regarding": {"kind": "Pod"}}
     lists = Lists({"deployments": [], "pods": [pod("shop", "0")], "events": [ours, theirs]})
-    look_out = LookOut(lists)
-    task = asyncio.create_task(look_out.run())
+    observer = Observer(lists)
+    task = asyncio.create_task(observer.run())
     try:
-        assert await look_out.until(lambda world: "shop-0" in world.pods, 10)
-        assert look_out.world.events == (ours,)
-        assert look_out.world.memcacheds == {}, "the CRD is not there yet"
+        assert await observer.until(lambda state: "shop-0" in state.pods, 10)
+        assert observer.state.events == (ours,)
+        assert observer.state.memcacheds == {}, "the CRD is not there yet"
         lists.down = True
-        assert not await look_out.until(lambda world: bool(world.memcacheds), 0.01)
+        assert not await observer.until(lambda state: bool(state.memcacheds), 0.01)
         lists.answers["memcacheds"] = [{"metadata": {"name": "shop"}}]
         lists.down = False
-        assert await look_out.until(lambda world: "shop" in world.memcacheds, 10)
+        assert await observer.until(lambda state: "shop" in state.memcacheds, 10)
     finally:
         task.cancel()

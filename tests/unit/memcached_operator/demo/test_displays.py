@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from memcached_operator.demo.cluster_state import ClusterState, Observer
+from memcached_operator.demo.clusters import LogLine
 from memcached_operator.demo.plain import Plain
 from memcached_operator.demo.script import STEPS
-from memcached_operator.demo.stage import LogLine
 from memcached_operator.demo.view import View
-from memcached_operator.demo.world import LookOut, World
 from memcached_operator.demo.writes import Write
 from operator_runtime.client.api_client import ApiClient
-from tests.unit.memcached_operator.demo.support import named, running, stage
+from tests.unit.memcached_operator.demo.support import cluster, named, running
 
 
 class NoClient(ApiClient):
@@ -24,21 +24,21 @@ class NoClient(ApiClient):
         """Asks nobody."""
 
 
-def look_out(world: World) -> LookOut:
-    found = LookOut(NoClient())
-    found.world = world
+def observer(state: ClusterState) -> Observer:
+    found = Observer(NoClient())
+    found.state = state
     return found
 
 
 async def test_plain_says_a_line_a_step_and_at_the_end_how_many_came_true() -> None:
     out = io.StringIO()
-    audience = Plain(out)
-    audience.opens(stage(), look_out(World()), STEPS)
-    audience.begins(0)
-    audience.wrote(Write("create", "deployments shop", 201))
-    audience.came_true(0, 1.23, "it was seen")
-    audience.failed(1, "nothing came")
-    await audience.closes(1)
+    display = Plain(out)
+    display.opens(cluster(), observer(ClusterState()), STEPS)
+    display.begins(0)
+    display.wrote(Write("create", "deployments shop", 201))
+    display.came_true(0, 1.23, "it was seen")
+    display.failed(1, "nothing came")
+    await display.closes(1)
     lines = out.getvalue().splitlines()
     assert "demo: kubectl takes part with: export KUBECONFIG=/k/config" in lines
     assert lines[3].startswith(f"demo: ok 1: {STEPS[0].deed}: ")
@@ -50,15 +50,15 @@ async def test_plain_says_a_line_a_step_and_at_the_end_how_many_came_true() -> N
 
 def test_plain_passes_on_what_the_operator_takes_for_an_error_and_nothing_else() -> None:
     out = io.StringIO()
-    audience = Plain(out)
+    display = Plain(out)
     for level in ("info", "warning", "error"):
-        audience.heard(LogLine(level, f"this is {level}"))
+        display.heard(LogLine(level, f"this is {level}"))
     assert out.getvalue() == "demo: operator: this is error\n"
 
 
-def view(world: World, console: Console, picture: Path | None = None) -> View:
+def view(state: ClusterState, console: Console, picture: Path | None = None) -> View:
     shown = View(console, stays=False, picture=picture, picture_after=1)
-    shown.opens(stage(), look_out(world), STEPS)
+    shown.opens(cluster(), observer(state), STEPS)
     return shown
 
 
@@ -93,8 +93,8 @@ def test_the_view_shows_resources_pods_conditions_events_writes_and_how_to_take_
 
 def test_the_view_shows_strangers_and_what_ends() -> None:
     ending = named("gone-1", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-    world = World(deployments={"web": named("web", spec={"replicas": 1})}, pods={"gone-1": ending})
-    text = text_of(view(world, Console(file=io.StringIO())))
+    state = ClusterState(deployments={"web": named("web", spec={"replicas": 1})}, pods={"gone-1": ending})
+    text = text_of(view(state, Console(file=io.StringIO())))
     assert "nobody we know" in text
     assert "ends" in text
 
@@ -114,7 +114,7 @@ def test_the_picture_is_drawn_after_its_step_without_fonts_from_elsewhere(tmp_pa
 
 async def test_what_came_of_each_step_stays_in_the_terminal_after_the_view() -> None:
     out = io.StringIO()
-    with view(World(), Console(file=out, width=100)) as shown:
+    with view(ClusterState(), Console(file=out, width=100)) as shown:
         shown.came_true(0, 1.0, "")
         shown.failed(1, "nothing came")
         await shown.closes(1)
@@ -126,8 +126,8 @@ async def test_what_came_of_each_step_stays_in_the_terminal_after_the_view() -> 
 async def test_the_view_gives_eyes_a_while_between_two_steps_and_lines_need_none() -> None:
     hurried = View(Console(file=io.StringIO()), stays=False, pause_s=0)
     calm = View(Console(file=io.StringIO()), stays=False, pause_s=3600)
-    for audience, returns in ((hurried, True), (calm, False), (Plain(io.StringIO()), True)):
-        pause = asyncio.create_task(audience.takes_in())
+    for display, returns in ((hurried, True), (calm, False), (Plain(io.StringIO()), True)):
+        pause = asyncio.create_task(display.takes_in())
         done, _ = await asyncio.wait({pause}, timeout=None if returns else 0.01)
         assert bool(done) is returns
         pause.cancel()
@@ -136,7 +136,7 @@ async def test_the_view_gives_eyes_a_while_between_two_steps_and_lines_need_none
 @pytest.mark.parametrize("stays", [True, False])
 async def test_at_the_end_it_says_how_to_leave_where_it_stays(stays: bool) -> None:
     shown = View(Console(file=io.StringIO()), stays=stays)
-    shown.opens(stage(), look_out(World()), STEPS)
+    shown.opens(cluster(), observer(ClusterState()), STEPS)
     closing = asyncio.create_task(shown.closes(len(STEPS)))
     await asyncio.sleep(0)
     assert closing.done() is not stays

@@ -1,4 +1,4 @@
-"""Where the demo plays: an API server with pods that become ready, and the operator as a process of its own."""
+"""Where the demo runs: an API server with pods that become ready, and the operator as a process of its own."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if os.getppid() == int(parent):
 """
 
 
-class NoStageError(Exception):
+class NoClusterError(Exception):
     """The demo cannot be set up here; the message says what is missing and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class DemoCluster:
     """An API server that runs."""
 
     server: str
@@ -55,17 +55,17 @@ class Stage:
 
 
 @asynccontextmanager
-async def simulated(*, memcached: bool = True) -> AsyncIterator[Stage]:
+async def simulated(*, memcached: bool = True) -> AsyncIterator[DemoCluster]:
     """The simulator in this process, with real memcached processes where there is such a program.
 
     Raises:
-        NoStageError: the extra `demo` is not installed.
+        NoClusterError: the extra `demo` is not installed.
     """
     try:
         from kube_simulator import Options, Simulator
         from kube_simulator.controllers.memcached import find_program
     except ImportError as error:
-        raise NoStageError(
+        raise NoClusterError(
             f"the simulator needs {error.name}, which is not installed: pip install 'memcached-operator[demo]'"
         ) from error
     real_pods = memcached and find_program() is not None
@@ -75,8 +75,8 @@ async def simulated(*, memcached: bool = True) -> AsyncIterator[Stage]:
         try:
             simulator = await ends.enter_async_context(Simulator(options))
         except OSError as error:
-            raise NoStageError(str(error)) from error
-        yield Stage(
+            raise NoClusterError(str(error)) from error
+        yield DemoCluster(
             server=simulator.server,
             kubeconfig=simulator.kubeconfig_path,
             audit_log=simulator.audit_log,
@@ -90,18 +90,18 @@ async def simulated(*, memcached: bool = True) -> AsyncIterator[Stage]:
 
 
 @asynccontextmanager
-async def real() -> AsyncIterator[Stage]:
+async def real() -> AsyncIterator[DemoCluster]:
     """The lab's control plane: a real API server, without nodes, so that somebody must play the kubelet.
 
     Raises:
-        NoStageError: this is no checkout, or the control plane cannot be built or started.
+        NoClusterError: this is no checkout, or the control plane cannot be built or started.
     """
     try:
         from lab.cache import BuildError
         from lab.control_plane import ControlPlane
         from lab.kubectl import LabError
     except ImportError as error:
-        raise NoStageError("--real needs a checkout of the project, where it is: ./dev demo --real") from error
+        raise NoClusterError("--real needs a checkout of the project, where it is: ./dev demo --real") from error
     loop = asyncio.get_running_loop()
 
     async def restart_controllers() -> None:
@@ -112,16 +112,16 @@ async def real() -> AsyncIterator[Stage]:
     try:
         control_plane = await loop.run_in_executor(None, ControlPlane)
     except (BuildError, OSError) as error:
-        raise NoStageError(str(error)) from error
+        raise NoClusterError(str(error)) from error
     try:
         try:
             await loop.run_in_executor(None, control_plane.start)
         except LabError as error:
-            raise NoStageError(str(error)) from error
+            raise NoClusterError(str(error)) from error
         async with client_of(control_plane.kubeconfig_path) as client:
             kubelet = asyncio.create_task(play_the_kubelet(client, _READY_AFTER_S))
             try:
-                yield Stage(
+                yield DemoCluster(
                     server=control_plane.server,
                     kubeconfig=control_plane.kubeconfig_path,
                     audit_log=control_plane.audit_log,
@@ -142,7 +142,7 @@ async def _nothing_to_do() -> None:
 
 
 def client_of(kubeconfig: Path) -> ApiClient:
-    """A client of the stage's administrator."""
+    """A client of the cluster's administrator."""
     access = load_access(kubeconfig=str(kubeconfig), environ=os.environ)
     return ApiClient(access, user_agent=_USER_AGENT)
 

@@ -1,4 +1,4 @@
-"""The demo from its beginning to its end, before an audience that may be a terminal or a file."""
+"""The demo from its beginning to its end."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from contextlib import AsyncExitStack, suppress
 from typing import Protocol
 
 from memcached_operator.demo import writes
-from memcached_operator.demo.script import STEPS, TO_PLAY_WITH, Play, Step, StepFailedError, install_crd
-from memcached_operator.demo.stage import LogLine, OperatorProcess, Stage, client_of, operator
-from memcached_operator.demo.world import LookOut
+from memcached_operator.demo.cluster_state import Observer
+from memcached_operator.demo.clusters import DemoCluster, LogLine, OperatorProcess, client_of, operator
+from memcached_operator.demo.script import STEPS, TO_PLAY_WITH, Step, StepContext, StepFailedError, install_crd
 from operator_runtime.client.errors import KubeError
 
 # The operator lists three kinds; the rest is the start of Python on a busy machine.
 _SYNC_DEADLINE_S = 60.0
 
 
-class Audience(Protocol):
-    """Whom the demo is shown to."""
+class Display(Protocol):
+    """Where the demo is shown: a terminal or a file."""
 
     @property
     def stays(self) -> bool:
         """Whether `closes` waits for somebody's word, so that there must be something to play with until then."""
 
-    def opens(self, stage: Stage, look_out: LookOut, steps: Sequence[Step]) -> None:
+    def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[Step]) -> None:
         """The API server runs; nothing has happened yet."""
 
     def begins(self, number: int) -> None:
-        """A step, counted from 0, is being played."""
+        """A step, counted from 0, is being run."""
 
     def came_true(self, number: int, took_s: float, seen: str) -> None:
         """It came true; `seen` may say how."""
 
     def failed(self, number: int, why: str) -> None:
-        """It did not, and the rest is not played."""
+        """It did not, and the rest is not run."""
 
     def heard(self, line: LogLine) -> None:
         """The operator logged a line."""
@@ -48,76 +48,76 @@ class Audience(Protocol):
         """A step came true and another is to come: return when it has been seen."""
 
     async def closes(self, came_true: int) -> None:
-        """All is over; may stay for as long as it likes, with the stage still there."""
+        """All is over; may stay for as long as it likes, with the cluster still there."""
 
 
-def steps_for(audience: Audience) -> Sequence[Step]:
-    """What is played before it."""
-    return (*STEPS, TO_PLAY_WITH) if audience.stays else STEPS
+def steps_for(display: Display) -> Sequence[Step]:
+    """What is shown on it."""
+    return (*STEPS, TO_PLAY_WITH) if display.stays else STEPS
 
 
-async def perform(stage: Stage, audience: Audience) -> bool:
-    """Play all steps; whether each came true."""
+async def run_demo(cluster: DemoCluster, display: Display) -> bool:
+    """Run all steps; whether each came true."""
     async with AsyncExitStack() as ends:
-        client = await ends.enter_async_context(client_of(stage.kubeconfig))
-        look_out = LookOut(client)
-        in_background(ends, look_out.run())
-        steps = steps_for(audience)
-        audience.opens(stage, look_out, steps)
+        client = await ends.enter_async_context(client_of(cluster.kubeconfig))
+        observer = Observer(client)
+        in_background(ends, observer.run())
+        steps = steps_for(display)
+        display.opens(cluster, observer, steps)
         came_true = 0
         try:
             await install_crd(client)
-            await stage.kind_installed()
-            in_background(ends, writes.follow(stage.audit_log, audience.wrote))
-            process = await ends.enter_async_context(operator(stage.kubeconfig, audience.heard))
+            await cluster.kind_installed()
+            in_background(ends, writes.follow(cluster.audit_log, display.wrote))
+            process = await ends.enter_async_context(operator(cluster.kubeconfig, display.heard))
             if not await process.in_sync(_SYNC_DEADLINE_S):
                 raise StepFailedError(f"the operator did not start; its last words: {process.last_words}")
         except (StepFailedError, KubeError) as error:
-            audience.failed(0, str(error))
+            display.failed(0, str(error))
         else:
-            came_true = await play_all(Play(client, look_out, stage), audience, process)
-        look_out.rest()
-        await audience.closes(came_true)
+            came_true = await run_steps(StepContext(client, observer, cluster), display, process)
+        observer.rest()
+        await display.closes(came_true)
         return came_true == len(steps)
 
 
-async def play_all(play: Play, audience: Audience, process: OperatorProcess | None = None) -> int:
-    """Play one step after the other; how many came true before one did not, or before the operator's process ended."""
-    steps = steps_for(audience)
+async def run_steps(context: StepContext, display: Display, process: OperatorProcess | None = None) -> int:
+    """Run one step after the other; how many came true before one did not, or before the operator's process ended."""
+    steps = steps_for(display)
     for number, step in enumerate(steps):
-        audience.begins(number)
+        display.begins(number)
         started = time.monotonic()
         try:
-            seen = await _played(step, play, process)
+            seen = await _run_step(step, context, process)
         except (StepFailedError, KubeError) as error:
-            audience.failed(number, str(error))
+            display.failed(number, str(error))
             return number
-        audience.came_true(number, time.monotonic() - started, seen)
+        display.came_true(number, time.monotonic() - started, seen)
         if step is not steps[-1]:
-            await audience.takes_in()
+            await display.takes_in()
     return len(steps)
 
 
-async def _played(step: Step, play: Play, process: OperatorProcess | None) -> str:
+async def _run_step(step: Step, context: StepContext, process: OperatorProcess | None) -> str:
     """What the step saw.
 
     Raises:
         StepFailedError: it did not come true, or the operator ended before it did.
         KubeError: the API server refused what the step does.
     """
-    playing = asyncio.ensure_future(step.play(play))
-    awaited: set[asyncio.Future[str] | asyncio.Future[int]] = {playing}
+    running_step = asyncio.ensure_future(step.run(context))
+    awaited: set[asyncio.Future[str] | asyncio.Future[int]] = {running_step}
     if process is not None:
         awaited.add(process.ended)
     try:
         await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
-        if process is not None and not playing.done():
+        if process is not None and not running_step.done():
             code = process.ended.result()
             raise StepFailedError(f"the operator ended with {_in_words(code)}; its last words: {process.last_words}")
-        return playing.result()
+        return running_step.result()
     finally:
-        playing.cancel()
-        await asyncio.gather(playing, return_exceptions=True)
+        running_step.cancel()
+        await asyncio.gather(running_step, return_exceptions=True)
 
 
 def _in_words(code: int) -> str:
@@ -125,7 +125,7 @@ def _in_words(code: int) -> str:
 
 
 def in_background(ends: AsyncExitStack, work: Coroutine[None, None, None]) -> None:
-    """Work beside the play until the stack ends it."""
+    """Work beside the steps until the stack ends it."""
     task = asyncio.create_task(work)
 
     async def end() -> None:

@@ -1,4 +1,4 @@
-"""What can be seen in the demo's namespace at one moment, and the look-out that sees it."""
+"""What can be seen in the demo's namespace at one moment, and the observer that sees it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REST_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class ClusterState:
     """Objects by name, as the API shows them; those that are being deleted included."""
 
     memcacheds: Mapping[str, Json] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class World:
         )
 
 
-class LookOut:
+class Observer:
     """Looks at the namespace again and again while `run` runs, and tells whoever waits.
 
     Lists asked for every tenth of a second, and no watches: this is a spectator, and what it shows is what
@@ -76,18 +76,18 @@ class LookOut:
         self._client = client
         self._changed = asyncio.Condition()
         self._look_every_s = _LOOK_EVERY_S
-        self.world = World()
+        self.state = ClusterState()
 
     async def run(self) -> None:
         """Look until cancelled; what cannot be read at the moment is looked at again."""
         while True:
             try:
-                world = await self._look()
+                state = await self._look()
             except KubeError:
                 pass
             else:
                 async with self._changed:
-                    self.world = world
+                    self.state = state
                     self._changed.notify_all()
             await asyncio.sleep(self._look_every_s)
 
@@ -95,21 +95,23 @@ class LookOut:
         """Look only now and then from now on: nobody waits any more, and each look is some lines in the audit log."""
         self._look_every_s = _REST_S
 
-    async def until(self, holds: Callable[[World], bool], deadline_s: float) -> bool:
+    async def until(self, holds: Callable[[ClusterState], bool], deadline_s: float) -> bool:
         """Whether that came true in time."""
         try:
             async with asyncio.timeout(deadline_s), self._changed:
-                await self._changed.wait_for(lambda: holds(self.world))
+                await self._changed.wait_for(lambda: holds(self.state))
         except TimeoutError:
             return False
         return True
 
-    async def _look(self) -> World:
+    async def _look(self) -> ClusterState:
         memcacheds, deployments, pods, events = await asyncio.gather(
             self._list(MEMCACHEDS), self._list(DEPLOYMENTS), self._list(PODS), self._list(EVENTS)
         )
         ours = [each for each in events if each.get("regarding", {}).get("kind") == KIND]
-        return World(_by_name(memcacheds), _by_name(deployments), _by_name(pods), tuple(sorted(ours, key=event_time)))
+        return ClusterState(
+            _by_name(memcacheds), _by_name(deployments), _by_name(pods), tuple(sorted(ours, key=event_time))
+        )
 
     async def _list(self, resource: Resource) -> list[Json]:
         try:
