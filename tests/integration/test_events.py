@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
 
+from operator_runtime.testing.waiting import eventually
 from tests.integration.conftest import memcached
 from tests.integration.oracle import (
-    DEADLINE_S,
-    OPERATOR_NAME,
     catch_up,
     complete,
     deployment,
@@ -20,25 +18,25 @@ from tests.integration.oracle import (
     wait,
     wait_condition,
 )
+from tests.integration.other_client import asked, events_of
 from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = pytest.mark.usefixtures("operator")
 
 
-def events(kubectl: Kubectl, name: str) -> list[dict[str, Any]]:
-    """The operator's events about a Memcached, oldest first."""
-    found = kubectl.get("events.events.k8s.io")["items"]
-    ours = [
-        each for each in found if each["reportingController"] == OPERATOR_NAME and each["regarding"]["name"] == name
-    ]
-    return sorted(ours, key=lambda each: str(each["eventTime"]))
+def events(kubectl: Kubectl, name: str) -> list[Any]:
+    """The operator's events about a Memcached as kubernetes-asyncio reads them, oldest first."""
+    found: list[Any] = asked(kubectl.cluster, lambda client: events_of(client, kubectl.namespace, name))
+    return found
 
 
-def wait_event(kubectl: Kubectl, name: str, reason: str, *, count: int = 1) -> dict[str, Any]:
-    """The latest of `count` events with that reason; kubectl cannot wait for what has no name, so it is asked again."""
-    ends = time.monotonic() + DEADLINE_S
-    while len(found := [each for each in events(kubectl, name) if each["reason"] == reason]) < count:
-        assert time.monotonic() < ends, f"no {count} events {reason}, but {events(kubectl, name)}"
+def wait_event(kubectl: Kubectl, name: str, reason: str, *, count: int = 1) -> Any:
+    """The latest of `count` events with that reason."""
+    found = eventually(
+        lambda: [each for each in events(kubectl, name) if each.reason == reason],
+        lambda found: len(found) >= count,
+        what=f"{count} events {reason}",
+    )
     return found[-1]
 
 
@@ -50,8 +48,8 @@ def described(kubectl: Kubectl, name: str) -> str:
 def test_describe_tells_what_was_created_scaled_and_updated(kubectl: Kubectl) -> None:
     kubectl.apply(memcached("shop", 1), create=True)
     created = wait_event(kubectl, "shop", "Created")
-    assert (created["type"], created["action"]) == ("Normal", "Create")
-    assert created["regarding"]["uid"] == kubectl.uid("mc/shop")
+    assert (created.type, created.action) == ("Normal", "Create")
+    assert created.regarding.uid == kubectl.uid("mc/shop")
 
     kubectl("scale", "mc/shop", "--replicas=3")
     wait_event(kubectl, "shop", "Scaled")
@@ -70,10 +68,10 @@ def test_describe_tells_what_was_created_scaled_and_updated(kubectl: Kubectl) ->
 def test_an_event_tells_what_drifted_and_that_somebody_else_did_it(kubectl: Kubectl) -> None:
     complete(kubectl, "shop", 0)
     kubectl("scale", "deployment/shop", "--replicas=2")
-    note = wait_event(kubectl, "shop", "Scaled")["note"]
+    note = wait_event(kubectl, "shop", "Scaled").note
     assert note == "Scaled Deployment shop from 2 to 0 replicas: somebody else had changed them"
     kubectl("label", "--overwrite", "deployment/shop", "app=theirs")
-    note = wait_event(kubectl, "shop", "Updated")["note"]
+    note = wait_event(kubectl, "shop", "Updated").note
     assert note == 'Updated Deployment shop: metadata.labels[app] was "theirs", is to be "memcached"'
 
 
@@ -81,14 +79,14 @@ def test_a_deployment_that_was_made_again_has_an_event_of_its_own(kubectl: Kubec
     complete(kubectl, "shop", 0)
     wait_event(kubectl, "shop", "Created")
     kubectl("delete", "deployment/shop")
-    note = wait_event(kubectl, "shop", "Created", count=2)["note"]
+    note = wait_event(kubectl, "shop", "Created", count=2).note
     assert note == "Created Deployment shop with 0 replicas: there was none"
 
 
 def test_a_strangers_deployment_is_a_warning(kubectl: Kubectl) -> None:
     kubectl.apply(deployment("shop"), memcached("shop", 1), create=True)
     warning = wait_event(kubectl, "shop", "NotControlled")
-    assert warning["type"] == "Warning"
+    assert warning.type == "Warning"
     assert "Warning NotControlled" in described(kubectl, "shop")
     listed = kubectl("get", "events", "--field-selector=involvedObject.kind=Memcached,type=Warning", "--no-headers")
     (line,) = listed.splitlines()
@@ -100,8 +98,8 @@ def test_an_events_name_and_its_namespace_are_those_of_its_memcached(kubectl: Ku
     name = "x" * 52
     kubectl.apply(memcached(name, 0), create=True)
     event = wait_event(kubectl, name, "Created")
-    assert event["metadata"]["name"].startswith(f"{name}.")
-    assert event["metadata"]["namespace"] == kubectl.namespace
+    assert event.metadata.name.startswith(f"{name}.")
+    assert event.metadata.namespace == kubectl.namespace
 
 
 def test_the_ordinary_life_of_pods_makes_no_event_of_ours(kubectl: Kubectl) -> None:
@@ -116,4 +114,4 @@ def test_the_ordinary_life_of_pods_makes_no_event_of_ours(kubectl: Kubectl) -> N
     # Events are written in the order in which they were told: this one comes after any that should not be there.
     complete(kubectl, "later", 0)
     wait_event(kubectl, "later", "Created")
-    assert [event["reason"] for event in events(kubectl, "shop")] == ["Created"]
+    assert [event.reason for event in events(kubectl, "shop")] == ["Created"]

@@ -9,8 +9,10 @@ import json
 import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kubernetes_asyncio.client import CoordinationV1Api
 
 from kube_simulator.access.pki import Authority
 from operator_runtime.testing.waiting import eventually
@@ -19,6 +21,7 @@ from tests.integration.admission import SlowAdmission
 from tests.integration.conftest import Operators, memcached
 from tests.integration.load import Load
 from tests.integration.oracle import wait
+from tests.integration.other_client import asked
 from tests.integration.replicas import LEADS, LEASE_S, RETRY_S, STANDS_BY, Replicas
 from tests.integration.requests import received_at, requests_of
 from tests.kubectl_in_namespace import Kubectl
@@ -38,9 +41,9 @@ def replicas(kubectl: Kubectl, operators: Operators) -> Replicas:
     return Replicas(kubectl, operators)
 
 
-def lease(kubectl: Kubectl) -> dict[str, object]:
-    found: dict[str, object] = kubectl.get("lease", LOCK)["spec"]
-    return found
+def lease(kubectl: Kubectl) -> Any:
+    """The lock as kubernetes-asyncio reads it, a V1Lease."""
+    return asked(kubectl.cluster, lambda api: CoordinationV1Api(api).read_namespaced_lease(LOCK, kubectl.namespace))
 
 
 def test_one_works_and_the_other_stands_by_without_a_write(kubectl: Kubectl, replicas: Replicas) -> None:
@@ -62,22 +65,22 @@ def test_one_works_and_the_other_stands_by_without_a_write(kubectl: Kubectl, rep
 
 def test_the_lease_says_who_leads_since_when_and_how_often_that_changed(kubectl: Kubectl, replicas: Replicas) -> None:
     first, second = replicas.pair()
-    held = lease(kubectl)
-    assert str(held["holderIdentity"]).startswith("first_")
-    assert (held["leaseDurationSeconds"], held["leaseTransitions"]) == (LEASE_S, 0)
+    held = lease(kubectl).spec
+    assert held.holder_identity.startswith("first_")
+    assert (held.lease_duration_seconds, held.lease_transitions) == (LEASE_S, 0)
     kubectl("label", "lease", LOCK, "team=caches")
     assert first.stop() == 0
     assert f"released Lease {kubectl.namespace}/{LOCK}" in first.log
     second.wait_for_log(LEADS)
-    taken = kubectl.get("lease", LOCK)
-    assert taken["metadata"]["labels"] == {"team": "caches"}, "what others put on it stays"
-    assert taken["spec"]["holderIdentity"].startswith("second_")
-    assert taken["spec"]["leaseTransitions"] == 1
-    assert taken["spec"]["acquireTime"] > str(held["acquireTime"])
+    taken = lease(kubectl)
+    assert taken.metadata.labels == {"team": "caches"}, "what others put on it stays"
+    assert taken.spec.holder_identity.startswith("second_")
+    assert taken.spec.lease_transitions == 1
+    assert taken.spec.acquire_time > held.acquire_time
     assert second.stop() == 0
-    freed = lease(kubectl)
-    assert (freed.get("holderIdentity", ""), freed["leaseDurationSeconds"]) == ("", 1)
-    assert freed["acquireTime"] == taken["spec"]["acquireTime"]
+    freed = lease(kubectl).spec
+    assert (freed.holder_identity or "", freed.lease_duration_seconds) == ("", 1)
+    assert freed.acquire_time == taken.spec.acquire_time
 
 
 def test_a_replica_that_cannot_watch_leaves_the_lease_to_one_that_can(kubectl: Kubectl, replicas: Replicas) -> None:
@@ -241,7 +244,7 @@ class TestTrouble:
         kubectl("delete", "lease", LOCK)
         kubectl.wait(f"lease/{LOCK}", "create")
         wait(kubectl, f"lease/{LOCK}", ".spec.leaseTransitions", 0)
-        assert str(lease(kubectl)["holderIdentity"]).startswith("first_")
+        assert lease(kubectl).spec.holder_identity.startswith("first_")
         kubectl.apply(memcached("one", 1))
         wait(kubectl, "mc/one", ".status.replicas", 1)
         assert LEADS not in second.log

@@ -7,10 +7,10 @@ import signal
 import subprocess
 
 import pytest
+from kubernetes_asyncio.client import AppsV1Api
 
 from lab.programs.kubernetes import kubectl_path
 from tests.integration.conftest import memcached
-from tests.integration.guides import EXAMPLE, SAMPLE
 from tests.integration.oracle import (
     catch_up,
     complete,
@@ -21,6 +21,7 @@ from tests.integration.oracle import (
     wait_condition,
     writes,
 )
+from tests.integration.other_client import asked
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
@@ -40,33 +41,25 @@ def test_a_memcached_gets_one_deployment_that_it_controls(kubectl: Kubectl) -> N
     kubectl.apply(memcached("shop", 3, image="memcached:1.6.45"), create=True)
     wait(kubectl, "mc/shop", ".status.replicas", 3)
 
-    made = kubectl.get("deployment", "shop")
-    meta, spec, template = made["metadata"], made["spec"], made["spec"]["template"]
-    assert meta["ownerReferences"] == [
-        {
-            "apiVersion": "cache.example.com/v1alpha1",
-            "kind": "Memcached",
-            "name": "shop",
-            "uid": kubectl.uid("mc/shop"),
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
-    ]
-    assert meta["labels"] == LABELS
-    assert spec["replicas"] == 3
-    assert spec["selector"] == {"matchLabels": {"app": "memcached", "memcached_cr": "shop"}}
-    assert template["metadata"]["labels"] == LABELS
-    assert template["spec"]["automountServiceAccountToken"] is False
-    (container,) = template["spec"]["containers"]
-    assert container["name"] == "memcached"
-    assert container["image"] == "memcached:1.6.45"
-    assert container["command"] == ["memcached", "-m", "64", "-o", "modern", "-v"]
-    assert container["ports"] == [{"name": "memcached", "containerPort": 11211, "protocol": "TCP"}]
-    assert "args" not in container
-    assert template["spec"]["securityContext"]["runAsUser"] == 11211
-    assert container["securityContext"]["readOnlyRootFilesystem"] is True
-    fields = kubectl.get("deployment", "shop", "--show-managed-fields")["metadata"]["managedFields"]
-    assert ("memcached-operator", "Apply") in [(each["manager"], each["operation"]) for each in fields]
+    made = asked(kubectl.cluster, lambda api: AppsV1Api(api).read_namespaced_deployment("shop", kubectl.namespace))
+    (owner,) = made.metadata.owner_references
+    assert (owner.api_version, owner.kind, owner.name) == ("cache.example.com/v1alpha1", "Memcached", "shop")
+    assert (owner.uid, owner.controller, owner.block_owner_deletion) == (kubectl.uid("mc/shop"), True, True)
+    assert made.metadata.labels == LABELS
+    assert made.spec.replicas == 3
+    assert made.spec.selector.match_labels == {"app": "memcached", "memcached_cr": "shop"}
+    template = made.spec.template
+    assert template.metadata.labels == LABELS
+    assert template.spec.automount_service_account_token is False
+    (container,) = template.spec.containers
+    assert (container.name, container.image) == ("memcached", "memcached:1.6.45")
+    assert (container.command, container.args) == (["memcached", "-m", "64", "-o", "modern", "-v"], None)
+    (port,) = container.ports
+    assert (port.name, port.container_port, port.protocol) == ("memcached", 11211, "TCP")
+    assert template.spec.security_context.run_as_user == 11211
+    assert container.security_context.read_only_root_filesystem is True
+    fields = made.metadata.managed_fields
+    assert ("memcached-operator", "Apply") in [(each.manager, each.operation) for each in fields]
 
     catch_up(kubectl)
     assert deployment_writes(kubectl, "shop") == ["deployments 201"]
@@ -83,29 +76,6 @@ def test_a_memcached_without_a_size_or_a_spec_has_one_server(kubectl: Kubectl) -
     for name in ("bare", "empty"):
         wait(kubectl, f"mc/{name}", ".status.replicas", 1)
         assert kubectl.get("deployment", name)["spec"]["replicas"] == 1
-
-
-def test_the_guides_example_is_applied_grows_from_3_to_4_and_is_deleted(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", input=EXAMPLE.format(size=3))
-    wait(kubectl, "memcached/example-memcached", ".status.replicas", 3)
-    status = kubectl.get("memcached/example-memcached")["status"]
-    assert status["nodes"] == pods_of(kubectl, "example-memcached")
-
-    kubectl("apply", "-f", "-", input=EXAMPLE.format(size=4))
-    wait(kubectl, "memcached/example-memcached", ".status.replicas", 4)
-    (line,) = kubectl("get", "deployment", "--no-headers").splitlines()
-    assert line.split()[:3] == ["example-memcached", "0/4", "4"]
-
-    kubectl("delete", "-f", "-", input=EXAMPLE.format(size=3))
-    kubectl.wait("deployment/example-memcached", "delete")
-    kubectl("wait", "pods", "--all", "--for=delete", "--timeout=60s")
-
-
-def test_the_guides_sample_grows_by_a_merge_patch(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", input=SAMPLE)
-    wait(kubectl, "memcached/memcached-sample", ".status.replicas", 2)
-    kubectl("patch", "memcached", "memcached-sample", "-p", '{"spec":{"size": 3}}', "--type=merge")
-    wait(kubectl, "memcached/memcached-sample", ".status.replicas", 3)
 
 
 def test_kubectl_scale_and_edit_change_the_size_both_ways_and_to_0(kubectl: Kubectl) -> None:
