@@ -33,7 +33,7 @@ test *args:
 test-unit *args:
     @pytest tests/unit -m "not slow" --numprocesses=2 --dist=worksteal "$@"
 
-# Let Memcacheds come and go for half an hour on each server, and look for leaks (SOAK_S=SECONDS); arguments go to pytest
+# Let Memcacheds come and go for half an hour, and look for leaks (SOAK_S=SECONDS); arguments go to pytest
 [group('test')]
 [no-exit-message]
 soak *args:

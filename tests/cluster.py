@@ -1,7 +1,12 @@
 """Fixtures for tests that need a Kubernetes API: ``cluster``, one for the session; ``namespace``, one for each test.
 
-There are two, the simulator and a real control plane, and a test runs on each unless ``--cluster`` or the mark
-``cluster`` says otherwise.
+There are two, the simulator and a real control plane. A test runs on each where the server has a part in what it shows,
+unless ``--cluster`` says otherwise. By the mark ``cluster`` it runs on one alone:
+
+- on the simulator where any server would do, as what it shows is the process: its flags, files, lines, probes, metrics
+  and traces, how it ends; so do all tests that need no server.
+- on the real one where that one alone can say it, and where it shows at length how the operator bears a fault, a rival
+  or an hour of work: what the simulator does, the tests of conformance have shown.
 """
 
 import contextlib
@@ -80,15 +85,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what cannot run on the chosen Kubernetes API."""
+    """Leave out what does not run on the chosen Kubernetes API."""
     chosen = config.option.cluster
     if chosen is None:
         return
-    marks = {item: item.get_closest_marker("cluster") for item in items}
-    unfit = [item for item, mark in marks.items() if mark is not None and chosen not in mark.args]
+    unfit = {item for item in items if chosen not in _clusters_of(item)}
     if unfit:
         config.hook.pytest_deselected(items=unfit)
-        items[:] = [item for item in items if item not in set(unfit)]
+        items[:] = [item for item in items if item not in unfit]
+
+
+def _clusters_of(item: pytest.Item) -> Sequence[str]:
+    mark = item.get_closest_marker("cluster")
+    if mark is not None:
+        return mark.args
+    return CLUSTERS if "cluster" in getattr(item, "fixturenames", ()) else ("simulator",)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

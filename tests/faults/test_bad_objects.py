@@ -86,6 +86,7 @@ STORED: dict[str, tuple[object, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.cluster("kubernetes")
 def test_what_was_stored_before_the_schema_was_tightened(kubectl: Kubectl, operators: Operators, api: Api) -> None:
     path = MEMCACHEDS.format(kubectl.namespace)
     with any_schema(kubectl.cluster):
@@ -153,6 +154,7 @@ def test_specifications_that_are_nested_deeper_than_a_stack(kubectl: Kubectl, op
     assert figures.value("controller_runtime_reconcile_panics_total") == 0
 
 
+@pytest.mark.cluster("kubernetes")
 def test_objects_with_as_much_metadata_as_may_be(kubectl: Kubectl, operators: Operators, api: Api) -> None:
     namespace = kubectl.namespace
     many = {f"example.com/label-{number}": f"value-{number}" for number in range(5000)}

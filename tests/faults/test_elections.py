@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from kube_simulator.access.pki import Authority
 from tests.faults.proxy import FaultProxy, Request
 from tests.integration.accounts import account_with_role, operator_rules
@@ -14,6 +16,8 @@ from tests.integration.replicas import LEADS, STANDS_BY, Replicas
 from tests.integration.requests import received_at
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import logged_at
+
+pytestmark = pytest.mark.cluster("kubernetes")
 
 
 def of_the_lease(request: Request) -> bool:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from lab.audit import AuditEvent
 from operator_runtime.testing.waiting import eventually, until
 from tests.faults.rivals import Rival, assert_at_most_one_a_second, writes_on
@@ -15,6 +17,8 @@ from tests.integration.monitoring import METRICS, Scrape, url_of
 from tests.integration.oracle import complete, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess, logged_at
+
+pytestmark = pytest.mark.cluster("kubernetes")
 
 FIGHT_S = 60.0
 # Writes that a new size costs at most: of the Deployment, and of a status that follows it in steps.

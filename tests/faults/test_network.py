@@ -17,6 +17,8 @@ from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import memcached
 from tests.kubectl_in_namespace import Kubectl
 
+pytestmark = pytest.mark.cluster("kubernetes")
+
 # Far below the API server's bookmarks each minute, so that quiet watches are replaced all the time too.
 IMPATIENT = ("--watch-silence-limit-s=4", "--request-timeout-s=4")
 MANY = 2_000
@@ -109,7 +111,6 @@ def test_with_200_ms_of_latency_all_goes_its_way(workload: FaultWorkload, proxy:
     assert watched.complaints() == []
 
 
-@pytest.mark.cluster("kubernetes")
 def test_a_long_list_over_a_slow_line_is_waited_for_as_long_as_bytes_come(
     kubectl: Kubectl, workload: FaultWorkload, proxy: FaultProxy, start: Starter
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from operator_runtime.testing.waiting import await_none
 from tests.faults.conftest import Starter
 from tests.faults.fault_workload import FaultWorkload
@@ -9,6 +11,8 @@ from tests.faults.proxy import FaultProxy
 from tests.integration.accounts import account_with_role, grant, operator_rules
 from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
+
+pytestmark = pytest.mark.cluster("kubernetes")
 
 KINDS = ("memcacheds.cache.example.com", "deployments.apps", "pods")
 

@@ -1,6 +1,6 @@
 """Memcacheds come, change and go for a long time, and the operator needs no more for it in the end than at first.
 
-Two minutes, or as long as `SOAK_S` says: `just soak` is half an hour on each server.
+Two minutes, or as long as `SOAK_S` says: `just soak` is half an hour.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from tests.integration.load import Load
 from tests.integration.monitoring import METRICS, Scrape, url_of
 from tests.integration.oracle import wait_condition
 from tests.kubectl_in_namespace import Kubectl
+
+pytestmark = pytest.mark.cluster("kubernetes")
 
 SOAK_S = float(os.environ.get("SOAK_S", "120"))
 # By then what is held for a while (events of the last minutes, pools, compiled paths) has its size.

@@ -11,11 +11,14 @@ from typing import Any
 
 import yaml
 
+from operator_runtime.testing.waiting import until
+from tests.conformance.api import Api
 from tests.integration.conftest import ACCOUNT_NAMESPACE, RBAC
 from tests.kubectl_in_namespace import Kubectl
 
 Rule = dict[str, Any]
 
+_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 ACCOUNT = "operator"
 LOCK = "memcached-operator-lock"
 """The one Lease that the operator has permissions on, and the ConfigMap of a leader for life."""
@@ -47,7 +50,31 @@ def account_with_role(kubectl: Kubectl, rules: Sequence[Rule], *, subject_namesp
     folder = kubectl.cluster.service_account_dir(home, ACCOUNT)
     grant(kubectl, rules)
     kubectl("create", "rolebinding", "operator", "--role=operator", f"--serviceaccount={home}:{ACCOUNT}")
+    if rules:
+        _await_permission(kubectl, home, rules[0])
     return folder
+
+
+def _await_permission(kubectl: Kubectl, home: str, rule: Rule) -> None:
+    """Wait until it is in force: an API server learns of what it has stored by watches, on a busy machine late."""
+    asked = {
+        "user": f"system:serviceaccount:{home}:{ACCOUNT}",
+        "resourceAttributes": {
+            "namespace": kubectl.namespace,
+            "group": rule["apiGroups"][0],
+            "resource": rule["resources"][0],
+            "verb": rule["verbs"][0],
+            "name": rule.get("resourceNames", ("",))[0],
+        },
+    }
+    api = Api(kubectl.cluster, kubectl.cluster.kubeconfig_path)
+    try:
+        until(
+            f"what was granted to {asked['user']} is not in force",
+            lambda: api.post(_REVIEWS, {"spec": asked}).expect(201)["status"]["allowed"],
+        )
+    finally:
+        api.close()
 
 
 def grant(kubectl: Kubectl, rules: Sequence[Rule]) -> None:

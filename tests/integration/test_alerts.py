@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 import yaml
 
 from operator_runtime.testing.waiting import until
@@ -15,6 +16,8 @@ from tests.integration.conftest import MANIFESTS, Operators
 from tests.integration.monitoring import METRICS, prometheus, url_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
+
+pytestmark = pytest.mark.cluster("simulator")
 
 RULES = MANIFESTS / "components" / "prometheus" / "prometheusrule.yaml"
 # Two looks of a Prometheus that looks each second.

@@ -13,6 +13,8 @@ from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
+pytestmark = pytest.mark.cluster("simulator")
+
 MODULE = "tests.integration.kettles"
 LOCK = "a9b2e162.example.com"
 RULES = [

@@ -20,6 +20,8 @@ from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT
 from tests.shell_blocks import files
 
+pytestmark = pytest.mark.cluster("kubernetes")
+
 OURS = files((PROJECT / "docs" / "write-your-own.md").read_text())
 GREETING = {
     "apiVersion": "example.com/v1",

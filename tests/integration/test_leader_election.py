@@ -176,6 +176,7 @@ def test_a_leader_that_is_cut_off_stops_writing_before_the_other_may_begin(
 HAND_OVERS = 20
 
 
+@pytest.mark.cluster("kubernetes")
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_twenty_hand_overs_under_constant_changes_lose_nothing_and_create_nothing_twice(

@@ -88,6 +88,7 @@ def job(name: str, url: str, **more: Any) -> dict[str, Any]:
     return {"job_name": name, "scheme": parts.scheme, "static_configs": [{"targets": [parts.netloc]}], **more}
 
 
+@pytest.mark.cluster("simulator")
 @pytest.mark.usefixtures("may_review")
 def test_a_real_prometheus_sees_the_operator_plainly_and_by_tls_with_its_token(
     kubectl: Kubectl, operators: Operators, tmp_path: Path
@@ -126,6 +127,7 @@ def test_a_real_prometheus_sees_the_operator_plainly_and_by_tls_with_its_token(
             until(f"{expression} is {query(expression)}", lambda expression=expression: query(expression) == both)  # type: ignore[misc]
 
 
+@pytest.mark.cluster("simulator")
 def test_promtool_finds_no_fault(kubectl: Kubectl, operators: Operators) -> None:
     kubectl.apply(memcached("cache", 1))
     metrics = start(operators, kubectl, "--metrics-per-object")
@@ -189,6 +191,7 @@ def test_a_restart_of_the_api_server_shows_in_each_stream(kubectl: Kubectl, oper
     )
 
 
+@pytest.mark.cluster("simulator")
 def test_the_series_of_a_memcached_go_with_it(kubectl: Kubectl, operators: Operators) -> None:
     metrics = start(operators, kubectl, "--metrics-per-object")
     kubectl.apply(memcached("stays", 0), memcached("goes", 2))
@@ -203,6 +206,7 @@ def test_the_series_of_a_memcached_go_with_it(kubectl: Kubectl, operators: Opera
     assert Scrape(metrics).value("memcached_operator_memcached_desired_servers", name="stays") == 0
 
 
+@pytest.mark.cluster("simulator")
 def test_by_default_no_object_is_named(kubectl: Kubectl, operators: Operators) -> None:
     kubectl.apply(memcached("secret-name", 0))
     metrics = start(operators, kubectl)
@@ -237,6 +241,7 @@ def test_without_the_permission_to_ask_nobody_sees_them_and_the_log_says_what_to
     operator.wait_for_log("WARN", "Grant the operator's account create on tokenreviews.authentication.k8s.io")
 
 
+@pytest.mark.cluster("simulator")
 def test_certificate_files_are_served_and_so_are_those_that_replace_them(
     kubectl: Kubectl, operators: Operators, tmp_path: Path
 ) -> None:

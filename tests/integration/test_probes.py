@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import socket
 
+import pytest
+
 from operator_runtime.testing.waiting import until
 from tests.integration.conftest import Operators
 from tests.integration.monitoring import METRICS, PROBES, fetch, url_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
+
+pytestmark = pytest.mark.cluster("simulator")
 
 WATCHES = ("memcacheds.cache.example.com", "deployments.apps", "pods")
 

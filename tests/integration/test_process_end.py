@@ -27,6 +27,7 @@ def ended_well(operator: OperatorProcess) -> bool:
     return code == 0 and operator.lines[-1].endswith("ended in good order\n")
 
 
+@pytest.mark.cluster("simulator")
 @STOP_SIGNALS
 def test_it_ends_within_seconds_when_asked(kubectl: Kubectl, operators: Operators, number: signal.Signals) -> None:
     operator = operators.start("-n", kubectl.namespace).ready()
@@ -42,6 +43,7 @@ def admission(kubectl: Kubectl, tmp_path: Path) -> Iterator[SlowAdmission]:
         yield slow
 
 
+@pytest.mark.cluster("simulator")
 def test_workers_finish_what_they_do_before_it_ends(
     kubectl: Kubectl, operators: Operators, admission: SlowAdmission
 ) -> None:
@@ -57,6 +59,7 @@ def test_workers_finish_what_they_do_before_it_ends(
     assert "Created" in kubectl("get", "events", "--field-selector=involvedObject.name=late")
 
 
+@pytest.mark.cluster("simulator")
 def test_what_takes_longer_than_the_shutdown_timeout_is_cancelled(
     kubectl: Kubectl, operators: Operators, admission: SlowAdmission
 ) -> None:
@@ -68,6 +71,7 @@ def test_what_takes_longer_than_the_shutdown_timeout_is_cancelled(
     assert ended_well(operator)
 
 
+@pytest.mark.cluster("simulator")
 @STOP_SIGNALS
 def test_a_second_request_ends_it_at_once(
     kubectl: Kubectl, operators: Operators, admission: SlowAdmission, number: signal.Signals
@@ -121,6 +125,7 @@ reflector.Reflector.complete = complete
 """
 
 
+@pytest.mark.cluster("simulator")
 def test_a_part_that_dies_ends_the_process_with_a_message_and_exit_code_1(
     kubectl: Kubectl, operators: Operators, tmp_path: Path
 ) -> None:

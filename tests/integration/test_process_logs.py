@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cluster import Cluster
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import Operators, memcached
@@ -15,6 +17,8 @@ from tests.integration.oracle import deployment, make_ready, pods_of, wait, wait
 from tests.integration.requests import writes_of, written
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
+
+pytestmark = pytest.mark.cluster("simulator")
 
 TEXT_LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO |WARN |ERROR|FATAL) \S.*: \S.*\n")
 RECONCILE_ID = re.compile(r"  reconcile=[0-9a-f]{6}-\d+\n$")

@@ -56,6 +56,7 @@ def write(path: Path, document: object) -> Path:
     return path
 
 
+@pytest.mark.cluster("simulator")
 class TestOrder:
     """--kubeconfig, KUBECONFIG, the pod's service account, ~/.kube/config."""
 
@@ -161,6 +162,7 @@ class TestIdentity:
         assert {each.user for each in requests_of(kubectl.cluster, kubectl.namespace, since=mark)} == {"lab-admin"}
 
 
+@pytest.mark.cluster("simulator")
 class TestTheWay:
     """What a kubeconfig says of the way to the server."""
 
@@ -211,6 +213,7 @@ class TestTheWay:
         assert "secret" not in line
 
 
+@pytest.mark.cluster("simulator")
 @pytest.mark.parametrize(
     ("flags", "variables", "message"),
     [
@@ -235,6 +238,7 @@ def test_a_wrong_setting_ends_it_with_exit_code_2_and_says_what_is_allowed(
     assert "Traceback" not in operator.log
 
 
+@pytest.mark.cluster("simulator")
 def test_no_api_server_anywhere_ends_it_with_exit_code_1_and_says_where_it_looked(operators: Operators) -> None:
     operator = operators.start_bare()
     assert operator.wait() == 1

@@ -52,6 +52,7 @@ def cluster_of(use: Use, request: pytest.FixtureRequest) -> Cluster:
     return found
 
 
+@pytest.mark.cluster("kubernetes")  # which permission a request takes is the real one's to say
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize(
     "use", permissions.OPERATOR, ids=[f"{use.verb} {use.resource}: {use.feature}" for use in permissions.OPERATOR]

@@ -18,6 +18,8 @@ from tests.integration.oracle import wait
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import logged_at
 
+pytestmark = pytest.mark.cluster("simulator")
+
 
 class Collector(ThreadingHTTPServer):
     """Takes traces by OTLP over HTTP; `requests` has each as it came."""
