@@ -240,7 +240,7 @@ async def test_a_finalizer_keeps_an_object_until_the_cleanup_is_done(street: Str
 
 
 async def test_the_client_does_what_the_tour_says(street: Street, example: Examples) -> None:
-    await example("clients").tour(street.client, street.namespace)
+    await example("clients").use(street.client, street.namespace)
 
 
 async def test_a_kind_without_a_model_is_made_and_kept(street: Street, example: Examples) -> None:
