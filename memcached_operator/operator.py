@@ -103,9 +103,9 @@ def set_up(operator: Operator, config: OperatorConfig) -> None:
     )
     controller.watches(deployments, of_same_name).watches(pods, _memcached_of, labels=POD_SELECTOR)
     operator.expects_writes(WRITES)
-    operator.add_metrics(reconciler.families)
+    operator.metrics.add(reconciler.families)
     if config.metrics_per_object:
-        operator.add_metrics(lambda: memcached_families(caches))
+        operator.metrics.add(lambda: memcached_families(caches))
 
 
 def _memcached_of(pod: PodRecord) -> ObjectKey | None:

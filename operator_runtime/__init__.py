@@ -105,14 +105,7 @@ if TYPE_CHECKING:
         RuntimeSettings as RuntimeSettings,
     )
     from operator_runtime.serving.probes import Checks as Checks
-    from operator_runtime.telemetry.metrics import (
-        Family as Family,
-        Histogram as Histogram,
-        Source as Source,
-        counter as counter,
-        gauge as gauge,
-        histogram as histogram,
-    )
+    from operator_runtime.telemetry.metrics import Metrics as Metrics, Source as Source
 
 # Where each name stands, below this package.
 _PLACES = {
@@ -143,7 +136,7 @@ _PLACES = {
     "process.knobs": ("Knob", "Switch"),
     "process.settings": ("RuntimeSettings",),
     "serving.probes": ("Checks",),
-    "telemetry.metrics": ("Family", "Histogram", "Source", "counter", "gauge", "histogram"),
+    "telemetry.metrics": ("Metrics", "Source"),
 }
 _MODULES = {name: place for place, names in _PLACES.items() for name in names}
 

@@ -16,7 +16,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
-from functools import cached_property, wraps
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -31,7 +31,6 @@ from operator_runtime.controller.controller import Controller, ControllerConfig,
 from operator_runtime.controller.informers import Informers
 from operator_runtime.controller.manager import Leadership, Manager, Service
 from operator_runtime.controller.predicates import Predicate, always
-from operator_runtime.diagnostics.callback_errors import check_plain
 from operator_runtime.diagnostics.watchdog import EventLoopWatchdog
 from operator_runtime.election.elections import ElectionConfig, election_families, election_of
 from operator_runtime.events.recorder import EventRecorder
@@ -39,8 +38,7 @@ from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
 from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, served, traced
 from operator_runtime.serving.probes import Checks
-from operator_runtime.telemetry.family_check import checked
-from operator_runtime.telemetry.metrics import ControllerMetrics, Family, Metrics, Source
+from operator_runtime.telemetry.metrics import ControllerMetrics, Metrics
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import WorkQueue
 
@@ -61,6 +59,8 @@ class Operator:
         namespaces: what is watched, () for all namespaces.
         api: the API server, in bytes.
         events: records Kubernetes Events.
+        metrics: what /metrics shows: the `registry` for prometheus-client's counters, gauges and histograms; `add`
+            takes what is to be read at each scrape.
         checks: asked by /healthz and /readyz; may be added to.
         urls: where the servers `metrics` and `probes` listen, from when they do, such as `http://127.0.0.1:8080`: for
             tests that have the kernel choose a port.
@@ -73,7 +73,6 @@ class Operator:
         api: ApiClient,
         *,
         namespaces: tuple[str, ...] = (),
-        metrics: Metrics | None = None,
         leadership: Leadership | None = None,
         tracer: ReconcileTracer | None = None,
     ) -> None:
@@ -83,7 +82,6 @@ class Operator:
             program: which operator this is.
             api: speaks to the API server; closed by the caller.
             namespaces: what is watched, () for all namespaces.
-            metrics: shows what is counted; nothing is counted where it is None.
             leadership: what the controllers wait for.
             tracer: entered around each reconcile.
         """
@@ -101,7 +99,8 @@ class Operator:
         self.checks = Checks()
         self.urls: dict[str, str] = {}
         self.expected_writes: list[tuple[str, str]] = []
-        self._metrics = metrics
+        self.metrics = Metrics()
+        self._controller_metrics = ControllerMetrics(self.metrics)
         self._tracer = tracer
         self._informers = Informers(
             api,
@@ -178,7 +177,7 @@ class Operator:
         def initial_keys() -> Iterable[ObjectKey]:
             return builder.initial_keys()
 
-        observer = None if self._metrics is None else ControllerMetrics[ObjectKey](name, settings.workers)
+        observer = self._controller_metrics.observer(name, settings.workers)
         queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(WorkQueue(observer=observer))
         controller = Controller(
             name,
@@ -191,30 +190,11 @@ class Operator:
             tracer=self._tracer,
         )
         self.manager.add_runnable(controller)
-        if observer is not None:
-            self.add_metrics(lambda: observer.families(queue.core))
+        self._controller_metrics.add_queue(name, queue.core)
         self._own_writes[name] = own
         builder = ControllerBuilder(controller, kind, self._informers, own)
         self._builders.append(builder)
         return builder.watches(kind, itself, when=when, labels=labels, fields=fields, missing=missing)
-
-    def add_metrics(self, source: Source) -> None:
-        """Show families of one's own, too; `telemetry.metrics` has counter, gauge and histogram.
-
-        A source that fails, or gives what Prometheus cannot read, is told in the log, and a scrape goes without its
-        families.
-
-        Raises:
-            TypeError: `source` is a coroutine function.
-        """
-        check_plain(source, "the source of metrics")
-
-        @wraps(source, updated=())  # so that its name is told
-        def families() -> Iterable[Family]:
-            return [checked(each) for each in source()]
-
-        if self._metrics is not None:
-            self._metrics.add(families)
 
     def add_service(self, name: str, service: Service) -> None:
         """Run this from the start on, on each replica, and stop it last."""
@@ -280,29 +260,27 @@ async def serve(
                 tracer=None if tracing is None else tracing.call,
             )
         )
-        metrics = None if config.metrics_bind_address == "0" else Metrics()
         operator = Operator(
             config,
             program,
             api,
             namespaces=namespaces,
-            metrics=metrics,
             leadership=election,
             tracer=None if tracing is None else tracing.reconcile,
         )
         if election is not None:
             operator.checks.add_health("leader-election", election.complaint)
-            operator.add_metrics(lambda: election_families(election))
+            operator.metrics.add(lambda: election_families(election))
         operator.add_service("event-loop watchdog", EventLoopWatchdog())
         set_up(operator, config)
         manager = operator.finish()
-        if metrics is not None:
-            add_sources(metrics, program, manager, api, operator.events, operator.expected_writes)
+        if config.metrics_bind_address != "0":
+            add_sources(operator.metrics, program, manager, api, operator.events, operator.expected_writes)
         operator.urls = await stack.enter_async_context(
             served(
                 _monitoring_config(config, program),
                 manager,
-                metrics,
+                operator.metrics,
                 access,
                 operator.checks.health,
                 ready_checks=operator.checks.ready,

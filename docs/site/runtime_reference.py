@@ -47,17 +47,18 @@ CHAPTERS = {
     "Conditions and events": (
         *("Condition", "Conditions", "condition_of", "set_conditions", "rfc3339", "EventRecorder"),
     ),
-    "Metrics and checks": ("Source", "Family", "counter", "gauge", "histogram", "Histogram", "Checks"),
+    "Metrics and checks": ("Metrics", "Source", "Checks"),
     "The CRD of a kind": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
 }
 # Whose instances an author is given: how they are made is the runtime's matter.
-GIVEN = frozenset({"Checks", "Client", "ControllerBuilder", "EventRecorder", "Operator", "Store"})
+GIVEN = frozenset({"Checks", "Client", "ControllerBuilder", "EventRecorder", "Metrics", "Operator", "Store"})
 # What the runtime calls.
 INNER = frozenset(
     {
         *("ControllerBuilder.initial_keys", "ControllerBuilder.finish", "EventRecorder.run", "EventRecorder.stop"),
         *("Operator.expects_writes", "Operator.finish", "RuntimeSettings.settings_customise_sources"),
-        *("Channel.listen", "Histogram.copy", "Store.put", "Store.remove", "Store.replace"),
+        *("Channel.listen", "Metrics.collect", "Metrics.register", "Metrics.unregister"),
+        *("Store.put", "Store.remove", "Store.replace"),
     }
 )
 # Not called by hand, and `--help` says what its fields mean; RuntimeConfig shows their names and types.

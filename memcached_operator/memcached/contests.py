@@ -10,6 +10,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from prometheus_client import Metric
+from prometheus_client.metrics_core import GaugeMetricFamily
+
 from memcached_operator.memcached.fights import QUIET_S, REPAIRS, WINDOW_S, Fights
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.status import Status
@@ -19,7 +22,6 @@ from operator_runtime.client.errors import KubeError
 from operator_runtime.client.resources import Resource
 from operator_runtime.controller.controller import Result
 from operator_runtime.objects.managed_fields import Writers
-from operator_runtime.telemetry.metrics import Family, gauge
 
 logger = logging.getLogger(__name__)
 
@@ -154,13 +156,12 @@ class Contests:
         while next(iter(self._written.values()))[0] < now - WINDOW_S:
             self._written.popitem(last=False)
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[Metric]:
         """How many fights there are."""
-        yield gauge(
+        yield GaugeMetricFamily(
             "memcached_operator_contested_memcacheds",
             "Memcacheds of which another client rewrites a field in a loop; the log says which and who.",
-            (),
-            [((), len(self._fights))],
+            value=len(self._fights),
         )
 
     def _rival(self, writers: Writers, field: str) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from prometheus_client import Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.memcached import desired
 from memcached_operator.memcached.drift import field_name, field_names
@@ -12,7 +15,6 @@ from memcached_operator.memcached.plan import without_names
 from memcached_operator.memcached.records import MemcachedRecord, PodRecord
 from memcached_operator.memcached.spec import read_spec
 from operator_runtime.cache.store import Store, key_of
-from operator_runtime.telemetry.metrics import Family, counter, gauge
 
 OTHER_FIELDS = "other"
 
@@ -33,14 +35,16 @@ class Repairs:
         name = field_name(path)
         self._counts[name if name in self._counts else OTHER_FIELDS] += 1
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[Metric]:
         """The counts."""
-        yield counter(
+        family = CounterMetricFamily(
             "memcached_operator_repairs_total",
             "Fields of Deployments that somebody else had changed and the operator put right.",
-            ("field",),
-            (((name,), number) for name, number in self._counts.items()),
+            labels=("field",),
         )
+        for name, number in self._counts.items():
+            family.add_metric((name,), number)
+        yield family
 
 
 class MemcachedCaches(Protocol):
@@ -52,23 +56,23 @@ class MemcachedCaches(Protocol):
     def pods(self) -> Store[PodRecord]: ...
 
 
-def memcached_families(caches: MemcachedCaches) -> Iterator[Family]:
+def memcached_families(caches: MemcachedCaches) -> Iterator[Metric]:
     """Desired and ready servers of each Memcached that there is; one whose specification is wrong desires none."""
     labels = ("namespace", "name")
     memcacheds = [each for key in caches.memcacheds.keys() if (each := caches.memcacheds.get(key)) is not None]  # noqa: SIM118
-    sizes = ((key_of(each), size) for each in memcacheds if (size := _size(each)) is not None)
-    yield gauge(
+    desired_servers = GaugeMetricFamily(
         "memcached_operator_memcached_desired_servers",
         "Servers that a Memcached's specification asks for.",
-        labels,
-        sizes,
+        labels=labels,
     )
-    yield gauge(
-        "memcached_operator_memcached_ready_servers",
-        "Servers of a Memcached that are ready.",
-        labels,
-        ((key_of(each), _ready(each, caches.pods)) for each in memcacheds),
+    ready_servers = GaugeMetricFamily(
+        "memcached_operator_memcached_ready_servers", "Servers of a Memcached that are ready.", labels=labels
     )
+    for each in memcacheds:
+        if (size := _size(each)) is not None:
+            desired_servers.add_metric(key_of(each), size)
+        ready_servers.add_metric(key_of(each), _ready(each, caches.pods))
+    yield from (desired_servers, ready_servers)
 
 
 def _size(memcached: MemcachedRecord) -> int | None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from prometheus_client import Metric
+
 from memcached_operator.api.names import FINALIZER, InvalidSpec
 from memcached_operator.memcached import desired, plan
 from memcached_operator.memcached.contests import EXISTENCE
@@ -47,7 +49,6 @@ from operator_runtime.client.frames import object_of
 from operator_runtime.client.resources import DEPLOYMENTS
 from operator_runtime.controller.controller import Result
 from operator_runtime.events.recorder import EventRecorder
-from operator_runtime.telemetry.metrics import Family
 
 logger = logging.getLogger(__name__)
 
@@ -176,7 +177,7 @@ class MemcachedReconciler:
             return wait_s
         return self._reporter.gone_for_s(memcached) or self._contests.wait_s(memcached)
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[Metric]:
         """What was put right, and how many are contested."""
         yield from self.repairs.families()
         yield from self._contests.families()

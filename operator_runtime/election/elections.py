@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from prometheus_client import Metric
+
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.auth import ClusterAccess
 from operator_runtime.client.errors import KubeError
-from operator_runtime.telemetry.metrics import Family, counter, gauge
+from operator_runtime.telemetry.metrics import counter, gauge
 
 if TYPE_CHECKING:
     # Loaded where they are asked for: together they take most of a MiB.
@@ -114,7 +116,7 @@ def lock_of(config: ElectionConfig, *, own: str | None, in_pod: bool) -> ObjectK
     return ObjectKey(namespace, config.name)
 
 
-def election_families(election: Election) -> Iterator[Family]:
+def election_families(election: Election) -> Iterator[Metric]:
     """client-go's metrics of an election."""
     name = str(election.lock.name)
     yield gauge(

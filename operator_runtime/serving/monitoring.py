@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from prometheus_client import Gauge, GCCollector, Metric, PlatformCollector, ProcessCollector
+
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.auth import ClusterAccess
@@ -20,8 +22,8 @@ from operator_runtime.events.recorder import DROP_REASONS, EventRecorder
 from operator_runtime.identity import Program
 from operator_runtime.serving.http_server import HttpServer, ServingError, parse_address
 from operator_runtime.serving.probes import Check, LiveStream, Probe, Probes, ping, stream_check
-from operator_runtime.serving.scrape import PATH, Gate, Scrapes
-from operator_runtime.telemetry.metrics import Family, LoopLag, Metrics, counter, gauge
+from operator_runtime.serving.scrape import PATH, Refusal, Scrapes
+from operator_runtime.telemetry.metrics import LoopLag, Metrics, counter
 from operator_runtime.telemetry.stream_metrics import client_families, stream_families
 
 if TYPE_CHECKING:
@@ -74,22 +76,26 @@ def add_sources(
         recorder: counts events.
         expected_writes: by resource (with its subresource) and verb, those that are shown before there was one.
     """
-    lag = LoopLag()
-    manager.add_service("event loop's lag", lag)
-    metrics.add(lag.families)
+    manager.add_service("event loop's lag", LoopLag(metrics))
     metrics.add(lambda: stream_families(manager.reflectors))
     host = client.access.server.partition("://")[2]
     expected = tuple(expected_writes)
     metrics.add(lambda: client_families(host, client.requests, client.writes, expected))
     metrics.add(lambda: _event_families(recorder))
-    metrics.add(lambda: _build_families(program))
+    python = ".".join(map(str, sys.version_info[:3]))
+    help = "Which operator runs; always 1."
+    build = Gauge(f"{program.snake_name}_build_info", help, ("version", "python"), registry=metrics)
+    build.labels(program.version, python).set(1)
+    ProcessCollector(registry=metrics)
+    PlatformCollector(registry=metrics)
+    GCCollector(registry=metrics)
 
 
 @asynccontextmanager
 async def served(
     config: MonitoringConfig,
     manager: Manager,
-    metrics: Metrics | None,
+    metrics: Metrics,
     access: ClusterAccess,
     health_checks: Sequence[Check] = (),
     *,
@@ -100,7 +106,7 @@ async def served(
     Args:
         config: where, and to whom.
         manager: runs the servers, and has the reflectors that readiness looks at. Everything was added to it.
-        metrics: what there is to see; None where nothing is served.
+        metrics: what there is to see.
         access: the way to the API server, for who may see metrics.
         health_checks: what besides the event loop /healthz asks.
         ready_checks: what besides the event loop and the watches /readyz asks.
@@ -119,8 +125,8 @@ async def served(
             manager.add_service("probe server", probes)
             urls["probes"] = probes.url
             said.append(f"probes at {probes.url}")
-        if metrics is not None and (address := parse_address(config.metrics)) is not None:
-            gate: Gate | None = None
+        if (address := parse_address(config.metrics)) is not None:
+            refusal: Refusal | None = None
             context: ssl.SSLContext | None = None
             if config.secure:
                 from operator_runtime.serving.metrics_authentication import MetricsAuthentication
@@ -128,8 +134,8 @@ async def served(
                 context = await _tls(config, metrics)
                 # Of its own: a scrape must not wait for a worker's requests, nor be held back with a standby's writes.
                 asks = ApiClient(access, user_agent=config.user_agent, timeout_s=REVIEW_TIMEOUT_S)
-                gate = MetricsAuthentication(await stack.enter_async_context(asks))
-            server = HttpServer("metrics", METRICS_FLAG, address, Scrapes(metrics, gate).answer, context)
+                refusal = MetricsAuthentication(await stack.enter_async_context(asks)).refusal
+            server = HttpServer("metrics", METRICS_FLAG, address, Scrapes(metrics, refusal).answer, context)
             await stack.enter_async_context(server)
             manager.add_service("metrics server", server)
             urls["metrics"] = server.url
@@ -190,7 +196,7 @@ def _view(reflector: Reflector[Any]) -> Callable[[], LiveStream]:
     )
 
 
-def _event_families(recorder: EventRecorder) -> Iterator[Family]:
+def _event_families(recorder: EventRecorder) -> Iterator[Metric]:
     yield counter("events_written_total", "Events that the API server took.", (), [((), recorder.written)])
     yield counter(
         "events_dropped_total",
@@ -198,10 +204,3 @@ def _event_families(recorder: EventRecorder) -> Iterator[Family]:
         ("reason",),
         (((reason,), recorder.dropped[reason]) for reason in DROP_REASONS),
     )
-
-
-def _build_families(program: Program) -> Iterator[Family]:
-    python = ".".join(map(str, sys.version_info[:3]))
-    labels = ("version", "python")
-    name = f"{program.snake_name}_build_info"
-    yield gauge(name, "Which operator runs; always 1.", labels, [((program.version, python), 1)])

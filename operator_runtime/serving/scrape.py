@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
+from prometheus_client import Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.openmetrics.exposition import (
+    CONTENT_TYPE_LATEST as OPENMETRICS,
+    generate_latest as generate_openmetrics,
+)
+from prometheus_client.registry import Collector
+
+from operator_runtime.diagnostics.callback_errors import CallbackErrors
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from operator_runtime.telemetry.metrics import Metrics
 
-if TYPE_CHECKING:
-    from operator_runtime.telemetry.exposition import Exposition
-
 PATH = "/metrics"
+
+# Of a scraper's Accept header only the format is looked at: Prometheus takes 0.0.4 and 1.0.0 whatever else it can read,
+# and the library's own choice stumbles over versions that it does not know.
+_OPENMETRICS = "application/openmetrics-text"
+_openmetrics: Callable[[Collector], bytes] = generate_openmetrics
 
 # Samples that are written on the event loop, at 10 us each; more go to a thread.
 _AT_ONCE = 500
 
 
-class Gate(Protocol):
-    """Decides who may scrape."""
-
-    async def refusal(self, request: HttpRequest) -> HttpResponse | None:
-        """What to answer instead, None to whoever may see the metrics."""
+Refusal = Callable[[HttpRequest], Awaitable[HttpResponse | None]]
+"""What to answer to somebody who may not see the metrics; None to anyone who may."""
 
 
 class Scrapes:
@@ -35,15 +43,15 @@ class Scrapes:
         `_shared` has, for each content type, the number of the last answer and the answer, while somebody waits.
     """
 
-    def __init__(self, metrics: Metrics, gate: Gate | None = None) -> None:
+    def __init__(self, metrics: Metrics, refusal: Refusal | None = None) -> None:
         """
         Args:
             metrics: what there is to see.
-            gate: asked about each request before anything else; None lets everybody in.
+            refusal: asked about each request before anything else; None lets everybody in.
         """
         self._metrics = metrics
-        self._gate = gate
-        self._exposition: Exposition | None = None
+        self._refusal = refusal
+        self._callback_errors = CallbackErrors()
         self._writing = asyncio.Lock()
         self._waiting = 0
         self._begun = 0
@@ -51,7 +59,7 @@ class Scrapes:
 
     async def answer(self, request: HttpRequest) -> HttpResponse:
         """The metrics, or a refusal. Whoever may not see them learns nothing else either."""
-        if self._gate is not None and (refusal := await self._gate.refusal(request)) is not None:
+        if self._refusal is not None and (refusal := await self._refusal(request)) is not None:
             return refusal
         if request.path != PATH:
             return text_response(404, f"there is {PATH} here\n")
@@ -59,33 +67,59 @@ class Scrapes:
         self._waiting += 1
         try:
             async with self._writing:
-                exposition = await self._loaded()
-                content_type = exposition.content_type(request.headers.get("accept", ""))
-                number, shared = self._shared.get(content_type, (0, None))
+                format = content_type(request.headers.get("accept", ""))
+                number, shared = self._shared.get(format, (0, None))
                 if shared is None or number <= asked_after:
                     self._begun += 1
-                    shared = await self._written(exposition, content_type)
-                    self._shared[content_type] = (self._begun, shared)
+                    shared = await self._written(format)
+                    self._shared[format] = (self._begun, shared)
                 return shared
         finally:
             self._waiting -= 1
             if not self._waiting:
                 self._shared.clear()
 
-    async def _loaded(self) -> Exposition:
-        if self._exposition is None:
-            # Importing takes longer than watches, timers and probes should wait.
-            await asyncio.to_thread(import_module, "operator_runtime.telemetry.exposition")
-            from operator_runtime.telemetry.exposition import Exposition
-
-            self._exposition = Exposition()
-        return self._exposition
-
-    async def _written(self, exposition: Exposition, content_type: str) -> HttpResponse:
-        families = self._metrics.families()
+    async def _written(self, format: str) -> HttpResponse:
+        families = list(self._metrics.collect())
         if sum(len(each.samples) for each in families) > _AT_ONCE:
             # Read here, where nothing changes meanwhile, and written elsewhere.
-            body = await asyncio.to_thread(exposition.render, families, content_type)
+            body = await asyncio.to_thread(self._text, families, format)
         else:
-            body = exposition.render(families, content_type)
-        return HttpResponse(200, body, content_type)
+            body = self._text(families, format)
+        return HttpResponse(200, body, format)
+
+    def _text(self, families: Sequence[Metric], format: str) -> bytes:
+        """The body. It goes without families that cannot be written, such as one with a label that is no text."""
+        write = _openmetrics if format == OPENMETRICS else generate_latest
+        try:
+            return write(_Families(families))
+        except Exception:
+            return write(_Families([each for each in families if self._is_writable(each, write)]))
+
+    def _is_writable(self, family: Metric, write: Callable[[Collector], bytes]) -> bool:
+        try:
+            write(_Families([family]))
+        except Exception as error:
+            self._callback_errors.tell(write, f"the metric {family.name}", "It is missing.", error)
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class _Families:
+    """Families as prometheus-client takes them."""
+
+    families: Sequence[Metric]
+
+    def collect(self) -> Sequence[Metric]:
+        return self.families
+
+
+def content_type(accept: str) -> str:
+    """The format that a scraper is answered in.
+
+    Args:
+        accept: its Accept header, "" if it sent none.
+    """
+    asked = {each.partition(";")[0].strip() for each in accept.split(",")}
+    return OPENMETRICS if _OPENMETRICS in asked else CONTENT_TYPE_PLAIN_0_0_4

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from prometheus_client import Metric
+
 from operator_runtime.serving.http_server import ServingError
-from operator_runtime.telemetry.metrics import Family, counter, gauge
+from operator_runtime.telemetry.metrics import counter, gauge
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +61,7 @@ class CertificateFiles:
             ) from error
         self.context.sni_callback = self._choose
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[Metric]:
         """How often the files were read, under controller-runtime's names, and whether they are served now."""
         total, errors = "Times that the files of the certificate were read.", "Times that they could not be used."
         yield counter("certwatcher_read_certificate_total", total, (), [((), self._reads)])

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Protocol
 
+from prometheus_client import Metric
+
 from operator_runtime.cache.reflector import StreamStatistics
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Cause
-from operator_runtime.telemetry.metrics import Family, counter, gauge
+from operator_runtime.telemetry.metrics import counter, gauge
 
 _STREAM = ("resource", "scope")
 # What is shown from the first scrape on: no answer, success, and what somebody may want an alert on.
@@ -35,14 +37,14 @@ class StreamView(Protocol):
     def eventless_s(self) -> float: ...
 
 
-def stream_families(streams: Iterable[StreamView]) -> Iterator[Family]:
+def stream_families(streams: Iterable[StreamView]) -> Iterator[Metric]:
     """The state of each watch. `scope` is the namespace that it watches, "" for all; see `Reflector.scope`."""
     held = [((each.resource.qualified_name, each.scope), each) for each in streams]
 
-    def gauges(name: str, help: str, value: Callable[[StreamView], float]) -> Family:
+    def gauges(name: str, help: str, value: Callable[[StreamView], float]) -> Metric:
         return gauge(f"watch_stream_{name}", help, _STREAM, ((labels, value(each)) for labels, each in held))
 
-    def counters(name: str, help: str, value: Callable[[StreamView], float]) -> Family:
+    def counters(name: str, help: str, value: Callable[[StreamView], float]) -> Metric:
         return counter(f"watch_stream_{name}_total", help, _STREAM, ((labels, value(each)) for labels, each in held))
 
     yield gauges(
@@ -83,7 +85,7 @@ def client_families(
     requests: Mapping[tuple[int, str], int],
     writes: Mapping[tuple[str, str], int],
     expected_writes: Iterable[tuple[str, str]] = (),
-) -> Iterator[Family]:
+) -> Iterator[Metric]:
     """Requests to the API server, as client-go counts them, and those of them that changed something.
 
     Args:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from prometheus_client import generate_latest
 
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.election import elections
 from operator_runtime.serving.self_signed import self_signed
 from operator_runtime.serving.serving_tls import CertificateFiles
-from operator_runtime.telemetry.exposition import Exposition
 from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.manifests.expressions import joins, parsed, selectors, sums
 from tests.unit.manifests.monitoring_files import alerts, panels, queries
@@ -53,12 +53,11 @@ def all_metrics(directory: Path) -> Metrics:
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Series]:
     """What can be asked for, as a scrape brings it and Prometheus keeps it."""
-    exposition = Exposition()
-    families = all_metrics(tmp_path_factory.mktemp("tls")).families()
-    text = exposition.render(families, exposition.content_type("")).decode()
+    metrics = all_metrics(tmp_path_factory.mktemp("tls"))
+    text = generate_latest(metrics).decode()
     found = {"up": Series(TARGET_LABELS, {})}
     # A metric may have no series yet, so that its labels stand in the family alone.
-    declared = {family.name: family.labels for family in all_metrics(tmp_path_factory.mktemp("tls")).families()}
+    declared = {family.name: getattr(family, "_labelnames", ()) for family in metrics.collect()}
     for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE):
         own = set(declared.get(name, ())) | set(re.findall(r"(?<=[{,])(\w+)=", first_sample(text, name)))
         labels = frozenset(f"exported_{each}" if each in TARGET_LABELS else each for each in own) | TARGET_LABELS

@@ -14,6 +14,7 @@ from operator_runtime.election.elections import ElectionConfig, ElectionError, e
 from operator_runtime.election.leader_for_life import LifeElection
 from operator_runtime.election.lease_election import LeaseElection
 from tests.unit.operator_runtime.client.client_support import FakeCredentials
+from tests.unit.operator_runtime.series import series
 
 IN_A_POD = ClusterAccess("https://here", "ops", "a test", FakeCredentials(), in_pod=True)
 ON_A_LAPTOP = replace(IN_A_POD, in_pod=False)
@@ -66,9 +67,10 @@ async def test_metrics_say_who_leads_by_client_gos_names() -> None:
     standing = election_of(config("life"), lambda: IN_A_POD, {})
     assert isinstance(standing, LifeElection)
     standing.leading = True
-    families = {each.name: [tuple(sample) for sample in each.samples] for each in election_families(standing)}
-    assert families["leader_election_master_status"] == [(("lock",), True)]
-    assert families["leader_election_slowpath_total"] == [(("lock",), 0)]
+    assert series(election_families(standing)) == {
+        "leader_election_master_status": {("lock",): 1},
+        "leader_election_slowpath_total": {("lock",): 0},
+    }
 
 
 def test_an_operator_without_an_election_loads_none_of_it() -> None:

@@ -22,10 +22,10 @@ from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.http_server import ListenError, ServingError
 from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, probes_of, served, traced
 from operator_runtime.serving.probes import Check, Checks
-from operator_runtime.telemetry.exposition import Exposition
 from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.memcached_operator.test_operator import config
 from tests.unit.operator_runtime.client.client_support import client_of
+from tests.unit.operator_runtime.series import series
 
 FREE = "127.0.0.1:0"
 OPERATIONS = Path(__file__).parents[4] / "docs" / "operations.md"
@@ -40,12 +40,11 @@ def monitoring(
 def built(*namespaces: str) -> tuple[Manager, Metrics]:
     """An operator that does not run, with all that it can show."""
     client = client_of("https://api.invalid:6443")
-    metrics = Metrics()
-    parts = Operator(config(metrics_per_object=True), PROGRAM, client, namespaces=namespaces, metrics=metrics)
+    parts = Operator(config(metrics_per_object=True), PROGRAM, client, namespaces=namespaces)
     operator.set_up(parts, config(metrics_per_object=True))
     manager = parts.finish()
-    add_sources(metrics, PROGRAM, manager, client, parts.events, parts.expected_writes)
-    return manager, metrics
+    add_sources(parts.metrics, PROGRAM, manager, client, parts.events, parts.expected_writes)
+    return manager, parts.metrics
 
 
 async def fetch(url: str) -> tuple[int, str]:
@@ -96,7 +95,7 @@ async def test_what_is_turned_off_is_not_served(caplog: pytest.LogCaptureFixture
     async with served(monitoring(), manager, metrics, client_of("https://api.invalid").access):
         assert not caplog.messages
         assert len(manager._services) == 2, "the event recorder and the look at the loop's lag"
-    async with served(monitoring(probes=FREE, metrics=FREE), manager, None, client_of("https://api.invalid").access):
+    async with served(monitoring(probes=FREE), manager, metrics, client_of("https://api.invalid").access):
         assert set(urls(caplog.messages)) == {"probes"}
 
 
@@ -139,14 +138,6 @@ async def test_there_is_a_check_for_each_watch_and_none_is_passed_before_its_fir
     assert response.status == 200
 
 
-def test_an_operator_without_metrics_observes_nothing() -> None:
-    parts = Operator(config(), PROGRAM, client_of("https://api.invalid"))
-    operator.set_up(parts, config())
-    (controller,) = parts.finish()._runnables
-    assert vars(controller)["_observer"] is None
-    assert vars(controller)["queue"].core._observer is None
-
-
 def documented() -> set[str]:
     """The names in the first column of the table of metrics."""
     section = OPERATIONS.read_text().partition("## Metrics")[2].partition("\n## ")[0]
@@ -165,30 +156,34 @@ ON_REQUEST = {
 
 def test_each_metric_is_documented_and_each_documented_metric_is_there() -> None:
     _, metrics = built()
-    names = {family.name for family in metrics.families()} | set(Exposition().names())
+    names = {f"{each.name}_total" if each.type == "counter" else each.name for each in metrics.collect()}
     assert documented() - ON_REQUEST == names
     assert documented() >= ON_REQUEST
 
 
 def test_no_label_has_values_without_end_but_those_that_are_asked_for() -> None:
     _, metrics = built()
-    labels = {label for family in metrics.families() if "_memcached_" not in family.name for label in family.labels}
+    of_python = ("python_", "process_")
+    ours = [
+        each for each in metrics.collect() if "_memcached_" not in each.name and not each.name.startswith(of_python)
+    ]
+    labels = {label for family in ours for sample in family.samples for label in sample.labels}
     assert labels == {
         *("controller", "name", "priority", "result"),  # a controller's; at most 27 priorities
         *("resource", "scope", "cause"),  # the watches that were configured, and a closed set
         *("code", "method", "host", "verb"),  # HTTP's and ours
         *("field", "reason"),  # closed sets
         *("version", "python"),
+        "le",  # of histograms
     }
 
 
 def test_the_metric_of_which_operator_runs_bears_its_name_and_version() -> None:
     shells = Program("my-own-shell", "1.2.3")
     parts = Operator(config(), shells, client_of("https://api.invalid"))
-    metrics = Metrics()
-    add_sources(metrics, shells, parts.finish(), parts.api, parts.events, ())
-    (family,) = (family for family in metrics.families() if family.name.endswith("_build_info"))
-    assert (family.name, family.samples[0][0][0]) == ("my_own_shell_build_info", "1.2.3")
+    add_sources(parts.metrics, shells, parts.finish(), parts.api, parts.events, ())
+    python = ".".join(map(str, sys.version_info[:3]))
+    assert series(parts.metrics.collect())["my_own_shell_build_info"] == {("1.2.3", python): 1}
 
 
 async def test_tracing_without_its_extra_names_the_flag_and_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

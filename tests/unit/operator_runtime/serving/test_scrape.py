@@ -1,19 +1,28 @@
+"""What a scrape is answered; both text formats are read back by prometheus-client's own parsers."""
+
 from __future__ import annotations
 
 import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
 
 import pytest
+from prometheus_client import Counter, Gauge, Histogram, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+from prometheus_client.samples import Sample
 
 from operator_runtime.serving import scrape
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from operator_runtime.serving.scrape import Scrapes
-from operator_runtime.telemetry.metrics import Family, Kind, Metrics, Sample, gauge
+from operator_runtime.telemetry.metrics import Metrics, gauge
 
 DEADLINE_S = 10.0
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 def metrics(series: int = 1) -> Metrics:
@@ -28,7 +37,6 @@ async def test_a_scrape_shows_what_there_is_now(series: int) -> None:
     assert response.status == 200
     assert response.content_type.startswith("text/plain; version=0.0.4")
     assert response.body.count(b"\ndepth{") == series
-    assert b"process_cpu_seconds_total" in response.body
 
 
 async def test_the_scrapers_format_is_honoured() -> None:
@@ -36,6 +44,102 @@ async def test_the_scrapers_format_is_honoured() -> None:
     response = await Scrapes(metrics()).answer(HttpRequest("GET", "/metrics", headers=accept))
     assert response.content_type.startswith("application/openmetrics-text")
     assert response.body.endswith(b"# EOF\n")
+
+
+PROMETHEUS = (
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+)
+
+
+@pytest.mark.parametrize(
+    ("accept", "openmetrics"),
+    [("", False), ("text/plain", False), ("*/*", False), (OPENMETRICS, True), (PROMETHEUS, True)],
+)
+async def test_both_formats_say_the_same(accept: str, openmetrics: bool) -> None:
+    response = await Scrapes(some()).answer(asking(accept))
+    assert response.content_type.startswith("application/openmetrics-text" if openmetrics else "text/plain")
+    parse = parse_openmetrics if openmetrics else parse_text
+    found: dict[object, float] = {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in parse(response.body.decode())
+        for sample in family.samples
+    }
+    assert found == {
+        ("ends_total", (("how", "well"),)): 3,
+        ("ends_total", (("how", 'a "quote"\n'),)): 0,
+        ("depth", ()): 2.5,
+        ("time_seconds_bucket", (("le", "0.5"),)): 1,
+        ("time_seconds_bucket", (("le", "1.0"),)): 3,
+        ("time_seconds_bucket", (("le", "+Inf"),)): 4,
+        ("time_seconds_count", ()): 4,
+        ("time_seconds_sum", ()): 10.7,
+    }, "and not when each was created"
+
+
+def some() -> Metrics:
+    """One of each kind."""
+    metrics = Metrics()
+    ends = Counter("ends_total", "How it ended.", ("how",), registry=metrics)
+    ends.labels("well").inc(3)
+    ends.labels('a "quote"\n')
+    Gauge("depth", "How deep.", registry=metrics).set(2.5)
+    Gauge("nothing", "No series yet.", ("name",), registry=metrics)
+    seconds = Histogram("time_seconds", "How long.", registry=metrics, buckets=(0.5, 1.0))
+    for each in (0.2, 0.7, 0.8, 9.0):
+        seconds.observe(each)
+    return metrics
+
+
+def asking(accept: str) -> HttpRequest:
+    return HttpRequest("GET", "/metrics", headers={"accept": accept})
+
+
+@pytest.mark.parametrize(
+    "accept", ["application/openmetrics-text; version=nonsense", "application/openmetrics-text; version=99.0.0", "\x00"]
+)
+async def test_whatever_is_asked_for_there_is_an_answer(accept: str) -> None:
+    response = await Scrapes(some()).answer(asking(accept))
+    assert b"ends_total" in response.body
+    assert "nonsense" not in response.content_type
+
+
+# Without its types, which would tell most of these mistakes to anyone who checks them.
+GAUGE, COUNTER, HISTOGRAM = cast("Any", (GaugeMetricFamily, CounterMetricFamily, HistogramMetricFamily))
+
+
+def labelled(value: object) -> Metric:
+    family = GAUGE("shells", "", labels=("of",))
+    family.add_metric([value], 1)
+    return cast("Metric", family)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: labelled(3),
+        lambda: labelled("\ud800"),
+        lambda: GAUGE("shells", "\ud800", value=1),
+        lambda: GAUGE("shells", "", value=10**400),
+        lambda: COUNTER("shells", "", value="many"),
+        lambda: HISTOGRAM("shells", "", buckets=[("+Inf", "many")], sum_value=1),
+    ],
+)
+@pytest.mark.parametrize("accept", ["", OPENMETRICS])
+async def test_a_family_that_cannot_be_written_goes_alone_and_is_told_once(
+    wrong: Callable[[], Metric], accept: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    shown = metrics()
+    shown.add(lambda: [wrong(), GaugeMetricFamily("clerks", "Of the same source.", value=2)])
+    scrapes = Scrapes(shown)
+    for _ in range(2):
+        answer = await scrapes.answer(asking(accept))
+        assert answer.status == 200
+        assert b"\nclerks 2.0\n" in answer.body
+        assert b"\ndepth{" in answer.body
+        assert b"shells" not in answer.body
+    (line,) = caplog.messages
+    assert " failed for the metric shells: " in line
+    assert line.endswith(" It is missing.")
 
 
 async def test_elsewhere_there_is_nothing() -> None:
@@ -59,14 +163,16 @@ class Held(list[Sample]):
 async def test_whoever_asks_while_a_scrape_is_written_shares_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scrape, "_AT_ONCE", 0)
     shown = Metrics()
-    held = Held([Sample((), 1)])
+    held = Held([Sample("scrapes", {}, 1)])
     begun: list[Held] = []
 
-    def source() -> list[Family]:
-        begun.append(held if not begun else Held([Sample((), len(begun) + 1)]))
+    def source() -> list[Metric]:
+        begun.append(held if not begun else Held([Sample("scrapes", {}, len(begun) + 1)]))
         if len(begun) > 1:
             begun[-1].go_on.set()
-        return [Family("scrapes", Kind.GAUGE, "How often.", (), begun[-1])]
+        family = GaugeMetricFamily("scrapes", "How often.")
+        family.samples = begun[-1]
+        return [family]
 
     shown.add(source)
     scrapes = Scrapes(shown)
@@ -88,21 +194,20 @@ async def test_whoever_asks_while_a_scrape_is_written_shares_the_next_one(monkey
     assert b"\nscrapes 4.0\n" in again.body, "nothing is kept"
 
 
-class Closed:
-    async def refusal(self, request: HttpRequest) -> HttpResponse | None:
-        return text_response(403, "Forbidden\n")
+async def closed(request: HttpRequest) -> HttpResponse | None:
+    return text_response(403, "Forbidden\n")
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/elsewhere"])
 async def test_who_may_not_see_them_learns_nothing_else_either(path: str) -> None:
-    response = await Scrapes(metrics(), Closed()).answer(HttpRequest("GET", path))
+    response = await Scrapes(metrics(), closed).answer(HttpRequest("GET", path))
     assert (response.status, response.body) == (403, b"Forbidden\n")
 
 
-def test_what_writes_metrics_and_what_signs_certificates_is_not_loaded_before_it_is_needed() -> None:
+def test_what_signs_certificates_and_what_traces_is_not_loaded_before_it_is_needed() -> None:
     code = (
         "import sys, memcached_operator.operator\n"
-        "costly = {'prometheus_client', 'cryptography', 'aiohttp.web_server', 'opentelemetry'}\n"
+        "costly = {'cryptography', 'aiohttp.web_server', 'opentelemetry'}\n"
         "sys.exit(str(costly & set(sys.modules)) if costly & set(sys.modules) else 0)"
     )
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -23,7 +23,7 @@ from operator_runtime.serving.serving_tls import (
     CertificateFiles,
     self_signed_context,
 )
-from operator_runtime.telemetry.metrics import Histogram
+from tests.unit.operator_runtime.series import series
 
 FLAG = "--cert-dir"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -99,12 +99,7 @@ async def test_a_half_written_renewal_leaves_the_last_good_ones(
 
 
 def counts(files: CertificateFiles) -> dict[str, float]:
-    return {
-        family.name: sample.value
-        for family in files.families()
-        for sample in family.samples
-        if not isinstance(sample.value, Histogram)
-    }
+    return {name: value for name, its in series(files.families()).items() for value in its.values()}
 
 
 @pytest.mark.parametrize("key", [None, b"nonsense", b"encrypted"])

@@ -1,10 +1,11 @@
-"""What is counted, and which families it becomes."""
+"""What is counted, and what is shown of it."""
 
 from __future__ import annotations
 
 import asyncio
 
 import pytest
+from prometheus_client import Gauge, Metric
 
 from operator_runtime.client.errors import Unreachable
 from operator_runtime.controller.controller import Controller, ControllerConfig, Outcome, Result
@@ -14,30 +15,31 @@ from operator_runtime.telemetry.metrics import (
     QUEUE_BUCKETS_S,
     RECONCILE_BUCKETS_S,
     ControllerMetrics,
-    Family,
-    Histogram,
-    Kind,
     LoopLag,
     Metrics,
-    counter,
     gauge,
-    histogram,
 )
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import WorkQueue
 from tests.unit.operator_runtime.controller.controller_support import DEADLINE_S, Reconciler, Step, running
+from tests.unit.operator_runtime.series import series
 from tests.unit.operator_runtime.workqueue.queue_support import steady_backoff
 
 
-def by_name(families: list[Family]) -> dict[str, Family]:
-    found = {each.name: each for each in families}
-    assert len(found) == len(families)
-    return found
+class Shown:
+    """What there is to see of a controller."""
 
+    def __init__(self, clock: FakeClock | None = None, workers: int = 1) -> None:
+        self.metrics = Metrics()
+        controllers = ControllerMetrics(self.metrics)
+        self.observer = controllers.observer("memcached", workers)
+        times = {} if clock is None else {"clock": clock}
+        self.queue = WorkQueue[str](observer=self.observer, backoff=steady_backoff(), **times)
+        controllers.add_queue("memcached", self.queue)
 
-def values(family: Family) -> dict[tuple[str, ...], float]:
-    return {sample.labels: sample.value for sample in family.samples if not isinstance(sample.value, Histogram)}
+    def __getitem__(self, name: str) -> dict[tuple[str, ...], float]:
+        return series(self.metrics.collect()).get(name, {})
 
 
 def test_the_buckets_are_those_that_dashboards_know() -> None:
@@ -47,141 +49,143 @@ def test_the_buckets_are_those_that_dashboards_know() -> None:
         assert bounds[-1] == 60.0
 
 
-@pytest.mark.parametrize(("seconds", "bucket"), [(0.0, 0), (1.0, 0), (1.1, 1), (2.0, 1), (2.1, 2)])
-def test_a_bound_belongs_to_its_bucket(seconds: float, bucket: int) -> None:
-    histogram = Histogram((1.0, 2.0))
-    histogram.observe(seconds)
-    assert [number for number, count in enumerate(histogram.counts) if count] == [bucket]
-    assert histogram.sum == seconds
-
-
-def test_a_histogram_is_shown_as_it_was_when_it_was_read() -> None:
-    seconds = Histogram((1.0, 2.0))
-    seconds.observe(0.5)
-    shown = histogram("time_seconds", "How long.", (), [((), seconds)]).samples[0].value
-    seconds.observe(1.5)
-    assert isinstance(shown, Histogram)
-    assert (shown.bounds, shown.counts, shown.sum) == ((1.0, 2.0), [1, 0, 0], 0.5)
-
-
-def test_a_controller_shows_all_of_its_families_before_anything_happened() -> None:
-    metrics, queue = ControllerMetrics[str]("memcached", 8), WorkQueue[str]()
-    families = by_name(list(metrics.families(queue)))
-    assert sorted(families) == [
+def test_a_controller_shows_all_of_its_series_before_anything_happened() -> None:
+    shown = Shown(workers=8)
+    found = series(shown.metrics.collect())
+    assert sorted(name for name in found if not name.endswith(("_bucket", "_sum"))) == [
         "controller_runtime_active_workers",
         "controller_runtime_max_concurrent_reconciles",
         "controller_runtime_reconcile_errors_total",
         "controller_runtime_reconcile_panics_total",
-        "controller_runtime_reconcile_time_seconds",
+        "controller_runtime_reconcile_time_seconds_count",
         "controller_runtime_reconcile_timeouts_total",
         "controller_runtime_reconcile_total",
         "controller_runtime_terminal_reconcile_errors_total",
         "workqueue_adds_total",
         "workqueue_depth",
         "workqueue_longest_running_processor_seconds",
-        "workqueue_queue_duration_seconds",
+        "workqueue_queue_duration_seconds_count",
         "workqueue_retries_total",
         "workqueue_unfinished_work_seconds",
-        "workqueue_work_duration_seconds",
+        "workqueue_work_duration_seconds_count",
     ]
-    for name, family in families.items():
-        first = ("controller",) if name.startswith("controller_runtime") else ("name", "controller")
-        assert family.labels[: len(first)] == first
-        assert family.samples, f"{name} is there from the first scrape"
-        assert all(set(sample.labels[: len(first)]) == {"memcached"} for sample in family.samples)
-    results = families["controller_runtime_reconcile_total"]
-    assert values(results) == {("memcached", result): 0 for result in ("success", "error", "requeue", "requeue_after")}
-    assert values(families["controller_runtime_max_concurrent_reconciles"]) == {("memcached",): 8}
+    for name, its in found.items():
+        first = 1 if name.startswith("controller_runtime") else 2
+        assert {labels[:first] for labels in its} == {("memcached",) * first}, name
+    assert found["controller_runtime_reconcile_total"] == {
+        ("memcached", result): 0 for result in ("success", "error", "requeue", "requeue_after")
+    }
+    assert found["controller_runtime_max_concurrent_reconciles"] == {("memcached",): 8}
 
 
 async def test_what_a_controller_does_is_what_is_shown() -> None:
     ends = (Unreachable("down"), TerminalError("no"), ValueError("bug"))
     script: list[Step] = [Result(), Result(requeue_after_s=3600.0), *ends]
-    metrics = ControllerMetrics[str]("memcached", 1)
-    core = WorkQueue[str](observer=metrics, backoff=steady_backoff())
+    shown = Shown()
     controller = Controller(
         "memcached",
         Reconciler(*script),
-        queue=AsyncWorkQueue(core),
-        observer=metrics,
+        queue=AsyncWorkQueue(shown.queue),
+        observer=shown.observer,
         config=ControllerConfig(workers=1),
     )
-    shown: dict[str, Family] = {}
+    one, both = ("memcached",), ("memcached", "memcached")
     async with running(controller), asyncio.timeout(DEADLINE_S):
         for number in range(len(script)):
             controller.queue.add(f"key-{number}")
-        while sum(_counts(shown.get("workqueue_work_duration_seconds"))) < len(script):
+        while shown.queue.processing or shown.queue.depth():  # noqa: ASYNC110
             await asyncio.sleep(0)
-            shown = by_name(list(metrics.families(core)))
-    results = values(shown["controller_runtime_reconcile_total"])
-    assert results == {
+    assert shown["controller_runtime_reconcile_total"] == {
         ("memcached", "success"): 1,
         ("memcached", "error"): 3,
         ("memcached", "requeue"): 0,
         ("memcached", "requeue_after"): 1,
     }
     for name, number in (("reconcile_errors", 3), ("terminal_reconcile_errors", 1), ("reconcile_panics", 1)):
-        assert values(shown[f"controller_runtime_{name}_total"]) == {("memcached",): number}
-    assert values(shown["controller_runtime_reconcile_timeouts_total"]) == {("memcached",): 0}
-    assert values(shown["workqueue_adds_total"]) == {("memcached", "memcached"): 5}
-    assert values(shown["workqueue_retries_total"]) == {("memcached", "memcached"): 2}
-    for name in ("controller_runtime_reconcile_time_seconds", "workqueue_queue_duration_seconds"):
-        assert sum(_counts(shown[name])) == len(script)
-
-
-def _counts(family: Family | None) -> list[int]:
-    if family is None:
-        return []
-    (sample,) = family.samples
-    assert isinstance(sample.value, Histogram)
-    return sample.value.counts
+        assert shown[f"controller_runtime_{name}_total"] == {one: number}
+    assert shown["controller_runtime_reconcile_timeouts_total"] == {one: 0}
+    assert shown["workqueue_adds_total"] == {both: 5}
+    assert shown["workqueue_retries_total"] == {both: 2}
+    assert shown["controller_runtime_reconcile_time_seconds_count"] == {one: len(script)}
+    assert shown["workqueue_queue_duration_seconds_count"] == {both: len(script)}
 
 
 def test_a_reconcile_that_took_too_long_is_an_error_and_a_timeout() -> None:
-    metrics = ControllerMetrics[str]("memcached", 1)
-    metrics.reconciled("memcached", Outcome.TIMEOUT, 60.0)
-    shown = by_name(list(metrics.families(WorkQueue())))
-    assert values(shown["controller_runtime_reconcile_timeouts_total"]) == {("memcached",): 1}
-    assert values(shown["controller_runtime_reconcile_errors_total"]) == {("memcached",): 1}
+    shown = Shown()
+    shown.observer.reconciled("memcached", Outcome.TIMEOUT, 60.0)
+    assert shown["controller_runtime_reconcile_timeouts_total"] == {("memcached",): 1}
+    assert shown["controller_runtime_reconcile_errors_total"] == {("memcached",): 1}
 
 
 def test_work_that_hangs_shows_while_it_hangs(clock: FakeClock) -> None:
-    metrics = ControllerMetrics[str]("memcached", 2)
-    queue = WorkQueue[str](clock=clock, observer=metrics)
+    shown = Shown(clock, workers=2)
     for key in "ab":
-        queue.add(key)
-        queue.get_nowait()
+        shown.queue.add(key)
+        shown.queue.get_nowait()
         clock.advance(10.0)
-    shown = by_name(list(metrics.families(queue)))
     labels = ("memcached", "memcached")
-    assert values(shown["workqueue_unfinished_work_seconds"]) == {labels: 30.0}
-    assert values(shown["workqueue_longest_running_processor_seconds"]) == {labels: 20.0}
-    assert values(shown["controller_runtime_active_workers"]) == {("memcached",): 2}
+    assert shown["workqueue_unfinished_work_seconds"] == {labels: 30.0}
+    assert shown["workqueue_longest_running_processor_seconds"] == {labels: 20.0}
+    assert shown["controller_runtime_active_workers"] == {("memcached",): 2}
 
 
 def test_depth_is_by_priority_and_has_no_more_of_them_than_is_bearable() -> None:
-    metrics, queue = ControllerMetrics[str]("memcached", 1), WorkQueue[str]()
+    shown = Shown()
     for priority in range(1, MAX_PRIORITIES + 6):
-        queue.add(f"key-{priority}", priority=priority)
-    depth = values(by_name(list(metrics.families(queue)))["workqueue_depth"])
-    assert depth[("memcached", "memcached", "other")] == 5
-    assert depth[("memcached", "memcached", "0")] == 0
+        shown.queue.add(f"key-{priority}", priority=priority)
+    depth = shown["workqueue_depth"]
+    assert depth["memcached", "memcached", "other"] == 5
+    assert depth["memcached", "memcached", "0"] == 0
     assert len(depth) == MAX_PRIORITIES + 2
     assert sum(depth.values()) == MAX_PRIORITIES + 5
 
 
-def test_families_of_one_name_are_joined() -> None:
+def test_two_controllers_are_series_of_the_same_families() -> None:
     metrics = Metrics()
+    controllers = ControllerMetrics(metrics)
     for name in ("a", "b"):
-        metrics.add(lambda name=name: [counter("x_total", "x", ["of"], [((name,), 1)])])  # type: ignore[misc]
-    metrics.add(lambda: [gauge("y", "y", [], [((), 2)])])
-    x, y = metrics.families()
-    assert (x.name, values(x), y.kind) == ("x_total", {("a",): 1, ("b",): 1}, Kind.GAUGE)
+        controllers.add_queue(name, WorkQueue[str](observer=controllers.observer(name, 1)))
+    families = list(metrics.collect())
+    assert len({family.name for family in families}) == len(families)
+    assert series(families)["workqueue_adds_total"] == {("a", "a"): 0, ("b", "b"): 0}
+    assert series(families)["controller_runtime_active_workers"] == {("a",): 0, ("b",): 0}
+
+
+def test_what_fails_is_named_and_keeps_nothing_else_from_being_shown(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = Metrics()
+
+    def shells() -> list[Metric]:
+        raise LookupError("no shells yet")
+
+    metrics.add(shells)
+    metrics.add(lambda: [gauge("clerks", "Another source.", (), [((), 2)])])
+    for _ in range(3):
+        assert series(metrics.collect()) == {"clerks": {(): 2}}
+    (line,) = caplog.messages
+    assert "shells (" in line
+    assert line.endswith(" failed for a scrape: LookupError: no shells yet. Its metrics are missing.")
+
+
+def test_a_source_that_would_have_to_be_awaited_is_refused() -> None:
+    async def shells() -> list[Metric]:
+        return []
+
+    with pytest.raises(TypeError, match=r"^the source of metrics is a coroutine function, .*shells \("):
+        Metrics().add(shells)  # type: ignore[arg-type]
+
+
+def test_what_is_taken_out_is_shown_no_more() -> None:
+    metrics = Metrics()
+    depth = Gauge("depth", "How deep.", registry=metrics)
+    assert series(metrics.collect()) == {"depth": {(): 0}}
+    metrics.unregister(depth)
+    assert series(metrics.collect()) == {}
 
 
 async def test_a_loop_that_is_held_up_shows_by_how_much(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = FakeClock()
-    lag = LoopLag(clock, period_s=0.001)
+    metrics = Metrics()
+    lag = LoopLag(metrics, clock, period_s=0.001)
     looks = [0.001, 3.001]
 
     def look() -> None:
@@ -192,19 +196,16 @@ async def test_a_loop_that_is_held_up_shows_by_how_much(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(lag, "_look", look)
     await asyncio.wait_for(lag.run(), DEADLINE_S)
-    (sample,) = next(family.samples for family in lag.families() if family.name == "event_loop_lag_seconds")
-    assert isinstance(sample.value, Histogram)
-    bounds = [bound for bound, count in zip(sample.value.bounds, sample.value.counts, strict=False) if count]
-    assert bounds == [0.001, 5.0]
+    up_to = series(metrics.collect())["event_loop_lag_seconds_bucket"]
+    assert (up_to["0.001",], up_to["2.5",], up_to["5.0",]) == (1, 1, 2)
 
 
 async def test_the_tasks_of_the_loop_are_counted_those_of_others_not() -> None:
-    lag = LoopLag(FakeClock())
+    metrics = Metrics()
+    lag = LoopLag(metrics, FakeClock())
 
     def tasks() -> float:
-        (sample,) = next(family.samples for family in lag.families() if family.name == "event_loop_tasks")
-        assert not isinstance(sample.value, Histogram)
-        return sample.value
+        return series(metrics.collect())["event_loop_tasks"][()]
 
     assert tasks() == 0, "it does not run yet"
     running = asyncio.create_task(lag.run())
