@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import logging
 import socket
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from operator_runtime.client.errors import Conflict, Unreachable
 from operator_runtime.controller.controller import Controller, Outcome, ReconcileContext, Result
 from operator_runtime.telemetry import tracing
 from operator_runtime.telemetry.tracing import Tracing
+from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.client.client_support import PATH, Peer, Request, client_of, serving
 from tests.unit.operator_runtime.controller.controller_support import Outcomes, quick_queue, running
 
@@ -112,6 +115,101 @@ def test_the_service_bears_the_operators_name_unless_the_environment_says_anothe
         (span,) = each.spans()
         assert span.resource.attributes["service.name"] == name
         assert span.resource.attributes["service.version"] == "1.2.3"
+
+
+def lost(endpoint: str, why: str) -> str:
+    return (
+        f"traces are lost, as {endpoint} does not take them: {why}. "
+        "Look at the collector there, or correct --flag; everything else goes on"
+    )
+
+
+def test_that_spans_are_lost_is_said_with_the_reason_and_again_after_a_minute(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Long enough for a second try, of which the library would tell.
+    monkeypatch.setattr(tracing, "_SEND_TIMEOUT_S", 1.3)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    clock = FakeClock()
+    to_nobody = Tracing.to_collector(url, "mine", "1.2.3", flag="--flag", clock=clock)
+    for wait_s in (0.0, 59.0, 1.0):
+        clock.advance(wait_s)
+        with to_nobody.reconcile(CONTEXT):
+            pass
+        to_nobody._provider.force_flush()
+    to_nobody.close()
+    assert caplog.messages == [lost(f"{url}/v1/traces", "[Errno 111] Connection refused")] * 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "code: 404, reason: Not Found"),
+        (b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n", "Service Unavailable"),
+        (b"", "Remote end closed connection without response"),
+    ],
+)
+def test_of_a_collector_that_refuses_it_says_why(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, answer: bytes, why: str
+) -> None:
+    monkeypatch.setattr(tracing, "_SEND_TIMEOUT_S", 1.3)
+
+    def serve(server: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            with connection, connection.makefile("rb") as stream:
+                stream.readline()
+                stream.read(int(http.client.parse_headers(stream)["Content-Length"]))
+                connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(DEADLINE_S)
+        serving = threading.Thread(target=serve, args=(server,))
+        serving.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        refused = Tracing.to_collector(url, "mine", "1.2.3", flag="--flag")
+        try:
+            with refused.reconcile(CONTEXT):
+                pass
+            refused._provider.force_flush()
+            refused.close()
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            serving.join()
+    (said,) = caplog.messages
+    assert f"{why}. Look at the collector there" in said
+
+
+def test_more_spans_than_are_taken_is_said_once_too(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MAX_QUEUE_SIZE", "MAX_EXPORT_BATCH_SIZE"):
+        monkeypatch.setenv(f"OTEL_BSP_{name}", "2")
+    monkeypatch.setattr(tracing, "_SEND_TIMEOUT_S", 600.0)
+    monkeypatch.setattr(tracing, "CLOSE_TIMEOUT_S", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(DEADLINE_S)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        to_silent = Tracing.to_collector(url, "mine", "1.2.3", flag="--flag")
+        # Of the first two it waits for an answer.
+        for _ in range(10):
+            with to_silent.reconcile(CONTEXT):
+                pass
+        connection, _ = silent.accept()
+        to_silent.close()
+        connection.close()
+    assert caplog.messages == [lost(f"{url}/v1/traces", "Queue full, dropping Span")]
+
+
+def test_after_its_end_the_library_speaks_for_itself_again(caplog: pytest.LogCaptureFixture) -> None:
+    Tracing.to_collector("http://127.0.0.1:1", "mine", "1.2.3", flag="--flag").close()
+    for name in ("opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetry.sdk._shared_internal"):
+        logging.getLogger(name).warning("heard of %s", name)
+    assert len(caplog.messages) == 2
 
 
 LAST_SPANS = "last spans"
