@@ -1,6 +1,6 @@
 """What the simulator refuses, in the words of Kubernetes: one exception, and a function for each reason.
 
-The shape is `metav1.Status`. Who raises says what is wrong; the HTTP server turns it into an answer.
+The shape is `metav1.Status`. The code that raises one says what is wrong; the HTTP server turns it into an answer.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Options:
     streaming_lists: bool = True
     """False answers 422 to `sendInitialEvents`, as Kubernetes without the feature WatchList."""
     owner_references_permission_enforcement: bool = False
-    """The admission plugin of that name: who blocks an owner's deletion must be allowed to."""
+    """The admission plugin of that name: to block an owner's deletion takes a permission."""
     name: str = "simulator"
     """Of the cluster and of the context in kubeconfigs."""
 

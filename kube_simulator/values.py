@@ -3,4 +3,4 @@
 from typing import Any
 
 Json = dict[str, Any]
-"""A decoded JSON object. What is stored is never changed in place: who changes one, copies first."""
+"""A decoded JSON object. What is stored is never changed in place: a change begins with a copy."""

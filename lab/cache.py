@@ -41,7 +41,7 @@ def digest_of(files: Mapping[str, bytes]) -> str:
 
 
 def kept(target: Path, what: str, fill: Callable[[Path], None]) -> Path:
-    """A folder of the cache, filled by the first who asks for it; the second of two at once waits for the first.
+    """A folder of the cache, filled by the first process that asks for it; a second one waits for the first.
 
     Args:
         target: its final path; there it is complete or not at all.

@@ -15,7 +15,7 @@ from pathlib import Path
 from operator_runtime.testing.waiting import DEADLINE_S
 
 PROJECT = Path(__file__).parents[1]
-# Many run at the same time, and each would take the same two ports. Who wants them names them.
+# Many run at the same time, and each would take the same two ports. A test that wants them names them.
 NO_PORTS = {"MEMCACHED_OPERATOR_HEALTH_PROBE_BIND_ADDRESS": "0", "MEMCACHED_OPERATOR_METRICS_BIND_ADDRESS": "0"}
 MODULE = "memcached_operator"
 IN_SYNC = "caches are in sync"

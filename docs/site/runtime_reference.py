@@ -65,7 +65,7 @@ INNER = frozenset(
 FIELDS_ELSEWHERE = frozenset({"RuntimeSettings"})
 _LONGEST_LINE = 100
 _SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\n((?:(?: {4}.*)?(?:\n|$))+)", re.MULTILINE)
-# For who changes the class, and not for who uses it.
+# For the class's maintainers, and not for its users.
 _PRIVATE = re.compile(r"^Invariants?:.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 _ITEM = re.compile(r"^ {4}([\w*, .]+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 

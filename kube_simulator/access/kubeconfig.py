@@ -17,7 +17,7 @@ def write(path: Path, *, name: str, server: str, authority: Path, user: str, cre
         name: of the cluster and of the context.
         server: its URL.
         authority: the certificate that the server's is signed with, as a PEM file.
-        user: what the file calls the user; who it is to the server says the credential.
+        user: what the file calls the user; the credential says who it is to the server.
         credential: a client certificate, or a bearer token.
     """
     config = {

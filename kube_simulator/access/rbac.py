@@ -132,7 +132,7 @@ class Authorizer:
 def refusal(user: User, asked: Attributes, reason: str = "") -> ApiError:
     """403 in the words of Kubernetes, for what was decided against.
 
-    The resource need not be one that is served: who may not know, is not told.
+    The resource need not be one that is served: a user who may not know is not told.
     """
     because = f": {reason}" if reason else ""
     if asked.path is not None:

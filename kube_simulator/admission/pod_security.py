@@ -36,7 +36,7 @@ class Policy:
 
 
 def policy_of(namespace: Json | None) -> Policy:
-    """By its labels. Who enforces is warned as well, unless another label says of what."""
+    """By its labels. Where it enforces, it warns as well, unless another label says of what."""
     labels = {} if namespace is None else namespace["metadata"].get("labels") or {}
     enforce = _level(labels.get(f"{_PREFIX}enforce"))
     warn = labels.get(f"{_PREFIX}warn")

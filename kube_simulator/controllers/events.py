@@ -1,7 +1,7 @@
 """What controllers tell people by events, written one after another beside their work, as client-go's recorder does.
 
 The same words about the same object raise a count; from the tenth different message of one reason on they are
-combined into one event; and who says too much of one object is no longer heard for a while. All three with
+combined into one event; and a source that says too much of one object is ignored for a while. All three with
 client-go's numbers. An event that cannot be written is dropped.
 """
 

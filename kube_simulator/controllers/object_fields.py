@@ -1,4 +1,4 @@
-"""What controllers read in objects and write into them: owners, conditions, times. Pure: who changes, copies."""
+"""What controllers read in objects and write into them: owners, conditions, times. Pure: changes are copies."""
 
 from __future__ import annotations
 

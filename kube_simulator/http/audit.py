@@ -1,6 +1,6 @@
 """The audit log: a JSON line for each request, in the shape of audit.k8s.io/v1 at level Metadata.
 
-Lines are written before the answer is sent, so that who has an answer finds its line. In-process controllers make no
+Lines are written before the answer is sent, so that a client finds its line. In-process controllers make no
 requests over HTTP and are not in it.
 
 Differs from Kubernetes: no policy; no request or response bodies.

@@ -85,7 +85,7 @@ def problems_of(query: Mapping[str, str]) -> list[Cause]:
 
 
 def event_of(change: Change, selection: Selection) -> Event | None:
-    """What a change is to who sees this selection; None if nothing.
+    """What a change is in this selection; None if nothing.
 
     An object that is edited out of a selection is DELETED there: in its state before, which was selected, with the
     version of the edit.
@@ -122,7 +122,7 @@ def next_bookmark_s(now_s: float, ends_at_s: float) -> float:
 def worth_a_bookmark(revision: int, told: int, remaining_s: float) -> bool:
     """Whether a bookmark of `revision` is sent to a reader who was last given `told`, so long before the end.
 
-    A regular one is a sign of life, even if it says nothing new; the one before the end is not. Who waits for a version
-    that is yet to come gets none.
+    A regular one is a sign of life, even if it says nothing new; the one before the end is not. A reader that waits
+    for a version that is yet to come gets none.
     """
     return revision > told or (revision == told and remaining_s > _LAST_BOOKMARK_BEFORE_END_S)

@@ -32,7 +32,7 @@ from kube_simulator.store.watch_rules import (
 _MIN_TIMEOUT_S = 1800.0
 # A reader who is this far behind is given up; the real server waits a few seconds for one whose buffers are full.
 MAX_UNDELIVERED_EVENTS = 10_000
-# Taken at once, so that who encodes a long streaming list lets others work in between.
+# Taken at once, so that the encoding of a long streaming list lets others work in between.
 BATCH_EVENTS = 500
 
 
@@ -99,7 +99,7 @@ class Stream:
             self.end()
 
     def begin(self, events: list[Event], revision: int) -> None:
-        """Tell this first, to who then has seen `revision`. However much it is, it is not too much."""
+        """Tell this first, after which the reader has seen `revision`. However much it is, it is not too much."""
         self._pending = events
         self._most_pending = len(events) + MAX_UNDELIVERED_EVENTS
         self._told = revision

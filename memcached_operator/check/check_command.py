@@ -278,7 +278,7 @@ class _Installer:
 
 
 def _unknown(check: str, error: KubeError, what: str = "") -> Finding:
-    remedy = "let somebody ask who may: an administrator" if isinstance(error, Forbidden) else "try again"
+    remedy = "let an administrator ask" if isinstance(error, Forbidden) else "try again"
     return Finding(check, Verdict.UNKNOWN, f"{what}: {error}" if what else str(error), remedy)
 
 

@@ -43,8 +43,8 @@ def fenced_request(fence: WriteFence) -> type[aiohttp.ClientRequest]:
                 try:
                     fence()
                 except WriteRefused as refusal:
-                    # This runs as a task of its own: who waits for the answer learns of it by the protocol, and closes
-                    # the connection.
+                    # This runs as a task of its own: the caller, which waits for the answer, learns of it by the
+                    # protocol, and closes the connection.
                     if conn.protocol is not None:
                         conn.protocol.set_exception(refusal)
                     return

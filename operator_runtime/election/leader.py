@@ -12,8 +12,8 @@ What makes it safe, and what it rests on:
   number) has passed since the moment *after* this candidate first got to see the record as it is now. The first ends
   before the second as long as clocks run at rates that differ by less than the two lengths do; `MARGIN` holds them so
   far apart that a difference of 10 % leaves time for what was sent last to arrive.
-- Every write of the Lease carries the uid and the version of the record that it replaces, so that of several who want
-  it one gets it, and what arrives late changes nothing. Who meets a conflict has lost, and looks.
+- Every write of the Lease carries the uid and the version of the record that it replaces, so that one of several
+  candidates gets it, and what arrives late changes nothing. A candidate that meets a conflict has lost, and looks.
 - All that holds as long as only candidates write the Lease. A person may empty it, or name another holder, and then
   the next candidate need not wait. So a leader that sees its Lease in other hands, or gone, writes nothing from that
   moment on until a look has told it whether this was so: what the watch shows may also be late, and long over.

@@ -54,8 +54,8 @@ from operator_runtime.election.lease_lock import LeaseRecord, lease_body, lease_
 
 logger = logging.getLogger(__name__)
 
-# What letting go may take at the end: a request or two. Who waits longer than this for it would be killed by the
-# kubelet, which gives 30 s to a process that takes 25 s to drain and 1.5 s for its last events.
+# What the release may take at the end: a request or two. A process that waits longer would be killed by the kubelet,
+# which gives 30 s to a process that takes 25 s to drain and 1.5 s for its last events.
 RELEASE_TIMEOUT_S = 2.0
 # A Lease that is held changes every few seconds: a watch without a byte for two lengths of it is dead.
 SILENT_LEASES = 2
@@ -95,7 +95,7 @@ class LeaseApi(WatchClient, Protocol):
 class LeaseElection:
     """Stands for election from the first `elected` on, leads when it is its turn, and lets go in `__aexit__`.
 
-    So who cannot do the work, as its caches never get complete, does not keep others from it.
+    So a replica that cannot do the work, as its caches never get complete, does not keep others from it.
 
     `_write_until` is written by the election's thread and read by any; everything below "On the election's thread" is
     touched by that thread alone.

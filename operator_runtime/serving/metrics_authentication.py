@@ -136,8 +136,8 @@ class MetricsAuthentication:
     async def refusal(self, request: HttpRequest) -> HttpResponse | None:
         """What to answer instead; None to those who may see the metrics.
 
-        401 to whom the API server does not know, 403 to who may not, 429 to strangers while too many are asked about,
-        503 while the API server cannot be asked.
+        401 to a client that the API server does not know, 403 to one that may not, 429 to strangers while too many are
+        asked about, 503 while the API server cannot be asked.
         """
         token = _token(request.headers)
         if not token:

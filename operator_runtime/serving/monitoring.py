@@ -46,7 +46,7 @@ class MonitoringConfig:
     Attributes:
         probes: address of the probes, "0" for none.
         metrics: address of the metrics, "0" for none.
-        secure: metrics by TLS and only to who may see them.
+        secure: metrics by TLS and only to accounts that may see them.
         cert_dir: folder with tls.crt and tls.key, None to sign a certificate of our own.
         user_agent: names us to the API server when it is asked who may see metrics.
     """

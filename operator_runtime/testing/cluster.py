@@ -49,7 +49,7 @@ C = TypeVar("C", bound=RuntimeConfig)
 _CALL_DEADLINE_S = 60.0
 _CRD: Final = "CustomResourceDefinition"
 AGENT: Final = "memcached-operator-testing"
-"""The field manager and the User-Agent of who plays the user."""
+"""The field manager and the User-Agent of a test that acts as a user."""
 OPTIONS: Final = Options(pods_ready_after_s=0.0, memcached=False)
 """Pods are ready as soon as they are made, and none is a process."""
 UNDER_TEST: Final = Program("operator-under-test", "0.0.0")

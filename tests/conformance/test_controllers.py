@@ -44,7 +44,7 @@ def mark_ready(api: Api, namespace: str, pod: Json) -> None:
 
 
 def test_a_deployment_is_stored_with_its_defaults(api: Api, namespace: str) -> None:
-    """Who compares what he wants with what is there has to know these."""
+    """A client that compares what it wants with what is there has to know these."""
     body = deployment("web")
     del body["spec"]["replicas"]
     [container] = body["spec"]["template"]["spec"]["containers"]

@@ -94,7 +94,7 @@ def test_a_continue_token_stands_alone_and_must_be_readable(api: Api, namespace:
 
 
 def test_a_limit_is_ignored_at_resource_version_0(api: Api, namespace: str, resource: str) -> None:
-    """Version 0 is served from the cache, whole; who wants pages must leave the version out."""
+    """Version 0 is served from the cache, whole; a client that wants pages must leave the version out."""
     newest = [create(api, resource, namespace, name) for name in ("a", "b", "c")][-1]
     # A version that is not older makes sure that the cache has them.
     fresh = {"resourceVersion": str(version(newest)), "resourceVersionMatch": "NotOlderThan"}

@@ -1,4 +1,4 @@
-"""Who has no cluster starts one by `./dev node`, and goes through the README on it."""
+"""A user without a cluster starts one by `./dev node`, and goes through the README on it."""
 
 from __future__ import annotations
 

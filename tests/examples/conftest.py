@@ -69,7 +69,8 @@ def operator(installed: Cluster) -> Iterator[OperatorProcess]:
     with ExitStack() as ends:
         operator = starter(installed, ends)("--all-namespaces").ready()
         yield operator
-        # Who lacks a permission is told "forbidden: User ... cannot ..."; in a namespace that ends, nobody may create.
+        # The answer where a permission is missing is "forbidden: User ... cannot ..."; in a namespace that ends, nobody
+        # may create.
         assert "forbidden: User" not in operator.log, operator.log
 
 

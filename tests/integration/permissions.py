@@ -291,7 +291,7 @@ OPERATOR: tuple[Use, ...] = (
     Use(
         "patch",
         "leases",
-        "who leads goes on leading",
+        "the leader goes on leading",
         _renews,
         ("renewing Lease", 'cannot patch resource "leases"', "Grant get, list, watch, create and patch"),
         flags=ELECT,

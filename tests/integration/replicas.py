@@ -1,4 +1,4 @@
-"""Operators that elect a leader among them, and who of them wrote when.
+"""Operators that elect a leader among them, and which of them wrote when.
 
 The lengths of the lease are shorter here than by default, in the same proportions.
 """
