@@ -4,6 +4,8 @@ import subprocess
 from pathlib import Path
 
 _TIMEOUT_S = 60.0
+# It lives for a tenth of a second: collecting garbage would be a quarter of what it uses of a processor.
+_NO_GARBAGE_COLLECTION = {"GOGC": "off", "GOMEMLIMIT": "512MiB"}
 
 
 class LabError(Exception):
@@ -23,7 +25,12 @@ def run(
     """
     finished = subprocess.run(
         [program, *arguments],
-        env={"KUBECONFIG": str(kubeconfig), "KUBECACHEDIR": str(home / "kubectl-cache"), "HOME": str(home)},
+        env={
+            "KUBECONFIG": str(kubeconfig),
+            "KUBECACHEDIR": str(home / "kubectl-cache"),
+            "HOME": str(home),
+            **_NO_GARBAGE_COLLECTION,
+        },
         input=input,
         stdin=subprocess.DEVNULL if input is None else None,
         capture_output=True,

@@ -123,6 +123,7 @@ TIERS = (
         cluster="kubernetes",
         needs=_KUBERNETES,
         workers=2,
+        distribution="worksteal",
         beside=True,
     ),
     Tier("faults on the simulator", folder="tests/faults", cluster="simulator", needs=_KUBECTL, beside=True),

@@ -49,8 +49,10 @@ def sample(node: Node, system: Kubectl) -> Iterator[Kubectl]:
 
 
 def uninstall(node: Node) -> None:
-    """In the order of the example's README."""
+    """In the order of the example's README, but that the operator's pods go first: see `conftest.uninstall`."""
     node.kubectl("delete", "myownshells", "--all", "--all-namespaces", "--cascade=foreground", check=False)
+    pods_first = ("delete", "deployment", "my-own-shell", "--ignore-not-found", "--cascade=foreground")
+    node.kubectl("--namespace", SYSTEM, *pods_first)
     node.kubectl("delete", "--ignore-not-found", "-k", str(MANIFESTS))
 
 

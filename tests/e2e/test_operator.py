@@ -23,7 +23,7 @@ NAME = "example-memcached"
 
 
 @pytest.fixture(scope="module")
-def sample(node: Node, module_system: Kubectl) -> Iterator[Kubectl]:
+def sample(node: Node, system: Kubectl) -> Iterator[Kubectl]:
     """kubectl where the sample is applied and its three pods are ready."""
     with fresh_namespace(node, "e2e-sample") as kubectl:
         kubectl("apply", "-f", str(SAMPLE))
@@ -31,19 +31,17 @@ def sample(node: Node, module_system: Kubectl) -> Iterator[Kubectl]:
         yield kubectl
 
 
-def test_two_operator_pods_are_ready_and_one_of_them_leads(module_system: Kubectl) -> None:
-    deployment = module_system.get("deployment", OPERATOR)
+def test_two_operator_pods_are_ready_and_one_of_them_leads(system: Kubectl) -> None:
+    deployment = system.get("deployment", OPERATOR)
     assert deployment["status"]["readyReplicas"] == 2
-    pods = operator_pods(module_system)
+    pods = operator_pods(system)
     assert len(pods) == 2
-    assert leader(module_system) in pods
+    assert leader(system) in pods
 
 
-def test_no_operator_pod_has_been_started_again(module_system: Kubectl) -> None:
+def test_no_operator_pod_has_been_started_again(system: Kubectl) -> None:
     restarts = [
-        status["restartCount"]
-        for pod in module_system.get("pods")["items"]
-        for status in pod["status"]["containerStatuses"]
+        status["restartCount"] for pod in system.get("pods")["items"] for status in pod["status"]["containerStatuses"]
     ]
     assert restarts == [0, 0]
 

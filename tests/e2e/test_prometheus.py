@@ -18,6 +18,7 @@ import pytest
 from lab.node.node import Node
 from lab.programs import prometheus_operator
 from operator_runtime.testing.waiting import eventually
+from tests.e2e.conftest import uninstall
 from tests.e2e.node_cluster import OPERATOR, SYSTEM, leader, operator_pods, pod_address
 from tests.integration.conftest import memcached
 from tests.integration.monitoring import Prometheus, configured_prometheus, fetch
@@ -69,7 +70,7 @@ def installed(node: Node, directory: Path, components: tuple[str, ...]) -> Itera
         system.wait("mc/bystander", "condition=Available")
         yield system
     finally:
-        node.kubectl("delete", "memcacheds", "--all", "--all-namespaces", "--cascade=foreground", check=False)
+        uninstall(node)
         node.kubectl("delete", "--ignore-not-found", "-f", "-", input=text)
 
 

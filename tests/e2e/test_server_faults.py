@@ -31,7 +31,7 @@ KILLS = 8
 
 
 @pytest.fixture
-def cache(kubectl: Kubectl, module_system: Kubectl) -> Kubectl:
+def cache(kubectl: Kubectl, system: Kubectl) -> Kubectl:
     """kubectl where two servers are ready."""
     document = {
         "apiVersion": "cache.example.com/v1alpha1",

@@ -6,7 +6,6 @@ import json
 
 from lab.node.node import Node
 from operator_runtime.testing.waiting import eventually
-from tests.e2e.conftest import uninstall
 from tests.e2e.node_cluster import INSTALL, LOCK, OPERATOR, SAMPLE, SYSTEM, fresh_namespace, nodes_of
 from tests.kubectl_in_namespace import Kubectl
 
@@ -21,7 +20,9 @@ def test_uninstalling_leaves_nothing_behind(node: Node, operator_images: None) -
         Kubectl(node.plane, SYSTEM)("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
         tenant("apply", "-f", str(SAMPLE))
         tenant.wait("mc/example-memcached", "condition=Available")
-        uninstall(node)
+        # In the order of docs/uninstall.md.
+        node.kubectl("delete", "memcacheds", "--all", "--all-namespaces", "--cascade=foreground")
+        node.kubectl("delete", "-f", str(INSTALL / "cluster.yaml"))
         assert tenant.names("deployments,replicasets,pods") == []
         node.kubectl("delete", "namespace", "e2e-tenant")
     left = eventually(lambda: _everything(node) - before, lambda found: not found)
