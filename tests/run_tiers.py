@@ -193,24 +193,33 @@ def command_of(tier: Tier, plan: Plan) -> list[str] | Outcome:
 def run_beside(
     tiers: Sequence[tuple[Tier, Sequence[str]]], builds: Builds, environment: Mapping[str, str]
 ) -> list[Outcome]:
-    """Run tiers at the same time. The first one writes where this writes, the output of the others follows it."""
-    wrong = {tier.name: what for tier, _ in tiers if (what := builds.wait_for(tier)) is not None}
-    ready = [(tier, command) for tier, command in tiers if tier.name not in wrong]
-    outcomes = [Outcome(tier, Result.FAILED, what) for tier, what in wrong.items()]
-    if ready:
-        print(f"\n=== {' and, beside it, '.join(tier.name for tier, _ in ready)} ===", flush=True)
-    with ThreadPoolExecutor(max(len(ready), 1)) as pool, ExitStack() as files:
-        outputs = [files.enter_context(tempfile.TemporaryFile("w+")) if place else None for place in range(len(ready))]
+    """Run tiers at the same time, each once its needs are built.
+
+    The first one writes where this writes, the output of the others follows it.
+    """
+    if not tiers:
+        return []
+    print(f"\n=== {' and, beside it, '.join(tier.name for tier, _ in tiers)} ===", flush=True)
+    outcomes = []
+    with ThreadPoolExecutor(len(tiers)) as pool, ExitStack() as files:
+        outputs = [files.enter_context(tempfile.TemporaryFile("w+")) if place else None for place in range(len(tiers))]
         running = [
-            pool.submit(_run, tier, command, environment, output)
-            for (tier, command), output in zip(ready, outputs, strict=True)
+            pool.submit(_run_when_built, tier, command, builds, environment, output)
+            for (tier, command), output in zip(tiers, outputs, strict=True)
         ]
-        for (tier, _), output, future in zip(ready, outputs, running, strict=True):
+        for (tier, _), output, future in zip(tiers, outputs, running, strict=True):
             outcomes.append(future.result())
             if output is not None:
                 output.seek(0)
                 print(f"\n=== {tier.name} ===\n{output.read()}", flush=True)
     return outcomes
+
+
+def _run_when_built(
+    tier: Tier, command: Sequence[str], builds: Builds, environment: Mapping[str, str], output: IO[str] | None
+) -> Outcome:
+    wrong = builds.wait_for(tier)
+    return _run(tier, command, environment, output) if wrong is None else Outcome(tier.name, Result.FAILED, wrong)
 
 
 def _run(tier: Tier, command: Sequence[str], environment: Mapping[str, str], output: IO[str] | None) -> Outcome:

@@ -83,7 +83,16 @@ TIERS = (
     Tier("lint", recipe=("lint",), quick=True),
     Tier("docs", recipe=("docs",), quick=True, beside=True),
     Tier("demo", recipe=("demo", "--plain"), quick=True, beside=True),
-    Tier("unit", folder="tests/unit", quick=True, needs=_KUBECTL, workers=2, distribution="worksteal", measured=True),
+    Tier(
+        "unit",
+        folder="tests/unit",
+        quick=True,
+        needs=_KUBECTL,
+        workers=2,
+        distribution="worksteal",
+        measured=True,
+        beside=True,
+    ),
     Tier("conformance on the simulator", folder="tests/conformance", quick=True, cluster="simulator", needs=_KUBECTL),
     Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", needs=_KUBERNETES, beside=True),
     Tier(
