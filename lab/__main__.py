@@ -9,9 +9,9 @@ from pathlib import Path
 from lab import ROOT
 from lab.cache import BuildError
 from lab.control_plane import ControlPlane
+from lab.foreground import print_last_line, run_until_interrupted
 from lab.kubectl import LabError
 from lab.programs import kubernetes
-from lab.staying import say_farewell, stay
 
 # 128 and the number of SIGINT, as shells count.
 INTERRUPTED = 130
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
         kubeconfig = options.kubeconfig or on_node.kubeconfig_of_node(DEFAULT_KUBECONFIG)
         return on_node.load(kubeconfig.absolute(), options.archives)
     except KeyboardInterrupt:  # during a build: what is up takes a Ctrl-C for a good end
-        say_farewell("lab: interrupted; what was built so far is kept")
+        print_last_line("lab: interrupted; what was built so far is kept")
         return INTERRUPTED
     except (BuildError, LabError, OSError) as error:
         print(f"lab: {error}", file=sys.stderr)
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _up(kubeconfig: Path) -> int:
     kubernetes.build()  # long, and to be interrupted as usual
-    return stay(
+    return run_until_interrupted(
         ControlPlane,
         kubeconfig,
         lambda cluster: (

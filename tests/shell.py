@@ -28,7 +28,7 @@ _LOOK_AGAIN_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class CommandOutput:
     """What a command printed, standard error included, and its exit code: that of the last one that failed."""
 
     code: int
@@ -67,7 +67,7 @@ class Shell:
             assert pipe is not None
             pipe.close()
 
-    def run(self, command: str) -> Came:
+    def run(self, command: str) -> CommandOutput:
         """Run it to its end; a deadline ends the shell, and the test with it."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -82,7 +82,7 @@ class Shell:
         try:
             for line in self._process.stdout:
                 if line.startswith(mark):
-                    return Came(int(line.split()[-1]), "".join(lines))
+                    return CommandOutput(int(line.split()[-1]), "".join(lines))
                 lines.append(line)
         finally:
             alarm.cancel()

@@ -4,12 +4,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from lab.foreground import run_until_interrupted
 from lab.image import builders, images
 from lab.kubectl import LabError
 from lab.node import image_store, node
 from lab.node.namespace import Namespaces
 from lab.programs import kubernetes
-from lab.staying import stay
 
 # What the install files name, so that they work as they are.
 MEMCACHED_IMAGE = "docker.io/library/memcached:1.6.45-alpine"
@@ -52,7 +52,7 @@ def up(kubeconfig: Path, *, bare: bool) -> int:
         )
 
     try:
-        return stay(node.Node, kubeconfig, started)
+        return run_until_interrupted(node.Node, kubeconfig, started)
     finally:
         _mark(kubeconfig).unlink(missing_ok=True)
 

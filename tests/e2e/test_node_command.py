@@ -8,8 +8,8 @@ import pytest
 
 from lab.image import images
 from operator_runtime.testing.waiting import DEADLINE_S
-from tests.e2e.kept_up import keep_up, leftovers, machine
 from tests.e2e.node_cluster import PROJECT
+from tests.e2e.node_process import leftovers, machine, start_node
 from tests.shell import read, terminal
 
 _JUST = (f"{PROJECT}/.venv/bin/just", "--justfile", f"{PROJECT}/justfile")
@@ -25,7 +25,7 @@ def test_on_the_node_that_dev_node_starts_the_readme_goes_as_written_and_nothing
     nodes, checkout = tmp_path / "node", tmp_path / "checkout"
     nodes.mkdir()
     checkout.mkdir()
-    with keep_up([*_JUST, "node"], nodes) as node, terminal(checkout, node.kubeconfig, {}) as shell:
+    with start_node([*_JUST, "node"], nodes) as node, terminal(checkout, node.kubeconfig, {}) as shell:
         state_dir = node.state_dir
         (export,) = (line for line in node.said if line.startswith("  export KUBECONFIG="))
         shell.run("unset KUBECONFIG")

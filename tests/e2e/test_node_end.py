@@ -13,7 +13,7 @@ import pytest
 from lab.node import remains
 from lab.state import sweep
 from operator_runtime.testing.waiting import DEADLINE_S, eventually
-from tests.e2e.kept_up import KeptUp, keep_up, leftovers, machine, processes
+from tests.e2e.node_process import NodeProcess, leftovers, machine, processes, start_node
 
 
 @pytest.fixture
@@ -23,36 +23,38 @@ def before() -> dict[str, object]:
 
 
 @pytest.fixture
-def kept_up(real_machine: None, before: object, tmp_path: Path) -> Iterator[KeptUp]:
-    with keep_up([sys.executable, "-m", "lab", "node", "--bare"], tmp_path) as found:
+def node_process(real_machine: None, before: object, tmp_path: Path) -> Iterator[NodeProcess]:
+    with start_node([sys.executable, "-m", "lab", "node", "--bare"], tmp_path) as found:
         yield found
 
 
-def test_a_node_that_is_asked_to_end_leaves_nothing(kept_up: KeptUp, before: dict[str, object]) -> None:
-    state_dir = kept_up.state_dir
+def test_a_node_that_is_asked_to_end_leaves_nothing(node_process: NodeProcess, before: dict[str, object]) -> None:
+    state_dir = node_process.state_dir
     assert any("containerd" in line for line in leftovers(state_dir))
     assert remains.find(state_dir) != []
-    kept_up.process.send_signal(signal.SIGTERM)
-    assert kept_up.process.wait(DEADLINE_S) == 0
+    node_process.process.send_signal(signal.SIGTERM)
+    assert node_process.process.wait(DEADLINE_S) == 0
     assert leftovers(state_dir) == []
-    assert not kept_up.kubeconfig.exists()
+    assert not node_process.kubeconfig.exists()
     assert machine() == before
 
 
-def test_a_node_whose_owner_is_killed_leaves_nothing(kept_up: KeptUp, before: dict[str, object]) -> None:
-    state_dir = kept_up.state_dir
-    kept_up.process.kill()
+def test_a_node_whose_owner_is_killed_leaves_nothing(node_process: NodeProcess, before: dict[str, object]) -> None:
+    state_dir = node_process.state_dir
+    node_process.process.kill()
     eventually(lambda: leftovers(state_dir), lambda found: found == [])
     assert machine() == before
 
 
-def test_a_node_whose_watchdog_died_too_is_swept_by_the_next_lab(kept_up: KeptUp, before: dict[str, object]) -> None:
-    state_dir = kept_up.state_dir
+def test_a_node_whose_watchdog_died_too_is_swept_by_the_next_lab(
+    node_process: NodeProcess, before: dict[str, object]
+) -> None:
+    state_dir = node_process.state_dir
     for pid in processes(state_dir, "lab.state"):
         os.kill(pid, signal.SIGKILL)
-    kept_up.process.kill()
-    kept_up.process.wait()
+    node_process.process.kill()
+    node_process.process.wait()
     assert any("containerd" in line for line in leftovers(state_dir))
-    sweep(kept_up.base)
+    sweep(node_process.base)
     assert leftovers(state_dir) == []
     assert machine() == before

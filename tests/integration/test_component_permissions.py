@@ -34,7 +34,7 @@ def without(manifest: Path, verb: str = "", resource: str = "") -> list[Rule]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ComponentNamespace:
     """A namespace whose account has the operator's permissions, those of a component's files and no others."""
 
     kubectl: Kubectl
@@ -65,42 +65,42 @@ class Ground:
 
 
 @pytest.fixture
-def ground(kubectl: Kubectl, operators: Operators) -> Iterator[Ground]:
+def place(kubectl: Kubectl, operators: Operators) -> Iterator[ComponentNamespace]:
     with ExitStack() as ends:
-        yield Ground(kubectl, operators, ends)
+        yield ComponentNamespace(kubectl, operators, ends)
 
 
-def leads(ground: Ground, operator: OperatorProcess) -> bool:
+def leads(place: ComponentNamespace, operator: OperatorProcess) -> bool:
     return "leading for life" in operator.log
 
 
-def stands_by(ground: Ground, operator: OperatorProcess) -> bool:
+def stands_by(place: ComponentNamespace, operator: OperatorProcess) -> bool:
     return "standing by: ConfigMap" in operator.log
 
 
-def nobody(ground: Ground) -> None:
+def nobody(place: ComponentNamespace) -> None:
     """Nobody leads yet."""
 
 
-def another(ground: Ground, **spec: Any) -> None:
+def another(place: ComponentNamespace, **spec: Any) -> None:
     """Another pod leads."""
-    make_pod(ground.kubectl, OTHER, **spec)
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": OTHER, "uid": ground.kubectl.uid(f"pod/{OTHER}")}
+    make_pod(place.kubectl, OTHER, **spec)
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": OTHER, "uid": place.kubectl.uid(f"pod/{OTHER}")}
     lock = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LOCK, "ownerReferences": [owner]}}
-    ground.kubectl.apply(lock)
+    place.kubectl.apply(lock)
 
 
-def an_evicted_one(ground: Ground) -> None:
+def an_evicted_one(place: ComponentNamespace) -> None:
     """Another pod leads, and its node has ended it."""
-    another(ground)
+    another(place)
     evicted = json.dumps({"status": {"phase": "Failed", "reason": "Evicted"}})
-    ground.kubectl("patch", "pod", OTHER, "--subresource=status", "--type=merge", "-p", evicted)
+    place.kubectl("patch", "pod", OTHER, "--subresource=status", "--type=merge", "-p", evicted)
 
 
-def one_on_a_lost_node(ground: Ground) -> None:
+def one_on_a_lost_node(place: ComponentNamespace) -> None:
     """Another pod leads, whose node is gone, and Kubernetes has begun to delete it."""
-    another(ground, nodeName="gone", terminationGracePeriodSeconds=3600)
-    ground.kubectl("delete", "pod", OTHER, "--wait=false")
+    another(place, nodeName="gone", terminationGracePeriodSeconds=3600)
+    place.kubectl("delete", "pod", OTHER, "--wait=false")
 
 
 def make_pod(kubectl: Kubectl, name: str, **spec: Any) -> None:
@@ -116,9 +116,9 @@ class LifeUse:
     verb: str
     resource: str
     feature: str
-    works: Callable[[Ground, OperatorProcess], bool]
+    works: Callable[[ComponentNamespace, OperatorProcess], bool]
     words: tuple[str, ...]
-    before: Callable[[Ground], None] = nobody
+    before: Callable[[ComponentNamespace], None] = nobody
 
 
 LIFE_USES = (
@@ -129,7 +129,7 @@ LIFE_USES = (
         "delete",
         "pods",
         "a leader that was evicted is replaced",
-        lambda ground, _: ground.kubectl("get", "pod", OTHER, "--ignore-not-found", "-o", "name") == "",
+        lambda place, _: place.kubectl("get", "pod", OTHER, "--ignore-not-found", "-o", "name") == "",
         ("cannot delete the leader's pod", "Grant delete on pods"),
         an_evicted_one,
     ),
@@ -138,46 +138,48 @@ NODES = LifeUse(
     "get",
     "nodes",
     "a leader whose node is lost is replaced",
-    lambda ground, _: ground.kubectl("get", "pod", OTHER, "--ignore-not-found", "-o", "name") == "",
+    lambda place, _: place.kubectl("get", "pod", OTHER, "--ignore-not-found", "-o", "name") == "",
     ("cannot see whether the leader's node is lost", "Grant get on nodes"),
     one_on_a_lost_node,
 )
 
 
-def try_life(ground: Ground, use: LifeUse, *, lacking: bool) -> OperatorProcess:
+def try_life(place: ComponentNamespace, use: LifeUse, *, lacking: bool) -> OperatorProcess:
     permission = (use.verb, use.resource) if lacking else ()
-    account = ground.account(
+    account = place.account(
         without(LIFE / "role.yaml", *permission), without(LIFE / "nodes_cluster_role.yaml", *permission)
     )
-    make_pod(ground.kubectl, OWN)
-    use.before(ground)
-    return ground.operators.start(
+    make_pod(place.kubectl, OWN)
+    use.before(place)
+    return place.operators.start(
         "--leader-elect", "--leader-elect-mode=life", f"--leader-elect-id={LOCK}", account_dir=account, POD_NAME=OWN
     )
 
 
-def check_life(ground: Ground, use: LifeUse, *, lacking: bool) -> None:
-    operator = try_life(ground, use, lacking=lacking)
+def check_life(place: ComponentNamespace, use: LifeUse, *, lacking: bool) -> None:
+    operator = try_life(place, use, lacking=lacking)
     if lacking:
         operator.wait_for_log(*use.words)
-        assert not use.works(ground, operator)
+        assert not use.works(place, operator)
     else:
-        until(f"it does not work: {use.feature}", lambda: use.works(ground, operator))
+        until(f"it does not work: {use.feature}", lambda: use.works(place, operator))
         assert "403 Forbidden" not in operator.log
 
 
 @pytest.mark.parametrize("lacking", [True, False], ids=["without", "with"])
 @pytest.mark.parametrize("use", LIFE_USES, ids=[f"{use.verb} {use.resource}: {use.feature}" for use in LIFE_USES])
 def test_each_permission_of_a_leader_for_life_is_needed_and_said_where_it_is_missing(
-    ground: Ground, use: LifeUse, lacking: bool
+    place: ComponentNamespace, use: LifeUse, lacking: bool
 ) -> None:
-    check_life(ground, use, lacking=lacking)
+    check_life(place, use, lacking=lacking)
 
 
 @pytest.mark.cluster("kubernetes")  # the simulator has no nodes
 @pytest.mark.parametrize("lacking", [True, False], ids=["without", "with"])
-def test_the_permission_to_get_nodes_is_needed_for_a_leader_on_a_lost_one(ground: Ground, lacking: bool) -> None:
-    check_life(ground, NODES, lacking=lacking)
+def test_the_permission_to_get_nodes_is_needed_for_a_leader_on_a_lost_one(
+    place: ComponentNamespace, lacking: bool
+) -> None:
+    check_life(place, NODES, lacking=lacking)
 
 
 REVIEWS = ("tokenreviews", "subjectaccessreviews")
@@ -185,13 +187,13 @@ REVIEWS = ("tokenreviews", "subjectaccessreviews")
 
 @pytest.mark.parametrize("missing", [*REVIEWS, ""])
 def test_each_permission_to_ask_who_scrapes_is_needed_and_said_where_it_is_missing(
-    ground: Ground, missing: str
+    place: ComponentNamespace, missing: str
 ) -> None:
-    account = ground.account([], without(SECURE / "metrics_auth_cluster_role.yaml", "create", missing))
-    ground.kubectl("create", "serviceaccount", "scraper")
-    ground.grant("scraper", rules_of(SECURE / "metrics_reader_cluster_role.yaml"))
-    token = ground.kubectl("create", "token", "scraper").strip()
-    operator = ground.operators.start(METRICS, "--metrics-secure", account_dir=account).ready()
+    account = place.account([], without(SECURE / "metrics_auth_cluster_role.yaml", "create", missing))
+    place.kubectl("create", "serviceaccount", "scraper")
+    place.grant("scraper", rules_of(SECURE / "metrics_reader_cluster_role.yaml"))
+    token = place.kubectl("create", "token", "scraper").strip()
+    operator = place.operators.start(METRICS, "--metrics-secure", account_dir=account).ready()
     status, text = fetch(url_of(operator, "metrics"), token)
     if missing:
         assert (status, text) == (503, "Service Unavailable\n")

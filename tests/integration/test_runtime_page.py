@@ -84,8 +84,8 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Example
 
 
 @dataclass(frozen=True, slots=True)
-class Street:
-    """A namespace for shops, and who opens them."""
+class ShopNamespace:
+    """A namespace for Shops, with a client that creates them."""
 
     cluster: Cluster
     namespace: str
@@ -120,16 +120,16 @@ async def client_of(cluster: Cluster) -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-async def street(
+async def shops(
     cluster: Cluster, namespace: str, example: Examples, caplog: pytest.LogCaptureFixture
-) -> AsyncIterator[Street]:
+) -> AsyncIterator[ShopNamespace]:
     """On a cluster that knows the kind."""
     caplog.set_level(logging.INFO)
     crd = to_yaml(custom_resource_definition(example("shops").SHOP), "From docs/runtime.md.")
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=crd)
     cluster.kubectl("wait", "--for=condition=Established", "crd/shops.example.com", "--timeout=60s")
     async with client_of(cluster) as client:
-        yield Street(cluster, namespace, client)
+        yield ShopNamespace(cluster, namespace, client)
 
 
 def looks(caplog: pytest.LogCaptureFixture, key: ObjectKey) -> int:
@@ -140,68 +140,68 @@ async def looked(caplog: pytest.LogCaptureFixture, key: ObjectKey, times: int = 
     await async_eventually(lambda: looks(caplog, key), lambda number: number >= times, what=f"looks at {key}")
 
 
-async def selling(street: Street, name: str, sells: str) -> None:
+async def selling(shops: ShopNamespace, name: str, sells: str) -> None:
     await async_eventually(
-        lambda: street.client.get(SHOPS, street.key(name)),
+        lambda: shops.client.get(SHOPS, shops.key(name)),
         lambda shop: shop.body.get("status", {}).get("sells") == sells,
         what=f"{name} sells {sells}",
     )
 
 
-async def gone(street: Street, name: str) -> None:
+async def gone(shops: ShopNamespace, name: str) -> None:
     async def is_gone() -> bool:
-        return name not in [each.name for each in await street.client.list(SHOPS, street.namespace)]
+        return name not in [each.name for each in await shops.client.list(SHOPS, shops.namespace)]
 
     await async_until(f"{name} is still there", is_gone)
 
 
 async def test_predicates_say_which_changes_count(
-    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+    shops: ShopNamespace, example: Examples, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shop = street.key("corner")
-    async with street.operator(example("predicates").set_up):
-        await street.open("corner")
+    shop = shops.key("corner")
+    async with shops.operator(example("predicates").set_up):
+        await shops.open("corner")
         await looked(caplog, shop)
         changes: list[dict[str, object]] = [{"spec": {"size": 2}}, {"metadata": {"labels": {"a": "b"}}}]
         for number, body in enumerate(changes, 2):
-            await street.change("corner", **body)
+            await shops.change("corner", **body)
             await looked(caplog, shop, number)
         # Neither counts: an annotation, and whatever happens to one that is paused.
-        await street.change("corner", metadata={"annotations": {"a": "b"}})
-        await street.change("corner", metadata={"labels": {"paused": "yes"}}, spec={"size": 3})
+        await shops.change("corner", metadata={"annotations": {"a": "b"}})
+        await shops.change("corner", metadata={"labels": {"paused": "yes"}}, spec={"size": 3})
         # Changes come in their order: this one was looked at after those would have been.
-        await street.open("other")
-        await looked(caplog, street.key("other"))
+        await shops.open("other")
+        await looked(caplog, shops.key("other"))
         assert looks(caplog, shop) == 3
 
 
-async def test_owners_and_whom_a_function_finds_are_woken(street: Street, example: Examples) -> None:
-    async with street.operator(example("watches").set_up):
-        await street.open("corner", goods="fruit")
-        await street.open("market", goods="fruit")
+async def test_owners_and_whom_a_function_finds_are_woken(shops: ShopNamespace, example: Examples) -> None:
+    async with shops.operator(example("watches").set_up):
+        await shops.open("corner", goods="fruit")
+        await shops.open("market", goods="fruit")
         for name in ("corner", "market"):
-            await selling(street, name, "nothing")
-        fruit = {"metadata": {"namespace": street.namespace, "name": "fruit"}, "data": {"apples": "3", "pears": "4"}}
-        await street.client.create(CONFIG_MAPS, fruit)
+            await selling(shops, name, "nothing")
+        fruit = {"metadata": {"namespace": shops.namespace, "name": "fruit"}, "data": {"apples": "3", "pears": "4"}}
+        await shops.client.create(CONFIG_MAPS, fruit)
         for name in ("corner", "market"):
-            await selling(street, name, "apples, pears")
+            await selling(shops, name, "apples, pears")
         # Another list of goods: by a change of its own, and no longer by that of the old one.
-        await street.change("market", spec={"goods": "books"})
-        await selling(street, "market", "nothing")
+        await shops.change("market", spec={"goods": "books"})
+        await selling(shops, "market", "nothing")
 
-        first = await street.client.get(SERVICES, street.key("corner"))
-        await street.client.delete(SERVICES, first.key)
+        first = await shops.client.get(SERVICES, shops.key("corner"))
+        await shops.client.delete(SERVICES, first.key)
         await async_eventually(
-            lambda: street.client.get(SERVICES, first.key), lambda found: found.uid != first.uid, ignoring=NotFound
+            lambda: shops.client.get(SERVICES, first.key), lambda found: found.uid != first.uid, ignoring=NotFound
         )
 
 
 async def test_a_channel_wakes_for_what_comes_from_outside(
-    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+    shops: ShopNamespace, example: Examples, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shop = street.key("corner")
-    async with street.operator(example("channels").set_up):
-        await street.open("corner")
+    shop = shops.key("corner")
+    async with shops.operator(example("channels").set_up):
+        await shops.open("corner")
         await looked(caplog, shop)
         _, writer = await asyncio.open_unix_connection("orders.sock")
         writer.write(f"{shop}\n".encode())
@@ -210,62 +210,62 @@ async def test_a_channel_wakes_for_what_comes_from_outside(
 
 
 async def test_a_result_or_an_error_decides_about_the_next_look(
-    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+    shops: ShopNamespace, example: Examples, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with street.operator(example("results").set_up):
+    async with shops.operator(example("results").set_up):
         for goods in ("later", "unfinished", "broken", "nonsense", "fruit"):
-            await street.open(goods, goods=goods)
+            await shops.open(goods, goods=goods)
         for goods in ("later", "unfinished", "broken"):
-            await looked(caplog, street.key(goods), 4)
-        assert looks(caplog, street.key("nonsense")) == 1
-        assert looks(caplog, street.key("fruit")) == 1
+            await looked(caplog, shops.key(goods), 4)
+        assert looks(caplog, shops.key("nonsense")) == 1
+        assert looks(caplog, shops.key("fruit")) == 1
         assert "spec.goods is 'nonsense': name a ConfigMap" in caplog.text
         assert "the warehouse does not answer" in caplog.text
-        await street.change("nonsense", spec={"goods": "fruit"})
-        await looked(caplog, street.key("nonsense"), 2)
+        await shops.change("nonsense", spec={"goods": "fruit"})
+        await looked(caplog, shops.key("nonsense"), 2)
 
 
-async def test_a_finalizer_keeps_an_object_until_the_cleanup_is_done(street: Street, example: Examples) -> None:
+async def test_a_finalizer_keeps_an_object_until_the_cleanup_is_done(shops: ShopNamespace, example: Examples) -> None:
     page = example("finalizers")
     page.REGISTRY.customers.add("corner")
-    async with street.operator(page.set_up):
-        await street.open("corner")
+    async with shops.operator(page.set_up):
+        await shops.open("corner")
         await async_until("it is not open", lambda: "corner" in page.REGISTRY.open)
-        await street.client.delete(SHOPS, street.key("corner"))
-        shop = await street.client.get(SHOPS, street.key("corner"))
+        await shops.client.delete(SHOPS, shops.key("corner"))
+        shop = await shops.client.get(SHOPS, shops.key("corner"))
         assert shop.finalizers == ("shops.example.com/close",)
         page.REGISTRY.customers.clear()
-        await gone(street, "corner")
+        await gone(shops, "corner")
         assert page.REGISTRY.open == set()
 
 
-async def test_the_client_does_what_the_tour_says(street: Street, example: Examples) -> None:
-    await example("clients").use(street.client, street.namespace)
+async def test_the_client_does_what_the_page_says(shops: ShopNamespace, example: Examples) -> None:
+    await example("clients").use(shops.client, shops.namespace)
 
 
-async def test_a_kind_without_a_model_is_made_and_kept(street: Street, example: Examples) -> None:
-    cluster = street.cluster
+async def test_a_kind_without_a_model_is_made_and_kept(shops: ShopNamespace, example: Examples) -> None:
+    cluster = shops.cluster
     if isinstance(cluster, ControlPlane):
         (file,) = (each for each in prometheus_operator.definitions() if each.stem.endswith("servicemonitors"))
         cluster.kubectl("apply", "--server-side", "-f", str(file))
     else:
         cluster.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(ANY_MONITOR))
     cluster.kubectl("wait", "--for=condition=Established", f"crd/{ANY_MONITOR['metadata']['name']}", "--timeout=60s")
-    key = street.key("corner")
+    key = shops.key("corner")
 
     def monitored() -> Any:
-        return street.client.get(MONITORS, key)
+        return shops.client.get(MONITORS, key)
 
     def has_a_port(monitor: PlainObject) -> bool:
         return bool(monitor.body["spec"]["endpoints"] == [{"port": "metrics"}])
 
-    async with street.operator(example("monitors").set_up):
-        await street.open("corner")
+    async with shops.operator(example("monitors").set_up):
+        await shops.open("corner")
         first = await async_eventually(monitored, has_a_port, ignoring=NotFound)
         assert [owner.name for owner in first.owners] == ["corner"]
-        await street.client.patch(MONITORS, key, {"spec": {"endpoints": [{"port": "other"}]}})
+        await shops.client.patch(MONITORS, key, {"spec": {"endpoints": [{"port": "other"}]}})
         await async_eventually(monitored, has_a_port)
-        await street.client.delete(MONITORS, key)
+        await shops.client.delete(MONITORS, key)
         await async_eventually(monitored, lambda found: found.uid != first.uid, ignoring=NotFound)
 
 
@@ -285,57 +285,59 @@ async def test_a_kind_that_is_missing_is_told_and_awaited(
 
 
 async def test_controllers_share_the_caches(
-    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+    shops: ShopNamespace, example: Examples, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with street.operator(example("controllers").set_up) as operator:
+    async with shops.operator(example("controllers").set_up) as operator:
         assert [each.resource.plural for each in operator.manager.reflectors] == ["shops", "configmaps"]
-        before = len(await street.client.list(CONFIG_MAPS, street.namespace))
-        await street.open("corner")
-        await street.client.create(CONFIG_MAPS, {"metadata": {"namespace": street.namespace, "name": "fruit"}})
-        said = f"goods {street.key('fruit')}: 1 shops, {before + 1} lists of goods"
+        before = len(await shops.client.list(CONFIG_MAPS, shops.namespace))
+        await shops.open("corner")
+        await shops.client.create(CONFIG_MAPS, {"metadata": {"namespace": shops.namespace, "name": "fruit"}})
+        said = f"goods {shops.key('fruit')}: 1 shops, {before + 1} lists of goods"
         await async_until("the other controller has not said so", lambda: said in caplog.text)
-        assert f"shop {street.key('corner')}: 1 shops, " in caplog.text
+        assert f"shop {shops.key('corner')}: 1 shops, " in caplog.text
 
 
 async def test_each_namespace_that_is_named_is_watched_and_no_other(
-    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+    shops: ShopNamespace, example: Examples, caplog: pytest.LogCaptureFixture
 ) -> None:
-    second, third = (Street(street.cluster, f"{street.namespace}-{name}", street.client) for name in "bc")
+    second, third = (ShopNamespace(shops.cluster, f"{shops.namespace}-{name}", shops.client) for name in "bc")
     for each in (second, third):
-        street.cluster.kubectl("create", "namespace", each.namespace)
-    named = (street.namespace, second.namespace)
-    async with street.operator(example("predicates").set_up, watch_namespaces=named) as operator:
+        shops.cluster.kubectl("create", "namespace", each.namespace)
+    named = (shops.namespace, second.namespace)
+    async with shops.operator(example("predicates").set_up, watch_namespaces=named) as operator:
         assert operator.namespaces == named
-        for each in (third, second, street):
+        for each in (third, second, shops):
             await each.open("corner")
-        for each in (second, street):
+        for each in (second, shops):
             await looked(caplog, each.key("corner"))
         assert looks(caplog, third.key("corner")) == 0
     for each in (second, third):
-        street.cluster.kubectl("delete", "namespace", each.namespace, "--wait=false")
+        shops.cluster.kubectl("delete", "namespace", each.namespace, "--wait=false")
 
 
-async def test_events_and_conditions_are_written_when_something_changes(street: Street, example: Examples) -> None:
+async def test_events_and_conditions_are_written_when_something_changes(
+    shops: ShopNamespace, example: Examples
+) -> None:
     async def conditions() -> list[tuple[str, str]]:
-        shop = await street.client.get(SHOPS, street.key("corner"))
+        shop = await shops.client.get(SHOPS, shops.key("corner"))
         return [(each["status"], each["reason"]) for each in shop.body.get("status", {}).get("conditions", ())]
 
     async def notes() -> set[str]:
-        return {each.body["note"] for each in await street.client.list(EVENTS, street.namespace)}
+        return {each.body["note"] for each in await shops.client.list(EVENTS, shops.namespace)}
 
-    async with street.operator(example("events").set_up):
-        await street.open("corner", size=2)
+    async with shops.operator(example("events").set_up):
+        await shops.open("corner", size=2)
         await async_eventually(conditions, lambda found: found == [("True", "ClerksServe")])
-        await street.change("corner", spec={"size": 0})
+        await shops.change("corner", spec={"size": 0})
         await async_eventually(conditions, lambda found: found == [("False", "NoClerks")])
         await async_eventually(notes, lambda found: found == {"2 clerks serve.", "spec.size is 0."})
 
 
 async def test_metrics_and_checks_of_ones_own_are_served(
-    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+    shops: ShopNamespace, example: Examples, caplog: pytest.LogCaptureFixture
 ) -> None:
     anywhere: dict[str, Any] = {f"{server}_bind_address": "127.0.0.1:0" for server in ("metrics", "health_probe")}
-    async with street.operator(example("serving").set_up, **anywhere) as operator:
+    async with shops.operator(example("serving").set_up, **anywhere) as operator:
         urls = operator.urls
         assert f"serving probes at {urls['probes']}, metrics at {urls['metrics']}/metrics" in caplog.text
 
@@ -350,32 +352,32 @@ async def test_metrics_and_checks_of_ones_own_are_served(
 
             return await asyncio.to_thread(read)
 
-        await street.open("corner")
-        line = f'shop_looks_total{{namespace="{street.namespace}"}} 1'
+        await shops.open("corner")
+        line = f'shop_looks_total{{namespace="{shops.namespace}"}} 1'
         await async_eventually(lambda: shown("metrics", "/metrics"), lambda text: line in text)
         assert 'controller_runtime_max_concurrent_reconciles{controller="shop"} 8' in await shown("metrics", "/metrics")
         assert await shown("probes", "/readyz/clerks") == "ok"
-        await street.change("corner", spec={"size": 0})
+        await shops.change("corner", spec={"size": 0})
         await async_eventually(
             lambda: shown("probes", "/readyz/clerks"), lambda text: "nobody serves in corner" in text
         )
 
 
-async def test_settings_of_ones_own_reach_the_operator(street: Street, example: Examples) -> None:
+async def test_settings_of_ones_own_reach_the_operator(shops: ShopNamespace, example: Examples) -> None:
     page = example("settings")
     with pytest.raises(ValueError, match="opening_hour"):
-        street.operator(page.set_up, page.Settings, page.Config, opening_hour=24)
-    async with street.operator(page.set_up, page.Settings, page.Config, opening_hour=7) as operator:
+        shops.operator(page.set_up, page.Settings, page.Config, opening_hour=24)
+    async with shops.operator(page.set_up, page.Settings, page.Config, opening_hour=7) as operator:
         assert isinstance(operator.config, page.Config)
         assert operator.config.opening_hour == 7
 
 
 async def test_a_blocking_call_is_told_with_its_line(
-    street: Street, example: Examples, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    shops: ShopNamespace, example: Examples, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = example("stalls")
-    async with street.operator(page.set_up):
-        await street.open("corner")
+    async with shops.operator(page.set_up):
+        await shops.open("corner")
         await async_until("nothing is told", lambda: "Have asyncio.to_thread make it" in caplog.text)
         assert re.search(
             r"It hangs at \S*/stalls.py:\d+ in ask_the_warehouse, called at \S*/stalls.py:\d+ in blocking", caplog.text
@@ -387,19 +389,19 @@ async def test_a_blocking_call_is_told_with_its_line(
 
     done = threading.Event()
     monkeypatch.setattr(page, "ask_the_warehouse", done.set)
-    async with street.operator(set_up):
+    async with shops.operator(set_up):
         await async_until("it was not called", done.is_set)
     assert caplog.text.count("asyncio.to_thread") == warned
 
 
 async def test_mistakes_that_show_later_are_told_and_end_nothing(
-    street: Street, example: Examples, caplog: pytest.LogCaptureFixture
+    shops: ShopNamespace, example: Examples, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with street.operator(example("mistakes").set_up):
-        await street.client.create(CONFIG_MAPS, {"metadata": {"namespace": street.namespace, "name": "fruit"}})
+    async with shops.operator(example("mistakes").set_up):
+        await shops.client.create(CONFIG_MAPS, {"metadata": {"namespace": shops.namespace, "name": "fruit"}})
         failed = r"shop_of \(\S*/mistakes.py:\d+\) failed for ConfigMap \S+: KeyError: 'shop'\. Controller shop"
         await async_until("nothing is told of the function", lambda: re.search(failed, caplog.text) is not None)
-        await street.open("corner")
+        await shops.open("corner")
         endless = r"reconciled \d+ times within \S+ s: does it write something that differs each time"
         await async_until("nothing is told of the key", lambda: re.search(endless, caplog.text) is not None)
 

@@ -25,7 +25,7 @@ DEADLINE_S = 60.0
 _PLAIN = Options()
 
 
-class Gate(Admission):
+class RefusingAdmission(Admission):
     """Admission that a test can have refuse all writes of a kind."""
 
     forbidden: dict[tuple[str, str], ApiError]
@@ -48,7 +48,7 @@ class World:
         self.registry = Registry()
         for resource in builtin_resources():
             self.registry.put(resource)
-        self.admission = Gate(self.store, self.registry, authorizer=Authorizer(self.store))
+        self.admission = RefusingAdmission(self.store, self.registry, authorizer=Authorizer(self.store))
         self.admission.forbidden = {}
         self.api = Api(self.store, self.registry, self.admission, now=lambda: self.moment)
         self.manager = ControllerManager(

@@ -18,7 +18,7 @@ from operator_runtime.client.errors import Unreachable
 from tests.unit.memcached_operator.demo.support import cluster, running
 
 
-class Obedient(ApiClient):
+class AcceptingClient(ApiClient):
     """Takes every request, and nothing comes of it."""
 
     def __init__(self, *, down: bool = False) -> None:
@@ -32,20 +32,20 @@ class Obedient(ApiClient):
 
 
 def context(state: ClusterState, *, down: bool = False, real_pods: bool = False) -> StepContext:
-    client = Obedient(down=down)
+    client = AcceptingClient(down=down)
     observer = Observer(client)
     observer.state = state
     return StepContext(client, observer, cluster(real_pods=real_pods), deadline_s=0.01)
 
 
-class Heard(Plain):
+class RecordedDisplay(Plain):
     def __init__(self, *, stays: bool = False) -> None:
         import io
 
         self.out = io.StringIO()
         self.stays = stays
         super().__init__(self.out)
-        self.opens(cluster(), Observer(Obedient()), STEPS)
+        self.opens(cluster(), Observer(AcceptingClient()), STEPS)
 
 
 @pytest.mark.parametrize("step", [*STEPS, TO_PLAY_WITH], ids=lambda step: step.deed)
@@ -55,7 +55,7 @@ async def test_no_step_comes_true_by_itself(step: Step) -> None:
 
 
 async def test_a_step_that_does_not_come_true_ends_the_play_and_says_what_is_there_instead() -> None:
-    display = Heard()
+    display = RecordedDisplay()
     assert await run_steps(context(running(EXAMPLE, 2)), display) == 0
     last = display.out.getvalue().splitlines()[-1]
     assert last.startswith("demo: FAILED 1: ")
@@ -63,18 +63,18 @@ async def test_a_step_that_does_not_come_true_ends_the_play_and_says_what_is_the
 
 
 async def test_steps_that_come_true_are_counted_up_to_the_first_that_does_not() -> None:
-    display = Heard()
+    display = RecordedDisplay()
     assert await run_steps(context(running(EXAMPLE, 3)), display) == 1
     assert "ok 1: " in display.out.getvalue()
 
 
 def test_what_there_is_to_play_with_is_made_last_and_only_for_those_that_stay() -> None:
-    assert steps_for(Heard(stays=True)) == (*STEPS, TO_PLAY_WITH)
-    assert steps_for(Heard()) == STEPS
+    assert steps_for(RecordedDisplay(stays=True)) == (*STEPS, TO_PLAY_WITH)
+    assert steps_for(RecordedDisplay()) == STEPS
 
 
 async def test_an_api_server_that_is_away_fails_the_step_in_its_own_words() -> None:
-    display = Heard()
+    display = RecordedDisplay()
     assert await run_steps(context(running(EXAMPLE, 3), down=True), display) == 0
     assert display.out.getvalue().rstrip().endswith(": down")
 
@@ -83,7 +83,7 @@ async def test_a_pod_that_is_to_be_real_and_keeps_no_key_fails_the_step(monkeypa
     from memcached_operator.demo import caching
 
     monkeypatch.setattr(caching, "PORT", 1)  # where nobody listens
-    display = Heard()
+    display = RecordedDisplay()
     assert await run_steps(context(running(EXAMPLE, 3), real_pods=True), display) == 0
     assert "does not answer" in display.out.getvalue()
 

@@ -254,7 +254,7 @@ OUTLIVED = """if True:
 """
 
 
-class Outlived:
+class PluginWithChild:
     """A plugin whose child outlives it until `close`."""
 
     def __init__(self, path: Path, *, hangs: bool) -> None:
@@ -281,23 +281,23 @@ class Outlived:
 async def test_a_child_that_keeps_standard_output_open_after_the_kill_holds_up_nobody(
     tmp_path: Path, interactive: bool
 ) -> None:
-    outlived = Outlived(tmp_path / "end", hangs=True)
-    task = asyncio.create_task(replace(outlived.plugin, interactive=interactive).fetch())
-    await outlived.child_started()
+    plugin_with_child = PluginWithChild(tmp_path / "end", hangs=True)
+    task = asyncio.create_task(replace(plugin_with_child.plugin, interactive=interactive).fetch())
+    await plugin_with_child.child_started()
     task.cancel()
     done, _ = await asyncio.wait({task}, timeout=DEADLINE_S)
-    outlived.close()
+    plugin_with_child.close()
     assert task in done
 
 
 async def test_the_answer_of_a_plugin_is_whole_when_it_ends_although_its_child_keeps_standard_output_open(
     tmp_path: Path,
 ) -> None:
-    outlived = Outlived(tmp_path / "end", hangs=False)
-    task = asyncio.create_task(outlived.plugin.fetch())
-    await outlived.child_started()
+    plugin_with_child = PluginWithChild(tmp_path / "end", hangs=False)
+    task = asyncio.create_task(plugin_with_child.plugin.fetch())
+    await plugin_with_child.child_started()
     done, _ = await asyncio.wait({task}, timeout=DEADLINE_S)
-    outlived.close()
+    plugin_with_child.close()
     assert task in done
     assert (await task).headers == {"Authorization": "Bearer t"}
 

@@ -18,7 +18,7 @@ LOCK = ObjectKey("ops", "lock")
 Object = dict[str, Any]
 
 
-class NoPatienceError(Exception):
+class TooManyLooksError(Exception):
     """So many looks were not enough."""
 
 
@@ -89,14 +89,14 @@ def election(server: Server, *meanwhile: Callable[[], object]) -> LifeElection:
     async def sleep(seconds: float) -> None:
         assert 0.8 <= seconds <= 16.0
         if not happenings:
-            raise NoPatienceError
+            raise TooManyLooksError
         happenings.pop(0)()
 
     return LifeElection(server, LOCK, "me", field_manager="us", sleep=sleep, uniform=lambda least, most: most)
 
 
 async def given_up(standing: LifeElection) -> None:
-    with pytest.raises(NoPatienceError):
+    with pytest.raises(TooManyLooksError):
         await standing.elected()
     with pytest.raises(WriteRefused, match="does not hold ConfigMap ops/lock"):
         standing.may_write()

@@ -1,4 +1,4 @@
-"""The clock that tests move: who wakes when, and in which order."""
+"""The clock that tests move: what wakes when, and in which order."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-class Dormitory:
-    """Who has woken, and when."""
+class Sleepers:
+    """Tasks that sleep on the clock: which have woken, and when."""
 
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
         self.woken: list[tuple[str, float]] = []
         self.tasks: list[asyncio.Task[None]] = []
 
-    def bed(self, name: str, *naps_s: float) -> asyncio.Task[None]:
+    def start(self, name: str, *pauses_s: float) -> asyncio.Task[None]:
         async def sleep() -> None:
-            for nap_s in naps_s:
-                await self.clock.sleep(nap_s)
+            for pause_s in pauses_s:
+                await self.clock.sleep(pause_s)
                 self.woken.append((name, self.clock()))
 
         self.tasks.append(asyncio.create_task(sleep()))
         return self.tasks[-1]
 
     async def look(self) -> list[tuple[str, float]]:
-        """Who has woken since the last look."""
+        """Which have woken since the last look."""
         for _ in range(5):
             await asyncio.sleep(0)
         woken, self.woken = self.woken, []
@@ -40,8 +40,8 @@ class Dormitory:
 
 
 @pytest.fixture
-def dormitory(clock: FakeClock) -> Dormitory:
-    return Dormitory(clock)
+def sleepers(clock: FakeClock) -> Sleepers:
+    return Sleepers(clock)
 
 
 def test_it_stands_still_until_it_is_moved(clock: FakeClock) -> None:
@@ -62,45 +62,45 @@ def test_it_never_goes_back(clock: FakeClock) -> None:
     assert clock() == FakeClock()()
 
 
-async def test_a_sleep_ends_when_its_time_has_come_and_not_before(clock: FakeClock, dormitory: Dormitory) -> None:
-    dormitory.bed("a", 10.0)
+async def test_a_sleep_ends_when_its_time_has_come_and_not_before(clock: FakeClock, sleepers: Sleepers) -> None:
+    sleepers.start("a", 10.0)
     await clock.asleep()
     clock.advance(9.0)
-    assert await dormitory.look() == []
+    assert await sleepers.look() == []
     assert clock.sleeping == 1
     clock.advance(1.0)
     assert clock.sleeping == 0
-    assert await dormitory.look() == [("a", 1010.0)]
+    assert await sleepers.look() == [("a", 1010.0)]
 
 
-async def test_sleepers_wake_in_the_order_of_their_ends(clock: FakeClock, dormitory: Dormitory) -> None:
-    for name, nap_s in (("late", 3.0), ("early", 1.0), ("also early", 1.0), ("too late", 30.0)):
-        dormitory.bed(name, nap_s)
+async def test_sleepers_wake_in_the_order_of_their_ends(clock: FakeClock, sleepers: Sleepers) -> None:
+    for name, pause_s in (("late", 3.0), ("early", 1.0), ("also early", 1.0), ("too late", 30.0)):
+        sleepers.start(name, pause_s)
     await clock.asleep(4)
     clock.advance(5.0)
-    assert await dormitory.look() == [("early", 1005.0), ("also early", 1005.0), ("late", 1005.0)]
-    dormitory.tasks[-1].cancel()
+    assert await sleepers.look() == [("early", 1005.0), ("also early", 1005.0), ("late", 1005.0)]
+    sleepers.tasks[-1].cancel()
 
 
-async def test_one_who_sleeps_again_sleeps_from_the_new_time(clock: FakeClock, dormitory: Dormitory) -> None:
-    dormitory.bed("loop", 1.0, 1.0)
+async def test_one_who_sleeps_again_sleeps_from_the_new_time(clock: FakeClock, sleepers: Sleepers) -> None:
+    sleepers.start("loop", 1.0, 1.0)
     await clock.asleep()
     clock.advance(10.0)
-    assert await dormitory.look() == [("loop", 1010.0)]
+    assert await sleepers.look() == [("loop", 1010.0)]
     clock.advance(1.0)
-    assert await dormitory.look() == [("loop", 1011.0)]
+    assert await sleepers.look() == [("loop", 1011.0)]
     assert clock.slept_s == [1.0, 1.0]
 
 
-async def test_one_who_was_cancelled_sleeps_no_more(clock: FakeClock, dormitory: Dormitory) -> None:
-    task = dormitory.bed("a", 1.0)
-    dormitory.bed("b", 2.0)
+async def test_one_who_was_cancelled_sleeps_no_more(clock: FakeClock, sleepers: Sleepers) -> None:
+    task = sleepers.start("a", 1.0)
+    sleepers.start("b", 2.0)
     await clock.asleep(2)
     task.cancel()
-    assert await dormitory.look() == []
+    assert await sleepers.look() == []
     assert clock.sleeping == 1
     clock.advance(2.0)
-    assert await dormitory.look() == [("b", 1002.0)]
+    assert await sleepers.look() == [("b", 1002.0)]
 
 
 async def test_a_sleep_of_no_time_lets_the_others_run(clock: FakeClock) -> None:
@@ -111,16 +111,16 @@ async def test_a_sleep_of_no_time_lets_the_others_run(clock: FakeClock) -> None:
     assert clock.sleeping == 0
 
 
-async def test_that_nobody_sleeps_is_said(clock: FakeClock, dormitory: Dormitory) -> None:
-    task = dormitory.bed("a", 1.0)
+async def test_that_nobody_sleeps_is_said(clock: FakeClock, sleepers: Sleepers) -> None:
+    task = sleepers.start("a", 1.0)
     await clock.asleep()
     with pytest.raises(AssertionError, match="2 asleep; 1 are"):
         await clock.asleep(2, deadline_s=0)
     task.cancel()
 
 
-async def test_a_clock_that_jumps_lets_nobody_wait(dormitory: Dormitory) -> None:
-    clock = dormitory.clock = FakeClock(autojump=True)
+async def test_a_clock_that_jumps_lets_nobody_wait(sleepers: Sleepers) -> None:
+    clock = sleepers.clock = FakeClock(autojump=True)
     ran: list[str] = []
     asyncio.get_running_loop().call_soon(ran.append, "another")
     await clock.sleep(60.0)

@@ -20,7 +20,7 @@ _READY, _LAST = "Kubernetes is ready", "Ctrl-C ends it"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptUp:
+class NodeProcess:
     """A node, apart from others by a folder for temporary files of its own.
 
     Attributes:
@@ -44,7 +44,7 @@ class KeptUp:
 
 
 @contextmanager
-def keep_up(command: Sequence[str], folder: Path) -> Iterator[KeptUp]:
+def start_node(command: Sequence[str], folder: Path) -> Iterator[NodeProcess]:
     """Start a node by a command that takes `--kubeconfig`, as if in a terminal of its own; killed if it is not ended.
 
     Args:
@@ -69,7 +69,7 @@ def keep_up(command: Sequence[str], folder: Path) -> Iterator[KeptUp]:
                     break
             assert said, "it ended without a word; its errors are above"
             assert said[0].startswith(_READY), said
-            yield KeptUp(process, folder / f"memcached-operator-lab-{os.getuid()}", kubeconfig, said)
+            yield NodeProcess(process, folder / f"memcached-operator-lab-{os.getuid()}", kubeconfig, said)
         finally:
             process.kill()
             process.wait()

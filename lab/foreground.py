@@ -23,7 +23,9 @@ class Cluster(Protocol):
 C = TypeVar("C", bound=Cluster)
 
 
-def stay(make: Callable[[], AbstractContextManager[C]], kubeconfig: Path, started: Callable[[C], str]) -> int:
+def run_until_interrupted(
+    make: Callable[[], AbstractContextManager[C]], kubeconfig: Path, started: Callable[[C], str]
+) -> int:
     """Start it, print what `started` says, and stay; the exit code.
 
     Args:
@@ -44,10 +46,10 @@ def stay(make: Callable[[], AbstractContextManager[C]], kubeconfig: Path, starte
                 pass
         finally:
             kubeconfig.unlink(missing_ok=True)
-    say_farewell("lab: stopped; nothing of it is left")
+    print_last_line("lab: stopped; nothing of it is left")
     return 0
 
 
-def say_farewell(words: str) -> None:
+def print_last_line(words: str) -> None:
     """Print the last line; in a terminal not behind the ^C that it shows."""
     print("\n" * sys.stdout.isatty() + words, flush=True)
