@@ -38,7 +38,7 @@ from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
 from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, served, traced
 from operator_runtime.serving.probes import Checks
-from operator_runtime.telemetry.metrics import ControllerMetrics, Metrics
+from operator_runtime.telemetry.metrics import ControllerMetrics, Metrics, loop_metrics
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import WorkQueue
 
@@ -112,6 +112,7 @@ class Operator:
         self._builders: list[ControllerBuilder] = []
         self._own_writes: dict[str, OwnWrites] = {}
         self.manager.add_service("event recorder", self.events)
+        self.manager.add_service("event-loop watchdog", EventLoopWatchdog(loop_metrics(self.metrics)))
 
     @cached_property
     def client(self) -> Client:
@@ -271,7 +272,6 @@ async def serve(
         if election is not None:
             operator.checks.add_health("leader-election", election.complaint)
             operator.metrics.add(lambda: election_families(election))
-        operator.add_service("event-loop watchdog", EventLoopWatchdog())
         set_up(operator, config)
         manager = operator.finish()
         if config.metrics_bind_address != "0":

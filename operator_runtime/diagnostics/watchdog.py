@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 # kubelet's default `timeoutSeconds`: a loop that stalls for longer fails a probe.
 STALL_S = 1.0
+# How often the loop notes that it runs: often enough that such a stall is always seen, seldom enough to cost nothing.
+PERIOD_S = STALL_S / 2
 # After the first warning, so long without one.
 FIRST_PAUSE_S = 10.0
 # Of the author's code: the line that blocks and two that lead to it.
@@ -129,7 +131,7 @@ class StallDetector:
 
 
 class EventLoopWatchdog:
-    """Warns when the event loop has not run for a second; a service of the manager.
+    """Measures how late the event loop is, and warns when it has not run for a second; a service of the manager.
 
     A timer on the loop notes that it runs, and a thread looks whether it did: three wake-ups a second in all, some
     0.4 ms of processor time. The thread cannot look while C code
@@ -138,12 +140,21 @@ class EventLoopWatchdog:
     `_due_at` and `_told` are all that the two share; each is replaced as a whole.
     """
 
-    def __init__(self, after_s: float = STALL_S, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        observe_lag: Callable[[float], None] = lambda seconds: None,
+        *,
+        after_s: float = STALL_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """
         Args:
-            after_s: seconds without a turn of the loop that are told; half as long again is told for certain.
+            observe_lag: told at each beat by how many seconds the loop is late.
+            after_s: seconds without a turn of the loop that are told; half as long again is told for certain. It beats
+                twice in that time.
             clock: monotonic seconds.
         """
+        self._observe_lag = observe_lag
         self._after_s = after_s
         self._clock = clock
         self._stopping = asyncio.Event()
@@ -174,8 +185,10 @@ class EventLoopWatchdog:
         self._timer = asyncio.get_running_loop().call_later(period_s, self._beat)
 
     def _beat(self) -> None:
+        late_s = max(0.0, self._clock() - self._due_at)
+        self._observe_lag(late_s)
         if self._told == self._due_at:
-            logger.info("the event loop runs again, after %.1f s", self._clock() - self._due_at)
+            logger.info("the event loop runs again, after %.1f s", late_s)
         self._arm()
 
     def _watch(self, thread_id: int) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import ssl
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +21,9 @@ from operator_runtime.controller.manager import Manager
 from operator_runtime.events.recorder import DROP_REASONS, EventRecorder
 from operator_runtime.identity import Program
 from operator_runtime.serving.http_server import HttpServer, ServingError, parse_address
-from operator_runtime.serving.probes import Check, LiveStream, Probe, Probes, ping, stream_check
+from operator_runtime.serving.probes import Check, Probe, Probes, ping, watch_check
 from operator_runtime.serving.scrape import PATH, Refusal, Scrapes
-from operator_runtime.telemetry.metrics import LoopLag, Metrics, counter
+from operator_runtime.telemetry.metrics import Metrics, counter
 from operator_runtime.telemetry.stream_metrics import client_families, stream_families
 
 if TYPE_CHECKING:
@@ -76,7 +76,6 @@ def add_sources(
         recorder: counts events.
         expected_writes: by resource (with its subresource) and verb, those that are shown before there was one.
     """
-    manager.add_service("event loop's lag", LoopLag(metrics))
     metrics.add(lambda: stream_families(manager.reflectors))
     host = client.access.server.partition("://")[2]
     expected = tuple(expected_writes)
@@ -180,20 +179,9 @@ def probes_of(
     reflectors: Sequence[Reflector[Any]], health_checks: Sequence[Check] = (), ready_checks: Sequence[Check] = ()
 ) -> Probes:
     """/healthz and /readyz of an operator with these watches."""
-    watches = [stream_check(_check_name(each), _view(each)) for each in reflectors]
+    watches = [watch_check(each) for each in reflectors]
     healthz, readyz = Probe("healthz", [ping(), *health_checks]), Probe("readyz", [ping(), *watches, *ready_checks])
     return Probes(healthz, readyz)
-
-
-def _check_name(reflector: Reflector[Any]) -> str:
-    separator = "/" if reflector.namespace else ""
-    return f"watch/{reflector.resource.qualified_name}{separator}{reflector.scope}"
-
-
-def _view(reflector: Reflector[Any]) -> Callable[[], LiveStream]:
-    return lambda: LiveStream(
-        reflector.description, reflector.synced.is_set(), reflector.silent_s, reflector.silence_limit_s
-    )
 
 
 def _event_families(recorder: EventRecorder) -> Iterator[Metric]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from operator_runtime.cache.reflector import Reflector
 from operator_runtime.diagnostics.callback_errors import check_plain
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 
@@ -70,39 +71,23 @@ def _add(checks: list[Check], probe: str, name: str, ask: Callable[[], str | Non
     checks.append(Check(name, ask))
 
 
-class LiveStream(NamedTuple):
-    """What readiness asks of one watch.
-
-    Attributes:
-        name: kind and scope.
-        synced: it has had a complete snapshot.
-        silent_s: seconds since its last byte.
-        limit_s: seconds of silence after which it is given up and replaced.
-    """
-
-    name: str
-    synced: bool
-    silent_s: float
-    limit_s: float
-
-
 def ping() -> Check:
     """Always well: that it is answered at all says that the event loop turns."""
     return Check("ping", lambda: None)
 
 
-def stream_check(name: str, look: Callable[[], LiveStream]) -> Check:
-    """Well while the stream has had its snapshot and brings bytes."""
+def watch_check(reflector: Reflector[Any]) -> Check:
+    """Well while the watch has had its snapshot and brings bytes."""
 
     def ask() -> str | None:
-        stream = look()
-        if not stream.synced:
-            return f"the first list of {stream.name} is not complete"
-        if stream.silent_s > stream.limit_s + RECONNECT_GRACE_S:
-            return f"the watch of {stream.name} has brought nothing for {stream.silent_s:.0f} s"
+        if not reflector.synced.is_set():
+            return f"the first list of {reflector.description} is not complete"
+        if reflector.silent_s > reflector.silence_limit_s + RECONNECT_GRACE_S:
+            return f"the watch of {reflector.description} has brought nothing for {reflector.silent_s:.0f} s"
         return None
 
-    return Check(name, ask)
+    separator = "/" if reflector.namespace else ""
+    return Check(f"watch/{reflector.resource.qualified_name}{separator}{reflector.scope}", ask)
 
 
 class Probe:

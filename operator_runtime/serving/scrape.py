@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from prometheus_client import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -16,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from operator_runtime.diagnostics.callback_errors import CallbackErrors
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
-from operator_runtime.telemetry.metrics import Metrics
+from operator_runtime.telemetry.metrics import Given, Metrics
 
 PATH = "/metrics"
 
@@ -92,27 +91,18 @@ class Scrapes:
         """The body. It goes without families that cannot be written, such as one with a label that is no text."""
         write = _openmetrics if format == OPENMETRICS else generate_latest
         try:
-            return write(_Families(families))
+            return write(Given(lambda: families))
         except Exception:
-            return write(_Families([each for each in families if self._is_writable(each, write)]))
+            writable = [each for each in families if self._is_writable(each, write)]
+            return write(Given(lambda: writable))
 
     def _is_writable(self, family: Metric, write: Callable[[Collector], bytes]) -> bool:
         try:
-            write(_Families([family]))
+            write(Given(lambda: [family]))
         except Exception as error:
             self._callback_errors.tell(write, f"the metric {family.name}", "It is missing.", error)
             return False
         return True
-
-
-@dataclass(frozen=True)
-class _Families:
-    """Families as prometheus-client takes them."""
-
-    families: Sequence[Metric]
-
-    def collect(self) -> Sequence[Metric]:
-        return self.families
 
 
 def content_type(accept: str) -> str:

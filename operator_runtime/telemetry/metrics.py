@@ -8,7 +8,6 @@ has the metric: its dashboards work. Every label's values come from a set that t
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from operator_runtime.controller.controller import Outcome
 from operator_runtime.diagnostics.callback_errors import CallbackErrors, check_plain
+from operator_runtime.diagnostics.watchdog import PERIOD_S
 from operator_runtime.workqueue.queue import WorkQueue
 
 # Those of controller-runtime's reconcile time, in seconds.
@@ -30,9 +30,6 @@ RECONCILE_BUCKETS_S = (
 # controller-runtime's go from 10 ns in steps of ten, too coarse where it matters to a Python loop: 1 ms to 60 s.
 QUEUE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 LAG_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-# How often the event loop's lag is looked at: often enough that a stall of a second is always seen, seldom enough to
-# cost nothing (some 20 us each).
-LAG_PERIOD_S = 0.5
 # controller-runtime shows so many priorities of a queue each on its own, and sums the rest.
 MAX_PRIORITIES = 25
 OTHER_PRIORITIES = "other"
@@ -45,8 +42,8 @@ Source = Callable[[], Iterable[Metric]]
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
-    """A source as prometheus-client takes it."""
+class Given:
+    """A source as prometheus-client takes it: a collector."""
 
     collect: Source
 
@@ -66,7 +63,7 @@ class Metrics(CollectorRegistry):
             TypeError: `source` is a coroutine function.
         """
         check_plain(source, "the source of metrics")
-        self.register(_Given(source))
+        self.register(Given(source))
 
     def register(self, collector: Collector) -> None:
         """See `CollectorRegistry.register`: prometheus-client's counters and the like call it."""
@@ -284,54 +281,16 @@ def _by_priority(depth: Mapping[int, int]) -> dict[str, int]:
     return shown
 
 
-class LoopLag:
-    """Measures how late the event loop runs what is due; a service of the manager."""
+def loop_metrics(metrics: Metrics) -> Callable[[float], None]:
+    """Show the event loop's; gives back what is to be told, each `PERIOD_S`, by how many seconds it was late."""
+    tasks = "Tasks of the event loop that have not ended: what grows without end is a leak."
+    Gauge("event_loop_tasks", tasks, registry=metrics).set_function(_tasks)
+    lag = f"Seconds by which the event loop was late, looked at each {PERIOD_S:g} s."
+    return Histogram("event_loop_lag_seconds", lag, registry=metrics, buckets=LAG_BUCKETS_S).observe
 
-    def __init__(
-        self, metrics: Metrics, clock: Callable[[], float] = time.monotonic, period_s: float = LAG_PERIOD_S
-    ) -> None:
-        """
-        Args:
-            metrics: shows the lag, and how many tasks there are.
-            clock: monotonic seconds.
-            period_s: seconds between two looks.
-        """
-        self._clock = clock
-        self._period_s = period_s
-        self._lag_s = Histogram(
-            "event_loop_lag_seconds",
-            f"Seconds by which the event loop was late, looked at each {period_s:g} s.",
-            registry=metrics,
-            buckets=LAG_BUCKETS_S,
-        )
-        Gauge(
-            "event_loop_tasks",
-            "Tasks of the event loop that have not ended: what grows without end is a leak.",
-            registry=metrics,
-        ).set_function(lambda: 0 if self._loop is None else len(asyncio.all_tasks(self._loop)))
-        self._stopping = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._due_at = 0.0
 
-    async def run(self) -> None:
-        """Look, again and again, until `stop`."""
-        self._loop = asyncio.get_running_loop()
-        self._arm()
-        try:
-            await self._stopping.wait()
-        finally:
-            if self._timer is not None:
-                self._timer.cancel()
-
-    def stop(self) -> None:
-        """Make `run` return."""
-        self._stopping.set()
-
-    def _arm(self) -> None:
-        self._due_at = self._clock() + self._period_s
-        self._timer = asyncio.get_running_loop().call_later(self._period_s, self._look)
-
-    def _look(self) -> None:
-        self._lag_s.observe(max(0.0, self._clock() - self._due_at))
-        self._arm()
+def _tasks() -> int:
+    try:
+        return len(asyncio.all_tasks())
+    except RuntimeError:  # no loop runs here, as where a test looks at what there is
+        return 0

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
-from typing import Protocol
+from typing import Any
 
 from prometheus_client import Metric
 
-from operator_runtime.cache.reflector import StreamStatistics
-from operator_runtime.client.resources import Resource
+from operator_runtime.cache.reflector import Reflector
 from operator_runtime.client.watch import Cause
 from operator_runtime.telemetry.metrics import counter, gauge
 
@@ -19,32 +18,14 @@ _ANSWERS = (0, 200, 201, 401, 403, 404, 409, 422, 429, 500, 503)
 _METHODS = ("GET", "PATCH", "POST")
 
 
-class StreamView(Protocol):
-    """What is shown of a `Reflector`."""
-
-    resource: Resource
-    statistics: StreamStatistics
-
-    @property
-    def scope(self) -> str: ...
-    @property
-    def resource_version(self) -> str: ...
-    @property
-    def cached_objects(self) -> int: ...
-    @property
-    def silent_s(self) -> float: ...
-    @property
-    def eventless_s(self) -> float: ...
-
-
-def stream_families(streams: Iterable[StreamView]) -> Iterator[Metric]:
+def stream_families(streams: Iterable[Reflector[Any]]) -> Iterator[Metric]:
     """The state of each watch. `scope` is the namespace that it watches, "" for all; see `Reflector.scope`."""
     held = [((each.resource.qualified_name, each.scope), each) for each in streams]
 
-    def gauges(name: str, help: str, value: Callable[[StreamView], float]) -> Metric:
+    def gauges(name: str, help: str, value: Callable[[Reflector[Any]], float]) -> Metric:
         return gauge(f"watch_stream_{name}", help, _STREAM, ((labels, value(each)) for labels, each in held))
 
-    def counters(name: str, help: str, value: Callable[[StreamView], float]) -> Metric:
+    def counters(name: str, help: str, value: Callable[[Reflector[Any]], float]) -> Metric:
         return counter(f"watch_stream_{name}_total", help, _STREAM, ((labels, value(each)) for labels, each in held))
 
     yield gauges(

@@ -22,6 +22,7 @@ from operator_runtime.diagnostics.watchdog import (
     blamed,
     stack_of,
 )
+from operator_runtime.testing.clock import FakeClock
 
 DEADLINE_S = 30.0
 # Long enough that a loaded machine does not keep the thread back for half of it again and again.
@@ -185,7 +186,7 @@ def heard() -> Iterator[Heard]:
 
 
 async def test_a_blocking_call_is_told_with_its_line_while_it_blocks_and_that_it_is_over(heard: Heard) -> None:
-    watchdog = EventLoopWatchdog(AFTER_S)
+    watchdog = EventLoopWatchdog(after_s=AFTER_S)
     running = asyncio.create_task(watchdog.run())
     await asyncio.sleep(0)
     heard.wait_for("the event loop has not run for")  # blocks this loop
@@ -198,8 +199,24 @@ async def test_a_blocking_call_is_told_with_its_line_while_it_blocks_and_that_it
     await asyncio.wait_for(running, DEADLINE_S)
 
 
+async def test_a_loop_that_is_held_up_is_observed_with_by_how_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, lags = FakeClock(), list[float]()
+    watchdog = EventLoopWatchdog(lags.append, after_s=0.01, clock=clock)
+    late_s = [0.0, 3.0]
+
+    def beat() -> None:
+        clock.advance(0.005 + late_s.pop(0))
+        EventLoopWatchdog._beat(watchdog)
+        if not late_s:
+            watchdog.stop()
+
+    monkeypatch.setattr(watchdog, "_beat", beat)
+    await asyncio.wait_for(watchdog.run(), DEADLINE_S)
+    assert lags == pytest.approx([0.0, 3.0])
+
+
 async def test_it_ends_with_its_thread() -> None:
-    watchdog = EventLoopWatchdog(AFTER_S)
+    watchdog = EventLoopWatchdog(after_s=AFTER_S)
     running = asyncio.create_task(watchdog.run())
     await asyncio.sleep(0)
     (thread,) = [each for each in threading.enumerate() if each.name == "event-loop watchdog"]
@@ -213,7 +230,7 @@ def test_the_stalled_loop_need_not_be_the_main_threads(heard: Heard) -> None:
     said: list[str] = []
 
     async def blocking() -> None:
-        watchdog = EventLoopWatchdog(AFTER_S)
+        watchdog = EventLoopWatchdog(after_s=AFTER_S)
         task = asyncio.create_task(watchdog.run())
         await asyncio.sleep(0)
         said.append(heard.wait_for("It hangs at"))

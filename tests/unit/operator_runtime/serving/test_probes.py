@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any, cast
 
 import pytest
 
+from operator_runtime.cache.reflector import Reflector
+from operator_runtime.cache.store import Store
+from operator_runtime.client.resources import PODS
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse
 from operator_runtime.serving.probes import (
     RECONNECT_GRACE_S,
     Check,
     Checks,
-    LiveStream,
     Probe,
     Probes,
     ping,
-    stream_check,
+    watch_check,
 )
+from operator_runtime.testing.clock import START_S, FakeClock
+from tests.unit.things import Thing, decode
 
 
 class Switchable:
@@ -144,14 +149,20 @@ def test_the_log_says_once_what_begins_to_fail_and_once_that_it_is_over(caplog: 
 @pytest.mark.parametrize(
     ("synced", "silent_s", "reason"),
     [
-        (False, 0.0, "the first list of pods is not complete"),
-        (True, 0.0, None),
+        (False, 1.0, "the first list of pods in all namespaces is not complete"),
+        (True, 1.0, None),
         (True, 70.0 + RECONNECT_GRACE_S, None),
-        (True, 71.0 + RECONNECT_GRACE_S, "the watch of pods has brought nothing for 76 s"),
+        (True, 71.0 + RECONNECT_GRACE_S, "the watch of pods in all namespaces has brought nothing for 76 s"),
     ],
 )
-def test_a_stream_is_live_while_bytes_come_or_a_new_one_may_still_be_opened(
+def test_a_watch_is_live_while_bytes_come_or_a_new_one_may_still_be_opened(
     synced: bool, silent_s: float, reason: str | None
 ) -> None:
-    check = stream_check("watch/pods", lambda: LiveStream("pods", synced, silent_s, 70.0))
+    pods: Reflector[Thing] = Reflector(
+        cast("Any", None), PODS, decode, Store(), silence_limit_s=70.0, clock=FakeClock()
+    )
+    pods.statistics.last_byte_s = START_S - silent_s
+    if synced:
+        pods.synced.set()
+    check = watch_check(pods)
     assert (check.name, check.ask()) == ("watch/pods", reason)

@@ -15,9 +15,9 @@ from operator_runtime.telemetry.metrics import (
     QUEUE_BUCKETS_S,
     RECONCILE_BUCKETS_S,
     ControllerMetrics,
-    LoopLag,
     Metrics,
     gauge,
+    loop_metrics,
 )
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
@@ -182,40 +182,22 @@ def test_what_is_taken_out_is_shown_no_more() -> None:
     assert series(metrics.collect()) == {}
 
 
-async def test_a_loop_that_is_held_up_shows_by_how_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = FakeClock()
+async def test_the_loops_lag_and_its_tasks_are_shown_those_of_others_not() -> None:
     metrics = Metrics()
-    lag = LoopLag(metrics, clock, period_s=0.001)
-    looks = [0.001, 3.001]
-
-    def look() -> None:
-        clock.advance(looks.pop(0))
-        LoopLag._look(lag)
-        if not looks:
-            lag.stop()
-
-    monkeypatch.setattr(lag, "_look", look)
-    await asyncio.wait_for(lag.run(), DEADLINE_S)
-    up_to = series(metrics.collect())["event_loop_lag_seconds_bucket"]
-    assert (up_to["0.001",], up_to["2.5",], up_to["5.0",]) == (1, 1, 2)
-
-
-async def test_the_tasks_of_the_loop_are_counted_those_of_others_not() -> None:
-    metrics = Metrics()
-    lag = LoopLag(metrics, FakeClock())
+    observe_lag = loop_metrics(metrics)
 
     def tasks() -> float:
         return series(metrics.collect())["event_loop_tasks"][()]
 
-    assert tasks() == 0, "it does not run yet"
-    running = asyncio.create_task(lag.run())
-    await asyncio.sleep(0)
     before = tasks()
     more = [asyncio.create_task(asyncio.Event().wait()) for _ in range(3)]
     assert tasks() == before + 3
     for task in more:
         task.cancel()
     await asyncio.wait(more)
-    assert await asyncio.to_thread(tasks) == before
-    lag.stop()
-    await running
+    assert tasks() == before
+    assert await asyncio.to_thread(tasks) == 0, "no loop runs there"
+    for seconds in (0.0, 3.0):
+        observe_lag(seconds)
+    up_to = series(metrics.collect())["event_loop_lag_seconds_bucket"]
+    assert (up_to["0.001",], up_to["2.5",], up_to["5.0",]) == (1, 1, 2)

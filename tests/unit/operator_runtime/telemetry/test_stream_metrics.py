@@ -1,31 +1,35 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import Any, cast
 
 import pytest
 
-from operator_runtime.cache.reflector import StreamStatistics
+from operator_runtime.cache.reflector import Reflector
+from operator_runtime.cache.store import Store
 from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
 from operator_runtime.client.watch import Cause
 from operator_runtime.telemetry.stream_metrics import client_families, stream_families
+from operator_runtime.testing.clock import START_S, FakeClock
 from tests.unit.operator_runtime.series import series
+from tests.unit.things import Thing, decode
 
 
-@dataclass
-class Stream:
-    resource: Resource = PODS
-    scope: str = ""
-    statistics: StreamStatistics = field(default_factory=StreamStatistics)
-    resource_version: str = ""
-    cached_objects: int = 0
-    silent_s: float = 0.0
-    eventless_s: float = 0.0
+def reflector(resource: Resource = PODS, namespace: str | None = None, version: str = "") -> Reflector[Thing]:
+    """One that does not run, at a version."""
+    made: Reflector[Thing] = Reflector(
+        cast("Any", None), resource, decode, Store(), namespace=namespace, clock=FakeClock()
+    )
+    made._watch.resource_version = version
+    return made
 
 
 def test_each_stream_is_shown_with_its_scope() -> None:
-    pods = Stream(scope="shop", resource_version="1234", cached_objects=7, silent_s=3.0, eventless_s=5.0)
+    pods = reflector(namespace="shop", version="1234")
     pods.statistics.relists, pods.statistics.unreadable = 2, 1
-    found = series(stream_families([pods, Stream(DEPLOYMENTS)]))
+    pods.statistics.last_byte_s, pods.statistics.last_event_s = START_S - 3.0, START_S - 5.0
+    for number in range(7):
+        pods.put(Thing("shop", f"pod-{number}"))
+    found = series(stream_families([pods, reflector(DEPLOYMENTS)]))
     one, other = ("pods", "shop"), ("deployments.apps", "")
     assert found["watch_stream_last_byte_age_seconds"] == {one: 3.0, other: 0.0}
     assert found["watch_stream_last_event_age_seconds"] == {one: 5.0, other: 0.0}
@@ -36,7 +40,7 @@ def test_each_stream_is_shown_with_its_scope() -> None:
 
 
 def test_restarts_are_shown_by_every_cause_from_the_first_scrape() -> None:
-    stream = Stream()
+    stream = reflector()
     stream.statistics.restarts[Cause.EXPIRED] = 3
     found = series(stream_families([stream]))["watch_stream_restarts_total"]
     assert found == {("pods", "", cause.value): 3 if cause is Cause.EXPIRED else 0 for cause in Cause}
@@ -44,7 +48,7 @@ def test_restarts_are_shown_by_every_cause_from_the_first_scrape() -> None:
 
 @pytest.mark.parametrize("version", ["", "abc", "-1", "٣"])
 def test_a_version_that_is_no_number_is_not_shown(version: str) -> None:
-    assert "watch_stream_resource_version" not in series(stream_families([Stream(resource_version=version)]))
+    assert "watch_stream_resource_version" not in series(stream_families([reflector(version=version)]))
 
 
 def test_requests_are_named_as_client_go_names_them() -> None:
