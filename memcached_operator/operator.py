@@ -6,31 +6,21 @@ import msgspec
 
 from memcached_operator.about import PROGRAM
 from memcached_operator.memcached.desired import POD_SELECTOR
+from memcached_operator.memcached.kinds import DEPLOYMENTS, MEMCACHEDS, PODS
 from memcached_operator.memcached.metrics import memcached_families
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
-from memcached_operator.memcached.records import (
-    DeploymentRecord,
-    PodRecord,
-    deployment_record,
-    memcached_record,
-    pod_record,
-)
-from memcached_operator.memcached.reporter import MEMCACHEDS, Caches
-from operator_runtime.cache.own_writes import OwnWrites
-from operator_runtime.cache.store import ObjectKey, key_of
-from operator_runtime.client.resources import DEPLOYMENTS, EVENTS, PODS
-from operator_runtime.config import RuntimeConfig
-from operator_runtime.objects.kinds import Kind
-from operator_runtime.operator import Operator, serve
+from memcached_operator.memcached.records import DeploymentRecord, PodRecord
+from memcached_operator.memcached.reporter import Caches
+from operator_runtime import ObjectKey, Operator, RuntimeConfig, serve
 
 # What this operator writes in its daily work, for the metrics.
 WRITES = (
-    (DEPLOYMENTS.qualified_name, "apply"),
-    (DEPLOYMENTS.qualified_name, "patch"),
-    (DEPLOYMENTS.qualified_name, "delete"),
-    (MEMCACHEDS.qualified_name, "patch"),
-    (f"{MEMCACHEDS.qualified_name}/status", "patch"),
-    (EVENTS.qualified_name, "create"),
+    (DEPLOYMENTS.resource.qualified_name, "apply"),
+    (DEPLOYMENTS.resource.qualified_name, "patch"),
+    (DEPLOYMENTS.resource.qualified_name, "delete"),
+    (MEMCACHEDS.resource.qualified_name, "patch"),
+    (f"{MEMCACHEDS.resource.qualified_name}/status", "patch"),
+    ("events.events.k8s.io", "create"),
 )
 _CRD_REMEDY = (
     "The kind Memcached is not known to the cluster: install it with "
@@ -67,27 +57,18 @@ async def run(config: OperatorConfig) -> int:
 
 def set_up(operator: Operator, config: OperatorConfig) -> None:
     """Put Memcached's parts together; nothing runs yet."""
-    memcacheds, deployments, pods = (
-        Kind(MEMCACHEDS, memcached_record),
-        Kind(DEPLOYMENTS, deployment_record),
-        Kind(PODS, pod_record),
-    )
     caches = Caches(
-        operator.informer(memcacheds, missing=_CRD_REMEDY),
-        operator.informer(deployments),
-        operator.informer(pods, labels=POD_SELECTOR),
+        operator.informer(MEMCACHEDS, missing=_CRD_REMEDY),
+        operator.informer(DEPLOYMENTS),
+        operator.informer(PODS, labels=POD_SELECTOR),
     )
     caches.pods.add_index("memcached", _memcached_of)
-    own_writes = OwnWrites()
     reconciler = MemcachedReconciler(
-        operator.api,
+        operator,
         caches,
-        own_writes,
-        operator.events,
         ReconcilerConfig(
             image=config.memcached_image,
             user_id=config.memcached_user_id,
-            field_manager=PROGRAM.name,
             status_delay_s=config.status_interval_ms / 1000,
             finalizer=config.finalizer,
         ),
@@ -95,13 +76,11 @@ def set_up(operator: Operator, config: OperatorConfig) -> None:
 
     def of_same_name(deployment: DeploymentRecord) -> ObjectKey | None:
         # A Deployment bears the name of its Memcached; so does a stranger's that is in its way.
-        key = key_of(deployment)
+        key = ObjectKey(deployment.namespace, deployment.name)
         return key if caches.memcacheds.get(key) is not None else None
 
-    controller = operator.controller(
-        "memcached", memcacheds, reconciler.reconcile, delay_s=reconciler.wait_s, own_writes=own_writes
-    )
-    controller.watches(deployments, of_same_name).watches(pods, _memcached_of, labels=POD_SELECTOR)
+    controller = operator.controller("memcached", MEMCACHEDS, reconciler.reconcile)
+    controller.watches(DEPLOYMENTS, of_same_name).watches(PODS, _memcached_of, labels=POD_SELECTOR)
     operator.expects_writes(WRITES)
     operator.metrics.add(reconciler.families)
     if config.metrics_per_object:

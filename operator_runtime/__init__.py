@@ -10,16 +10,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from operator_runtime.cache.sharing import (
+        shared as shared,
+    )
     from operator_runtime.cache.store import (
         ObjectKey as ObjectKey,
         Store as Store,
     )
     from operator_runtime.client.errors import (
+        UNDECODABLE as UNDECODABLE,
         Conflict as Conflict,
         Forbidden as Forbidden,
         Invalid as Invalid,
         KubeError as KubeError,
         NotFound as NotFound,
+        ServerError as ServerError,
+    )
+    from operator_runtime.client.nesting import (
+        decode_nested as decode_nested,
+        shallow as shallow,
     )
     from operator_runtime.config import (
         RuntimeConfig as RuntimeConfig,
@@ -32,18 +41,14 @@ if TYPE_CHECKING:
     )
     from operator_runtime.controller.client import (
         Client as Client,
-        NotOwned as NotOwned,
     )
     from operator_runtime.controller.controller import (
         Result as Result,
+        StaleCache as StaleCache,
     )
-    from operator_runtime.controller.finalizer import (
-        Finalized as Finalized,
-        Finalizer as Finalizer,
-        Stage as Stage,
-        Waiting as Waiting,
+    from operator_runtime.controller.manager import (
+        Service as Service,
     )
-    from operator_runtime.controller.manager import Service as Service
     from operator_runtime.controller.predicates import (
         Predicate as Predicate,
         all_of as all_of,
@@ -60,6 +65,9 @@ if TYPE_CHECKING:
         Scale as Scale,
         custom_resource_definition as custom_resource_definition,
         to_yaml as to_yaml,
+    )
+    from operator_runtime.crd.reference import (
+        crd_reference as crd_reference,
     )
     from operator_runtime.diagnostics.failure_log import (
         TerminalError as TerminalError,
@@ -88,6 +96,7 @@ if TYPE_CHECKING:
         owner_reference as owner_reference,
         plain as plain,
         reference as reference,
+        resource_of as resource_of,
         typed as typed,
     )
     from operator_runtime.operator import (
@@ -104,37 +113,94 @@ if TYPE_CHECKING:
     from operator_runtime.process.settings import (
         RuntimeSettings as RuntimeSettings,
     )
-    from operator_runtime.serving.probes import Checks as Checks
-    from operator_runtime.telemetry.metrics import Metrics as Metrics, Source as Source
+    from operator_runtime.reconciling.comparison import (
+        Difference as Difference,
+        Fields as Fields,
+        differences as differences,
+        field_name as field_name,
+        field_names as field_names,
+    )
+    from operator_runtime.reconciling.finalizer import (
+        Finalized as Finalized,
+        Finalizer as Finalizer,
+        Stage as Stage,
+        Waiting as Waiting,
+    )
+    from operator_runtime.reconciling.keeper import (
+        Change as Change,
+        Keeper as Keeper,
+        Kept as Kept,
+        NotOwned as NotOwned,
+        Patch as Patch,
+        Rules as Rules,
+    )
+    from operator_runtime.reconciling.memory import (
+        Memory as Memory,
+        Slot as Slot,
+    )
+    from operator_runtime.reconciling.repairs import (
+        Refused as Refused,
+        Repairs as Repairs,
+    )
+    from operator_runtime.serving.probes import (
+        Checks as Checks,
+    )
+    from operator_runtime.telemetry.metrics import (
+        Metrics as Metrics,
+        Source as Source,
+    )
 
 # Where each name stands, below this package.
 _PLACES = {
-    "client.errors": ("Conflict", "Forbidden", "Invalid", "KubeError", "NotFound"),
-    "controller.builder": ("ControllerBuilder",),
+    "cache.sharing": ("shared",),
     "cache.store": ("ObjectKey", "Store"),
+    "client.errors": ("Conflict", "Forbidden", "Invalid", "KubeError", "NotFound", "ServerError", "UNDECODABLE"),
+    "client.nesting": ("decode_nested", "shallow"),
+    "config": ("RuntimeConfig",),
+    "controller.builder": ("ControllerBuilder",),
     "controller.channel": ("Channel",),
-    "controller.client": ("Client", "NotOwned"),
-    "objects.conditions": ("Condition", "Conditions", "condition_of", "rfc3339", "set_conditions"),
-    "controller.controller": ("Result",),
-    "crd.definition": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
-    "events.recorder": ("EventRecorder",),
-    "diagnostics.failure_log": ("TerminalError",),
-    "controller.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
-    "objects.kinds": (
-        *("ApiObject", "Kind", "Metadata", "Object", "OwnerReference", "PlainObject", "UnreadableObject"),
-        *("owner_reference", "plain", "reference", "typed"),
-    ),
+    "controller.client": ("Client",),
+    "controller.controller": ("Result", "StaleCache"),
     "controller.manager": ("Service",),
-    "operator": ("Operator", "serve"),
     "controller.predicates": (
-        *("Predicate", "all_of", "always", "annotations_changed", "any_of", "generation_changed", "labels_changed"),
+        "Predicate",
+        "all_of",
+        "always",
+        "annotations_changed",
+        "any_of",
+        "generation_changed",
+        "labels_changed",
         "none_of",
     ),
-    "process.command": ("run",),
-    "config": ("RuntimeConfig",),
+    "crd.definition": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
+    "crd.reference": ("crd_reference",),
+    "diagnostics.failure_log": ("TerminalError",),
+    "events.recorder": ("EventRecorder",),
     "identity": ("Program",),
+    "objects.conditions": ("Condition", "Conditions", "condition_of", "rfc3339", "set_conditions"),
+    "objects.kinds": (
+        "ApiObject",
+        "Kind",
+        "Metadata",
+        "Object",
+        "OwnerReference",
+        "PlainObject",
+        "UnreadableObject",
+        "owner_reference",
+        "plain",
+        "reference",
+        "resource_of",
+        "typed",
+    ),
+    "operator": ("Operator", "serve"),
+    "process.command": ("run",),
     "process.knobs": ("Knob", "Switch"),
     "process.settings": ("RuntimeSettings",),
+    "reconciling.comparison": ("Difference", "Fields", "differences", "field_name", "field_names"),
+    "reconciling.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
+    "reconciling.keeper": ("Change", "Keeper", "Kept", "NotOwned", "Patch", "Rules"),
+    "reconciling.memory": ("Memory", "Slot"),
+    "reconciling.repairs": ("Refused", "Repairs"),
     "serving.probes": ("Checks",),
     "telemetry.metrics": ("Metrics", "Source"),
 }

@@ -14,11 +14,11 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store
@@ -36,6 +36,8 @@ from operator_runtime.election.elections import ElectionConfig, election_familie
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
+from operator_runtime.reconciling.keeper import Change, Keeper, Ownable, Rules, rules_for_bodies, telling
+from operator_runtime.reconciling.repairs import Owner, Repairs
 from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, served, traced
 from operator_runtime.serving.probes import Checks
 from operator_runtime.telemetry.metrics import ControllerMetrics, Metrics, loop_metrics
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Record)
+O = TypeVar("O", bound=Owner)  # noqa: E741 -- for owner
+W = TypeVar("W")
+P = TypeVar("P", bound=Ownable)
 C = TypeVar("C", bound=RuntimeConfig)
 
 
@@ -111,6 +116,7 @@ class Operator:
         )
         self._builders: list[ControllerBuilder] = []
         self._own_writes: dict[str, OwnWrites] = {}
+        self._repairs: dict[int, Repairs[Any]] = {}  # by the identity of a kind
         self.manager.add_service("event recorder", self.events)
         self.manager.add_service("event-loop watchdog", EventLoopWatchdog(loop_metrics(self.metrics)))
 
@@ -119,7 +125,12 @@ class Operator:
         """The API server, for reconcilers. What they write, their keys wait to see."""
         from operator_runtime.controller.client import Client  # not in an operator that speaks to `api` itself
 
-        return Client(self.api, field_manager=self.program.name, own_writes_of=self._own_writes.get)
+        return Client(
+            self.api,
+            field_manager=self.program.name,
+            own_writes_of=self._own_writes.get,
+            stores_of=self._informers.stores_of,
+        )
 
     def informer(
         self, kind: Kind[R], *, labels: str = "", fields: str = "", missing: str = "", optional: bool = False
@@ -136,6 +147,57 @@ class Operator:
         """
         return self._informers.store(kind, labels=labels, fields=fields, missing=missing, optional=optional)
 
+    def repairs(self, owners: Kind[O]) -> Repairs[O]:
+        """The writes that put something right for the objects of `owners`, and what is remembered of each.
+
+        To be asked for, as `owned` does, before their controller is added.
+        """
+        if id(owners) not in self._repairs:
+            self._repairs[id(owners)] = Repairs(self.client, self.events, owners, self.informer(owners))
+        return self._repairs[id(owners)]
+
+    @overload
+    def owned(
+        self, owners: Kind[O], kind: Kind[P], *, labels: str = "", tell: Callable[[O, Change[P]], None] | None = None
+    ) -> Keeper[O, Mapping[str, Any], P]: ...
+    @overload
+    def owned(
+        self,
+        owners: Kind[O],
+        kind: Kind[P],
+        *,
+        labels: str = "",
+        rules: Rules[W, P],
+        tell: Callable[[O, Change[P]], None] | None = None,
+    ) -> Keeper[O, W, P]: ...
+    def owned(
+        self,
+        owners: Kind[O],
+        kind: Kind[P],
+        *,
+        labels: str = "",
+        rules: Rules[Any, P] | None = None,
+        tell: Callable[[O, Change[P]], None] | None = None,
+    ) -> Keeper[O, Any, P]:
+        """Keeps objects of `kind` for those of `owners`, whose controller is added after this.
+
+        Args:
+            owners: the kind that owns.
+            kind: the kind that is owned; made by `plain`, or by `typed` with a dict, unless there are rules.
+            labels: label selector of the cache.
+            rules: what is compared, and how it is written; None for bodies of dicts, as manifests have them.
+            tell: told of each write that was done; None has a line in the log and an event on the owner.
+        """
+        return Keeper(
+            self.client,
+            owners,
+            kind,
+            self.informer(kind, labels=labels),
+            self.repairs(owners),
+            rules_for_bodies(self.program.name) if rules is None else rules,
+            telling(self.events, owners, kind) if tell is None else tell,
+        )
+
     def controller(
         self,
         name: str,
@@ -147,8 +209,6 @@ class Operator:
         labels: str = "",
         fields: str = "",
         missing: str = "",
-        delay_s: Callable[[ObjectKey], float] | None = None,
-        own_writes: OwnWrites | None = None,
     ) -> ControllerBuilder:
         """Reconcile each object of `kind` when it changes; the builder adds more reasons.
 
@@ -161,14 +221,15 @@ class Operator:
             labels: label selector of the watch.
             fields: field selector of the watch.
             missing: what to do where the cluster does not know the kind, for the log.
-            delay_s: seconds that a key must still wait before it is looked at; None: until its own writes have arrived.
-            own_writes: the record of those, where the reconciler keeps it itself.
 
         Raises:
             TypeError: `reconcile` is not a coroutine function.
             ValueError: there is a controller of that name.
         """
-        own = own_writes or OwnWrites()
+        own = OwnWrites()
+        delay_s = own_writes_delay_s(own)
+        if (repairs := self._repairs.get(id(kind))) is not None:
+            reconcile, delay_s = repairs.guarded(reconcile), repairs.delayed(delay_s)
         settings = ControllerConfig(
             workers=self.config.workers if workers is None else workers,
             reconcile_timeout_s=self.config.reconcile_timeout_s,
@@ -186,7 +247,7 @@ class Operator:
             config=settings,
             queue=queue,
             initial_keys=initial_keys,
-            delay_s=own_writes_delay_s(own) if delay_s is None else delay_s,
+            delay_s=delay_s,
             observer=observer,
             tracer=self._tracer,
         )

@@ -39,26 +39,39 @@ CHAPTERS = {
     ),
     "Kinds and objects": (
         *("typed", "plain", "Kind", "Object", "PlainObject", "ApiObject", "Metadata", "OwnerReference", "ObjectKey"),
-        *("owner_reference", "reference", "UnreadableObject"),
+        *("owner_reference", "reference", "resource_of", "UnreadableObject"),
     ),
-    "Reading and writing": ("Client", "NotOwned", "Store"),
-    "Errors of the API": ("KubeError", "NotFound", "Conflict", "Forbidden", "Invalid"),
+    "Reading and writing": ("Client", "Store"),
+    "What objects own": (
+        *("Keeper", "Kept", "NotOwned", "Refused", "Rules", "Patch", "Change", "Repairs", "Memory", "Slot"),
+        *("Difference", "Fields", "differences", "field_name", "field_names"),
+    ),
+    "Errors": ("KubeError", "NotFound", "Conflict", "Forbidden", "Invalid", "ServerError", "StaleCache"),
+    "Decoders of your own": ("UNDECODABLE", "decode_nested", "shallow", "shared"),
     "Finalizers": ("Finalizer", "Stage", "Waiting", "Finalized"),
     "Conditions and events": (
         *("Condition", "Conditions", "condition_of", "set_conditions", "rfc3339", "EventRecorder"),
     ),
     "Metrics and checks": ("Metrics", "Source", "Checks"),
-    "The CRD of a kind": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
+    "The CRD of a kind": (
+        *("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml", "crd_reference"),
+    ),
 }
 # Whose instances an author is given: how they are made is the runtime's matter.
-GIVEN = frozenset({"Checks", "Client", "ControllerBuilder", "EventRecorder", "Metrics", "Operator", "Store"})
+GIVEN = frozenset(
+    {
+        *("Checks", "Client", "ControllerBuilder", "EventRecorder", "Metrics", "Operator", "Store"),
+        *("Keeper", "Memory", "Repairs", "Slot"),
+    }
+)
 # What the runtime calls.
 INNER = frozenset(
     {
         *("ControllerBuilder.initial_keys", "ControllerBuilder.finish", "EventRecorder.run", "EventRecorder.stop"),
         *("Operator.expects_writes", "Operator.finish", "RuntimeSettings.settings_customise_sources"),
         *("Channel.listen", "Metrics.collect", "Metrics.register", "Metrics.unregister"),
-        *("Store.put", "Store.remove", "Store.replace"),
+        *("Store.put", "Store.remove", "Store.replace", "Memory.forget"),
+        *("Repairs.guarded", "Repairs.delayed", "Client.outdated", "Client.writers"),
     }
 )
 # Not called by hand, and `--help` says what its fields mean; RuntimeConfig shows their names and types.

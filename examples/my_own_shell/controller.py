@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from examples.my_own_shell.api import DEPLOYMENTS, GROUP, PODS, SHELLS, Deployment, MyOwnShellStatus, Pod, Shell
 from operator_runtime import (
+    Change,
     Condition,
     Finalizer,
     Forbidden,
@@ -17,6 +18,7 @@ from operator_runtime import (
     Result,
     RuntimeConfig,
     Stage,
+    condition_of,
     owner_reference,
     reference,
     set_conditions,
@@ -74,6 +76,7 @@ class ShellController:
         client, events = operator.client, operator.events
         self._client, self._events = client, events
         self._shells, self._deployments = operator.informer(SHELLS), operator.informer(DEPLOYMENTS)
+        self._owned = operator.owned(SHELLS, DEPLOYMENTS, tell=self._say)
         self._pods = operator.informer(PODS, labels=f"app={APP}")
         self._pods.add_index("shell", shell_of_pod)
         self._finalizer = Finalizer(FINALIZER, client, SHELLS, self.clean_up, events=events, report=self._report)
@@ -103,31 +106,33 @@ class ShellController:
             stage, shell = await self._finalizer.finalize(shell)
             if stage is Stage.LIVE:
                 try:
-                    condition = await self._keep(shell, deployment)
+                    condition = await self._keep(shell)
                 except (Forbidden, Invalid) as error:  # by a quota, for example
                     await self._report(shell, Condition("Ready", "False", "Refused", str(error)))
                     raise
                 await self._report(shell, condition)
         return Result()
 
-    async def _keep(self, shell: Shell, deployment: Deployment | None) -> Condition:
-        """Make the Deployment, or what is not as wanted of it; how it is then."""
-        wanted = deployment_of(shell)
-        if deployment is not None and deployment.deleting:
-            return Condition("Ready", "False", "DeploymentGoing", "A new Deployment is made when the old one is gone.")
+    async def _keep(self, shell: Shell) -> Condition:
+        """Make the Deployment, or put right what is not as wanted of it; how it is then."""
+        last = condition_of(shell.status.conditions, "Ready")
+        asked = last is None or last.observedGeneration != shell.generation
         try:
-            kept = await self._client.keep(DEPLOYMENTS, wanted, deployment)
+            kept, waiting = await self._owned.keep(shell, deployment_of(shell), seen=last is not None, asked=asked)
         except NotOwned as error:  # its deletion is an event for us, as we watch all Deployments
             about = reference(SHELLS, shell)
             self._events.emit(about, type="Warning", reason="NotControlled", action="Create", note=str(error))
             return Condition("Ready", "False", "NotControlled", str(error))
-        if kept is not deployment:
-            logger.info("Updating the Deployment" if deployment else "Creating a new Deployment")
+        if kept is None:
+            return Condition("Ready", "False", "DeploymentGoing", waiting)
         ready, size = kept.status.readyReplicas, shell.spec.size
         message = f"{ready} of {size} shells are ready."
         if ready == size:
             return Condition("Ready", "True", "ShellsReady", message)
         return Condition("Ready", "False", "ShellsNotReady", message)
+
+    def _say(self, shell: Shell, change: Change[Deployment]) -> None:
+        logger.info("Updating the Deployment" if change.before else "Creating a new Deployment")
 
     async def _report(self, shell: Shell, condition: Condition) -> None:
         """Write the status of a MyOwnShell, if it differs."""

@@ -19,10 +19,10 @@ from operator_runtime import (
     Condition,
     Forbidden,
     Invalid,
-    NotOwned,
     ObjectKey,
     Operator,
     PlainObject,
+    Refused,
     Result,
     generation_changed,
     labels_changed,
@@ -78,6 +78,7 @@ class Publisher:
         self._publications, self._namespaces = operator.informer(PUBLICATIONS), operator.informer(NAMESPACES)
         self._config_maps = operator.informer(CONFIG_MAPS, labels=LABEL)
         self._config_maps.add_index("publication", publication_of)
+        self._owned = operator.owned(PUBLICATIONS, CONFIG_MAPS, labels=LABEL)
 
     def publications_for(self, namespace: Namespace) -> list[ObjectKey]:
         """Whom a namespace concerns; the runtime asks this of it as it was before a change, and as it is after."""
@@ -111,10 +112,10 @@ class Publisher:
 
     async def _publish(self, publication: Publication, namespace: str, files: dict[str, str]) -> str | None:
         """Keep the ConfigMap in one namespace; why that is refused. The other namespaces do not wait for it."""
-        live = self._config_maps.get(ObjectKey(namespace, publication.name))
+        seen = namespace in publication.status.namespaces
         try:
-            await self._client.keep(CONFIG_MAPS, config_map_of(publication, namespace, files), live)
-        except (Forbidden, Invalid, NotOwned) as error:
+            await self._owned.keep(publication, config_map_of(publication, namespace, files), seen=seen, asked=True)
+        except (Forbidden, Invalid, Refused) as error:
             return str(error)
         return None
 

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from memcached_operator.api.names import KIND
-from memcached_operator.memcached.reporter import MEMCACHEDS
+from memcached_operator.memcached.kinds import MEMCACHEDS
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError, NotFound
 from operator_runtime.client.resources import DEPLOYMENTS, EVENTS, PODS, Resource
@@ -106,7 +106,7 @@ class Observer:
 
     async def _look(self) -> ClusterState:
         memcacheds, deployments, pods, events = await asyncio.gather(
-            self._list(MEMCACHEDS), self._list(DEPLOYMENTS), self._list(PODS), self._list(EVENTS)
+            self._list(MEMCACHEDS.resource), self._list(DEPLOYMENTS), self._list(PODS), self._list(EVENTS)
         )
         ours = [each for each in events if each.get("regarding", {}).get("kind") == KIND]
         return ClusterState(

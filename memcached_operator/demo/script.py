@@ -13,7 +13,7 @@ from memcached_operator.demo.caching import NoAnswerError, through_each_pod
 from memcached_operator.demo.cluster_state import NAMESPACE, ClusterState, Json, Observer, labels
 from memcached_operator.demo.clusters import DemoCluster
 from memcached_operator.memcached.crd import memcached_crd
-from memcached_operator.memcached.reporter import MEMCACHEDS
+from memcached_operator.memcached.kinds import MEMCACHEDS
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import NotFound, TooManyRequests
 from operator_runtime.client.resources import DEPLOYMENTS, Resource
@@ -92,31 +92,33 @@ async def install_crd(client: ApiClient) -> None:
     crd = memcached_crd()
     try:
         async with asyncio.timeout(_SERVED_WITHIN_S):
-            await client.apply(CRDS, None, MEMCACHEDS.qualified_name, crd, field_manager=_FIELD_MANAGER, force=True)
+            await client.apply(
+                CRDS, None, MEMCACHEDS.resource.qualified_name, crd, field_manager=_FIELD_MANAGER, force=True
+            )
             while True:
                 if await _is_served(client):
                     return
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
-        raise StepFailedError(f"the API server does not serve {MEMCACHEDS.qualified_name}") from None
+        raise StepFailedError(f"the API server does not serve {MEMCACHEDS.resource.qualified_name}") from None
 
 
 async def _is_served(client: ApiClient) -> bool:
     try:
-        await client.request("GET", MEMCACHEDS.path(NAMESPACE))
+        await client.request("GET", MEMCACHEDS.resource.path(NAMESPACE))
     except (NotFound, TooManyRequests):
         return False
     return True
 
 
 async def _create(context: StepContext) -> str:
-    await context.client.create(MEMCACHEDS, NAMESPACE, _memcached(EXAMPLE, 3), field_manager=_FIELD_MANAGER)
+    await context.client.create(MEMCACHEDS.resource, NAMESPACE, _memcached(EXAMPLE, 3), field_manager=_FIELD_MANAGER)
     return await context.until_it_runs(EXAMPLE, 3)
 
 
 async def _scale_up(context: StepContext) -> str:
     body = {"spec": {"size": 4}}
-    await context.client.merge_patch(MEMCACHEDS, NAMESPACE, EXAMPLE, body, field_manager=_FIELD_MANAGER)
+    await context.client.merge_patch(MEMCACHEDS.resource, NAMESPACE, EXAMPLE, body, field_manager=_FIELD_MANAGER)
     return await context.until_it_runs(EXAMPLE, 4)
 
 
@@ -144,7 +146,7 @@ async def _edit_replicas(context: StepContext) -> str:
 
 async def _stranger_in_the_way(context: StepContext) -> str:
     await context.client.create(DEPLOYMENTS, NAMESPACE, _strangers_deployment(), field_manager="stranger")
-    await context.client.create(MEMCACHEDS, NAMESPACE, _memcached(TAKEN, 2), field_manager=_FIELD_MANAGER)
+    await context.client.create(MEMCACHEDS.resource, NAMESPACE, _memcached(TAKEN, 2), field_manager=_FIELD_MANAGER)
     await context.until(
         lambda state: state.condition(TAKEN, "Degraded").get("reason") == "NotControlled",
         lambda state: f"{TAKEN} does not complain: {state.status(TAKEN)}",
@@ -156,7 +158,7 @@ async def _stranger_in_the_way(context: StepContext) -> str:
 
 async def _delete_all(context: StepContext) -> str:
     for name in (EXAMPLE, TAKEN):
-        await context.client.request("DELETE", MEMCACHEDS.path(NAMESPACE, name))
+        await context.client.request("DELETE", MEMCACHEDS.resource.path(NAMESPACE, name))
     await context.until(
         lambda state: not state.memcacheds and EXAMPLE not in state.deployments and not _pods_of_ours(state),
         lambda state: f"there are still {sorted([*state.memcacheds, *state.deployments, *_pods_of_ours(state)])}",

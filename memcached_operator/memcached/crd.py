@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memcached_operator.api import names, v1alpha1 as api
-from operator_runtime.crd.definition import (
+from operator_runtime import (
     CustomResource,
     PrinterColumn,
     Scale,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -17,7 +17,7 @@ from memcached_operator.memcached.objects import (
     DeploymentSpec,
     LabelSelector,
     ObjectMeta,
-    OwnerReference,
+    OwnerRef,
     PodSecurity,
     PodSpec,
     PodTemplate,
@@ -69,7 +69,7 @@ def deployment(name: str, namespace: str, uid: str, size: int, image: str, user_
         user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
     """
     all_labels = labels(name)
-    owner = OwnerReference(API_VERSION, KIND, name, uid, controller=True, blockOwnerDeletion=True)
+    owner = OwnerRef(API_VERSION, KIND, name, uid, controller=True, blockOwnerDeletion=True)
     return Deployment(
         apiVersion="apps/v1",
         kind="Deployment",
@@ -116,44 +116,7 @@ def _pod_spec(image: str, user_id: int | None) -> PodSpec:
     )
 
 
-# An etcd never hands out resourceVersion 1 for an object (an empty one is at revision 1): an apply that carries it can
-# only create. On an object that exists, whoever's, it is answered 409 before anything is changed.
-_MUST_NOT_EXIST = "1"
-
-
-def create_body(wanted: Deployment) -> object:
-    """The body of an apply that creates `wanted`, or is answered 409."""
-    return _with(wanted, msgspec.structs.replace(wanted.metadata, resourceVersion=_MUST_NOT_EXIST))
-
-
-def update_body(wanted: Deployment, uid: str) -> object:
-    """The body of an apply that changes the Deployment of that uid and no other, nor makes one."""
-    return _with(wanted, msgspec.structs.replace(wanted.metadata, uid=uid))
-
-
-def ports_patch(wanted: Deployment) -> dict[str, object]:
-    """A strategic merge patch of a pod's spec that makes the container's ports ours alone."""
-    template = wanted.spec.template
-    pod = template.spec if template else None
-    (container,) = (pod.containers if pod else None) or ()
-    ports = [{"$patch": "replace"}, *msgspec.to_builtins(container.ports)]
-    return {"containers": [{"name": container.name, "ports": ports}]}
-
-
-def no_ids_patch(fields: Iterable[str]) -> dict[str, object]:
-    """A strategic merge patch of a pod's spec that takes these fields out of its securityContext, whoever set them."""
-    return {"securityContext": dict.fromkeys(fields)}
-
-
-def pod_spec_patch(uid: str, patch: Mapping[str, object]) -> object:
-    """The patch of the pods' spec as one of the Deployment of that uid."""
-    return {"metadata": {"uid": uid}, "spec": {"template": {"spec": patch}}}
-
-
-def scale_patch(uid: str, replicas: int) -> object:
-    """A merge patch of the replicas alone, on the Deployment of that uid: half the API server's cost of an apply."""
-    return {"metadata": {"uid": uid}, "spec": {"replicas": replicas}}
-
-
-def _with(wanted: Deployment, metadata: ObjectMeta) -> object:
-    return msgspec.to_builtins(msgspec.structs.replace(wanted, metadata=metadata))
+def body(wanted: Deployment) -> dict[str, Any]:
+    """What is wanted, as a manifest has it."""
+    found: dict[str, Any] = msgspec.to_builtins(wanted)
+    return found

@@ -10,16 +10,15 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.memcached import desired
-from memcached_operator.memcached.drift import field_name, field_names
-from memcached_operator.memcached.plan import without_names
 from memcached_operator.memcached.records import MemcachedRecord, PodRecord
+from memcached_operator.memcached.rules import without_names
 from memcached_operator.memcached.spec import read_spec
-from operator_runtime.cache.store import Store, key_of
+from operator_runtime import Store, field_name, field_names
 
 OTHER_FIELDS = "other"
 
 
-class Repairs:
+class RepairCounts:
     """Counts by field what others changed in our Deployments and we put right.
 
     The fields are those of a wanted Deployment; whatever is none of them counts as `OTHER_FIELDS`, so that nobody's
@@ -31,7 +30,7 @@ class Repairs:
         self._counts = dict.fromkeys([*field_names(without_names(wanted)), OTHER_FIELDS], 0)
 
     def count(self, path: str) -> None:
-        """One field was put right; `path` as `drift.Difference` has it."""
+        """One field was put right; `path` as `Difference` has it."""
         name = field_name(path)
         self._counts[name if name in self._counts else OTHER_FIELDS] += 1
 
@@ -45,6 +44,15 @@ class Repairs:
         for name, number in self._counts.items():
             family.add_metric((name,), number)
         yield family
+
+
+def contested_family(contested: int) -> Metric:
+    """How many Memcacheds are contested."""
+    return GaugeMetricFamily(
+        "memcached_operator_contested_memcacheds",
+        "Memcacheds of which another client rewrites a field in a loop; the log says which and who.",
+        value=contested,
+    )
 
 
 class MemcachedCaches(Protocol):
@@ -70,8 +78,8 @@ def memcached_families(caches: MemcachedCaches) -> Iterator[Metric]:
     )
     for each in memcacheds:
         if (size := _size(each)) is not None:
-            desired_servers.add_metric(key_of(each), size)
-        ready_servers.add_metric(key_of(each), _ready(each, caches.pods))
+            desired_servers.add_metric(each.key, size)
+        ready_servers.add_metric(each.key, _ready(each, caches.pods))
     yield from (desired_servers, ready_servers)
 
 
@@ -83,4 +91,4 @@ def _size(memcached: MemcachedRecord) -> int | None:
 
 
 def _ready(memcached: MemcachedRecord, pods: Store[PodRecord]) -> int:
-    return sum(1 for pod in pods.by_index("memcached", key_of(memcached)) if pod.active and pod.ready)
+    return sum(1 for pod in pods.by_index("memcached", memcached.key) if pod.active and pod.ready)

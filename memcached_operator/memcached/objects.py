@@ -7,12 +7,17 @@ into them, which leaves out every field that is not ours to compare. A field tha
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 import msgspec
 
+from operator_runtime import Fields
 
-class OwnerReference(msgspec.Struct, frozen=True, omit_defaults=True):
+
+class OwnerRef(Fields, frozen=True, omit_defaults=True):
     """`metadata.ownerReferences[]`."""
+
+    entry_key: ClassVar[str] = "uid"
 
     apiVersion: str = ""
     kind: str = ""
@@ -22,7 +27,7 @@ class OwnerReference(msgspec.Struct, frozen=True, omit_defaults=True):
     blockOwnerDeletion: bool | None = None
 
 
-def controller_of(owners: Iterable[OwnerReference] | None) -> OwnerReference | None:
+def controller_of(owners: Iterable[OwnerRef] | None) -> OwnerRef | None:
     """The owner that controls an object, if it has one."""
     for owner in owners or ():
         if owner.controller:
@@ -30,7 +35,7 @@ def controller_of(owners: Iterable[OwnerReference] | None) -> OwnerReference | N
     return None
 
 
-class ObjectMeta(msgspec.Struct, frozen=True, omit_defaults=True):
+class ObjectMeta(Fields, frozen=True, omit_defaults=True):
     """`metadata`, as far as it is read or written."""
 
     name: str | None = None
@@ -42,10 +47,10 @@ class ObjectMeta(msgspec.Struct, frozen=True, omit_defaults=True):
     finalizers: tuple[str, ...] | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
-    ownerReferences: tuple[OwnerReference, ...] | None = None
+    ownerReferences: tuple[OwnerRef, ...] | None = None
 
 
-class ContainerPort(msgspec.Struct, frozen=True, omit_defaults=True):
+class ContainerPort(Fields, frozen=True, omit_defaults=True):
     """`ports[]` of a container."""
 
     containerPort: int = 0
@@ -53,13 +58,13 @@ class ContainerPort(msgspec.Struct, frozen=True, omit_defaults=True):
     protocol: str | None = None
 
 
-class Capabilities(msgspec.Struct, frozen=True, omit_defaults=True):
+class Capabilities(Fields, frozen=True, omit_defaults=True):
     """`securityContext.capabilities`."""
 
     drop: tuple[str, ...] | None = None
 
 
-class ContainerSecurity(msgspec.Struct, frozen=True, omit_defaults=True):
+class ContainerSecurity(Fields, frozen=True, omit_defaults=True):
     """`securityContext` of a container."""
 
     allowPrivilegeEscalation: bool | None = None
@@ -67,8 +72,10 @@ class ContainerSecurity(msgspec.Struct, frozen=True, omit_defaults=True):
     readOnlyRootFilesystem: bool | None = None
 
 
-class Container(msgspec.Struct, frozen=True, omit_defaults=True):
+class Container(Fields, frozen=True, omit_defaults=True):
     """`containers[]` of a pod."""
+
+    entry_key: ClassVar[str] = "name"
 
     name: str = ""
     image: str | None = None
@@ -78,14 +85,17 @@ class Container(msgspec.Struct, frozen=True, omit_defaults=True):
     securityContext: ContainerSecurity | None = None
 
 
-class SeccompProfile(msgspec.Struct, frozen=True, omit_defaults=True):
+class SeccompProfile(Fields, frozen=True, omit_defaults=True):
     """`securityContext.seccompProfile`."""
 
     type: str | None = None
 
 
-class PodSecurity(msgspec.Struct, frozen=True, omit_defaults=True):
+class PodSecurity(Fields, frozen=True, omit_defaults=True):
     """`securityContext` of a pod."""
+
+    # A user id that was wanted once, and is none any more.
+    absent: ClassVar[tuple[str, ...]] = ("runAsUser", "runAsGroup")
 
     runAsNonRoot: bool | None = None
     runAsUser: int | None = None
@@ -93,7 +103,7 @@ class PodSecurity(msgspec.Struct, frozen=True, omit_defaults=True):
     seccompProfile: SeccompProfile | None = None
 
 
-class PodSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+class PodSpec(Fields, frozen=True, omit_defaults=True):
     """`spec` of a pod template."""
 
     automountServiceAccountToken: bool | None = None
@@ -101,20 +111,20 @@ class PodSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     containers: tuple[Container, ...] | None = None
 
 
-class PodTemplate(msgspec.Struct, frozen=True, omit_defaults=True):
+class PodTemplate(Fields, frozen=True, omit_defaults=True):
     """`spec.template` of a Deployment."""
 
     metadata: ObjectMeta | None = None
     spec: PodSpec | None = None
 
 
-class LabelSelector(msgspec.Struct, frozen=True, omit_defaults=True):
+class LabelSelector(Fields, frozen=True, omit_defaults=True):
     """`spec.selector` of a Deployment."""
 
     matchLabels: dict[str, str] | None = None
 
 
-class DeploymentSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+class DeploymentSpec(Fields, frozen=True, omit_defaults=True):
     """`spec` of a Deployment."""
 
     replicas: int | None = None
@@ -122,7 +132,7 @@ class DeploymentSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     template: PodTemplate | None = None
 
 
-class Deployment(msgspec.Struct, frozen=True, omit_defaults=True):
+class Deployment(Fields, frozen=True, omit_defaults=True):
     """A Deployment, as far as a Memcached has an opinion about it."""
 
     apiVersion: str | None = None

@@ -16,15 +16,13 @@ from memcached_operator.memcached.objects import (
     Deployment,
     DeploymentSpec,
     ObjectMeta,
-    OwnerReference,
+    OwnerRef,
     PodSpec,
     PodTemplate,
     controller_of,
     encode_deployment,
 )
-from operator_runtime.cache.sharing import shared
-from operator_runtime.cache.store import ObjectKey
-from operator_runtime.client.nesting import shallow
+from operator_runtime import ObjectKey, OwnerReference, shared
 
 
 class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
@@ -46,6 +44,11 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
     spec: bytes
     status: bytes
     finalizers: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> ObjectKey:
+        """Its namespace and name."""
+        return ObjectKey(self.namespace, self.name)
 
 
 class DeploymentRecord(msgspec.Struct, frozen=True, gc=False):
@@ -86,6 +89,12 @@ class DeploymentRecord(msgspec.Struct, frozen=True, gc=False):
     form: bytes
     held_by: str = ""
     image: str = ""
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The controlling owner."""
+        kind, _, name = self.owner.partition(" ")
+        return OwnerReference(API_VERSION if self.form else "", kind, name, self.owner_uid) if self.owner else None
 
     @property
     def owned(self) -> bytes:
@@ -141,10 +150,7 @@ _decode_memcached = msgspec.json.Decoder(_MemcachedObject).decode
 
 def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
     """A record from a Memcached's JSON. Its spec is judged at each reconcile, not here: it may be wrong."""
-    try:
-        object_ = _decode_memcached(raw)
-    except RecursionError:
-        object_ = _decode_memcached(shallow(bytes(raw)))
+    object_ = _decode_memcached(raw)
     meta = object_.metadata
     return MemcachedRecord(
         namespace=shared(meta.namespace),
@@ -186,7 +192,7 @@ class _DeploymentObject(msgspec.Struct):
 
 _decode_deployment_object = msgspec.json.Decoder(_DeploymentObject).decode
 _decode_deployment_spec = msgspec.json.Decoder(DeploymentSpec).decode
-_NO_OWNER = OwnerReference()
+_NO_OWNER = OwnerRef()
 # The Deployment's controller counts templates here.
 _REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
 _FIRST_REVISION = "1"
@@ -304,7 +310,7 @@ class _PodMeta(msgspec.Struct):
     namespace: str = ""
     deletionTimestamp: str | None = None
     labels: _PodLabels = msgspec.field(default_factory=_PodLabels)
-    ownerReferences: tuple[OwnerReference, ...] | None = None
+    ownerReferences: tuple[OwnerRef, ...] | None = None
 
 
 class _Waiting(msgspec.Struct):

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from memcached_operator.api import names
 from memcached_operator.memcached.crd import memcached_crd
 from memcached_operator.memcached.status import Reason
-from operator_runtime.crd.reference import crd_reference
+from operator_runtime import crd_reference
 
 CONDITIONS: Final[Mapping[str, str]] = {
     "Available": "Do enough servers serve?",

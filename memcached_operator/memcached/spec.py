@@ -13,8 +13,7 @@ from typing import Annotated
 import msgspec
 
 from memcached_operator.api.names import IMAGE_CHARACTERS, IMAGE_MAX_LENGTH, SIZE_MAX
-from operator_runtime.client.errors import UNDECODABLE
-from operator_runtime.client.nesting import shallow
+from operator_runtime import UNDECODABLE, shallow
 
 
 class Spec(msgspec.Struct, frozen=True):

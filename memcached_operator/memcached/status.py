@@ -15,9 +15,7 @@ import msgspec
 
 from memcached_operator.memcached.desired import selector_text
 from memcached_operator.memcached.records import DeploymentRecord, PodRecord
-from operator_runtime.client.errors import UNDECODABLE
-from operator_runtime.client.nesting import decode_nested
-from operator_runtime.objects.conditions import Condition, condition_of, set_conditions
+from operator_runtime import UNDECODABLE, Condition, condition_of, decode_nested, set_conditions
 
 
 class Reason(StrEnum):
@@ -55,7 +53,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         return condition_of(self.conditions, type_)
 
 
-class Trouble(NamedTuple):
+class Problem(NamedTuple):
     """What makes a Memcached Degraded.
 
     Attributes:
@@ -67,7 +65,7 @@ class Trouble(NamedTuple):
     blocking: bool = True
 
 
-class Observed(NamedTuple):
+class Observation(NamedTuple):
     """What one look at the caches found.
 
     Attributes:
@@ -76,7 +74,7 @@ class Observed(NamedTuple):
         size: pods that are wanted; None when the specification cannot be read.
         deployment: the Deployment that this Memcached controls, None without one.
         pods: the active pods, in any order.
-        trouble: what keeps the operator from doing its work, None when nothing does.
+        problem: what keeps the operator from doing its work, None when nothing does.
         waiting: what is being waited for before there can be a Deployment, "" for nothing.
         terminating: what its deletion waits for, "" while it is not being deleted.
     """
@@ -86,11 +84,12 @@ class Observed(NamedTuple):
     size: int | None
     deployment: DeploymentRecord | None
     pods: Sequence[PodRecord]
-    trouble: Trouble | None = None
+    problem: Problem | None = None
     waiting: str = ""
     terminating: str = ""
 
 
+_OUR_CONDITIONS = ("Available", "Progressing", "Degraded")
 _decode = msgspec.json.Decoder(Status).decode
 _NONE = Status()
 
@@ -103,7 +102,7 @@ def decode_status(body: bytes) -> Status:
         return _NONE
 
 
-def status_of(observed: Observed, last: Status, now: str) -> Status:
+def status_of(observed: Observation, last: Status, now: str) -> Status:
     """The status that `observed` calls for.
 
     Args:
@@ -139,6 +138,13 @@ def status_patch(wanted: Status, last: Status) -> dict[str, object]:
     return {} if changed.keys() == {"image"} and last.image is None else changed
 
 
+def our_part(status: Status) -> dict[str, object]:
+    """What is ours of a status, by field: no times of conditions, and nobody else's conditions."""
+    ours = (each for each in status.conditions or () if each.type in _OUR_CONDITIONS)
+    conditions = tuple((each.type, each.status, each.reason, each.message) for each in ours)
+    return {field: getattr(status, field) for field in Status.__struct_fields__} | {"conditions": conditions}
+
+
 def is_settled(wanted: Status, last: Status, size: int | None) -> bool:
     """Whether a change is worth writing at once: its servers are all there, or all ready.
 
@@ -157,13 +163,13 @@ def minimum_available(size: int) -> int:
     return size - size // 4
 
 
-def _image(observed: Observed, progressing: Condition, last: Status) -> str | None:
+def _image(observed: Observation, progressing: Condition, last: Status) -> str | None:
     """What all servers run: while another image is rolled out it is the one before.
 
     It changes with the end of a rollout, whose write it shares. Until its controller has seen a Deployment's present
     template, pods run the former, whatever the Deployment says.
     """
-    if observed.trouble and observed.trouble.reason is Reason.NOT_CONTROLLED:
+    if observed.problem and observed.problem.reason is Reason.NOT_CONTROLLED:
         return None
     deployment = observed.deployment
     if deployment is None or not deployment.settled or progressing.reason != Reason.COMPLETE:
@@ -171,10 +177,10 @@ def _image(observed: Observed, progressing: Condition, last: Status) -> str | No
     return deployment.image or None
 
 
-def _available(observed: Observed, ready: int) -> Condition:
+def _available(observed: Observation, ready: int) -> Condition:
     if observed.size is None:
         return Condition("Available", "Unknown", Reason.INVALID_SPEC, "The specification cannot be read.")
-    if observed.trouble and observed.trouble.reason is Reason.NOT_CONTROLLED:
+    if observed.problem and observed.problem.reason is Reason.NOT_CONTROLLED:
         message = "No server runs: another Deployment bears the name."
         return Condition("Available", "False", Reason.MINIMUM_REPLICAS_UNAVAILABLE, message)
     # While it scales down or replaces pods there may be more than are wanted; `readyReplicas` counts these too.
@@ -186,25 +192,25 @@ def _available(observed: Observed, ready: int) -> Condition:
     return Condition("Available", "False", Reason.MINIMUM_REPLICAS_UNAVAILABLE, message)
 
 
-def _commonest_problem(observed: Observed) -> str:
+def _commonest_problem(observed: Observation) -> str:
     if observed.deployment and observed.deployment.create_failure:
         return observed.deployment.create_failure
     problems = Counter(pod.problem for pod in observed.pods if pod.problem and not pod.ready)
     if not problems:
-        return observed.trouble.message if observed.trouble and observed.trouble.blocking else ""
+        return observed.problem.message if observed.problem and observed.problem.blocking else ""
     # By count, then by name: equal counts must not make the message flap.
-    problem, count = min(problems.items(), key=lambda item: (-item[1], item[0]))
-    return f"{count} with {problem}" if len(problems) > 1 or count < len(observed.pods) else problem
+    reason, count = min(problems.items(), key=lambda item: (-item[1], item[0]))
+    return f"{count} with {reason}" if len(problems) > 1 or count < len(observed.pods) else reason
 
 
-def _progressing(observed: Observed, ready: int, last: Status) -> Condition:
+def _progressing(observed: Observation, ready: int, last: Status) -> Condition:
     deployment, size = observed.deployment, observed.size
     if observed.terminating:
         return Condition("Progressing", "True", Reason.TERMINATING, observed.terminating)
-    if observed.trouble is not None and observed.trouble.blocking:
-        # Not Complete: what follows once the trouble is over is a rollout, not the loss of a pod.
+    if observed.problem is not None and observed.problem.blocking:
+        # Not Complete: what follows once the problem is over is a rollout, not the loss of a pod.
         message = "Nothing is being changed; see the condition Degraded."
-        return Condition("Progressing", "False", observed.trouble.reason, message)
+        return Condition("Progressing", "False", observed.problem.reason, message)
     if deployment is None or size is None:
         return Condition("Progressing", "True", Reason.DEPLOYING, observed.waiting or "The Deployment is being made.")
     if deployment.deadline_exceeded:
@@ -238,9 +244,9 @@ def _progressing(observed: Observed, ready: int, last: Status) -> Condition:
     return Condition("Progressing", "True", reason, f"{size} servers are wanted, {existing} exist, {ready} are ready.")
 
 
-def _degraded(observed: Observed) -> Condition:
-    if observed.trouble is not None:
-        return Condition("Degraded", "True", observed.trouble.reason, observed.trouble.message)
+def _degraded(observed: Observation) -> Condition:
+    if observed.problem is not None:
+        return Condition("Degraded", "True", observed.problem.reason, observed.problem.message)
     deployment = observed.deployment
     if deployment is not None and deployment.create_failure:
         reason = refusal_reason(deployment.create_failure)

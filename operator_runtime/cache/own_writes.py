@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from operator_runtime.cache.store import Handler, ObjectKey, Store, version_reached
+from operator_runtime.client.watch import Record
 
 # After this the watch is thought to lag for a reason of its own, and a live GET says what is (kopf waits as long).
 PATIENCE_S = 5.0
@@ -121,6 +122,21 @@ class OwnWrites:
             object_key: of the object; None where it is `key` itself.
         """
         self._expect_end(key, kind, uid, object_key or key, _is_released)
+
+    def expect_change(self, key: ObjectKey, kind: str, held: Record) -> None:
+        """A write for `key` found an object in another version than `held`, or gone: await that a store shows it.
+
+        Args:
+            key: what is reconciled.
+            kind: of the object, as `observe` names it.
+            held: the object, as it was cached.
+        """
+        at, version = ObjectKey(held.namespace, held.name), held.resource_version
+        if any(
+            (record := store.get(at)) is not None and record.resource_version == version
+            for store in self._stores.get(kind, ())
+        ):
+            self._await(key, kind, at, held.uid, lambda record: record.resource_version != version)
 
     def pending(self, key: ObjectKey) -> bool:
         """Whether something is still awaited for `key`."""

@@ -62,8 +62,8 @@ class Store(Generic[R]):
             watch has shown. By `replace` it may: a complete snapshot is the truth, also after an etcd was restored;
             but for what was put since the snapshot was begun, in a version that is later than the snapshot's own.
         Each index holds exactly the keys of records for which its function gives a value.
-        Handlers run after the store and its indexes have changed, once for each change that is not quiet, never for an
-            unchanged record.
+        Handlers run after the store and its indexes have changed, once for each change, never for an unchanged
+            record.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class Store(Generic[R]):
         self._callback_errors = CallbackErrors()
         # By scope, while a snapshot of it is on its way: what was put since it was begun.
         self._put_since: dict[str | None, set[ObjectKey]] = {}
+        self.known_to = ""  # handlers may ask: which controller need not be told of what comes now
         self.relisting = False  # handlers may ask: what comes now is a snapshot, of no urgency
 
     def __len__(self) -> int:
@@ -138,17 +139,22 @@ class Store(Generic[R]):
         """The keys held, of one namespace or of all."""
         return [key for key in self._records if namespace is None or key.namespace == namespace]
 
-    def put(self, record: R, *, quiet: bool = False) -> bool:
+    def put(self, record: R, *, known_to: str = "") -> bool:
         """Take a version of an object; False when the same or a later one, or a successor, is held already.
 
         Args:
-            quiet: tell no handler. Only for the answer to a write of ours that changed exactly the version held here:
-                then the one who wrote knows all that is new, and its echo in the watch will find nothing new either.
+            record: the version.
+            known_to: the controller that knows all that is new in it, as it is the answer to a write of its own that
+                changed exactly the version held here. The write's echo in the watch will find nothing new either.
         """
         before = self._records.get(key_of(record))
         if before is not None and version_reached(before.resource_version, record.resource_version):
             return False
-        self._set(before, record, quiet=quiet)
+        self.known_to = known_to
+        try:
+            self._set(before, record)
+        finally:
+            self.known_to = ""
         if self._put_since:
             key = key_of(record)
             for scope, put in self._put_since.items():
@@ -213,7 +219,7 @@ class Store(Generic[R]):
         held = ((key, self._records.get(key)) for key in keys)
         return {key for key, record in held if record is not None and version_newer(record.resource_version, version)}
 
-    def _set(self, before: R | None, record: R, *, quiet: bool = False) -> None:
+    def _set(self, before: R | None, record: R) -> None:
         key = key_of(record)
         self._records[key] = record
         for name in self._functions:
@@ -222,8 +228,6 @@ class Store(Generic[R]):
                 self._unfile(name, old, key)
                 if new is not None:
                     self._indexes[name].setdefault(new, set()).add(key)
-        if quiet:
-            return
         for handler in self._handlers:
             handler(before, record)
 

@@ -10,7 +10,7 @@ from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.channel import Channel
-from operator_runtime.controller.controller import Controller
+from operator_runtime.controller.controller import Controller, current_reconcile
 from operator_runtime.controller.informers import Informers
 from operator_runtime.controller.predicates import Predicate, always
 from operator_runtime.diagnostics.callback_errors import CallbackErrors, check_plain
@@ -120,9 +120,10 @@ class ControllerBuilder:
         def changed(before: R | None, after: R | None) -> None:
             priority = LOW_PRIORITY if store.relisting else 0
             counts = not same(before, after) and self._counts(when, kind.resource.kind, before, after)
+            known = self._knows(store.known_to)
             # A set: most changes map to the same key before and after.
             for key in {key for each in (before, after) if each is not None for key in keys(each)}:
-                if counts or pending(key):
+                if (counts or pending(key)) and key != known:
                     enqueue(key, priority=priority)
 
         store.add_handler(changed)
@@ -164,6 +165,11 @@ class ControllerBuilder:
             if owner.controller and owner.kind == kind and owner.api_version.rpartition("/")[0] == group:
                 return ObjectKey(owned.namespace if self._kind.resource.namespaced else "", owner.name)
         return None
+
+    def _knows(self, known_to: str) -> object:
+        """The key whose reconcile knows of a change, as it is the answer to its own write."""
+        context = current_reconcile.get() if known_to == self._controller.name else None
+        return None if context is None else context.key
 
     def _keys(self, map_to_keys: Callable[[E], MappedKeys], what: str) -> Callable[[E], Iterable[ObjectKey]]:
         """`map_to_keys` as a function that always gives several keys, and tells the author where it does not."""

@@ -7,13 +7,13 @@ manager, under which server-side apply and `kubectl --show-managed-fields` keep 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, overload
 
 from operator_runtime.cache.own_writes import OwnWrites
-from operator_runtime.cache.store import ObjectKey, key_of
+from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
-from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, KubeError, NotFound
+from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, NotFound
 from operator_runtime.client.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, object_of, page_of, smaller_page
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
@@ -22,7 +22,6 @@ from operator_runtime.objects.api_objects import parts_of
 from operator_runtime.objects.bodies import (
     Body,
     checked_key,
-    controller_in,
     identity_of,
     merge_diff,
     patch_body,
@@ -30,12 +29,11 @@ from operator_runtime.objects.bodies import (
     whole_body,
     without_nones,
 )
-from operator_runtime.objects.drift import covers
 from operator_runtime.objects.kinds import Kind, Object, PlainObject
+from operator_runtime.objects.managed_fields import Writers
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
-P = TypeVar("P", bound=PlainObject | Object[Any, Any])
 T = TypeVar("T")
 
 # Objects in one page of a list, as kubectl and client-go ask for.
@@ -49,19 +47,27 @@ def _nobody(_controller: str) -> None:
     return None
 
 
-class NotOwned(KubeError):
-    """An object of the name that ours should have is somebody else's; the message says whose, and the remedy."""
+def _none(_kind: Kind[Any]) -> tuple[()]:
+    return ()
 
 
 class Client:
     """Gets, lists and writes objects as one field manager.
+
+    Attributes:
+        field_manager: names the operator in managedFields.
 
     Each method raises a `KubeError` where the API server refuses or cannot be reached: let it pass, and the controller
     tries again; and a ValueError or TypeError, before anything is sent, where the request makes no sense.
     """
 
     def __init__(
-        self, api: ApiClient, *, field_manager: str, own_writes_of: Callable[[str], OwnWrites | None] = _nobody
+        self,
+        api: ApiClient,
+        *,
+        field_manager: str,
+        own_writes_of: Callable[[str], OwnWrites | None] = _nobody,
+        stores_of: Callable[[Kind[Any]], Iterable[Store[Any]]] = _none,
     ) -> None:
         """
         Args:
@@ -69,12 +75,14 @@ class Client:
             field_manager: names the operator in managedFields.
             own_writes_of: what the controller of that name waits for; None where it waits for nothing. Its stores are
                 observed by `Resource.qualified_name`.
+            stores_of: the caches of a kind, into which the answers to updates go.
         """
         if not field_manager:
             raise ValueError("field_manager is empty: name the operator, always by the same name")
+        self.field_manager = field_manager
         self._api = api
-        self._field_manager = field_manager
         self._own_writes_of = own_writes_of
+        self._stores_of = stores_of
 
     async def get(self, kind: Kind[R], key: ObjectKey) -> R:
         """One object, live.
@@ -116,10 +124,8 @@ class Client:
             Conflict: there is one of that name.
         """
         whole = whole_body(kind.resource, body)
-        answer = await self._api.create(
-            kind.resource, whole.namespace, whole.content, field_manager=self._field_manager
-        )
-        return self._wrote(kind, answer, known=False)
+        answer = await self._api.create(kind.resource, whole.namespace, whole.content, field_manager=self.field_manager)
+        return self._wrote(kind, answer)
 
     async def apply(
         self, kind: Kind[R], body: Mapping[str, object], *, force: bool = True, create_only: bool = False
@@ -146,72 +152,10 @@ class Client:
             whole.namespace,
             whole.name,
             content,
-            field_manager=self._field_manager,
+            field_manager=self.field_manager,
             force=force and not create_only,
         )
-        return self._wrote(kind, answer, known=False)
-
-    def covers(self, live: PlainObject | Object[Any, Any], body: Mapping[str, object]) -> bool:
-        """Whether `apply` of `body` would change nothing of `live`: nothing is sent, and an apply can be spared.
-
-        It would change a field of another value, take away one that this manager applied before and that `body` leaves
-        out, and take one that is not this manager's, or no more. What others added does not count. Write values as the
-        API server gives them back, or they never cover: `cpu: "1"` and not `1000m`, and with the defaults in it what is
-        owned as a whole, such as a list without keys.
-
-        Args:
-            live: the object, from a store or this client; its kind is made by `plain`, or by `typed` with a dict.
-            body: as for `apply`.
-
-        Raises:
-            TypeError: the kind's type leaves out what `body` is about.
-        """
-        return covers(live, body, self._field_manager)
-
-    async def keep(self, kind: Kind[P], body: Mapping[str, object], live: P | None) -> P:
-        """Keep an object that its controller reference makes ours: made, put right, or left as it is.
-
-        A cache of a selection does not have an object that lost the label, nor a stranger's of that name. So the API
-        server is asked whose it is: ours is put right, with its label, and a stranger's is left alone.
-
-        Args:
-            kind: of the object.
-            body: as for `apply`, with `owner_reference(…)` among its ownerReferences.
-            live: what the cache has of it, None where it has none.
-
-        Returns:
-            The object as it is then; `live` itself where nothing had to be done, and while it is being deleted.
-
-        Raises:
-            NotOwned: an object of that name is there and is not that owner's.
-            Conflict: the object is being deleted, and no cache has it: to be tried again.
-            Invalid: another object has taken the name of `live` meanwhile: to be tried again.
-            ValueError: the body names no controller.
-        """
-        whole = whole_body(kind.resource, body)
-        owner = controller_in(kind.resource, whole)
-        if live is None:
-            try:
-                return await self.apply(kind, body, create_only=True)
-            except Conflict as conflict:
-                try:
-                    live = await self.get(kind, ObjectKey(whole.namespace or "", whole.name))
-                except NotFound:
-                    raise conflict from None  # it went in between
-                if live.deleting:
-                    raise  # no watch may tell that it is gone
-        elif live.deleting:
-            return live
-        holder = live.controller
-        if holder is None or holder.uid != owner["uid"]:
-            whose = "has no controller" if holder is None else f"is controlled by {holder.kind} {holder.name}"
-            raise NotOwned(
-                f"{kind.resource.kind} {live.key} is there already and is not this {owner['kind']}'s, as it {whose}: "
-                "rename or delete one of them"
-            )
-        if self.covers(live, body):
-            return live
-        return await self.apply(kind, whole.content | {"metadata": whole.content["metadata"] | {"uid": live.uid}})
+        return self._wrote(kind, answer, updated="uid" in content["metadata"])
 
     async def patch(
         self, kind: Kind[R], which: ObjectKey | R, body: Mapping[str, object], *, subresource: str | None = None
@@ -232,6 +176,25 @@ class Client:
             raise ValueError("subresource is 'scale', which is answered with a Scale: patch spec.replicas instead")
         key, uid = identity_of(which)
         return await self._merge(kind, patch_body(kind.resource, key, body, uid), subresource)
+
+    async def strategic_patch(self, kind: Kind[R], which: ObjectKey | R, body: Mapping[str, object]) -> R:
+        """Strategic merge patch, of Kubernetes' own kinds alone: lists merge by their entries' keys, unless they say
+        `$patch: replace`.
+
+        Args:
+            kind: of the object.
+            which: as for `patch`.
+            body: as for `patch`.
+
+        Raises:
+            NotFound: there is no such object.
+        """
+        key, uid = identity_of(which)
+        patch = patch_body(kind.resource, key, body, uid)
+        answer = await self._api.strategic_merge_patch(
+            kind.resource, patch.namespace, patch.name, patch.content, field_manager=self.field_manager
+        )
+        return self._wrote(kind, answer, updated=True)
 
     @overload
     async def patch_status(self, kind: Kind[Object[S, T]], obj: Object[S, T], status: T) -> Object[S, T]: ...
@@ -270,6 +233,7 @@ class Client:
         which: ObjectKey | R,
         *,
         uid: str | None = None,
+        resource_version: str | None = None,
         propagation: Propagation | None = None,
     ) -> None:
         """Ask for an object's deletion; one that is gone already is as good. Finalizers may hold it up.
@@ -281,13 +245,24 @@ class Client:
             kind: of the object.
             which: the object, and no successor of its name; or its key.
             uid: of the object, where only its key is given.
+            resource_version: delete that version alone.
             propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
+
+        Raises:
+            Conflict: it is there, in another version.
         """
         key, own_uid = identity_of(which)
         uid = own_uid if uid is None else uid
         namespace = checked_key(kind.resource, key)
         try:
-            await self._api.delete(kind.resource, namespace, key.name, uid=uid, propagation=propagation)
+            await self._api.delete(
+                kind.resource,
+                namespace,
+                key.name,
+                uid=uid,
+                resource_version=resource_version,
+                propagation=propagation,
+            )
         except NotFound:
             return
         except Conflict:
@@ -304,10 +279,10 @@ class Client:
             body.namespace,
             body.name,
             body.content,
-            field_manager=self._field_manager,
+            field_manager=self.field_manager,
             subresource=subresource,
         )
-        return self._wrote(kind, answer, known=True)
+        return self._wrote(kind, answer, updated=True, guarded="resourceVersion" in body.content.get("metadata", {}))
 
     async def _is_there(self, kind: Kind[Any], key: ObjectKey, uid: str) -> bool:
         try:
@@ -315,12 +290,25 @@ class Client:
         except NotFound:
             return False
 
-    def _wrote(self, kind: Kind[R], answer: bytes, *, known: bool) -> R:
-        """The object that a write was answered with, which the key that it was made for now waits to see."""
+    def _wrote(self, kind: Kind[R], answer: bytes, *, updated: bool = False, guarded: bool = False) -> R:
+        """The object that a write was answered with, which the key that it was made for now waits to see.
+
+        Args:
+            kind: of the object.
+            answer: its JSON.
+            updated: it was there before. So its caches take the answer at once, but for one that has left them; what
+                was just created they do not, as no event would ever take out what was deleted meanwhile.
+            guarded: the write was of one version, so that whoever made it knows all that is new.
+        """
         obj = object_of(kind.decode, answer)
+        key, context = key_of(obj), current_reconcile.get()
+        if updated:
+            for store in self._stores_of(kind):
+                if store.get(key) is not None:
+                    store.put(obj, known_to=context.controller if guarded and context is not None else "")
         if (waiting := self._waiting()) is not None:
             own, reconciled = waiting
-            name, key = kind.resource.qualified_name, key_of(obj)
+            name = kind.resource.qualified_name
             metadata, _, _ = parts_of(answer)
             own.expect(
                 reconciled,
@@ -329,11 +317,25 @@ class Client:
                 obj.resource_version,
                 object_key=key,
                 labels=metadata.labels,
-                known=known,
+                known=updated,
             )
             if metadata.deletion_timestamp and not metadata.finalizers:
                 own.expect_released(reconciled, name, obj.uid, object_key=key)
         return obj
+
+    def outdated(self, kind: Kind[R], obj: R) -> None:
+        """A write found `obj` in another version, or gone: the reconcile's key waits until a cache shows as much."""
+        if (waiting := self._waiting()) is not None:
+            own, reconciled = waiting
+            own.expect_change(reconciled, kind.resource.qualified_name, obj)
+
+    async def writers(self, kind: Kind[Any], key: ObjectKey) -> Writers:
+        """Who wrote what of an object, live.
+
+        Raises:
+            NotFound: there is none.
+        """
+        return Writers(await self._api.get(kind.resource, checked_key(kind.resource, key), key.name))
 
     def _waiting(self) -> tuple[OwnWrites, ObjectKey] | None:
         """Who awaits what is written now, and for which key; None outside a reconcile."""

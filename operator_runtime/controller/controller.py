@@ -47,6 +47,20 @@ class Result:
             raise ValueError(f"requeue_after_s is {self.requeue_after_s}: it must be 0 seconds or more")
 
 
+class StaleCache(KubeError):
+    """The caches are behind what a write, or a look at the API server, has found: nothing is done on what they show.
+
+    Raised by a reconcile, it is no failure: the key is looked at again when an event comes.
+
+    Attributes:
+        retry_s: and after so many seconds at the latest.
+    """
+
+    def __init__(self, message: str, *, retry_s: float = 5.0) -> None:
+        super().__init__(message)
+        self.retry_s = retry_s
+
+
 class Outcome(StrEnum):
     """How a reconcile ended; `BUG` by an exception that no right program meets."""
 
@@ -278,6 +292,11 @@ class Controller(Generic[K]):
                 raise
             self._failures.failed(key, error, queue.fail(key))
             return Outcome.BUG
+        except StaleCache as error:
+            log.debug("looked at again within %.3g s: %s", error.retry_s, error)
+            queue.forget(key)
+            queue.requeue(key, after_s=error.retry_s)
+            return Outcome.REQUEUE_AFTER
         except TerminalError as error:
             queue.forget(key)
             self._failures.failed(key, error, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar, cast
 
 from operator_runtime.cache.reflector import Reflector
@@ -80,6 +81,10 @@ class Informers:
         if missing:  # also where another asked first, who had nothing to say
             informer.remedies[NotFound] = missing
         return cast("Store[R]", informer.store)
+
+    def stores_of(self, kind: Kind[Any]) -> Iterator[Store[Any]]:
+        """All caches of a kind."""
+        return (each.store for each in self._stores.values() if each.kind is kind)
 
     def _watched(self, kind: Kind[R], labels: str, fields: str) -> _Informer:
         resource = kind.resource

@@ -192,7 +192,7 @@ class TestPublishing:
         library.kubectl("create", "configmap", library.name, "-n", taken, "--from-literal=a=b")
         library.publish()
         message = library.await_status("Refused", library.name)
-        assert message.startswith(f"Not in 1 of 2: ConfigMap {taken}/{library.name} is there already")
+        assert message.startswith(f"Not in 1 of 2: A ConfigMap named {library.name} exists in namespace {taken} and ")
         library.await_files({"a": "b"}, taken)
         library.kubectl("delete", "configmap", library.name, "-n", taken)
         library.await_files(WELCOME, taken)

@@ -15,7 +15,7 @@ import pytest
 
 from lab import audit
 from lab.programs.kubernetes import kubectl_path
-from memcached_operator.memcached.reporter import MEMCACHEDS
+from memcached_operator.memcached.kinds import MEMCACHEDS
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.auth import load_access
 from tests.integration.conftest import CRD, memcached
@@ -152,6 +152,6 @@ async def _create(names: Sequence[str], kubeconfig: Path) -> None:
 
         async def create() -> None:
             for name in left:
-                await client.create(MEMCACHEDS, NAMESPACE, memcached(name, SIZE), field_manager="users")
+                await client.create(MEMCACHEDS.resource, NAMESPACE, memcached(name, SIZE), field_manager="users")
 
         await asyncio.gather(*(create() for _ in range(_CREATORS)))

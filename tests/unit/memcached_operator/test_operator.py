@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import MethodType
 from typing import Any, cast
 
 import pytest
 
 from memcached_operator import operator
 from memcached_operator.about import PROGRAM
-from memcached_operator.memcached.reconciler import MemcachedReconciler
 from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord
 from memcached_operator.settings import Settings
 from operator_runtime.cache.own_writes import OwnWrites
@@ -37,18 +35,11 @@ class Built:
 
     reflectors: dict[tuple[str, str | None], Reflector[Any]]
     controller: Controller[ObjectKey]
+    own_writes: OwnWrites
 
     @property
     def queue(self) -> AsyncWorkQueue[ObjectKey]:
         return self.controller.queue
-
-    @property
-    def own_writes(self) -> OwnWrites:
-        """What the controller asks whether a key must wait."""
-        ready = self.controller._delay_s
-        assert isinstance(ready, MethodType)
-        assert isinstance(ready.__self__, MemcachedReconciler)
-        return ready.__self__._own_writes
 
     def show(self, resource: str, *records: object, namespace: str | None = None) -> None:
         """A first list, or a later one, that holds these."""
@@ -92,7 +83,7 @@ def build(*namespaces: str, begun: bool = True, **settings: object) -> Built:
     assert len(reflectors) == len(manager._reflectors)
     if begun:
         controller.begin()
-    return Built(reflectors, cast(Controller[ObjectKey], controller))
+    return Built(reflectors, cast(Controller[ObjectKey], controller), parts._own_writes["memcached"])
 
 
 def memcached(version: str = "1", *, name: str = KEY.name, spec: bytes = b'{"size":1}') -> MemcachedRecord:

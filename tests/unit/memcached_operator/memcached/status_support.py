@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from memcached_operator.memcached.records import DeploymentRecord, PodRecord
-from memcached_operator.memcached.status import Observed, Status, Trouble, decode_status, status_of
+from memcached_operator.memcached.status import Observation, Problem, Status, decode_status, status_of
 from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
 
 NEW = Status()
@@ -34,14 +34,14 @@ def look(
     deployment: DeploymentRecord | None = ROLLED_OUT,
     *,
     last: Status = NEW,
-    trouble: Trouble | None = None,
+    problem: Problem | None = None,
     waiting: str = "",
     terminating: str = "",
     generation: int = 1,
     now: str = NOW,
 ) -> Status:
     """The status after one look, read back as the API server would return it."""
-    status = status_of(Observed(NAME, generation, size, deployment, found, trouble, waiting, terminating), last, now)
+    status = status_of(Observation(NAME, generation, size, deployment, found, problem, waiting, terminating), last, now)
     assert decode_status(msgspec.json.encode(status)) == status
     return status
 

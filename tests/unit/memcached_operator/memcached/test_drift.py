@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.drift import Difference, differences
 from memcached_operator.memcached.objects import Container, PodSpec, comparable, decode_deployment
+from operator_runtime.reconciling.comparison import Difference, differences
 from tests.unit.memcached_operator.memcached.support import (
     OTHER_UID,
     UID,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from prometheus_client import Metric
 
-from memcached_operator.memcached.metrics import OTHER_FIELDS, Repairs, memcached_families
+from memcached_operator.memcached.metrics import OTHER_FIELDS, RepairCounts, memcached_families
 from operator_runtime.cache.store import ObjectKey
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
 from tests.unit.memcached_operator.memcached.world import World
@@ -13,7 +13,7 @@ def values(family: Metric) -> dict[tuple[str, ...], float]:
 
 
 def test_every_field_of_ours_is_there_from_the_first_scrape_and_no_other_ever_comes() -> None:
-    repairs = Repairs()
+    repairs = RepairCounts()
     (before,) = repairs.families()
     assert ("spec.replicas",) in values(before)
     assert ("spec.template.spec.containers.image",) in values(before)

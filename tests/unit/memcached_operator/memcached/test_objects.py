@@ -8,7 +8,7 @@ from memcached_operator.memcached.objects import (
     Container,
     Deployment,
     ObjectMeta,
-    OwnerReference,
+    OwnerRef,
     PodSpec,
     comparable,
     controller_of,
@@ -45,9 +45,9 @@ def test_what_is_compared_has_neither_kind_nor_name_nor_preconditions() -> None:
 
 
 def test_the_controller_is_the_owner_that_says_so() -> None:
-    helper = OwnerReference("v1", "ConfigMap", "helper", "1")
-    declined = OwnerReference("v1", "Secret", "declined", "2", controller=False)
-    boss = OwnerReference("apps/v1", "Boss", "boss", "3", controller=True)
+    helper = OwnerRef("v1", "ConfigMap", "helper", "1")
+    declined = OwnerRef("v1", "Secret", "declined", "2", controller=False)
+    boss = OwnerRef("apps/v1", "Boss", "boss", "3", controller=True)
     assert controller_of((helper, declined, boss)) is boss
     assert controller_of((helper, declined)) is None
     assert controller_of(None) is None

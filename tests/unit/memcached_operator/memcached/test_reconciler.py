@@ -10,10 +10,9 @@ import pytest
 
 from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
 from memcached_operator.memcached.records import memcached_record
-from operator_runtime.cache.own_writes import PATIENCE_S
 from operator_runtime.cache.store import Store
 from operator_runtime.client.errors import Conflict, KubeError, MalformedAnswer, Unreachable
-from operator_runtime.client.resources import DEPLOYMENTS, Resource
+from operator_runtime.client.resources import Resource
 from tests.unit.memcached_operator.memcached.fake_api import Json
 from tests.unit.memcached_operator.memcached.support import (
     DEPLOYMENT_UID,
@@ -34,6 +33,7 @@ from tests.unit.memcached_operator.memcached.world import (
     KEY,
     SLOWLY,
     SOON,
+    VANISHED_RETRY_S,
     WRITE_STATUS,
     Event,
     World,
@@ -50,10 +50,10 @@ async def test_where_there_is_nothing_to_change_nothing_is_sent(running: World) 
 async def test_a_memcached_that_is_gone_is_forgotten(running: World) -> None:
     del running.api.objects["Memcached", NAMESPACE, NAME]
     running.show()
-    running.own_writes.expect(KEY, DEPLOYMENTS.qualified_name, DEPLOYMENT_UID, "999999")
+    running.repairs.memory.slot(str).set(KEY, "something")
     assert await running.reconcile() == DONE
     assert running.api.calls == []
-    assert not running.own_writes.pending(KEY)
+    assert len(running.repairs.memory) == 0
 
 
 async def test_for_a_memcached_that_is_being_deleted_nothing_at_all_is_sent(running: World) -> None:
@@ -156,9 +156,11 @@ async def test_no_deployment_is_made_again_for_a_memcached_that_is_gone(running:
     assert await running.reconcile() == SOON
     held["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
     running.api.put(held)
-    assert await running.reconcile() == DONE
+    running.clock.advance(VANISHED_RETRY_S)
+    assert await running.reconcile() == SOON
     held["metadata"] |= {"deletionTimestamp": None, "uid": OTHER_UID}
     running.api.put(held)
+    running.clock.advance(VANISHED_RETRY_S)
     assert await running.reconcile() == SOON
     assert running.api.verbs() == [GET_MEMCACHED]
 
@@ -206,7 +208,7 @@ async def test_only_what_others_changed_counts_as_a_repair(running: World) -> No
 
 def repairs(world: World) -> dict[str, float]:
     """How often which field was put right."""
-    (family,) = world.reconciler.repairs.families()
+    family, _ = world.reconciler.families()
     return {sample.labels["field"]: sample.value for sample in family.samples if sample.value}
 
 
@@ -353,9 +355,9 @@ async def test_an_answer_that_is_no_object_says_nothing_about_the_memcached(
 
     if verb != "apply":
         await world.settle()
-    if verb == "get":  # what is overdue is looked at live
-        world.own_writes.expect(KEY, DEPLOYMENTS.qualified_name, DEPLOYMENT_UID, "999999")
-        world.clock.advance(PATIENCE_S)
+    if verb == "get":  # before a Deployment is made again, the Memcached is looked at live
+        del world.api.objects["Deployment", NAMESPACE, NAME]
+        world.show()
     if verb == "merge_patch":
         world.memcached(size=7)
         world.show()

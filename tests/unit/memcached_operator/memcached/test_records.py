@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
+from memcached_operator.memcached.kinds import MEMCACHEDS
 from memcached_operator.memcached.records import (
     DeploymentRecord,
     MemcachedRecord,
@@ -339,7 +340,7 @@ def test_a_scheduled_pod_has_no_such_problem() -> None:
 def test_a_memcached_that_is_nested_deeper_than_a_stack_goes_keeps_what_is_not() -> None:
     deep = '{"a":' * 10_000 + "1" + "}" * 10_000
     body = json.dumps({"metadata": {"name": NAME, "uid": UID, "resourceVersion": "7"}, "spec": {"size": 3, "x": 0}})
-    record = memcached_record(body.replace('"x": 0', f'"x": {deep}').encode())
+    record = MEMCACHEDS.decode(body.replace('"x": 0', f'"x": {deep}').encode())
     assert (record.name, record.resource_version) == (NAME, "7")
     assert record.spec.startswith(b'{"size": 3, "x": {"a":{"a":')
     assert len(record.spec) < 1000

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from memcached_operator.memcached.reference import CONDITIONS, REASONS, api_reference
-from memcached_operator.memcached.status import Reason, Trouble
+from memcached_operator.memcached.status import Problem, Reason
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
     EXCEEDED,
@@ -47,13 +47,13 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
         deployment_of(create_failure=EXCEEDED),
         deployment_of(create_failure="not allowed"),
     ]
-    # What bears a trouble's reason in the reconciler.
-    # A stalled deletion is a trouble of what is being deleted alone.
+    # What bears a problem's reason in the reconciler.
+    # A stalled deletion is a problem of what is being deleted alone.
     troubles = {
         terminating: [
             None,
             *(
-                Trouble(reason, "words")
+                Problem(reason, "words")
                 for reason in Reason
                 if ("Degraded", "True", reason) in TOLD and (terminating or reason is not Reason.TERMINATION_STALLED)
             ),
@@ -65,12 +65,12 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
     seen = {
         (condition.type, condition.status, condition.reason)
         for terminating in troubles
-        for size, deployment, trouble, there, last in itertools.product(
+        for size, deployment, problem, there, last in itertools.product(
             (None, 0, 3), deployments, troubles[terminating], found, before
         )
-        # A specification that cannot be read is a trouble by itself.
-        if size is not None or (trouble is not None and trouble.reason is Reason.INVALID_SPEC)
-        for condition in look(size, there, deployment, trouble=trouble, last=last, terminating=terminating).conditions
+        # A specification that cannot be read is a problem by itself.
+        if size is not None or (problem is not None and problem.reason is Reason.INVALID_SPEC)
+        for condition in look(size, there, deployment, problem=problem, last=last, terminating=terminating).conditions
         or ()
     }
     assert seen == TOLD

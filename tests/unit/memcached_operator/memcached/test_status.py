@@ -11,10 +11,10 @@ from hypothesis import given, strategies as st
 from memcached_operator.api.v1alpha1 import MemcachedStatus
 from memcached_operator.memcached.records import DeploymentRecord, PodRecord
 from memcached_operator.memcached.status import (
-    Observed,
+    Observation,
+    Problem,
     Reason,
     Status,
-    Trouble,
     decode_status,
     is_settled,
     status_of,
@@ -129,8 +129,8 @@ def test_the_image_is_told_when_its_rollout_is_complete_and_until_then_the_one_b
 def test_without_a_deployment_the_image_stays_and_beside_a_stranger_s_there_is_none() -> None:
     running = look(3, pods(3), of_image(ROLLED_OUT, OLD))
     assert look(3, [], None, last=running).image == OLD
-    stranger = Trouble(Reason.NOT_CONTROLLED, "It is somebody else's.")
-    assert look(3, [], None, last=running, trouble=stranger).image is None
+    stranger = Problem(Reason.NOT_CONTROLLED, "It is somebody else's.")
+    assert look(3, [], None, last=running, problem=stranger).image is None
 
 
 def test_an_image_that_somebody_writes_into_the_deployment_is_not_told_before_pods_run_it() -> None:
@@ -190,8 +190,8 @@ def test_a_change_is_settled_when_its_servers_are_all_there_or_all_ready(
 
 
 def test_without_a_readable_size_nothing_is_ever_settled() -> None:
-    trouble = Trouble(Reason.INVALID_SPEC, "wrong")
-    assert not is_settled(look(None, pods(3), trouble=trouble), look(3, []), None)
+    problem = Problem(Reason.INVALID_SPEC, "wrong")
+    assert not is_settled(look(None, pods(3), problem=problem), look(3, []), None)
 
 
 # What holds of every status
@@ -213,12 +213,12 @@ some_deployments = st.none() | st.builds(
     deadline_exceeded=st.sampled_from(["", "has timed out progressing"]),
 )
 some_troubles = st.none() | st.builds(
-    Trouble,
+    Problem,
     st.sampled_from([Reason.NOT_CONTROLLED, Reason.INVALID_SPEC, Reason.FORBIDDEN, Reason.QUOTA_EXCEEDED]),
     st.just("in the way"),
 )
 looks = st.builds(
-    Observed,
+    Observation,
     st.just(NAME),
     st.integers(1, 3),
     st.integers(0, 5),
@@ -230,7 +230,7 @@ looks = st.builds(
 
 
 @given(st.lists(looks, min_size=1, max_size=4))
-def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_look_writes_nothing(seen: list[Observed]) -> None:
+def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_look_writes_nothing(seen: list[Observation]) -> None:
     last = NEW
     for observed in seen:
         status = status_of(observed, last, NOW)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from memcached_operator.memcached.records import DeploymentRecord, PodRecord
-from memcached_operator.memcached.status import Reason, Status, Trouble, minimum_available, refusal_reason
+from memcached_operator.memcached.status import Problem, Reason, Status, minimum_available, refusal_reason
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
     EXCEEDED,
@@ -103,18 +103,18 @@ def test_what_keeps_pods_from_being_made_is_told_before_what_ails_those_that_exi
 
 
 def test_what_keeps_the_deployment_from_being_made_is_told() -> None:
-    trouble = Trouble(Reason.QUOTA_EXCEEDED, "exceeded quota: q")
-    assert available_message([], deployment=None, trouble=trouble) == "0 of 3 servers are ready: exceeded quota: q"
+    problem = Problem(Reason.QUOTA_EXCEEDED, "exceeded quota: q")
+    assert available_message([], deployment=None, problem=problem) == "0 of 3 servers are ready: exceeded quota: q"
 
 
 def test_a_memcached_whose_specification_cannot_be_read_may_be_available_or_not() -> None:
-    trouble = Trouble(Reason.INVALID_SPEC, "spec.size: must be a whole number")
-    status = look(None, pods(3), trouble=trouble)
+    problem = Problem(Reason.INVALID_SPEC, "spec.size: must be a whole number")
+    status = look(None, pods(3), problem=problem)
     assert said(status, "Available") == ("Unknown", "InvalidSpec", "The specification cannot be read.")
 
 
 def test_nothing_is_available_where_a_stranger_bears_the_name() -> None:
-    status = look(0, [], None, trouble=Trouble(Reason.NOT_CONTROLLED, "in the way"))
+    status = look(0, [], None, problem=Problem(Reason.NOT_CONTROLLED, "in the way"))
     message = "No server runs: another Deployment bears the name."
     assert said(status, "Available") == ("False", "MinimumReplicasUnavailable", message)
 
@@ -233,13 +233,13 @@ def test_a_deployment_that_is_made_anew_is_deployed_anew(complete: Status) -> No
 @pytest.mark.parametrize("reason", [Reason.NOT_CONTROLLED, Reason.FORBIDDEN, Reason.QUOTA_EXCEEDED])
 @pytest.mark.parametrize("deployment", [None, ROLLED_OUT], ids=["no deployment", "a deployment"])
 def test_where_something_is_in_the_way_nothing_progresses(reason: Reason, deployment: DeploymentRecord | None) -> None:
-    status = look(3, [], deployment, trouble=Trouble(reason, "in the way"))
+    status = look(3, [], deployment, problem=Problem(reason, "in the way"))
     message = "Nothing is being changed; see the condition Degraded."
     assert said(status, "Progressing") == ("False", reason, message)
 
 
 def test_what_follows_once_nothing_is_in_the_way_any_more_is_a_deployment_and_not_complete() -> None:
-    stuck = look(3, [], None, trouble=Trouble(Reason.NOT_CONTROLLED, "in the way"))
+    stuck = look(3, [], None, problem=Problem(Reason.NOT_CONTROLLED, "in the way"))
     for found in ([], pods(1)):
         status = look(3, found, DEPLOYING, last=stuck)
         assert reported(status, "Progressing") == ("True", "Deploying")
@@ -247,9 +247,9 @@ def test_what_follows_once_nothing_is_in_the_way_any_more_is_a_deployment_and_no
 
 
 def test_a_specification_that_cannot_be_read_makes_no_deployment_be_made() -> None:
-    trouble = Trouble(Reason.INVALID_SPEC, "spec.size: must be a whole number")
+    problem = Problem(Reason.INVALID_SPEC, "spec.size: must be a whole number")
     for deployment in (None, ROLLED_OUT):
-        assert reported(look(None, [], deployment, trouble=trouble), "Progressing") == ("False", "InvalidSpec")
+        assert reported(look(None, [], deployment, problem=problem), "Progressing") == ("False", "InvalidSpec")
 
 
 # Degraded
@@ -264,7 +264,7 @@ def test_it_is_not_degraded_where_nothing_is_in_the_way() -> None:
     "reason", [Reason.NOT_CONTROLLED, Reason.INVALID_SPEC, Reason.FORBIDDEN, Reason.QUOTA_EXCEEDED]
 )
 def test_it_is_degraded_by_what_is_in_the_way(reason: Reason) -> None:
-    assert said(look(3, [], None, trouble=Trouble(reason, "what and why")), "Degraded") == (
+    assert said(look(3, [], None, problem=Problem(reason, "what and why")), "Degraded") == (
         "True",
         reason,
         "what and why",

@@ -10,21 +10,25 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
 from memcached_operator.memcached.desired import USER_ID
+from memcached_operator.memcached.kinds import DEPLOYMENTS, MEMCACHEDS, PODS
+from memcached_operator.memcached.objects import Deployment
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
-from memcached_operator.memcached.records import deployment_record, memcached_record, pod_record
-from memcached_operator.memcached.reporter import MEMCACHEDS, SLOW_RETRY_S, VANISHED_RETRY_S, Caches
+from memcached_operator.memcached.records import DeploymentRecord
+from memcached_operator.memcached.reporter import SLOW_RETRY_S, Caches
+from memcached_operator.memcached.rules import RULES
+from operator_runtime import Client, Keeper, Kept, Kind, ObjectKey, Operator, Repairs, Result, StaleCache, Store
 from operator_runtime.cache.own_writes import OwnWrites
-from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError
-from operator_runtime.client.resources import DEPLOYMENTS
-from operator_runtime.controller.controller import Result
+from operator_runtime.controller.builder import own_writes_delay_s
+from operator_runtime.controller.controller import ReconcileContext, current_reconcile
 from operator_runtime.events.event_bodies import ObjectReference
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.memcached_operator.memcached.fake_api import FakeApi, Json
 from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, UID, live_pod
 
+VANISHED_RETRY_S = StaleCache("").retry_s
 KEY = ObjectKey(NAMESPACE, NAME)
 DELAY_S = 0.25
 APPLY, GET_DEPLOYMENT, GET_MEMCACHED = "apply Deployment", "get Deployment", "get Memcached"
@@ -51,6 +55,23 @@ class Recorder:
         self.events.append(Event(type, reason, note))
 
 
+class Parts:
+    """What the reconciler takes of an operator, with a clock that the test moves."""
+
+    def __init__(self, client: Client, events: EventRecorder, stores: dict[Kind[Any], Store[Any]], clock: FakeClock):
+        self.client = client
+        self.events = events
+        self.stores = stores
+        self.of_memcacheds = Repairs(client, events, MEMCACHEDS, stores[MEMCACHEDS], clock=clock)
+
+    def repairs(self, owners: Kind[Any]) -> Repairs[Any]:
+        assert owners is MEMCACHEDS
+        return self.of_memcacheds
+
+    def owned(self, owners: Kind[Any], kind: Kind[Any], *, rules: Any, tell: Any) -> Keeper[Any, Any, Any]:
+        return Keeper(self.client, owners, kind, self.stores[kind], self.of_memcacheds, rules, tell)
+
+
 class World:
     """One Memcached, the API server that holds it, and the operator's parts around its reconciler."""
 
@@ -59,20 +80,30 @@ class World:
         self.api = FakeApi()
         self.recorder = Recorder()
         self.caches = Caches(Store(), Store(), Store({"memcached": lambda pod: pod.memcached_key}))
+        stores: dict[Kind[Any], Store[Any]] = {
+            MEMCACHEDS: self.caches.memcacheds,
+            DEPLOYMENTS: self.caches.deployments,
+            PODS: self.caches.pods,
+        }
         self.own_writes = OwnWrites(clock=self.clock)
-        self.own_writes.observe(MEMCACHEDS.qualified_name, self.caches.memcacheds)
-        self.own_writes.observe(DEPLOYMENTS.qualified_name, self.caches.deployments)
-        self.reconciler = MemcachedReconciler(
+        for kind in (MEMCACHEDS, DEPLOYMENTS):
+            self.own_writes.observe(kind.resource.qualified_name, stores[kind])
+        client = Client(
             cast(ApiClient, self.api),
+            field_manager="test-manager",
+            own_writes_of=lambda _: self.own_writes,
+            stores_of=lambda kind: [stores[kind]],
+        )
+        self.parts = Parts(client, cast(EventRecorder, self.recorder), stores, self.clock)
+        self.repairs = self.parts.of_memcacheds
+        self.reconciler = MemcachedReconciler(
+            cast(Operator, self.parts),
             self.caches,
-            self.own_writes,
-            cast(EventRecorder, self.recorder),
-            ReconcilerConfig(
-                image=IMAGE, user_id=user_id, field_manager="test-manager", status_delay_s=DELAY_S, finalizer=finalizer
-            ),
+            ReconcilerConfig(image=IMAGE, user_id=user_id, status_delay_s=DELAY_S, finalizer=finalizer),
             clock=self.clock,
             utc_now=lambda: datetime.fromtimestamp(1_800_000_000 + self.clock.now, UTC),
         )
+        self.wait_s = self.repairs.delayed(own_writes_delay_s(self.own_writes))
 
     def memcached(self, **spec: Any) -> Json:
         """Create the Memcached, or change its specification."""
@@ -97,18 +128,31 @@ class World:
             self.api.put(pod)
 
     def show(self) -> None:
-        for kind, store, decode in (
-            ("Memcached", self.caches.memcacheds, memcached_record),
-            ("Deployment", self.caches.deployments, deployment_record),
-            ("Pod", self.caches.pods, pod_record),
+        for kind, store in (
+            (MEMCACHEDS, self.caches.memcacheds),
+            (DEPLOYMENTS, self.caches.deployments),
+            (PODS, self.caches.pods),
         ):
-            held = [object_ for key, object_ in self.api.objects.items() if key[0] == kind]
-            cast("Store[Any]", store).replace([decode(json.dumps(each).encode()) for each in held], set())
+            held = [object_ for key, object_ in self.api.objects.items() if key[0] == kind.resource.kind]
+            cast("Store[Any]", store).replace([kind.decode(json.dumps(each).encode()) for each in held], set())
 
     async def reconcile(self) -> Result:
-        """Reconcile, and forget the requests that came before."""
+        """Reconcile as the controller does, and forget the requests that came before."""
         self.api.calls.clear()
-        return await self.reconciler.reconcile(KEY)
+        token = current_reconcile.set(ReconcileContext("memcached", KEY, 1))
+        try:
+            return await self.repairs.guarded(self.reconciler.reconcile)(KEY)
+        except StaleCache as error:
+            return Result(requeue_after_s=error.retry_s)
+        finally:
+            current_reconcile.reset(token)
+
+    async def keep(self, wanted: Deployment) -> Kept[DeploymentRecord]:
+        """Keep the Memcached's Deployment, and nothing else."""
+        memcached = self.caches.memcacheds.get(KEY)
+        assert memcached is not None
+        keeper = self.parts.owned(MEMCACHEDS, DEPLOYMENTS, rules=RULES, tell=lambda *_: None)
+        return cast("Kept[DeploymentRecord]", await keeper.keep(memcached, wanted))
 
     async def refused(self, verb: str, error: KubeError) -> Result:
         """Let the API server refuse `verb` on the Deployment once, have that reported, and pass the time of a retry."""

@@ -110,7 +110,7 @@ class Cluster:
         if not into_the_store:
             self.own.expect(KEY, "Thing", thing.uid, thing.resource_version, known=not created)
         elif self.store.get(KEY) is not None:
-            self.store.put(thing, quiet=True)
+            self.store.put(thing, known_to="us")
 
     def lose_patience(self) -> None:
         """What has left without a trace would be waited for: after a while the live object is looked at.

@@ -90,17 +90,16 @@ def test_each_change_is_told_once_with_what_was_before() -> None:
     assert told == [(None, first, first), (first, second, second), (second, None, None)]
 
 
-def test_the_echo_of_a_quiet_change_is_told_no_more_than_the_change_and_the_next_one_is() -> None:
+def test_handlers_are_told_who_knows_of_a_change_and_its_echo_is_none() -> None:
     store = new_store()
-    told: list[Thing | None] = []
+    told: list[tuple[Thing | None, str]] = []
     store.put(Thing())
-    store.add_handler(lambda before, after: told.append(after))
-    assert store.put(Thing(resource_version="11", owner="x"), quiet=True)
+    store.add_handler(lambda before, after: told.append((after, store.known_to)))
+    assert store.put(Thing(resource_version="11", owner="x"), known_to="shells")
     assert store.by_index("owner", ObjectKey("ns", "x")) == [Thing(resource_version="11", owner="x")]
     assert not store.put(Thing(resource_version="11", owner="x"))
-    assert told == []
     store.put(Thing(resource_version="12"))
-    assert told == [Thing(resource_version="12")]
+    assert told == [(Thing(resource_version="11", owner="x"), "shells"), (Thing(resource_version="12"), "")]
 
 
 def test_an_index_that_nobody_added_is_told_with_those_that_there_are() -> None:

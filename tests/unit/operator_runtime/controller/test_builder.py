@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.controller.channel import Channel
 from operator_runtime.controller.controller import Controller, Result
@@ -92,8 +91,8 @@ def test_a_version_that_differs_in_nothing_enqueues_nothing(operator: Operator) 
 def test_what_a_predicate_does_not_count_enqueues_nothing_unless_the_key_waits_for_its_own_write(
     operator: Operator,
 ) -> None:
-    own = OwnWrites()
-    operator.controller("shell", SHELLS, reconcile, when=generation_changed, own_writes=own)
+    operator.controller("shell", SHELLS, reconcile, when=generation_changed)
+    own = operator._own_writes["shell"]
     shells, controller = operator.informer(SHELLS), begun(operator)
     shells.put(some(SHELLS, "a"))
     enqueued(controller)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from operator_runtime import Client, Kind, Object, PlainObject, plain, typed
+from operator_runtime.objects.drift import covers
 
 CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")
 SERVICES = plain("v1", "Service", "services")
@@ -159,7 +160,7 @@ async def is_spared(client: Client, somebody: Client, case: Case, namespace: str
     after = await client.apply(case.kind, then)
     await client.patch(case.kind, after, {"metadata": {"finalizers": None}})
     await client.delete(case.kind, after)
-    return client.covers(live, then), of_authors(after) == of_authors(live)
+    return covers(live, then, client.field_manager), of_authors(after) == of_authors(live)
 
 
 async def otherwise(

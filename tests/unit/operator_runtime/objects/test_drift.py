@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from operator_runtime import Client, typed
+from operator_runtime.objects.drift import covers
 from operator_runtime.testing.cluster import SimulatedCluster
 from tests.unit.operator_runtime.objects.applies import (
     CHANGES_NOTHING,
@@ -63,18 +64,18 @@ async def test_what_the_api_server_gives_back_otherwise_is_applied_each_time(cli
 async def test_what_another_manager_applied_says_nothing_about_ours(client: Client, somebody: Client) -> None:
     live = await somebody.apply(CONFIG_MAPS, words(a="1", b="2"))
     # Ours would be the field from then on.
-    assert not client.covers(live, words(a="1"))
+    assert not covers(live, words(a="1"), client.field_manager)
     live = await client.apply(CONFIG_MAPS, words(a="1"))
     assert live.body["data"] == {"a": "1", "b": "2"}
-    assert client.covers(live, words(a="1"))
+    assert covers(live, words(a="1"), client.field_manager)
     await client.delete(CONFIG_MAPS, live)
 
 
 async def test_another_object_of_the_name_is_not_it(client: Client) -> None:
     live = await client.apply(CONFIG_MAPS, words(a="1"))
-    assert client.covers(live, body({"uid": live.uid}, data={"a": "1"}))
-    assert not client.covers(live, body({"uid": "another"}, data={"a": "1"}))
-    assert not client.covers(live, body({"name": "b"}, data={"a": "1"}))
+    assert covers(live, body({"uid": live.uid}, data={"a": "1"}), client.field_manager)
+    assert not covers(live, body({"uid": "another"}, data={"a": "1"}), client.field_manager)
+    assert not covers(live, body({"name": "b"}, data={"a": "1"}), client.field_manager)
     await client.delete(CONFIG_MAPS, live)
 
 
@@ -82,4 +83,4 @@ async def test_a_kind_whose_type_leaves_out_what_is_compared_is_told(client: Cli
     modelled = typed("apps/v1", "Deployment", "deployments", spec=Nothing, status=Nothing)
     live = await client.apply(modelled, deployment(CLERK))
     with pytest.raises(TypeError, match=r"no whole 'spec' to compare .*: make its kind by `plain`"):
-        client.covers(live, deployment(CLERK))
+        covers(live, deployment(CLERK), client.field_manager)

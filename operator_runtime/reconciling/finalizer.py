@@ -21,23 +21,25 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from operator_runtime.cache.store import key_of
 from operator_runtime.client.errors import Conflict, KubeError, NotFound
 from operator_runtime.controller.client import Client
 from operator_runtime.diagnostics.callback_errors import described, is_coroutine_function
 from operator_runtime.diagnostics.failure_log import TerminalError
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.conditions import Condition
-from operator_runtime.objects.kinds import ApiObject, Kind, reference
+from operator_runtime.objects.kinds import Kind, reference
+from operator_runtime.reconciling.repairs import Owner, Repairs
 
 logger = logging.getLogger(__name__)
 
-A = TypeVar("A", bound=ApiObject)
+A = TypeVar("A", bound="Finalizable")
 
-# What the API server takes as a finalizer without a warning: a domain, a slash and a name of at most 63 characters.
-_NAME = re.compile(
-    r"(?=[^/]{1,253}/)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-    r"/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-)
+# What the API server takes as a finalizer: a domain, a slash and a name of at most 63 characters. On custom resources
+# it takes a domain alone, too, with a warning.
+_DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_NAME = re.compile(rf"(?=[^/]{{1,253}}/){_DOMAIN}/[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
+_OLD_NAME = re.compile(rf"(?=.{{1,63}}$)(?=.*\.){_DOMAIN}")
 # Whoever else changes the object between our look and our write does so once or twice, not for ever.
 _TRIES = 5
 # What was said of an object that was not looked at for so long is forgotten: it went by another's hand. If it did not,
@@ -82,28 +84,11 @@ class Finalized(NamedTuple, Generic[A]):
     obj: A
 
 
-class Finalizable(Protocol):
-    """What the patches look at."""
+class Finalizable(Owner, Protocol):
+    """What is read of an object that has finalizers."""
 
-    @property
-    def resource_version(self) -> str: ...
     @property
     def finalizers(self) -> tuple[str, ...]: ...
-
-
-def adding(obj: Finalizable, name: str) -> dict[str, object] | None:
-    """The merge patch that puts a finalizer on `obj`, None where it is there."""
-    return None if name in obj.finalizers else _patch(obj, (*obj.finalizers, name))
-
-
-def removing(obj: Finalizable, name: str) -> dict[str, object] | None:
-    """The merge patch that takes a finalizer off `obj` and leaves all others, None where it is not there."""
-    return _patch(obj, [each for each in obj.finalizers if each != name]) if name in obj.finalizers else None
-
-
-def _patch(obj: Finalizable, finalizers: Sequence[str]) -> dict[str, object]:
-    # A merge patch replaces the list: the version guards what others have put there since.
-    return {"metadata": {"resourceVersion": obj.resource_version, "finalizers": list(finalizers)}}
 
 
 @dataclass(slots=True)
@@ -136,7 +121,9 @@ class Finalizer(Generic[A]):
         kind: Kind[A],
         cleanup: Callable[[A], Awaitable[Waiting | None]],
         *,
-        events: EventRecorder,
+        add: bool = True,
+        events: EventRecorder | None,
+        repairs: Repairs[A] | None = None,
         report: Callable[[A, Condition], Awaitable[object]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -149,7 +136,10 @@ class Finalizer(Generic[A]):
             cleanup: what is to be done before an object goes. It is called again after a failure, and after a write
                 that failed, so whatever it did before must not disturb it. It gives back None when all is done, or
                 `Waiting`.
-            events: where a failure is told, on the object, and what a cleanup waits for, each time that this changes.
+            add: put it on objects; False: it is only taken off those that carry it.
+            events: where a failure is told, on the object, and what a cleanup waits for, each time that this changes;
+                None where the cleanup tells of itself, also in the log.
+            repairs: of the objects, so that one that takes the finalizer off in a loop is not raced with.
             report: writes the condition `Finalized` into the object's status while the cleanup fails or waits; it is
                 called at each attempt, and sends nothing where nothing differs, as `Client.patch_status` does.
             clock: monotonic seconds.
@@ -158,7 +148,8 @@ class Finalizer(Generic[A]):
             ValueError: the name is none that the API server takes.
             TypeError: `cleanup` is not a coroutine function.
         """
-        if not _NAME.fullmatch(name):
+        custom = "." in kind.resource.group
+        if not (_NAME.fullmatch(name) or (custom and _OLD_NAME.fullmatch(name))):
             raise ValueError(
                 f"the finalizer's name is {name!r}: write DOMAIN/NAME, such as 'shells.example.com/finalizer'"
             )
@@ -168,7 +159,9 @@ class Finalizer(Generic[A]):
         self._client = client
         self._kind = kind
         self._cleanup = cleanup
+        self._add = add
         self._events = events
+        self._repairs = repairs
         self._report = report
         self._clock = clock
         self._unfinished: OrderedDict[str, _Unfinished] = OrderedDict()
@@ -182,12 +175,9 @@ class Finalizer(Generic[A]):
         """
         self._forget_the_unseen()
         if not obj.deleting:
-            patch = adding(obj, self.name)
-            if patch is None:
+            if not self._add or self.name in obj.finalizers:
                 return Finalized(Stage.LIVE, obj)
-            held = await self._client.patch(self._kind, obj.key, patch)
-            logger.debug("added the finalizer %s", self.name)
-            return Finalized(Stage.LIVE, held)
+            return Finalized(Stage.LIVE, await self._put_on(obj))
         if self.name not in obj.finalizers:
             self._unfinished.pop(obj.uid, None)
             return Finalized(Stage.GOING, obj)
@@ -224,10 +214,18 @@ class Finalizer(Generic[A]):
             if self._report is not None:
                 await self._report(obj, Condition(CONDITION, "False", "CleanupPending", waiting.why))
             return Finalized(Stage.WAITING, obj)
-        await self._let_go(obj)
+        await self._remove(obj)
         self._unfinished.pop(obj.uid, None)
-        logger.info("cleaned up after the %s, and removed its finalizer %s", self._kind.resource.kind, self.name)
+        if self._events is not None:
+            logger.info("cleaned up after the %s, and removed its finalizer %s", self._kind.resource.kind, self.name)
         return Finalized(Stage.CLEANED, obj)
+
+    async def _put_on(self, obj: A) -> A:
+        if self._repairs is not None and not self._repairs.allowed(obj):
+            return obj
+        held = await self._write(obj, (*obj.finalizers, self.name), fields=["metadata.finalizers"])
+        logger.log(logging.DEBUG if self._events else logging.INFO, "added the finalizer %s", self.name)
+        return held
 
     def _forget_the_unseen(self) -> None:
         while self._unfinished:
@@ -237,6 +235,8 @@ class Finalizer(Generic[A]):
             del self._unfinished[oldest]
 
     def _say_what_for(self, obj: A, why: str) -> None:
+        if self._events is None:
+            return
         kind = self._kind.resource.kind
         logger.info("the %s cannot go yet, as its finalizer %s waits: %s", kind, self.name, why)
         note = f"{kind} {obj.name} cannot go yet, as its finalizer {self.name} waits: {why}"
@@ -250,9 +250,9 @@ class Finalizer(Generic[A]):
             f"{self._kind.resource.kind} {obj.name} cannot go, as the cleanup of its finalizer {self.name} failed; "
             f"it is tried again {again}: {why}"
         )
-        self._events.emit(
-            reference(self._kind, obj), type="Warning", reason="CleanupFailed", action="Cleanup", note=note
-        )
+        if self._events is not None:
+            about = reference(self._kind, obj)
+            self._events.emit(about, type="Warning", reason="CleanupFailed", action="Cleanup", note=note)
         return note
 
     async def _report_failure(self, obj: A, what: str) -> None:
@@ -264,15 +264,14 @@ class Finalizer(Generic[A]):
             # The cleanup's own error is what is raised; the next attempt reports again.
             logger.debug("the failed cleanup could not be reported: %s", error)
 
-    async def _let_go(self, obj: A) -> None:
+    async def _remove(self, obj: A) -> None:
         """Take the finalizer off. That the object changed since the cleanup began is no reason to clean up again."""
         live = obj
         for attempt in range(_TRIES):
-            patch = removing(live, self.name)
-            if patch is None:
+            if self.name not in live.finalizers:
                 return
             try:
-                await self._client.patch(self._kind, obj.key, patch)
+                await self._write(live, [each for each in live.finalizers if each != self.name])
                 return
             except NotFound:
                 return
@@ -280,8 +279,20 @@ class Finalizer(Generic[A]):
                 if attempt == _TRIES - 1:
                     raise
             try:
-                live = await self._client.get(self._kind, obj.key)
+                live = await self._client.get(self._kind, key_of(obj))
             except NotFound:
                 return
             if live.uid != obj.uid:
                 return
+
+    async def _write(self, obj: A, finalizers: Sequence[str], *, fields: Sequence[str] = ()) -> A:
+        # A merge patch replaces the list: the version guards what others have put there since.
+        patch = {"metadata": {"resourceVersion": obj.resource_version, "finalizers": list(finalizers)}}
+
+        async def write() -> A:
+            return await self._client.patch(self._kind, key_of(obj), patch)
+
+        if self._repairs is None:
+            return await write()
+        what = (self.name, tuple(finalizers))
+        return await self._repairs.write(obj, self._kind, key_of(obj), write, fields=fields, what=what)

@@ -7,8 +7,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from memcached_operator.memcached.fights import LOOK_S, QUIET_S, REPAIRS, WINDOW_S, Fights
 from operator_runtime.cache.store import ObjectKey
+from operator_runtime.reconciling.contention import LOOK_S, QUIET_S, REPAIRS, WINDOW_S, FieldContention
+from operator_runtime.reconciling.memory import Memory
 from operator_runtime.testing.clock import FakeClock
 
 KEY, OTHER = ObjectKey("shop", "sessions"), ObjectKey("shop", "baskets")
@@ -16,12 +17,13 @@ IMAGE, SIZE = "spec.template.spec.containers[memcached].image", "spec.replicas"
 
 
 class Ring:
-    """Fights with a clock of their own, over one Memcached of some generation."""
+    """FieldContention with a clock of their own, over one Memcached of some generation."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.generation = 1
-        self.fights = Fights(self.clock)
+        self.memory = Memory()
+        self.fights: FieldContention[str] = FieldContention(self.memory, self.clock)
 
     def repair(self, *fields: str, asked: bool = False) -> bool:
         return self.fights.repaired(KEY, self.generation, fields or (IMAGE,), asked=asked)
@@ -154,8 +156,8 @@ def test_a_fight_that_goes_on_is_told_again_at_growing_intervals(ring: Ring) -> 
 
 def test_a_memcached_that_is_gone_is_forgotten(ring: Ring) -> None:
     ring.fight()
-    ring.fights.forget(KEY)
-    ring.fights.forget(OTHER)
+    ring.memory.forget(KEY)
+    ring.memory.forget(OTHER)
     assert ring.fights.wait_s(KEY, 1) == 0.0
 
 
@@ -164,7 +166,7 @@ def test_what_happened_once_does_not_stay_for_ever_and_fights_do(ring: Ring) -> 
     for number in range(10_000):
         ring.clock.advance(1.0)
         ring.fights.repaired(ObjectKey("shop", str(number)), 1, [IMAGE], asked=False)
-    assert len(ring.fights._histories) < 4 * WINDOW_S
+    assert len(ring.memory) < 4 * WINDOW_S
     assert ring.contested == (IMAGE,)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.contests import REASON
-from memcached_operator.memcached.fights import LOOK_S, QUIET_S, REPAIRS, WINDOW_S
 from operator_runtime.client.errors import Conflict, ServerError
+from operator_runtime.reconciling.contention import LOOK_S, QUIET_S, REPAIRS, WINDOW_S
+from operator_runtime.reconciling.repairs import REASON
 from tests.unit.memcached_operator.memcached.fake_api import Json
 from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, container_of
 from tests.unit.memcached_operator.memcached.world import (
@@ -51,7 +51,7 @@ class Rival:
 
     async def look(self) -> float | None:
         """Wait until the key may be looked at, and look; after which time it is to be looked at again."""
-        self.world.clock.advance(self.world.reconciler.wait_s(KEY))
+        self.world.clock.advance(self.world.wait_s(KEY))
         result = await self.world.reconcile()
         verbs = [verb for verb in self.world.api.verbs() if not verb.startswith("get")]
         self.writes += [(self.world.clock.now, verb) for verb in verbs]
@@ -136,7 +136,7 @@ async def test_after_a_few_repairs_a_warning_names_the_field_and_the_rival_once(
 async def test_from_then_on_there_is_one_write_a_second(of_image: Rival) -> None:
     await of_image.fight(REPAIRS)
     began = len(of_image.writes)
-    assert of_image.world.reconciler.wait_s(KEY) == LOOK_S
+    assert of_image.world.wait_s(KEY) == LOOK_S
     await of_image.fight(40)
     times = [of_image.writes[began - 1][0], *(at for at, _ in of_image.writes[began:])]
     assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
@@ -159,13 +159,13 @@ async def test_a_new_size_is_not_kept_waiting(of_replicas: Rival) -> None:
     await of_replicas.fight(REPAIRS + 3)
     world.memcached(size=5)
     world.show()
-    assert world.reconciler.wait_s(KEY) == 0.0
+    assert world.wait_s(KEY) == 0.0
     world.recorder.events.clear()
     await of_replicas.look()
     assert world.deployment["spec"]["replicas"] == 5
     assert world.recorder.events[0].reason == "Scaled", "and is told of as usual"
     of_replicas.strike()
-    assert world.reconciler.wait_s(KEY) == LOOK_S, "what comes after is the fight again"
+    assert world.wait_s(KEY) == LOOK_S, "what comes after is the fight again"
     await of_replicas.look()
     assert world.status["observedGeneration"] == 2
 
@@ -217,7 +217,7 @@ async def test_when_it_is_quiet_again_that_is_said_and_repairs_are_made_at_once(
     assert waited_s < QUIET_S + 2 * LOOK_S
     assert caplog.messages == [f"no longer contested: nobody has changed {IMAGE_FIELD} for 60 s"]
     of_image.strike()
-    assert world.reconciler.wait_s(KEY) == 0.0
+    assert world.wait_s(KEY) == 0.0
     await of_image.look()
     assert container_of(world.deployment)["image"] == IMAGE
 
@@ -245,7 +245,7 @@ async def test_what_the_gauge_shows(of_image: Rival) -> None:
     assert contested() == 1
     del of_image.world.api.objects["Memcached", NAMESPACE, NAME]
     of_image.world.show()
-    assert of_image.world.reconciler.wait_s(KEY) == 0.0
+    assert of_image.world.wait_s(KEY) == 0.0
     await of_image.look()
     assert contested() == 0
 
@@ -291,7 +291,7 @@ async def test_a_new_size_is_made_at_once_although_the_deployment_is_deleted_in_
     of_existence.strike()
     world.memcached(size=5)
     world.show()
-    assert world.reconciler.wait_s(KEY) == 0.0
+    assert world.wait_s(KEY) == 0.0
     await of_existence.look()
     assert world.deployment["spec"]["replicas"] == 5
 
@@ -316,7 +316,7 @@ async def test_when_nobody_deletes_it_any_more_that_is_said(
 async def test_a_deployment_that_is_deleted_now_and_then_is_made_again_at_once(of_existence: Rival) -> None:
     for _ in range(3 * REPAIRS):
         of_existence.strike()
-        assert of_existence.world.reconciler.wait_s(KEY) == 0.0
+        assert of_existence.world.wait_s(KEY) == 0.0
         await of_existence.look()
         assert APPLY in of_existence.world.api.verbs()
         of_existence.world.clock.advance(WINDOW_S / (REPAIRS - 1))
@@ -359,7 +359,7 @@ async def test_a_status_that_changes_with_the_pods_is_no_fight(running: World) -
         running.pods(number % 3)
         await running.settle()
     assert not [event for event in running.recorder.events if event.type == "Warning"]
-    assert len(running.reconciler._contests._fights._histories) == 0
+    assert running.repairs._contention._histories.items() == []
 
 
 async def test_a_condition_that_somebody_else_keeps_is_no_fight(running: World) -> None:
@@ -372,4 +372,4 @@ async def test_a_condition_that_somebody_else_keeps_is_no_fight(running: World) 
         ]
         running.api.put(memcached)
         await running.settle()
-    assert len(running.reconciler._contests._fights._histories) == 0
+    assert running.repairs._contention._histories.items() == []

@@ -13,12 +13,12 @@ import pytest
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import Conflict, Forbidden, NotFound, Unreachable
 from operator_runtime.controller.client import Client
-from operator_runtime.controller.finalizer import Finalizer, Stage, Waiting, adding, removing
 from operator_runtime.diagnostics.failure_log import TerminalError
 from operator_runtime.events.event_bodies import Event
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.conditions import Condition
 from operator_runtime.objects.kinds import PlainObject, plain
+from operator_runtime.reconciling.finalizer import Finalizer, Stage, Waiting
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.fake_server import FakeServer
 
@@ -276,19 +276,19 @@ async def test_a_release_that_fails_is_raised(at: Fixture) -> None:
         await at.finalizer.finalize(at.stored(NAME, **GOING))
 
 
-def test_patches_are_guarded_by_the_version_and_there_is_none_for_nothing(at: Fixture) -> None:
-    obj = at.stored(FOREIGN)
-    assert removing(obj, NAME) is None
-    assert adding(obj, FOREIGN) is None
-    assert removing(obj, FOREIGN) == {"metadata": {"resourceVersion": obj.resource_version, "finalizers": []}}
-
-
 @pytest.mark.parametrize(
     "name", ["a.b/c", "myownshell.my-first-operator.jgato.io/finalizer", f"a/{'x' * 63}", "a/B.c_d"]
 )
 async def test_a_qualified_name_is_taken(at: Fixture, name: str) -> None:
     finalizer = Finalizer(name, at.client, DEPLOYMENTS, at.cleanup, events=at.events)
     assert (await finalizer.finalize(at.stored())).obj.finalizers == (name,)
+
+
+def test_a_domain_alone_is_taken_for_custom_resources_as_the_server_does(at: Fixture) -> None:
+    custom = plain("shells.example.com/v1", "Shell", "shells")
+    assert Finalizer("finalizer.example.com", at.client, custom, at.cleanup, events=at.events).name
+    with pytest.raises(ValueError, match="DOMAIN/NAME"):
+        Finalizer("finalizer.example.com", at.client, DEPLOYMENTS, at.cleanup, events=at.events)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,304 @@
+"""The end of a Memcached with our finalizer: its Deployment is deleted, and it goes when its pods are gone.
+
+What is to be done is decided by `next_step` from what there is, never from what was done before. The Deployment is
+followed by its ownerReference, as the garbage collector does: one that was orphaned, or that is somebody else's, is
+left alone and keeps nobody waiting.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from memcached_operator.api.names import FINALIZER, InvalidSpec
+from memcached_operator.memcached.kinds import DEPLOYMENTS, MEMCACHEDS
+from memcached_operator.memcached.records import ORPHAN_FINALIZER, DeploymentRecord, MemcachedRecord, PodRecord
+from memcached_operator.memcached.reporter import CONFLICT_PAUSE_S, SLOW_RETRY_S, Caches, Reporter
+from memcached_operator.memcached.spec import read_spec
+from memcached_operator.memcached.status import Problem, Reason, decode_status
+from operator_runtime import (
+    Client,
+    Conflict,
+    Finalizer,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ObjectKey,
+    Repairs,
+    Result,
+    ServerError,
+    Stage,
+    StaleCache,
+    Waiting,
+)
+
+logger = logging.getLogger(__name__)
+
+# Twice the 30 s that a pod has by default to end; then the kubelet kills it.
+STALLED_AFTER_S = 60.0
+# In a message. All of them are in `kubectl get pods --selector`.
+_NAMES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Nothing is to be waited for; `why` in words, to follow a colon."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """The Deployment is to be deleted, its pods before it."""
+
+    deployment: DeploymentRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Wait(Waiting):
+    """Something is on its way out.
+
+    Attributes:
+        remedy: what a person can do about it once nothing has moved for long.
+    """
+
+    remedy: str
+
+
+Step = Release | Delete | Wait
+
+
+def next_step(memcached: MemcachedRecord, deployment: DeploymentRecord | None, pods: Sequence[PodRecord]) -> Step:
+    """What the deletion of a Memcached that carries our finalizer asks for.
+
+    Args:
+        deployment: of the same name, None when there is none.
+        pods: those that are the Memcached's by name, in any order and whatever their state.
+    """
+    if ORPHAN_FINALIZER in memcached.finalizers:
+        return Release("it is deleted with --cascade=orphan, so its Deployment and pods stay")
+    if deployment is not None and deployment.owner_uid != memcached.uid:
+        # Among them a Deployment that was ours and was orphaned: the garbage collector takes its own finalizer off
+        # the Memcached as soon as it has done so.
+        return Release(f"the Deployment {deployment.name} is not controlled by it, and is left alone")
+    if deployment is not None and not deployment.deleting:
+        return Delete(deployment)
+    if pods:
+        return _wait_for_pods(deployment, pods)
+    if deployment is None:
+        return Release("its pods are gone")
+    if deployment.held_by:
+        return Wait(
+            f"Waiting for the Deployment {deployment.name} to go, which the finalizer {deployment.held_by} keeps.",
+            f"Whoever put {deployment.held_by} on the Deployment must take it off.",
+        )
+    return Wait(
+        f"Waiting for the Deployment {deployment.name} to go.",
+        "The garbage collector removes it: does kube-controller-manager run?",
+    )
+
+
+def _wait_for_pods(deployment: DeploymentRecord | None, pods: Sequence[PodRecord]) -> Wait:
+    what = f"Waiting for {_counted(pods)} to end: {_named(pods)}."
+    left = [pod for pod in pods if pod.active]
+    if left and deployment is None:
+        return Wait(what, f"Nobody deletes {_named(left)}: delete them and their ReplicaSet.")
+    if left:
+        return Wait(what, "The garbage collector deletes them: does kube-controller-manager run?")
+    return Wait(
+        what,
+        "`kubectl describe pod` says what keeps them; from a lost node, delete them with --force --grace-period=0.",
+    )
+
+
+def _counted(pods: Sequence[PodRecord]) -> str:
+    return "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
+
+
+def _named(pods: Sequence[PodRecord]) -> str:
+    names = sorted(pod.name for pod in pods)
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far the end of a Memcached has come.
+
+    Attributes:
+        step: what is being done about it.
+        deleted: the Deployment's deletion was asked for, so that one that is missing need not be looked for.
+        waits_for: what was last waited for, in words, "" before.
+        since_s: since when, by the clock.
+    """
+
+    step: Step | None = None
+    deleted: bool = False
+    waits_for: str = ""
+    since_s: float = 0.0
+
+
+class Ending:
+    """Puts the finalizer on one Memcached at a time, and takes it off; see `add_finalizer` and `finalize`."""
+
+    def __init__(
+        self,
+        client: Client,
+        caches: Caches,
+        repairs: Repairs[MemcachedRecord],
+        reporter: Reporter,
+        *,
+        wanted: bool,
+        clock: Callable[[], float],
+    ) -> None:
+        """
+        Args:
+            client: reads and deletes Deployments.
+            caches: of all three kinds.
+            repairs: of Memcacheds.
+            reporter: tells of it.
+            wanted: each Memcached is to have the finalizer. What carries it is released in any case.
+            clock: monotonic seconds.
+        """
+        self._client = client
+        self._caches = caches
+        self._repairs = repairs
+        self._reporter = reporter
+        self._clock = clock
+        self._progress = repairs.memory.slot(_Progress)
+        self._finalizer = Finalizer(
+            FINALIZER, client, MEMCACHEDS, self._clean_up, add=wanted, events=None, repairs=repairs, clock=clock
+        )
+
+    async def add_finalizer(self, memcached: MemcachedRecord) -> tuple[MemcachedRecord, Problem | None]:
+        """The Memcached as it is with the finalizer, and why it could not be put there: all else goes on."""
+        # What was done for one of the same name that was deleted before is over.
+        self._progress.drop(memcached.key)
+        try:
+            _, memcached = await self._finalizer.finalize(memcached)
+        except (Forbidden, Invalid) as error:
+            what = f"The finalizer {FINALIZER} cannot be put on it, so its deletion will not wait for its pods"
+            reason = Reason.FORBIDDEN if isinstance(error, Forbidden) else Reason.INVALID_SPEC
+            return memcached, Problem(reason, f"{what}: {error.message or error}", blocking=False)
+        except (Conflict, NotFound) as error:
+            raise self._stale(memcached, error) from error
+        return memcached, None
+
+    async def finalize(self, memcached: MemcachedRecord) -> Result:
+        """Do what the deletion of a Memcached asks for, and say what it waits for."""
+        key, progress = memcached.key, self._progress.of(memcached.key)
+        try:
+            stage, _ = await self._finalizer.finalize(memcached)
+        except (Forbidden, Invalid, ServerError) as error:
+            what = f"The Deployment {key.name} cannot be deleted"
+            if isinstance(progress.step, Release):
+                what = f"The finalizer {FINALIZER} cannot be removed"
+            reason = Reason.FORBIDDEN if isinstance(error, Forbidden) else Reason.TERMINATION_STALLED
+            result = await self._report(memcached, Problem(reason, f"{what}: {error.message or error}"))
+            if isinstance(error, ServerError):
+                raise  # it may pass at any moment: tried again after a growing pause
+            return result
+        except (Conflict, NotFound) as error:
+            raise self._stale(memcached, error) from error
+        if stage is Stage.WAITING:
+            return await self._report(memcached)
+        if stage is Stage.CLEANED and isinstance(progress.step, Release):
+            why = progress.step.why
+            logger.info("removed the finalizer: %s", why, extra={"fields": {"action": "release", "why": why}})
+            note = f"Removed the finalizer {FINALIZER}: {why}"
+            self._reporter.tell(memcached, "Normal", "Finalized", "Release", note)
+        # Without our finalizer, what becomes of its Deployment is the garbage collector's, in the mode that the user
+        # chose.
+        self._progress.drop(key)
+        self._reporter.forget(key)
+        return Result()
+
+    async def _clean_up(self, memcached: MemcachedRecord) -> Waiting | None:
+        """Delete the Deployment; what is to be waited for, None when nothing is."""
+        key, progress = memcached.key, self._progress.of(memcached.key)
+        deployment, pods = self._caches.deployments.get(key), self._caches.pods_of(key)
+        progress.step = next_step(memcached, deployment, pods)
+        if isinstance(progress.step, Release) and deployment is None and not progress.deleted:
+            # One that was made a moment ago, by whoever led then, may not have been seen yet.
+            progress.step = next_step(memcached, await self._live_deployment(key), pods)
+        if isinstance(progress.step, Delete):
+            live = progress.step.deployment
+            await self._delete(memcached, live)
+            progress.deleted = True
+            progress.step = next_step(memcached, msgspec.structs.replace(live, deleting=True), pods)
+        return progress.step if isinstance(progress.step, Wait) else None
+
+    async def _delete(self, memcached: MemcachedRecord, live: DeploymentRecord) -> None:
+        """Delete that Deployment.
+
+        Its pods and ReplicaSets go first: when it is gone, so are they. The version guards one that is being orphaned,
+        which the cache may not have seen yet.
+        """
+        name = live.name
+
+        async def delete() -> None:
+            await self._client.delete(
+                DEPLOYMENTS, live, resource_version=live.resource_version, propagation="Foreground"
+            )
+
+        try:
+            await self._repairs.write(memcached, DEPLOYMENTS, memcached.key, delete, what=("delete", live.uid))
+        except Conflict as error:
+            self._client.outdated(DEPLOYMENTS, live)
+            raise StaleCache(f"the Deployment changed: {error}", retry_s=CONFLICT_PAUSE_S) from error
+        logger.info("deleted Deployment, as the Memcached is", extra={"fields": {"action": "delete"}})
+        note = f"Deleted Deployment {name}, as the Memcached is being deleted"
+        self._reporter.tell(memcached, "Normal", "Deleted", "Delete", note)
+
+    async def _report(self, memcached: MemcachedRecord, problem: Problem | None = None) -> Result:
+        """Say in the status what is waited for, and that it takes too long."""
+        step, last = self._progress.of(memcached.key).step, decode_status(memcached.status)
+        terminating, retry_s = "Being deleted; see the condition Degraded.", SLOW_RETRY_S
+        if isinstance(step, Wait) and problem is None:
+            terminating = step.why
+            problem, retry_s = self._judge_wait(memcached, step)
+        try:
+            size = read_spec(memcached.spec).size
+        except InvalidSpec:
+            size = None
+        deployment = self._caches.deployments.get(memcached.key)
+        result = await self._reporter.report(
+            memcached, last, size, deployment=deployment, problem=problem, terminating=terminating
+        )
+        return Result(requeue_after_s=min(retry_s, result.requeue_after_s or retry_s))
+
+    def _judge_wait(self, memcached: MemcachedRecord, wait: Wait) -> tuple[Problem | None, float]:
+        """Whether a wait has become a problem, and when to look again, in seconds."""
+        progress, now = self._progress.of(memcached.key), self._clock()
+        if progress.waits_for != wait.why:
+            if not progress.waits_for:
+                logger.info("being deleted: %s", wait.why, extra={"fields": {"action": "wait"}})
+                self._reporter.tell(memcached, "Normal", "Terminating", "Delete", wait.why)
+            progress.waits_for, progress.since_s = wait.why, now
+        stalled = Problem(
+            Reason.TERMINATION_STALLED, f"Nothing has changed for {STALLED_AFTER_S:.0f} s: {wait.why} {wait.remedy}"
+        )
+        left_s = progress.since_s + STALLED_AFTER_S - now
+        if left_s <= 0 or _was_told(memcached, stalled):
+            return stalled, SLOW_RETRY_S
+        return None, left_s
+
+    async def _live_deployment(self, key: ObjectKey) -> DeploymentRecord | None:
+        try:
+            return await self._client.get(DEPLOYMENTS, key)
+        except NotFound:
+            return None
+
+    def _stale(self, memcached: MemcachedRecord, error: Exception) -> StaleCache:
+        self._client.outdated(MEMCACHEDS, memcached)
+        pause_s = CONFLICT_PAUSE_S if isinstance(error, Conflict) else 5.0
+        return StaleCache(f"the Memcached changed under our write: {error}", retry_s=pause_s)
+
+
+def _was_told(memcached: MemcachedRecord, problem: Problem) -> bool:
+    """Whether the status says so already, as of before a restart."""
+    degraded = decode_status(memcached.status).condition("Degraded")
+    return degraded is not None and (degraded.reason, degraded.message) == (problem.reason, problem.message)

@@ -1,0 +1,247 @@
+"""`Operator.owned`: an owned object is made, put right and left alone, also where the cache does not have it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from operator_runtime import (
+    Change,
+    Client,
+    EventRecorder,
+    Forbidden,
+    Keeper,
+    Kept,
+    NotOwned,
+    ObjectKey,
+    PlainObject,
+    Refused,
+    Repairs,
+    StaleCache,
+    Store,
+    owner_reference,
+    plain,
+)
+from operator_runtime.reconciling.contention import REPAIRS
+from operator_runtime.reconciling.keeper import rules_for_bodies
+from operator_runtime.reconciling.repairs import REFUSED_S
+from operator_runtime.testing.clock import FakeClock
+from operator_runtime.testing.cluster import SimulatedCluster
+
+CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")
+WORDS = ObjectKey("default", "words")
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def emit(self, *_: object, note: str, **__: object) -> None:
+        self.notes.append(note)
+
+
+class Keeping:
+    """A keeper with stores that the test fills, and what it told."""
+
+    def __init__(self, client: Client, owner: PlainObject) -> None:
+        self.client = client
+        self.owner = owner
+        self.clock = FakeClock()
+        self.store: Store[PlainObject] = Store()
+        self.recorder = Recorder()
+        self.changes: list[Change[PlainObject]] = []
+        owners: Store[PlainObject] = Store()
+        owners.put(owner)
+        events = cast(EventRecorder, self.recorder)
+        self.repairs = Repairs(client, events, CONFIG_MAPS, owners, clock=self.clock)
+        self.keeper: Keeper[PlainObject, Any, PlainObject] = Keeper(
+            client,
+            CONFIG_MAPS,
+            CONFIG_MAPS,
+            self.store,
+            self.repairs,
+            rules_for_bodies(client.field_manager),
+            lambda _, change: self.changes.append(change),
+        )
+
+    async def keep(self, body: Any, *, seen: bool = False) -> PlainObject:
+        kept: Kept[PlainObject] = await self.keeper.keep(self.owner, body, seen=seen)
+        assert kept.obj is not None, kept.waiting
+        return kept.obj
+
+    def cached(self, obj: PlainObject) -> None:
+        self.store.replace([obj], set())
+
+    def words(self, **data: str) -> dict[str, Any]:
+        return words(self.owner, **data)
+
+
+@pytest.fixture
+async def client(simulator: SimulatedCluster) -> AsyncIterator[Client]:
+    async with simulator.client() as client:
+        yield client
+
+
+@pytest.fixture
+async def at(client: Client) -> Keeping:
+    owner = await client.create(CONFIG_MAPS, {"metadata": {"namespace": "default", "name": "owner"}})
+    return Keeping(client, owner)
+
+
+def words(owner: PlainObject, **data: str) -> dict[str, Any]:
+    metadata = {
+        "namespace": WORDS.namespace,
+        "name": WORDS.name,
+        "labels": {"app": "words"},
+        "ownerReferences": [owner_reference(CONFIG_MAPS, owner)],
+    }
+    return {"metadata": metadata, "data": data}
+
+
+async def test_it_is_made_and_then_left_as_it_is(at: Keeping) -> None:
+    made = await at.keep(at.words(a="1"))
+    assert made.body["data"] == {"a": "1"}
+    at.cached(made)
+    assert await at.keep(at.words(a="1"), seen=True) is made
+    assert [(change.before, change.asked) for change in at.changes] == [(None, True)]
+
+
+async def test_what_differs_is_put_right_and_told_and_what_is_left_out_vanishes(at: Keeping) -> None:
+    made = await at.keep(at.words(a="1", b="2"))
+    at.cached(made)
+    kept = await at.keep(at.words(a="3"))
+    assert (kept.uid, kept.body["data"]) == (made.uid, {"a": "3"})
+    assert [str(each) for each in at.changes[-1].fields] == ['data[a] was "1", is to be "3"']
+    at.cached(kept)
+    assert await at.keep(at.words(a="3")) is kept
+
+
+async def test_a_label_that_was_taken_off_comes_back(at: Keeping) -> None:
+    made = await at.keep(at.words(a="1"))
+    await at.client.patch(CONFIG_MAPS, made, {"metadata": {"labels": None}})
+    # A cache of that label has it no more.
+    kept = await at.keep(at.words(a="1"))
+    assert (kept.uid, kept.labels) == (made.uid, {"app": "words"})
+
+
+async def test_one_that_the_cache_does_not_have_yet_is_left_as_it_is(at: Keeping) -> None:
+    made = await at.keep(at.words(a="1"))
+    assert (await at.keep(at.words(a="1"))).resource_version == made.resource_version
+    assert len(at.changes) == 1
+
+
+@pytest.mark.parametrize("cached", [True, False])
+async def test_a_strangers_is_left_alone(at: Keeping, *, cached: bool) -> None:
+    metadata = {"namespace": WORDS.namespace, "name": WORDS.name}
+    theirs = await at.client.create(CONFIG_MAPS, {"metadata": metadata, "data": {"a": "theirs"}})
+    if cached:
+        at.cached(theirs)
+    with pytest.raises(NotOwned, match=r"^A ConfigMap named words exists and has no owner: it is left alone\. "):
+        await at.keep(at.words(a="1"))
+    assert await at.client.get(CONFIG_MAPS, WORDS) == theirs
+
+
+async def test_another_owners_is_left_alone(at: Keeping) -> None:
+    other = await at.client.create(CONFIG_MAPS, {"metadata": {"namespace": "default", "name": "other"}})
+    theirs = await at.client.apply(CONFIG_MAPS, words(other, a="theirs"))
+    with pytest.raises(NotOwned, match="belongs to ConfigMap other: "):
+        await at.keep(at.words(a="1"))
+    assert await at.client.get(CONFIG_MAPS, WORDS) == theirs
+
+
+async def test_what_a_predecessor_of_the_owner_left_is_waited_for(at: Keeping) -> None:
+    body = at.words(a="1")
+    body["metadata"]["ownerReferences"][0]["uid"] = "00000000-0000-4000-8000-000000000001"
+    at.cached(await at.client.apply(CONFIG_MAPS, body))
+    kept = await at.keeper.keep(at.owner, at.words(a="1"))
+    assert kept == (None, "The ConfigMap of a deleted ConfigMap of the same name is still there; waiting for it to go.")
+
+
+async def test_one_that_is_being_deleted_is_left_to_it(at: Keeping) -> None:
+    made = await at.keep(at.words(a="1"))
+    await at.client.patch(CONFIG_MAPS, made, {"metadata": {"finalizers": ["example.com/wait"]}})
+    await at.client.delete(CONFIG_MAPS, made)
+    going = await at.client.get(CONFIG_MAPS, WORDS)
+    # Where the cache does not have it, no watch tells that it is gone: the reconcile must be tried again.
+    with pytest.raises(StaleCache):
+        await at.keep(at.words(a="2"))
+    at.cached(going)
+    assert await at.keeper.keep(at.owner, at.words(a="2")) == (
+        None,
+        "The ConfigMap is being deleted; a new one follows.",
+    )
+    assert await at.client.get(CONFIG_MAPS, WORDS) == going
+
+
+async def test_a_successor_is_not_taken_for_the_one_that_was_seen(at: Keeping) -> None:
+    seen = await at.keep(at.words(a="1"))
+    await at.client.delete(CONFIG_MAPS, seen)
+    successor = await at.keep(at.words(a="2"))
+    at.cached(seen)
+    with pytest.raises(StaleCache):
+        await at.keep(at.words(a="3"))
+    assert await at.client.get(CONFIG_MAPS, WORDS) == successor
+
+
+async def test_nothing_is_made_again_for_an_owner_that_is_gone(at: Keeping) -> None:
+    made = await at.keep(at.words(a="1"))
+    await at.client.delete(CONFIG_MAPS, made)
+    await at.client.delete(CONFIG_MAPS, at.owner)
+    for _ in range(2):
+        with pytest.raises(StaleCache):
+            await at.keep(at.words(a="1"))
+    assert at.repairs.wait_s(at.owner.key) > 0.0
+    assert await at.client.list(CONFIG_MAPS, "default", "app=words") == []
+
+
+async def test_what_was_refused_is_not_asked_for_again_for_a_while(
+    at: Keeping, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    async def refuse(*_: object, **__: object) -> PlainObject:
+        asked.append(at.clock.now)
+        raise Forbidden(403, "Forbidden", "exceeded quota")
+
+    monkeypatch.setattr(at.client, "apply", refuse)
+    for _ in range(3):
+        with pytest.raises(Forbidden, match="exceeded quota"):
+            await at.keep(at.words(a="1"))
+    assert len(asked) == 1
+    with pytest.raises(Forbidden):
+        await at.keep(at.words(a="2"))
+    assert len(asked) == 2, "another wish is asked for at once"
+    at.clock.advance(REFUSED_S)
+    with pytest.raises(Forbidden):
+        await at.keep(at.words(a="2"))
+    assert len(asked) == 3
+
+
+async def test_what_is_reverted_on_its_way_in_is_said_and_not_sent_again(
+    at: Keeping, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at.cached(await at.keep(at.words(a="1")))
+    live, sent = await at.client.get(CONFIG_MAPS, WORDS), []
+
+    async def reverted(*_: object, **__: object) -> PlainObject:
+        sent.append(1)
+        return live
+
+    monkeypatch.setattr(at.client, "apply", reverted)
+    for _ in range(2):
+        with pytest.raises(Refused, match=r"^Something reverts our changes .* policy: data\[a\] was "):
+            await at.keep(at.words(a="2"))
+    assert len(sent) == 1
+
+
+async def test_a_field_that_another_manager_rewrites_in_a_loop_is_left_to_it_and_that_is_told(at: Keeping) -> None:
+    at.cached(await at.keep(at.words(a="1")))
+    for _ in range(REPAIRS):
+        at.cached(await at.client.patch(CONFIG_MAPS, WORDS, {"data": {"a": "theirs"}}))
+        at.cached(await at.keep(at.words(a="1"), seen=True))
+    assert at.repairs.contested == 1
+    (note,) = at.recorder.notes
+    assert " keeps changing data[a] of the ConfigMap default/words: put right 5 times within 60 s" in note
+    assert at.repairs.wait_s(at.owner.key) > 0.0
