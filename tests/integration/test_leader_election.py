@@ -240,7 +240,7 @@ class TestTrouble:
         kubectl("apply", "-f", "-", input=json.dumps({**role, "rules": operator_rules()}))
         operator.wait_for_log(LEADS)
 
-    def test_a_lease_that_is_deleted_is_made_again_by_who_leads(self, kubectl: Kubectl, replicas: Replicas) -> None:
+    def test_a_lease_that_is_deleted_is_made_again_by_the_leader(self, kubectl: Kubectl, replicas: Replicas) -> None:
         first, second = replicas.pair()
         kubectl("delete", "lease", LOCK)
         kubectl.wait(f"lease/{LOCK}", "create")

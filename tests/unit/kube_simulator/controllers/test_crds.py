@@ -133,7 +133,7 @@ async def test_a_crd_whose_name_is_taken_is_not_served(life: Life) -> None:
     assert life.served(plural="doodads") is None
 
 
-async def test_names_that_are_given_up_are_given_to_who_waits_for_them(life: Life) -> None:
+async def test_names_that_are_given_up_are_given_to_a_crd_that_waits_for_them(life: Life) -> None:
     await life.create()
     await life.create("doodads", "Gadget", listKind="DoodadList")
     await life.world.delete(COLLECTION, GADGETS)

@@ -81,7 +81,7 @@ def test_a_further_write_of_the_same_manager_joins_its_entry_and_renews_its_time
     assert entry["time"] == LATER
 
 
-def test_a_field_that_goes_has_no_owner_and_who_removes_it_gets_no_entry(made: Json) -> None:
+def test_a_field_that_goes_has_no_owner_and_its_remover_gets_no_entry(made: Json) -> None:
     fewer = written(made, merge_patch(made, {"data": {"k": None}}), "remover", now=LATER)
     assert owners(fewer) == {("maker", "Update"): {"f:data": {".": {}, "f:l": {}}}}
     assert fewer["metadata"]["managedFields"][0]["time"] == NOW

@@ -171,7 +171,7 @@ async def test_put_of_a_custom_resource_or_a_lease_must_name_a_version(bench: Be
         assert (refused.value.code, refused.value.details["kind"]) == (422, "widgets")
 
 
-async def test_put_creates_only_kinds_that_kubernetes_creates_so_and_only_by_who_may(bench: Bench) -> None:
+async def test_put_creates_only_kinds_that_kubernetes_creates_so_and_only_for_users_that_may(bench: Bench) -> None:
     with pytest.raises(ApiError) as missing:
         await bench.put("configmaps", "a", config_map("a"))
     assert missing.value.code == 404

@@ -58,7 +58,7 @@ def test_pods_are_kept_in_the_node_s_own_control_group() -> None:
     assert told["clusterDNS"] == [MINE.dns]
 
 
-def test_nobody_uses_the_kubelet_who_is_not_known() -> None:
+def test_unknown_users_may_not_use_the_kubelet() -> None:
     told = json.loads(config.kubelet(MINE, IDENTITY, cgroup_root="ours", resolv_conf=Path("/state/resolv.conf")))
     assert told["authentication"]["anonymous"] == {"enabled": False}
     assert told["authorization"] == {"mode": "Webhook"}

@@ -79,7 +79,9 @@ LIVE = json.dumps(
         ("status.conditions", [CONTROLLER]),
     ],
 )
-def test_a_field_belongs_to_who_wrote_it_or_all_around_it_or_something_in_it(path: str, owners: list[str]) -> None:
+def test_a_field_belongs_to_the_manager_that_wrote_it_or_all_around_it_or_something_in_it(
+    path: str, owners: list[str]
+) -> None:
     assert [each.manager for each in Writers(LIVE).owners(path)] == owners
 
 

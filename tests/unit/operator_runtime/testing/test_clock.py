@@ -82,7 +82,7 @@ async def test_sleepers_wake_in_the_order_of_their_ends(clock: FakeClock, sleepe
     sleepers.tasks[-1].cancel()
 
 
-async def test_one_who_sleeps_again_sleeps_from_the_new_time(clock: FakeClock, sleepers: Sleepers) -> None:
+async def test_a_sleeper_that_sleeps_again_sleeps_from_the_new_time(clock: FakeClock, sleepers: Sleepers) -> None:
     sleepers.start("loop", 1.0, 1.0)
     await clock.asleep()
     clock.advance(10.0)
@@ -92,7 +92,7 @@ async def test_one_who_sleeps_again_sleeps_from_the_new_time(clock: FakeClock, s
     assert clock.slept_s == [1.0, 1.0]
 
 
-async def test_one_who_was_cancelled_sleeps_no_more(clock: FakeClock, sleepers: Sleepers) -> None:
+async def test_a_sleeper_that_was_cancelled_sleeps_no_more(clock: FakeClock, sleepers: Sleepers) -> None:
     task = sleepers.start("a", 1.0)
     sleepers.start("b", 2.0)
     await clock.asleep(2)

@@ -115,7 +115,7 @@ async def test_a_fault_ends_with_its_block(simulator: SimulatedCluster) -> None:
             await client.create(CONFIG_MAPS, body)
 
 
-async def test_faults_are_cleared_and_who_was_stalled_is_answered(simulator: SimulatedCluster) -> None:
+async def test_faults_are_cleared_and_stalled_requests_are_answered(simulator: SimulatedCluster) -> None:
     simulator.install(SETTINGS)
     async with simulator.client() as client:
         rule = simulator.add_fault(Stall(), verb="get", resource="configmaps")
