@@ -10,7 +10,7 @@ import asyncio
 
 import aiohttp
 
-from operator_runtime.client.connections import cut
+from operator_runtime.client.connections import abort
 from operator_runtime.client.errors import AnswerTooLong
 from operator_runtime.client.lines import MAX_LINE_BYTES
 
@@ -22,7 +22,7 @@ MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_S = 5.0
 
 
-async def whole(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
+async def read_whole(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     """The body of an answer; its time is bounded by the request's own.
 
     Raises:
@@ -39,12 +39,12 @@ async def whole(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
                 raise AnswerTooLong(f"the answer is longer than {max_bytes} bytes")
             chunks.append(chunk)
     except BaseException:
-        cut(response)
+        abort(response)
         raise
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-async def beginning(
+async def read_beginning(
     response: aiohttp.ClientResponse, max_bytes: int = MAX_ERROR_BYTES, limit_s: float = ERROR_BODY_S
 ) -> bytes:
     """The body of an answer that says no, as far as it is looked at and comes in time; its end is not waited for."""
@@ -56,5 +56,5 @@ async def beginning(
     except (aiohttp.ClientError, OSError, TimeoutError):
         pass  # the headers said already what this is
     if not response.content.at_eof():
-        cut(response)
+        abort(response)
     return bytes(taken[:max_bytes])

@@ -18,9 +18,9 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from operator_runtime.client.answers import MAX_OBJECT_BYTES, beginning, whole
+from operator_runtime.client.answers import MAX_OBJECT_BYTES, read_beginning, read_whole
 from operator_runtime.client.auth import ClusterAccess
-from operator_runtime.client.connections import Connections, Cut, cut, describe
+from operator_runtime.client.connections import ConnectionCut, Connections, abort, describe
 from operator_runtime.client.errors import (
     AnswerTooLong,
     KubeError,
@@ -200,13 +200,15 @@ class ApiClient:
                     headers["Content-Type"] = content_type
                 pools = await self._connections.current()
                 async with await self._send(pools.calls, method, path, query, body, headers, timeout) as response:
-                    answer = await (whole(response, max_bytes) if response.status < 300 else beginning(response))
+                    answer = await (
+                        read_whole(response, max_bytes) if response.status < 300 else read_beginning(response)
+                    )
             except AnswerTooLong as error:
                 self.requests[0, method] += 1
                 raise AnswerTooLong(f"{method} {path}: {error}") from error
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 self.requests[0, method] += 1
-                if isinstance(error, Cut) and error.idle and (guarded or method in READS):
+                if isinstance(error, ConnectionCut) and error.idle and (guarded or method in READS):
                     # The pool may hold more of the kind. Each is tried once, as it leaves the pool, and then a new one.
                     left_s -= self._clock() - started
                     if left_s > 0.0:
@@ -254,7 +256,7 @@ class ApiClient:
         self.requests[response.status, "GET"] += 1
         pools.watching.add(response)
         try:
-            failure = _failure(response, await beginning(response)) if response.status >= 300 else None
+            failure = _failure(response, await read_beginning(response)) if response.status >= 300 else None
             if isinstance(failure, Unauthorized):
                 await self.access.credentials.refresh(started)
             if failure is not None:
@@ -262,7 +264,7 @@ class ApiClient:
             yield Stream(response, silence_limit_s, float(query.get("timeoutSeconds", "inf")) + silence_limit_s)
         finally:
             pools.watching.discard(response)
-            cut(response)
+            abort(response)
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes:
         """One object, live from the server."""

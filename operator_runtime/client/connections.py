@@ -6,7 +6,7 @@ rotate, and closing a session under running requests to log in again is how othe
 `client.api_client`, which knows of requests and answers alone.
 
 A request that failed is sent again by `client.api_client` or not at all: aiohttp would send it again by itself, on
-fresh connections too, and knows nothing of preconditions. See `Cut`.
+fresh connections too, and knows nothing of preconditions. See `ConnectionCut`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Pools:
     async def close(self) -> None:
         """Close all of them; running watches fail."""
         for response in tuple(self.watching):
-            cut(response)
+            abort(response)
         await self.calls.close()
         await self.watches.close()
 
@@ -91,7 +91,7 @@ class Connections:
                 await each.close()
 
 
-class Cut(aiohttp.ClientConnectionError):
+class ConnectionCut(aiohttp.ClientConnectionError):
     """A connection was closed or reset under a request.
 
     It is none of the errors upon which aiohttp sends a request again (`ClientOSError`, `ServerDisconnectedError`).
@@ -128,7 +128,7 @@ class _Protocol(ResponseHandler):
         cause = exc if exc_cause is None else exc_cause
         if isinstance(exc, (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)):
             why = "the connection ended within the answer's headers" if self._heard else str(exc)
-            exc = Cut(why, idle=self._requests > 1 and not self._heard)
+            exc = ConnectionCut(why, idle=self._requests > 1 and not self._heard)
         super().set_exception(exc, cause)
 
 
@@ -142,7 +142,7 @@ class _Connector(aiohttp.TCPConnector):
         self._factory = partial(protocol, loop=self._loop)
 
 
-def cut(response: aiohttp.ClientResponse) -> None:
+def abort(response: aiohttp.ClientResponse) -> None:
     """Close an answer's connection at once, in the middle of it.
 
     TLS's own farewell waits for the server, which nobody else waits for: it may outlast the event loop.
