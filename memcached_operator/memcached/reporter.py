@@ -37,7 +37,7 @@ from operator_runtime import (
 
 logger = logging.getLogger(__name__)
 
-# How often to look again at what no watch may tell us of: a right that was granted, a quota that was raised.
+# How often to look again at what no watch may tell us of: a permission that was granted, a quota that was raised.
 SLOW_RETRY_S = 30.0
 # After a conflict: long enough not to race with whoever writes in a loop, short enough for nobody to wait for.
 CONFLICT_PAUSE_S = 0.25

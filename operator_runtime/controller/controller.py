@@ -62,7 +62,7 @@ class StaleCache(KubeError):
 
 
 class Outcome(StrEnum):
-    """How a reconcile ended; `BUG` by an exception that no right program meets."""
+    """How a reconcile ended; `BUG` by an exception that no correct program meets."""
 
     SUCCESS = "success"
     REQUEUE = "requeue"
@@ -132,7 +132,7 @@ class ControllerConfig:
 _SLICE_S = 0.002
 
 
-# Errors that a right program meets too; any other is a bug, and counted as one.
+# Errors that a correct program meets too; any other is a bug, and counted as one.
 _ABOUT_THE_WORLD = (KubeError, OSError)  # TimeoutError is an OSError
 
 

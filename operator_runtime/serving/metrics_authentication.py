@@ -121,13 +121,13 @@ class MetricsAuthentication:
     def __init__(self, client: ReviewClient, *, clock: Callable[[], float] = time.monotonic) -> None:
         """
         Args:
-            client: asks the API server; it needs the right to create both reviews.
+            client: asks the API server; it needs the permission to create both reviews.
             clock: monotonic seconds.
         """
         self._client = client
         self._accounts = Remembered[Account](clock)
         self._nobodys = Remembered[bool](clock)
-        self._rights = Remembered[bool](clock)
+        self._permissions = Remembered[bool](clock)
         self._asking = asyncio.Lock()
         self._asking_of_strangers = asyncio.Lock()
         self._strangers: Counter[str] = Counter()
@@ -198,10 +198,10 @@ class MetricsAuthentication:
 
     async def _may(self, account: Account) -> bool:
         key = msgspec.json.encode(account, order="deterministic")
-        if (known := self._rights.get(key)) is not None:
+        if (known := self._permissions.get(key)) is not None:
             return known
         async with self._asking:
-            if (known := self._rights.get(key)) is not None:
+            if (known := self._permissions.get(key)) is not None:
                 return known
             spec = {
                 "user": account.username,
@@ -213,7 +213,7 @@ class MetricsAuthentication:
             body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
             answer = await self._client.request("POST", _ACCESS_REVIEWS, body=msgspec.json.encode(body))
             allowed = msgspec.json.decode(answer, type=_AccessReview).status.allowed
-            return self._rights.put(key, allowed, ALLOWED_S if allowed else DENIED_S)
+            return self._permissions.put(key, allowed, ALLOWED_S if allowed else DENIED_S)
 
     def _complain(self, error: Exception) -> None:
         """Once, until it works again."""

@@ -208,7 +208,7 @@ async def test_a_pod_that_has_only_the_leaders_name_is_left_alone(server: Server
     assert server.deletions == []
 
 
-async def test_rights_that_are_missing_are_named_once_and_it_waits_on(
+async def test_permissions_that_are_missing_are_named_once_and_it_waits_on(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.led_by("other")

@@ -402,7 +402,7 @@ async def test_requests_that_hang_are_given_up_in_time(
     assert "no answer within 0.25 s" in caplog.text
 
 
-async def test_rights_that_are_missing_are_named_once_and_used_when_they_come(
+async def test_permissions_that_are_missing_are_named_once_and_used_when_they_come(
     server: Server, ends: Ends, caplog: pytest.LogCaptureFixture
 ) -> None:
     tries, tried_enough = 0, threading.Event()

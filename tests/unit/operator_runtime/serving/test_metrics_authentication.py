@@ -133,7 +133,7 @@ async def test_answers_are_remembered_each_for_its_time(
         assert reviews.kinds() == asked, f"after {after_s} s"
 
 
-async def test_a_right_that_was_granted_counts_after_half_a_minute(
+async def test_a_permission_that_was_granted_counts_after_half_a_minute(
     authentication: MetricsAuthentication, reviews: Reviews, clock: FakeClock
 ) -> None:
     reviews.allowed = False
@@ -162,7 +162,7 @@ async def test_while_the_api_server_cannot_be_asked_nobody_may_and_the_log_says_
     assert await status_of(authentication, "Bearer good") == 200
 
 
-async def test_a_missing_right_of_ours_is_named(
+async def test_a_missing_permission_of_ours_is_named(
     authentication: MetricsAuthentication, reviews: Reviews, caplog: pytest.LogCaptureFixture
 ) -> None:
     reviews.error = Forbidden(403, "Forbidden", "no")
@@ -226,7 +226,7 @@ async def test_who_is_known_does_not_wait_for_strangers(
     await strangers.waiting()
     async with asyncio.timeout(DEADLINE_S):
         assert await status_of(authentication, "Bearer good") == 200
-    assert reviews.kinds().count("SubjectAccessReview") == 1, "the right was remembered, the account asked about"
+    assert reviews.kinds().count("SubjectAccessReview") == 1, "the permission was remembered, the account asked about"
     assert len([token for kind, token in reviews.asked if token == {"token": "good"}]) == 2
     await strangers.answered()
 
