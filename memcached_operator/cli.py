@@ -45,10 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(words: list[str]) -> int:
     name, arguments = _command_of(words)
     command = COMMANDS[name]
-    parser = command.parser()
     if asks_for_help(arguments):
-        return printed(parser.format_help())
-    return command.run(parse(parser, arguments))
+        return printed(command.parser().format_help())
+    return command.run(parse(command.parser(), arguments))
 
 
 def _command_of(arguments: list[str]) -> tuple[str, list[str]]:
@@ -63,15 +62,19 @@ def _command_of(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def _run(flags: Flags) -> int:
-    from operator_runtime.process.command import start
+    settings = _settings(flags)
 
-    return start(PROGRAM, _settings(flags))
+    from memcached_operator import operator
+    from memcached_operator.settings import SCHEMA
+    from operator_runtime.process.command import operate
+
+    return operate(PROGRAM, SCHEMA, settings, operator.run, own_packages=("memcached_operator",))
 
 
 def _settings(flags: Flags) -> "Settings":
-    from memcached_operator.settings import Settings
+    from memcached_operator.settings import SCHEMA
 
-    return settings_from(Settings, flags)
+    return settings_from(SCHEMA, flags)
 
 
 def _demo(flags: Flags) -> int:
@@ -139,11 +142,10 @@ def _check(flags: Flags) -> int:
         raise UsageError(f"--output: {output!r} is not allowed, it must be text or json")
 
     from memcached_operator.check.check_command import CheckOptions, run
-    from memcached_operator.operator import decode_config
     from operator_runtime.cache.store import ObjectKey
 
     key = ObjectKey(*_account(*flags["as_service_account"])) if "as_service_account" in flags else None
-    return run(CheckOptions(decode_config(settings.model_dump_json()), key, "json" if output == "json" else "text"))
+    return run(CheckOptions(settings, key, "json" if output == "json" else "text"))
 
 
 def _account(value: str) -> tuple[str, str]:
@@ -162,7 +164,7 @@ def _account(value: str) -> tuple[str, str]:
 
 
 def _check_parser() -> Parser:
-    from memcached_operator.settings import options
+    from memcached_operator.settings import SCHEMA
 
     parser = Parser(
         prog=f"{PROGRAM.name} check",
@@ -184,7 +186,7 @@ def _check_parser() -> Parser:
     group.add_argument(
         "-o", "--output", metavar="text|json", default=argparse.SUPPRESS, help="Lines for people, or JSON for programs."
     )
-    add_settings(parser, options(), shown=_CHECKED)
+    add_settings(parser, SCHEMA.options, shown=_CHECKED)
     return parser
 
 
@@ -208,7 +210,7 @@ def _render(flags: Flags) -> int:
 
 
 def _render_parser() -> Parser:
-    from memcached_operator.settings import options
+    from memcached_operator.settings import SCHEMA
 
     parser = Parser(
         prog=f"{PROGRAM.name} render",
@@ -232,7 +234,7 @@ def _render_parser() -> Parser:
         default=argparse.SUPPRESS,
         help="Namespace of a Memcached that names none (default: default).",
     )
-    for option in options():
+    for option in SCHEMA.options:
         if option.name in _RENDERED:
             add_option(parser, option)
     return parser
@@ -259,7 +261,7 @@ def _plain_parser(name: str) -> Callable[[], Parser]:
 
 
 def _run_parser() -> Parser:
-    from memcached_operator.settings import options
+    from memcached_operator.settings import SCHEMA
     from operator_runtime.process.command import VARIABLES_IN_WORDS
 
     width = max(map(len, _listed_commands()))
@@ -269,7 +271,7 @@ def _run_parser() -> Parser:
         usage=f"{PROGRAM.name} [run] [flags]\n       {PROGRAM.name} COMMAND",
         description=f"{PROGRAM.description}\n{VARIABLES_IN_WORDS}\n\ncommands:\n{commands}",
     )
-    add_settings(parser, options())
+    add_settings(parser, SCHEMA.options)
     return parser
 
 

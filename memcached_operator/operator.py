@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from memcached_operator.about import PROGRAM
 from memcached_operator.memcached.desired import POD_SELECTOR
 from memcached_operator.memcached.kinds import DEPLOYMENTS, MEMCACHEDS, PODS
@@ -11,7 +9,8 @@ from memcached_operator.memcached.metrics import memcached_families
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.records import DeploymentRecord, PodRecord
 from memcached_operator.memcached.reporter import Caches
-from operator_runtime import ObjectKey, Operator, RuntimeConfig, serve
+from memcached_operator.settings import Settings
+from operator_runtime import ObjectKey, Operator, serve
 
 # What this operator writes in its daily work, for the metrics.
 WRITES = (
@@ -28,34 +27,16 @@ _CRD_REMEDY = (
 )
 
 
-class OperatorConfig(RuntimeConfig, frozen=True):
-    """The settings as this operator takes them; `settings.Settings` says what each means, where it comes from, and why.
-
-    A plain struct, so that the operator's process need not load what validates them.
-    """
-
-    memcached_image: str
-    memcached_user_id: int | None
-    finalizer: bool
-    status_interval_ms: int
-    metrics_per_object: bool
-
-
-def decode_config(settings_json: str) -> OperatorConfig:
-    """The settings from the JSON that `settings.Settings` is dumped to."""
-    return msgspec.json.decode(settings_json, type=OperatorConfig)
-
-
-async def run(config: OperatorConfig) -> int:
+async def run(settings: Settings) -> int:
     """Run the operator until SIGTERM or SIGINT; the process's exit code.
 
     Raises:
         KubeError: there is no usable way to the API server.
     """
-    return await serve(config, PROGRAM, set_up)
+    return await serve(settings, PROGRAM, set_up)
 
 
-def set_up(operator: Operator, config: OperatorConfig) -> None:
+def set_up(operator: Operator, settings: Settings) -> None:
     """Put Memcached's parts together; nothing runs yet."""
     caches = Caches(
         operator.informer(MEMCACHEDS, missing=_CRD_REMEDY),
@@ -67,10 +48,10 @@ def set_up(operator: Operator, config: OperatorConfig) -> None:
         operator,
         caches,
         ReconcilerConfig(
-            image=config.memcached_image,
-            user_id=config.memcached_user_id,
-            status_delay_s=config.status_interval_ms / 1000,
-            finalizer=config.finalizer,
+            image=settings.memcached_image,
+            user_id=settings.memcached_user_id,
+            status_delay_s=settings.status_interval_ms / 1000,
+            finalizer=settings.finalizer,
         ),
     )
 
@@ -83,7 +64,7 @@ def set_up(operator: Operator, config: OperatorConfig) -> None:
     controller.watches(DEPLOYMENTS, of_same_name).watches(PODS, _memcached_of, labels=POD_SELECTOR)
     operator.expects_writes(WRITES)
     operator.metrics.add(reconciler.families)
-    if config.metrics_per_object:
+    if settings.metrics_per_object:
         operator.metrics.add(lambda: memcached_families(caches))
 
 

@@ -1,7 +1,6 @@
 """A runtime for operators, which knows nothing of Memcached. What is named here is its surface for authors.
 
-Each name is loaded when it is first used: an operator pays in memory for what it uses, and its process never loads what
-validates settings.
+Each name is loaded when it is first used: an operator pays in memory for what it uses.
 """
 
 from __future__ import annotations
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from operator_runtime.client.nesting import (
         decode_nested as decode_nested,
         shallow as shallow,
-    )
-    from operator_runtime.config import (
-        RuntimeConfig as RuntimeConfig,
     )
     from operator_runtime.controller.builder import (
         ControllerBuilder as ControllerBuilder,
@@ -106,13 +102,6 @@ if TYPE_CHECKING:
     from operator_runtime.process.command import (
         run as run,
     )
-    from operator_runtime.process.knobs import (
-        Knob as Knob,
-        Switch as Switch,
-    )
-    from operator_runtime.process.settings import (
-        RuntimeSettings as RuntimeSettings,
-    )
     from operator_runtime.reconciling.comparison import (
         Difference as Difference,
         Fields as Fields,
@@ -145,6 +134,11 @@ if TYPE_CHECKING:
     from operator_runtime.serving.probes import (
         Checks as Checks,
     )
+    from operator_runtime.settings.runtime_settings import RuntimeSettings as RuntimeSettings
+    from operator_runtime.settings.setting import (
+        Setting as Setting,
+        Switch as Switch,
+    )
     from operator_runtime.telemetry.metrics import (
         Metrics as Metrics,
         Source as Source,
@@ -156,7 +150,6 @@ _PLACES = {
     "cache.store": ("ObjectKey", "Store"),
     "client.errors": ("Conflict", "Forbidden", "Invalid", "KubeError", "NotFound", "ServerError", "UNDECODABLE"),
     "client.nesting": ("decode_nested", "shallow"),
-    "config": ("RuntimeConfig",),
     "controller.builder": ("ControllerBuilder",),
     "controller.channel": ("Channel",),
     "controller.client": ("Client",),
@@ -194,14 +187,14 @@ _PLACES = {
     ),
     "operator": ("Operator", "serve"),
     "process.command": ("run",),
-    "process.knobs": ("Knob", "Switch"),
-    "process.settings": ("RuntimeSettings",),
     "reconciling.comparison": ("Difference", "Fields", "differences", "field_name", "field_names"),
     "reconciling.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
     "reconciling.keeper": ("Change", "Keeper", "Kept", "NotOwned", "Patch", "Rules"),
     "reconciling.memory": ("Memory", "Slot"),
     "reconciling.repairs": ("Refused", "Repairs"),
     "serving.probes": ("Checks",),
+    "settings.runtime_settings": ("RuntimeSettings",),
+    "settings.setting": ("Setting", "Switch"),
     "telemetry.metrics": ("Metrics", "Source"),
 }
 _MODULES = {name: place for place, names in _PLACES.items() for name in names}

@@ -1,6 +1,6 @@
 """One running operator: its client, caches, controllers, servers and election, from settings and a set-up function.
 
-    def set_up(operator: Operator, config: RuntimeConfig) -> None:
+    def set_up(operator: Operator, settings: RuntimeSettings) -> None:
         reconciler = ShellReconciler(operator.client, operator.informer(SHELLS))
         operator.controller("myownshell", SHELLS, reconciler.reconcile).owns(DEPLOYMENTS)
 
@@ -25,7 +25,6 @@ from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.auth import ClusterAccess, load_access
 from operator_runtime.client.watch import Record
-from operator_runtime.config import RuntimeConfig
 from operator_runtime.controller.builder import ControllerBuilder, itself, own_writes_delay_s
 from operator_runtime.controller.controller import Controller, ControllerConfig, ReconcileTracer, Result
 from operator_runtime.controller.informers import Informers
@@ -40,6 +39,7 @@ from operator_runtime.reconciling.keeper import Change, Keeper, Ownable, Rules, 
 from operator_runtime.reconciling.repairs import Owner, Repairs
 from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, served, traced
 from operator_runtime.serving.probes import Checks
+from operator_runtime.settings.runtime_settings import RuntimeSettings, S
 from operator_runtime.telemetry.metrics import ControllerMetrics, Metrics, loop_metrics
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import WorkQueue
@@ -53,14 +53,13 @@ R = TypeVar("R", bound=Record)
 O = TypeVar("O", bound=Owner)  # noqa: E741 -- for owner
 W = TypeVar("W")
 P = TypeVar("P", bound=Ownable)
-C = TypeVar("C", bound=RuntimeConfig)
 
 
 class Operator:
     """The parts of one operator while it is set up. Everything is added before it runs.
 
     Attributes:
-        config: the settings.
+        settings: what it is told.
         namespaces: what is watched, () for all namespaces.
         api: the API server, in bytes.
         events: records Kubernetes Events.
@@ -73,7 +72,7 @@ class Operator:
 
     def __init__(
         self,
-        config: RuntimeConfig,
+        settings: RuntimeSettings,
         program: Program,
         api: ApiClient,
         *,
@@ -83,22 +82,22 @@ class Operator:
     ) -> None:
         """
         Args:
-            config: the settings.
+            settings: what it is told.
             program: which operator this is.
             api: speaks to the API server; closed by the caller.
             namespaces: what is watched, () for all namespaces.
             leadership: what the controllers wait for.
             tracer: entered around each reconcile.
         """
-        self.config = config
+        self.settings = settings
         self.program = program
         self.api = api
         self.namespaces = namespaces
         self.manager = Manager(leadership)
         self.events = EventRecorder(
             api,
-            reporting_controller=config.operator_name,
-            reporting_instance=f"{config.operator_name}-{socket.gethostname()}",
+            reporting_controller=settings.operator_name,
+            reporting_instance=f"{settings.operator_name}-{socket.gethostname()}",
             field_manager=program.name,
         )
         self.checks = Checks()
@@ -111,8 +110,8 @@ class Operator:
             api,
             self.manager,
             namespaces=namespaces,
-            page_size=config.page_size,
-            silence_limit_s=config.watch_silence_limit_s,
+            page_size=settings.page_size,
+            silence_limit_s=settings.watch_silence_limit_s,
         )
         self._builders: list[ControllerBuilder] = []
         self._own_writes: dict[str, OwnWrites] = {}
@@ -230,21 +229,21 @@ class Operator:
         delay_s = own_writes_delay_s(own)
         if (repairs := self._repairs.get(id(kind))) is not None:
             reconcile, delay_s = repairs.guarded(reconcile), repairs.delayed(delay_s)
-        settings = ControllerConfig(
-            workers=self.config.workers if workers is None else workers,
-            reconcile_timeout_s=self.config.reconcile_timeout_s,
-            drain_timeout_s=self.config.shutdown_timeout_s,
+        config = ControllerConfig(
+            workers=self.settings.workers if workers is None else workers,
+            reconcile_timeout_s=self.settings.reconcile_timeout_s,
+            drain_timeout_s=self.settings.shutdown_timeout_s,
         )
 
         def initial_keys() -> Iterable[ObjectKey]:
             return builder.initial_keys()
 
-        observer = self._controller_metrics.observer(name, settings.workers)
+        observer = self._controller_metrics.observer(name, config.workers)
         queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(WorkQueue(observer=observer))
         controller = Controller(
             name,
             reconcile,
-            config=settings,
+            config=config,
             queue=queue,
             initial_keys=initial_keys,
             delay_s=delay_s,
@@ -278,12 +277,12 @@ class Operator:
 
 
 async def serve(
-    config: C, program: Program, set_up: Callable[[Operator, C], None], *, stop: asyncio.Event | None = None
+    settings: S, program: Program, set_up: Callable[[Operator, S], None], *, stop: asyncio.Event | None = None
 ) -> int:
     """Run an operator until SIGTERM or SIGINT, or until `stop`; the process's exit code.
 
     Args:
-        config: the settings.
+        settings: what it is told.
         program: which operator this is.
         set_up: adds its informers and controllers.
         stop: ends it in good order; None: the signals do.
@@ -292,21 +291,21 @@ async def serve(
         KubeError: there is no usable way to the API server.
         ServingError: an address is taken, or a certificate is missing.
     """
-    access = cluster_access(config)
-    namespaces = watched_namespaces(config.watch_namespaces, access.namespace)
+    access = cluster_access(settings)
+    namespaces = watched_namespaces(settings.watch_namespaces, access.namespace)
     scope = ", ".join(namespaces) if namespaces else "all namespaces"
     logger.info("%s %s: %s, %s; watching %s", program.name, program.version, access.server, access.description, scope)
     if stop is None:
         stop = asyncio.Event()
         _stop_on_signals(stop)
     # Credentials of its own: an election by a Lease has an event loop of its own.
-    election = election_of(election_config(config, program), lambda: cluster_access(config), os.environ)
+    election = election_of(election_config(settings, program), lambda: cluster_access(settings), os.environ)
     async with AsyncExitStack() as stack:
         tracing = None
-        if config.tracing_endpoint is not None:
+        if settings.tracing_endpoint is not None:
             # Left last: nobody waits for a collector before they may lead.
             tracing = await stack.enter_async_context(
-                traced(config.tracing_endpoint, config.operator_name, program.version)
+                traced(settings.tracing_endpoint, settings.operator_name, program.version)
             )
         fence = None
         if election is not None:
@@ -316,14 +315,14 @@ async def serve(
         api = await stack.enter_async_context(
             ApiClient(
                 access,
-                user_agent=_user_agent(config, program),
-                timeout_s=config.request_timeout_s,
+                user_agent=_user_agent(settings, program),
+                timeout_s=settings.request_timeout_s,
                 write_fence=fence,
                 tracer=None if tracing is None else tracing.call,
             )
         )
         operator = Operator(
-            config,
+            settings,
             program,
             api,
             namespaces=namespaces,
@@ -333,13 +332,13 @@ async def serve(
         if election is not None:
             operator.checks.add_health("leader-election", election.complaint)
             operator.metrics.add(lambda: election_families(election))
-        set_up(operator, config)
+        set_up(operator, settings)
         manager = operator.finish()
-        if config.metrics_bind_address != "0":
+        if settings.metrics_bind_address != "0":
             add_sources(operator.metrics, program, manager, api, operator.events, operator.expected_writes)
         operator.urls = await stack.enter_async_context(
             served(
-                _monitoring_config(config, program),
+                _monitoring_config(settings, program),
                 manager,
                 operator.metrics,
                 access,
@@ -364,47 +363,47 @@ def watched_namespaces(asked: tuple[str, ...] | None, own: str | None) -> tuple[
     return (own or "default",)
 
 
-def cluster_access(config: RuntimeConfig) -> ClusterAccess:
+def cluster_access(settings: RuntimeSettings) -> ClusterAccess:
     """Which API server, and as whom.
 
     Raises:
         NoClusterAccess: that cannot be told; the message has the remedy.
     """
     return load_access(
-        kubeconfig=config.kubeconfig,
-        context=config.context,
-        service_account_dir=Path(config.service_account_dir),
+        kubeconfig=settings.kubeconfig,
+        context=settings.context,
+        service_account_dir=Path(settings.service_account_dir),
         environ=os.environ,
     )
 
 
-def election_config(config: RuntimeConfig, program: Program) -> ElectionConfig | None:
+def election_config(settings: RuntimeSettings, program: Program) -> ElectionConfig | None:
     """The election that the settings ask for, None where they ask for none."""
-    if not config.leader_elect:
+    if not settings.leader_elect:
         return None
     return ElectionConfig(
-        mode=config.leader_elect_mode,
-        name=config.leader_elect_id or f"{config.operator_name}-lock",
-        namespace=config.leader_elect_namespace,
-        lease_s=config.leader_elect_lease_duration_s,
-        renew_deadline_s=config.leader_elect_renew_deadline_s,
-        retry_s=config.leader_elect_retry_period_s,
-        user_agent=_user_agent(config, program),
+        mode=settings.leader_elect_mode,
+        name=settings.leader_elect_id or f"{settings.operator_name}-lock",
+        namespace=settings.leader_elect_namespace,
+        lease_s=settings.leader_elect_lease_duration_s,
+        renew_deadline_s=settings.leader_elect_renew_deadline_s,
+        retry_s=settings.leader_elect_retry_period_s,
+        user_agent=_user_agent(settings, program),
         field_manager=program.name,
     )
 
 
-def _user_agent(config: RuntimeConfig, program: Program) -> str:
-    return f"{config.operator_name}/{program.version}"
+def _user_agent(settings: RuntimeSettings, program: Program) -> str:
+    return f"{settings.operator_name}/{program.version}"
 
 
-def _monitoring_config(config: RuntimeConfig, program: Program) -> MonitoringConfig:
+def _monitoring_config(settings: RuntimeSettings, program: Program) -> MonitoringConfig:
     return MonitoringConfig(
-        probes=config.health_probe_bind_address,
-        metrics=config.metrics_bind_address,
-        secure=config.metrics_secure,
-        cert_dir=Path(config.metrics_cert_dir) if config.metrics_cert_dir else None,
-        user_agent=_user_agent(config, program),
+        probes=settings.health_probe_bind_address,
+        metrics=settings.metrics_bind_address,
+        secure=settings.metrics_secure,
+        cert_dir=Path(settings.metrics_cert_dir) if settings.metrics_cert_dir else None,
+        user_agent=_user_agent(settings, program),
     )
 
 

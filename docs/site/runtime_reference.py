@@ -24,7 +24,7 @@ change at any time. [Write your own operator](write-your-own.md) is the way in, 
 each thing at work.
 """
 CHAPTERS = {
-    "The program": ("run", "serve", "Program", "RuntimeConfig", "RuntimeSettings", "Knob", "Switch"),
+    "The program": ("run", "serve", "Program", "RuntimeSettings", "Setting", "Switch"),
     "The operator and its controllers": (
         "Operator",
         "ControllerBuilder",
@@ -68,14 +68,12 @@ GIVEN = frozenset(
 INNER = frozenset(
     {
         *("ControllerBuilder.initial_keys", "ControllerBuilder.finish", "EventRecorder.run", "EventRecorder.stop"),
-        *("Operator.expects_writes", "Operator.finish", "RuntimeSettings.settings_customise_sources"),
+        *("Operator.expects_writes", "Operator.finish"),
         *("Channel.listen", "Metrics.collect", "Metrics.register", "Metrics.unregister"),
         *("Store.put", "Store.remove", "Store.replace", "Memory.forget"),
         *("Repairs.guarded", "Repairs.delayed", "Client.outdated", "Client.writers"),
     }
 )
-# Not called by hand, and `--help` says what its fields mean; RuntimeConfig shows their names and types.
-FIELDS_ELSEWHERE = frozenset({"RuntimeSettings"})
 _LONGEST_LINE = 100
 _SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\n((?:(?: {4}.*)?(?:\n|$))+)", re.MULTILINE)
 # For the class's maintainers, and not for its users.
@@ -146,7 +144,7 @@ def _class(tree: ast.Module, node: ast.ClassDef) -> Iterator[str]:
     begin = None if node.name in GIVEN else functions.get("__init__")
     if begin is not None:
         yield from _block(_signature(begin, called=node.name))
-    elif fields and node.name not in FIELDS_ELSEWHERE:
+    elif fields:
         yield from _block(_folded(node.name, [_field(each) for each in fields], ""))
     yield _words(ast.get_docstring(node))
     if begin is not None:

@@ -16,7 +16,7 @@ from operator_runtime import (
     ObjectKey,
     Operator,
     Result,
-    RuntimeConfig,
+    RuntimeSettings,
     Stage,
     condition_of,
     owner_reference,
@@ -31,7 +31,7 @@ APP, SHELL_OF_POD = "myownshell", "myownshell_cr"
 COMMAND = "echo The app is running, You can now ssh into for a while! && sleep 99999999 "
 
 
-def set_up(operator: Operator, _config: RuntimeConfig) -> None:
+def set_up(operator: Operator, _settings: RuntimeSettings) -> None:
     """Put the operator together: what it watches, and who acts on it."""
     shells = ShellController(operator)
     controller = operator.controller("myownshell", SHELLS, shells.reconcile)

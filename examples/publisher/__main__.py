@@ -4,7 +4,7 @@ import sys
 
 from examples.publisher import __version__
 from examples.publisher.controller import set_up
-from examples.publisher.settings import Config, Settings
+from examples.publisher.settings import Settings
 from operator_runtime import run
 
 if __name__ == "__main__":
@@ -15,6 +15,5 @@ if __name__ == "__main__":
             version=__version__,
             description="Publishes the files of a folder as ConfigMaps, in the namespaces that a Publication chooses.",
             settings=Settings,
-            config=Config,
         )
     )

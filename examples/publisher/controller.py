@@ -13,7 +13,7 @@ from examples.publisher.api import (
     PublicationStatus,
 )
 from examples.publisher.folder import Folder
-from examples.publisher.settings import Config
+from examples.publisher.settings import Settings
 from operator_runtime import (
     Channel,
     Condition,
@@ -34,10 +34,10 @@ LABEL = f"{GROUP}/published"
 WORKERS = 4
 
 
-def set_up(operator: Operator, config: Config) -> None:
+def set_up(operator: Operator, settings: Settings) -> None:
     """Put the operator together: what is a reason to look at a Publication, and who does."""
     changed: Channel[str] = Channel()
-    folder = Folder(Path(config.folder), changed)
+    folder = Folder(Path(settings.folder), changed)
     publisher = Publisher(operator, folder)
     operator.add_service("folder", folder)
     controller = operator.controller(

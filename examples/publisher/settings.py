@@ -2,22 +2,19 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
-from operator_runtime import Knob, RuntimeConfig, RuntimeSettings
+from operator_runtime import RuntimeSettings, Setting
 
 
-class Settings(RuntimeSettings):
+class Settings(RuntimeSettings, frozen=True):
     """Where the files are."""
 
     folder: Annotated[
         str,
-        Field(description="Folder whose subfolders are published."),
-        Knob("Files", why="Where the manifests mount it.", metavar="DIR", allowed="a folder's path"),
+        Setting(
+            "Files",
+            help="Folder whose subfolders are published.",
+            why="Where the manifests mount it.",
+            metavar="DIR",
+            allowed="a folder's path",
+        ),
     ] = "/publications"
-
-
-class Config(RuntimeConfig, frozen=True):
-    """The same, as the operator's process takes it."""
-
-    folder: str

@@ -30,7 +30,7 @@ from memcached_operator.check.required_permissions import (
 from memcached_operator.check.reviews import Reviews, account_name, lacking_of, own_name
 from memcached_operator.check.version import judge_version
 from memcached_operator.memcached.crd import memcached_crd
-from memcached_operator.operator import OperatorConfig
+from memcached_operator.settings import Settings
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.auth import ClusterAccess, NoClusterAccess
@@ -61,12 +61,12 @@ class CheckOptions:
     """What the command line asks for.
 
     Attributes:
-        config: the settings, as for an operator that runs here.
+        settings: all of them, as for an operator that runs here.
         account: the ServiceAccount that the operator has or will have; None: it is the user who asks.
         output: for people or for programs.
     """
 
-    config: OperatorConfig
+    settings: Settings
     account: ObjectKey | None = None
     output: Literal["text", "json"] = "text"
 
@@ -92,11 +92,11 @@ def run(options: CheckOptions) -> int:
 async def check(options: CheckOptions) -> list[Finding]:
     """All that is found. What cannot be asked without a server is left out."""
     try:
-        access = cluster_access(options.config)
+        access = cluster_access(options.settings)
     except NoClusterAccess as error:
         return [Finding("server", Verdict.WRONG, str(error))]  # the message ends with the remedy
-    user_agent = f"{options.config.operator_name}-check/{__version__}"
-    async with ApiClient(access, user_agent=user_agent, timeout_s=options.config.request_timeout_s) as client:
+    user_agent = f"{options.settings.operator_name}-check/{__version__}"
+    async with ApiClient(access, user_agent=user_agent, timeout_s=options.settings.request_timeout_s) as client:
         return await _Checks(options, access, client).findings()
 
 
@@ -104,7 +104,7 @@ class _Checks:
     """One run against one server."""
 
     def __init__(self, options: CheckOptions, access: ClusterAccess, client: ApiClient) -> None:
-        self._config = options.config
+        self._settings = options.settings
         self._account = options.account
         self._access = access
         self._client = client
@@ -120,7 +120,7 @@ class _Checks:
         as_whom = f" as {who}" if who else ""
         server = Finding("server", Verdict.OK, f"{self._access.server}{as_whom}, by {self._access.description}")
         version = await self._or_unknown("version", self._version())
-        watched = watched_namespaces(self._config.watch_namespaces, self._home)
+        watched = watched_namespaces(self._settings.watch_namespaces, self._home)
         crd = await self._or_unknown("crd", self._definition(watched))
         scope, election = self._scope(watched)
         found = [server, version, crd, *await self._missing_namespaces(watched), *election]
@@ -211,9 +211,9 @@ class _Checks:
 
     def _scope(self, watched: tuple[str, ...]) -> tuple[Scope, tuple[Finding, ...]]:
         """What the operator would do, and what there is to say of its election."""
-        config = self._config
-        scope = Scope(watched, secure_metrics=config.metrics_secure and config.metrics_bind_address != "0")
-        election = election_config(config, PROGRAM)
+        settings = self._settings
+        scope = Scope(watched, secure_metrics=settings.metrics_secure and settings.metrics_bind_address != "0")
+        election = election_config(settings, PROGRAM)
         if election is None:
             return scope, ()
         try:

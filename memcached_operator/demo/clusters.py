@@ -210,9 +210,9 @@ class OperatorProcess:
 
 def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables of an operator with default settings: what somebody has set for another cluster has no say here."""
-    from memcached_operator.settings import options
+    from memcached_operator.settings import SCHEMA
 
-    ours = {option.variable for option in options()}
+    ours = {option.variable for option in SCHEMA.options}
     return {name: value for name, value in environ.items() if name not in ours}
 
 

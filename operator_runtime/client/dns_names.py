@@ -10,12 +10,12 @@ from typing import Final
 
 # k8s.io/apimachinery, util/validation: IsDNS1123Label and IsDNS1123Subdomain.
 LABEL_MAX_LENGTH: Final = 63
-_SUBDOMAIN_MAX_LENGTH: Final = 253
+SUBDOMAIN_MAX_LENGTH: Final = 253
 LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = rf"{LABEL}(\.{LABEL})*"
+SUBDOMAIN: Final = rf"{LABEL}(\.{LABEL})*"
 
 LABEL_IN_WORDS: Final = f"at most {LABEL_MAX_LENGTH} lower-case letters, digits and '-', not at the ends"
-SUBDOMAIN_IN_WORDS: Final = f"at most {_SUBDOMAIN_MAX_LENGTH} lower-case letters, digits, '-' and '.', not at the ends"
+SUBDOMAIN_IN_WORDS: Final = f"at most {SUBDOMAIN_MAX_LENGTH} lower-case letters, digits, '-' and '.', not at the ends"
 
 
 def is_label(name: str) -> bool:
@@ -25,4 +25,4 @@ def is_label(name: str) -> bool:
 
 def is_subdomain(name: str) -> bool:
     """Whether a ServiceAccount can be called so."""
-    return len(name) <= _SUBDOMAIN_MAX_LENGTH and re.fullmatch(_SUBDOMAIN, name) is not None
+    return len(name) <= SUBDOMAIN_MAX_LENGTH and re.fullmatch(SUBDOMAIN, name) is not None

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from operator_runtime.process.knobs import Option
-    from operator_runtime.process.settings import RuntimeSettings
-
-    S = TypeVar("S", bound=RuntimeSettings)
+    from operator_runtime.settings.runtime_settings import S
+    from operator_runtime.settings.schema import Schema
+    from operator_runtime.settings.setting import Option
 
 # Exit codes: 2 is what shells and argparse use for wrong usage, 130 what a shell reports when Ctrl-C ended a program.
 DONE, WRONG_USAGE, INTERRUPTED = 0, 2, 130
@@ -69,26 +67,26 @@ def add_settings(parser: Parser, options: Iterable[Option], shown: Collection[st
         if shown is not None and option.name not in shown:
             add_option(parser, option, hidden=True)
             continue
-        if option.knob.group not in groups:
-            groups[option.knob.group] = parser.add_argument_group(option.knob.group)
-        add_option(groups[option.knob.group], option)
+        if option.setting.group not in groups:
+            groups[option.setting.group] = parser.add_argument_group(option.setting.group)
+        add_option(groups[option.setting.group], option)
 
 
 def add_option(group: argparse._ActionsContainer, option: Option, *, hidden: bool = False) -> None:
     """The flags of one setting."""
-    help_text = f"{option.help} ({option.variable}; default: {option.default})"
+    help_text = f"{option.setting.help} ({option.variable}; default: {option.default})"
     exclusive = group.add_mutually_exclusive_group()
     exclusive.add_argument(
         *option.flags,
         dest=option.name,
-        action="append" if option.knob.repeatable else "store",
+        action="append" if option.setting.repeatable else "store",
         nargs="?" if option.is_switch else None,
         const="true" if option.is_switch else None,
         default=argparse.SUPPRESS,
-        metavar=option.knob.metavar,
+        metavar=option.setting.metavar,
         help=argparse.SUPPRESS if hidden else help_text.replace("%", "%%"),
     )
-    for switch in option.knob.switches:
+    for switch in option.setting.switches:
         exclusive.add_argument(
             *switch.flags,
             dest=option.name,
@@ -121,20 +119,22 @@ def parse(parser: Parser, arguments: Sequence[str]) -> Flags:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown word: the nearest known one, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1)
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(known), n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def settings_from(model: type[S], flags: Flags) -> S:
-    """The settings that the flags and the environment give.
+def settings_from(schema: Schema[S], flags: Flags) -> S:
+    """The settings that the flags and this process's environment give.
 
     Raises:
         UsageError: a value is not allowed.
     """
-    from operator_runtime.process.knobs import SettingsError, load
+    from operator_runtime.settings.schema import SettingsError
 
     try:
-        return load(model, {name: ",".join(values) for name, values in flags.items()})
+        return schema.load({name: ",".join(values) for name, values in flags.items()}, os.environ)
     except SettingsError as error:
         raise UsageError("\n".join(error.problems)) from None
 

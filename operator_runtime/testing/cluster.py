@@ -33,17 +33,15 @@ from kube_simulator.simulator import Options, Simulator
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.auth import load_access
 from operator_runtime.client.resources import Resource
-from operator_runtime.config import RuntimeConfig
 from operator_runtime.controller.client import Client
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator
-from operator_runtime.process.settings import RuntimeSettings
+from operator_runtime.settings.runtime_settings import RuntimeSettings, S
 from operator_runtime.testing.manifests import Json, Manifest, bodies
-from operator_runtime.testing.running import config_of, running_operator
+from operator_runtime.testing.running import running_operator, settings_of
 from operator_runtime.testing.waiting import DEADLINE_S, async_eventually
 
 T = TypeVar("T")
-C = TypeVar("C", bound=RuntimeConfig)
 
 # Far above what anything here takes.
 _CALL_DEADLINE_S = 60.0
@@ -194,10 +192,9 @@ class SimulatedCluster:
     @overload
     def operator(
         self,
-        set_up: Callable[[Operator, RuntimeConfig], None],
+        set_up: Callable[[Operator, RuntimeSettings], None],
         *,
         settings: type[RuntimeSettings] = ...,
-        config: type[RuntimeConfig] = ...,
         program: Program = ...,
         deadline_s: float = ...,
         **values: object,
@@ -206,10 +203,9 @@ class SimulatedCluster:
     @overload
     def operator(
         self,
-        set_up: Callable[[Operator, C], None],
+        set_up: Callable[[Operator, S], None],
         *,
-        settings: type[RuntimeSettings],
-        config: type[C],
+        settings: type[S],
         program: Program = ...,
         deadline_s: float = ...,
         **values: object,
@@ -220,7 +216,6 @@ class SimulatedCluster:
         set_up: Callable[[Operator, Any], None],
         *,
         settings: type[RuntimeSettings] = RuntimeSettings,
-        config: type[RuntimeConfig] = RuntimeConfig,
         program: Program = UNDER_TEST,
         deadline_s: float = DEADLINE_S,
         **values: object,
@@ -232,7 +227,6 @@ class SimulatedCluster:
         Args:
             set_up: adds its controllers and whatever else, as `program.command.run` takes it.
             settings: a subclass of RuntimeSettings, where it has settings of its own.
-            config: the same settings as `set_up` gets them, as `run` takes it.
             program: its name and version.
             deadline_s: for how many seconds to wait until it is in sync, and at the end for its end.
             values: settings by their names. Without: the administrator of this simulator, all namespaces, no leader
@@ -243,10 +237,10 @@ class SimulatedCluster:
             CacheChangedError: the block ended well, but somebody changed in place what the caches hold.
             AssertionError: it did not come in sync, or did not end, before the deadline.
             Exception: whatever kept it from starting, what `set_up` raised among it.
-            pydantic.ValidationError: a setting has a value that is not allowed.
+            SettingsError: a setting has a value that is not allowed.
         """
         given = {"kubeconfig": str(self.kubeconfig_path), **values}
-        return running_operator(set_up, program, config_of(program, settings, config, given), deadline_s=deadline_s)
+        return running_operator(set_up, program, settings_of(program, settings, given), deadline_s=deadline_s)
 
     # What goes wrong.
 

@@ -6,20 +6,13 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Final, TypeVar
+from typing import Final
 
-import msgspec
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
-
-from operator_runtime.config import RuntimeConfig
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator, serve
-from operator_runtime.process.author_mistakes import refuse_mistakes
-from operator_runtime.process.settings import RuntimeSettings, settings_of
+from operator_runtime.settings.runtime_settings import S, schema_of
 from operator_runtime.testing.cache_guard import CacheGuard
 from operator_runtime.testing.waiting import DEADLINE_S, async_until
-
-C = TypeVar("C", bound=RuntimeConfig)
 
 # What a test wants that does not say otherwise: everything is watched, no port is taken, and an end is no long wait.
 _FOR_TESTS: Final[Mapping[str, object]] = {
@@ -34,31 +27,21 @@ class OperatorEndedError(AssertionError):
     """The operator ended although the test had not ended it; its own error, where it has one, is the cause."""
 
 
-def config_of(program: Program, settings: type[RuntimeSettings], config: type[C], values: Mapping[str, object]) -> C:
+def settings_of(program: Program, settings: type[S], values: Mapping[str, object]) -> S:
     """The settings that an operator is started with: what a test says, else what suits tests, else the defaults.
 
     No environment variable has a say: a developer's own would make a test of something else.
 
     Raises:
-        TypeError: `settings` and `config` make no program, as `run` would say.
-        pydantic.ValidationError: a value is not allowed, or there is no such setting.
+        TypeError: `settings` makes no program, as `run` would say, or has no setting of a name.
+        SettingsError: a value is not allowed.
     """
-    refuse_mistakes(settings, config)
-
-    class OfTheTest(settings_of(settings, program)):  # type: ignore[misc] # a class that is made on the spot
-        @classmethod
-        def settings_customise_sources(
-            cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, **_: object
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            return (init_settings,)
-
-    given = OfTheTest(**{**_FOR_TESTS, **values})
-    return msgspec.json.decode(given.model_dump_json(), type=config)
+    return schema_of(settings, program).load({**_FOR_TESTS, **values}, environ={})
 
 
 @asynccontextmanager
 async def running_operator(
-    set_up: Callable[[Operator, C], None], program: Program, config: C, *, deadline_s: float = DEADLINE_S
+    set_up: Callable[[Operator, S], None], program: Program, settings: S, *, deadline_s: float = DEADLINE_S
 ) -> AsyncIterator[Operator]:
     """Run an operator until the end of the block, which begins when its caches are in sync and its servers listen.
 
@@ -67,7 +50,7 @@ async def running_operator(
     Args:
         set_up: as `program.command.run` takes it.
         program: which operator this is.
-        config: its settings.
+        settings: its settings.
         deadline_s: for how many seconds to wait until it is in sync, and for its end.
 
     Raises:
@@ -80,9 +63,9 @@ async def running_operator(
     made: list[Operator] = []
     guard = CacheGuard()
 
-    def keeping(operator: Operator, config: C) -> None:
+    def keeping(operator: Operator, settings: S) -> None:
         made.append(operator)
-        set_up(operator, config)
+        set_up(operator, settings)
         # A store has a reflector for each namespace.
         for reflector in {id(each.store): each for each in operator.manager.reflectors}.values():
             guard.watch(reflector.resource.kind, reflector.store)
@@ -105,7 +88,7 @@ async def running_operator(
             ended_by_itself = True
             test.cancel()
 
-    running = asyncio.create_task(serve(config, program, keeping, stop=stop), name=program.name)
+    running = asyncio.create_task(serve(settings, program, keeping, stop=stop), name=program.name)
     running.add_done_callback(ended)
     try:
         await async_until("the first lists of its watches have not come", in_sync, deadline_s=deadline_s)

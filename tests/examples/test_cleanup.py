@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from examples.my_own_shell.controller import ShellController, set_up
-from operator_runtime import Program, RuntimeConfig, RuntimeSettings, TerminalError
-from operator_runtime.testing.running import config_of, running_operator
+from operator_runtime import Program, RuntimeSettings, TerminalError
+from operator_runtime.testing.running import running_operator, settings_of
 from operator_runtime.testing.waiting import async_eventually, eventually
 from tests.examples.conftest import Start
 from tests.examples.shells import (
@@ -34,8 +34,8 @@ WITHOUT_FINALIZERS = '{"metadata":{"finalizers":null}}'
 async def operator_here(kubectl: Kubectl) -> AsyncIterator[None]:
     """The operator on the test's own event loop, for one namespace, so that a test can reach into it."""
     values = {"kubeconfig": str(kubectl.cluster.kubeconfig_path), "watch_namespaces": (kubectl.namespace,)}
-    config = config_of(PROGRAM, RuntimeSettings, RuntimeConfig, values)
-    async with running_operator(set_up, PROGRAM, config):
+    settings = settings_of(PROGRAM, RuntimeSettings, values)
+    async with running_operator(set_up, PROGRAM, settings):
         yield
 
 

@@ -19,8 +19,8 @@ from lab.packaging.manifests import MANIFESTS, NAMESPACE, kustomize
 from lab.programs.helm import HelmError, helm
 from memcached_operator import __version__, permissions
 from memcached_operator.permissions import Permission
-from memcached_operator.settings import options
-from operator_runtime.process.knobs import Option
+from memcached_operator.settings import SCHEMA
+from operator_runtime.settings.setting import Option
 
 Object = dict[str, Any]
 
@@ -617,11 +617,11 @@ def refusal(values: Mapping[str, Any]) -> str:
 
 
 def flags_of(option: Option) -> list[str]:
-    return [*option.flags, *(flag for switch in option.knob.switches for flag in switch.flags)]
+    return [*option.flags, *(flag for switch in option.setting.switches for flag in switch.flags)]
 
 
 def test_each_setting_that_the_chart_has_an_opinion_on_is_refused_however_it_is_written_and_all_at_once() -> None:
-    guarded = [option for option in options() if option.name not in FREE]
+    guarded = [option for option in SCHEMA.options if option.name not in FREE]
     flags = [flag for option in guarded for flag in flags_of(option)]
     said = refusal(
         {
@@ -640,7 +640,7 @@ def test_each_setting_that_the_chart_has_an_opinion_on_is_refused_however_it_is_
 
 
 def test_each_other_setting_is_taken_as_it_is() -> None:
-    free = [option for option in options() if option.name in FREE]
+    free = [option for option in SCHEMA.options if option.name in FREE]
     assert {option.name for option in free} == FREE
     arguments = [f"{flag}=x" for option in free for flag in flags_of(option)]
     variables = [{"name": option.variable, "value": "x"} for option in free]

@@ -35,7 +35,7 @@ from tests.integration.author_kinds import (
 )
 from tests.integration.requests import written
 from tests.unit.operator_runtime.objects.applies import CHANGES_NOTHING, CHANGES_SOMETHING, otherwise
-from tests.unit.operator_runtime.operator_support import config
+from tests.unit.operator_runtime.operator_support import settings
 
 PROGRAM = Program(FIELD_MANAGER, "0.1.0")
 MONITOR = {"selector": {"matchLabels": {"app": "shop"}}, "endpoints": [{"port": "metrics", "interval": "30s"}]}
@@ -237,7 +237,7 @@ async def test_a_controller_owns_a_third_partys_kind_and_writes_nothing_twice(
         return written([each for each in events if each.verb not in ("get", "list", "watch")])
 
     async with api_client(cluster, f"{agent}/test") as its_api:
-        operator = Operator(config(), PROGRAM, its_api, namespaces=(namespace,))
+        operator = Operator(settings(), PROGRAM, its_api, namespaces=(namespace,))
         Monitoring(operator)
         stop = asyncio.Event()
         running = asyncio.create_task(operator.finish().run(stop))

@@ -43,7 +43,7 @@ from tests.integration.author_kinds import (
     shell,
 )
 from tests.kubectl_in_namespace import Kubectl
-from tests.unit.operator_runtime.operator_support import config
+from tests.unit.operator_runtime.operator_support import settings
 
 PROGRAM = Program(FIELD_MANAGER, "0.1.0")
 ON_SHELLS = "shells.example.com/finalizer"
@@ -136,7 +136,7 @@ class Shells:
 
 @asynccontextmanager
 async def running(api: ApiClient, namespace: str) -> AsyncIterator[Shells]:
-    operator = Operator(config(), PROGRAM, api, namespaces=(namespace,))
+    operator = Operator(settings(), PROGRAM, api, namespaces=(namespace,))
     shells = Shells(operator)
     stop = asyncio.Event()
     work = asyncio.create_task(operator.finish().run(stop))

@@ -38,10 +38,10 @@ pytestmark = [pytest.mark.cluster("simulator"), pytest.mark.timeout(600)]
 
 # What of a step's words is in one line, however small the terminal is.
 _SURE = 12
-# Python imports a module of this name as it starts; this one is for the operator alone, which has the variable.
+# Python imports a module of this name as it starts; this one is for the operator alone, by its command.
 _DIES = """
-import os, signal
-if "_MEMCACHED_OPERATOR_VALIDATED_SETTINGS" in os.environ:
+import os, signal, sys
+if "run" in sys.orig_argv:
     from operator_runtime.client.api_client import ApiClient
     async def apply(*_, **__):
         {death}
@@ -50,8 +50,8 @@ if "_MEMCACHED_OPERATOR_VALIDATED_SETTINGS" in os.environ:
 # The operator goes on when there is this file beside the module.
 _GATE = "gate"
 _WAITS = f"""
-import os, time
-if "_MEMCACHED_OPERATOR_VALIDATED_SETTINGS" in os.environ:
+import os, sys, time
+if "run" in sys.orig_argv:
     while not os.path.exists(os.path.join(os.path.dirname(__file__), "{_GATE}")):
         time.sleep(0.02)
 """

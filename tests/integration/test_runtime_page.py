@@ -26,7 +26,6 @@ from operator_runtime import (
     ObjectKey,
     Operator,
     PlainObject,
-    RuntimeConfig,
     RuntimeSettings,
     custom_resource_definition,
     plain,
@@ -36,7 +35,7 @@ from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.auth import load_access
 from operator_runtime.client.errors import NotFound
 from operator_runtime.testing.cluster import UNDER_TEST, SimulatedCluster
-from operator_runtime.testing.running import config_of, running_operator
+from operator_runtime.testing.running import running_operator, settings_of
 from operator_runtime.testing.waiting import async_eventually, async_until
 from tests.cluster import Cluster
 from tests.operator_process import PROJECT
@@ -105,11 +104,10 @@ class ShopNamespace:
         self,
         set_up: Callable[[Operator, Any], None],
         settings: type[RuntimeSettings] = RuntimeSettings,
-        config: type[RuntimeConfig] = RuntimeConfig,
         **values: object,
     ) -> AbstractAsyncContextManager[Operator]:
         given = {"kubeconfig": str(self.cluster.kubeconfig_path), "watch_namespaces": (self.namespace,), **values}
-        return running_operator(set_up, UNDER_TEST, config_of(UNDER_TEST, settings, config, given))
+        return running_operator(set_up, UNDER_TEST, settings_of(UNDER_TEST, settings, given))
 
 
 @asynccontextmanager
@@ -365,11 +363,11 @@ async def test_metrics_and_checks_of_ones_own_are_served(
 
 async def test_settings_of_ones_own_reach_the_operator(shops: ShopNamespace, example: Examples) -> None:
     page = example("settings")
-    with pytest.raises(ValueError, match="opening_hour"):
-        shops.operator(page.set_up, page.Settings, page.Config, opening_hour=24)
-    async with shops.operator(page.set_up, page.Settings, page.Config, opening_hour=7) as operator:
-        assert isinstance(operator.config, page.Config)
-        assert operator.config.opening_hour == 7
+    with pytest.raises(ValueError, match="--opening-hour: 24 is not allowed"):
+        shops.operator(page.set_up, page.Settings, opening_hour=24)
+    async with shops.operator(page.set_up, page.Settings, opening_hour=7) as operator:
+        assert isinstance(operator.settings, page.Settings)
+        assert operator.settings.opening_hour == 7
 
 
 async def test_a_blocking_call_is_told_with_its_line(
@@ -384,7 +382,7 @@ async def test_a_blocking_call_is_told_with_its_line(
         )
     warned = caplog.text.count("asyncio.to_thread")
 
-    def set_up(operator: Operator, config: RuntimeConfig) -> None:
+    def set_up(operator: Operator, settings: RuntimeSettings) -> None:
         operator.controller("shop", page.SHOPS, page.right)
 
     done = threading.Event()

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from memcached_operator.settings import options
+from memcached_operator.settings import SCHEMA
 
 
 @pytest.fixture
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting comes from the developer's environment."""
-    for option in options():
+    for option in SCHEMA.options:
         monkeypatch.delenv(option.variable, raising=False)
 
 

@@ -4,7 +4,8 @@ which are ConfigMaps with a label."""
 import sys
 
 from operator_runtime import run
-from tests.integration.kettles.brewing import KettleConfig, set_up
+from tests.integration.kettles.brewing import set_up
+from tests.integration.kettles.settings import KettleSettings
 
 if __name__ == "__main__":
     sys.exit(
@@ -14,7 +15,6 @@ if __name__ == "__main__":
             version="1.2.3",
             description="Says how many cups each kettle makes.",
             leader_election_id="a9b2e162.example.com",
-            settings="tests.integration.kettles.settings:KettleSettings",
-            config=KettleConfig,
+            settings=KettleSettings,
         )
     )

@@ -1,15 +1,15 @@
 from typing import Annotated
 
-from pydantic import Field
+from msgspec import Meta
 
-from operator_runtime import Knob, RuntimeSettings
+from operator_runtime import RuntimeSettings, Setting
 
 
-class KettleSettings(RuntimeSettings):
+class KettleSettings(RuntimeSettings, frozen=True):
     """What this operator is told besides what any is."""
 
     cups: Annotated[
         int,
-        Field(ge=1, le=6, description="How many cups a kettle makes."),
-        Knob("Tea", why="One each.", metavar="NUMBER"),
+        Meta(ge=1, le=6),
+        Setting("Tea", help="How many cups a kettle makes.", why="One each.", metavar="NUMBER"),
     ] = 2

@@ -18,7 +18,7 @@ import pytest
 from operator_runtime import Operator, Program
 from tests.shell_blocks import files
 from tests.unit.operator_runtime.client.client_support import client_of
-from tests.unit.operator_runtime.operator_support import config
+from tests.unit.operator_runtime.operator_support import settings
 
 PROJECT = Path(__file__).parents[3]
 RUNTIME = PROJECT / "docs" / "runtime.md"
@@ -72,7 +72,7 @@ def test_mistakes_are_told_as_the_page_says(monkeypatch: pytest.MonkeyPatch, tmp
     def await_(coroutine: Coroutine[Any, Any, object]) -> object:
         return asyncio.run(coroutine)
 
-    operator = Operator(config(), Program("shops", "1"), client_of("https://api.invalid"))
+    operator = Operator(settings(), Program("shops", "1"), client_of("https://api.invalid"))
     (session,) = _SESSION.findall(page)
     told = io.StringIO()
     example = doctest.DocTestParser().get_doctest(

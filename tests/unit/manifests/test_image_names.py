@@ -14,7 +14,7 @@ import yaml
 from lab.image import images
 from lab.node import config, dns, node_command
 from lab.packaging import bundle, manifests
-from memcached_operator.settings import Settings
+from memcached_operator.settings import SCHEMA
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("manifests", "bundle", "examples", "lab")
@@ -64,7 +64,7 @@ def of_files() -> Iterator[tuple[str, str]]:
 def of_code() -> Iterator[tuple[str, str]]:
     yield "the chart's image.repository", values()["image"]["repository"]
     yield "the chart's memcachedImage", values()["memcachedImage"]
-    yield "the setting memcached_image", Settings.model_fields["memcached_image"].default
+    yield "the setting memcached_image", SCHEMA.load({}, {}).memcached_image
     yield "lab.image", images.IMAGE
     yield "lab.node", node_command.MEMCACHED_IMAGE
     yield "lab.node's sandboxes", config.PAUSE_IMAGE

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from lab import ROOT
-from memcached_operator.settings import Settings, options
+from memcached_operator.settings import SCHEMA, Settings
 from operator_runtime.election.lease_election import RELEASE_TIMEOUT_S
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.telemetry.tracing import _SEND_TIMEOUT_S as TRACES_TIMEOUT_S
@@ -17,18 +17,18 @@ from tests.unit.manifests.install_files import container, deployment, pod
 
 @pytest.fixture(autouse=True)
 def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for option in options():
+    for option in SCHEMA.options:
         monkeypatch.delenv(option.variable, raising=False)
 
 
 def settings() -> Settings:
     """Those that the pod's flags make."""
-    by_flag = {flag: option.name for option in options() for flag in option.flags}
+    by_flag = {flag: option.name for option in SCHEMA.options for flag in option.flags}
     flags: dict[str, object] = {}
     for argument in container()["args"]:
         flag, _, value = argument.partition("=")
         flags[by_flag[flag]] = value or "true"
-    return Settings.model_validate(flags)
+    return SCHEMA.load(flags, {})
 
 
 def test_flags_are_the_operators_and_no_default_but_what_is_told_to_others() -> None:
@@ -40,11 +40,11 @@ def test_flags_are_the_operators_and_no_default_but_what_is_told_to_others() -> 
 
 def test_variables_are_known_to_the_operator_and_the_image_is_its_own_default() -> None:
     variables = {each["name"]: each for each in container()["env"]}
-    known = {option.variable for option in options()}
+    known = {option.variable for option in SCHEMA.options}
     assert variables.keys() - known == {"POD_NAME", "POD_NAMESPACE"}, "read for the election, and for people"
-    default = Settings.model_validate({}).memcached_image
+    default = SCHEMA.load({}, {}).memcached_image
     assert variables["RELATED_IMAGE_MEMCACHED"]["value"] == default
-    assert variables["OPERATOR_NAME"]["value"] == Settings.model_validate({}).operator_name
+    assert variables["OPERATOR_NAME"]["value"] == SCHEMA.load({}, {}).operator_name
 
 
 def test_the_kubelet_waits_longer_than_a_shutdown_takes() -> None:

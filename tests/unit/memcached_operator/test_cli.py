@@ -3,15 +3,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
 from memcached_operator import __version__, cli
-from memcached_operator.about import PROGRAM
 from memcached_operator.check.check_command import CheckOptions
-from memcached_operator.settings import Settings, options, settings_reference
-from operator_runtime.identity import Program
+from memcached_operator.settings import SCHEMA, Settings, settings_reference
 
 SAMPLE = str(Path(__file__).parents[3] / "manifests" / "samples" / "cache_v1alpha1_memcached_cr.yaml")
 
@@ -20,23 +17,15 @@ pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
-    """The settings of each operator that the command line became; it ends at once with exit code 0."""
+    """The settings of each operator that the command line started; it ends at once with exit code 7."""
     seen: list[Settings] = []
 
-    def become_operator(program: Program, settings_json: str) -> NoReturn:
-        assert program is PROGRAM
-        seen.append(Settings.model_validate_json(settings_json))
-        raise SystemExit(0)
+    async def run(settings: Settings) -> int:
+        seen.append(settings)
+        return 7
 
-    monkeypatch.setattr("operator_runtime.process.process.become_operator", become_operator)
+    monkeypatch.setattr("memcached_operator.operator.run", run)
     return seen
-
-
-def run_with(*arguments: str) -> int:
-    """The exit code of `main` with these arguments."""
-    with pytest.raises(SystemExit) as ended:
-        cli.main(arguments)
-    return int(ended.value.code or 0)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
@@ -52,14 +41,16 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
 class TestRun:
     @pytest.mark.parametrize("arguments", [[], ["run"]])
     def test_no_command_means_run(self, started: list[Settings], arguments: list[str]) -> None:
-        assert run_with(*arguments) == 0
-        assert started == [Settings()]
+        assert cli.main(arguments) == 7
+        assert started == [SCHEMA.load({}, {})]
 
     @pytest.mark.parametrize("command", [[], ["run"]])
     def test_flags_become_settings(self, started: list[Settings], command: list[str]) -> None:
         flags = ["--workers", "3", "--log-format=json", "--kubeconfig", "/k", "--reconcile-timeout-s", "1.5"]
-        assert run_with(*command, *flags) == 0
-        assert started == [Settings(workers=3, log_format="json", kubeconfig="/k", reconcile_timeout_s=1.5)]
+        assert cli.main([*command, *flags]) == 7
+        assert started == [
+            SCHEMA.load({"workers": 3, "log_format": "json", "kubeconfig": "/k", "reconcile_timeout_s": 1.5}, {})
+        ]
 
     @pytest.mark.parametrize(
         ("arguments", "namespaces"),
@@ -82,18 +73,18 @@ class TestRun:
         namespaces: tuple[str, ...],
     ) -> None:
         monkeypatch.setenv("WATCH_NAMESPACE", "env")
-        assert run_with(*arguments) == 0
+        assert cli.main(arguments) == 7
         assert started[0].watch_namespaces == namespaces
 
     def test_the_last_of_a_repeated_flag_counts(self, started: list[Settings]) -> None:
-        assert run_with("--workers", "3", "--workers", "4") == 0
+        assert cli.main(["--workers", "3", "--workers", "4"]) == 7
         assert started[0].workers == 4
 
     def test_an_unknown_variable_of_ours_is_a_warning(
         self, monkeypatch: pytest.MonkeyPatch, started: list[Settings], capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setenv("MEMCACHED_OPERATOR_WORKER", "3")
-        assert run_with() == 0
+        assert cli.main([]) == 7
         assert started[0].workers == 8
         assert capsys.readouterr().err.endswith(
             "WARN  process.command: the environment variable MEMCACHED_OPERATOR_WORKER sets nothing; "
@@ -163,20 +154,20 @@ class TestHelp:
         words = " ".join(captured.out.split())
         for command in ("run", "check", "render", "crd", "version"):
             assert f" {command} {cli.COMMANDS[command].help}" in words
-        for option in options():
+        for option in SCHEMA.options:
             # From 3.13 on argparse names the value once, behind all the flags.
             flags = f"({option.flags[0]}|{', '.join(option.flags)})"
-            value = f"[{option.knob.metavar}]" if option.is_switch else option.knob.metavar
+            value = f"[{option.setting.metavar}]" if option.is_switch else option.setting.metavar
             assert re.search(f" {flags} {re.escape(value)}[ ,]", words), option.name
             # Lines end at hyphens too.
-            for text in (f"({option.variable}; default: {option.default})", option.help):
+            for text in (f"({option.variable}; default: {option.default})", option.setting.help):
                 assert "".join(text.split()) in "".join(words.split())
 
     def test_flags_stand_in_their_groups(self, capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(["--help"])
         headings = [line.rstrip(":") for line in capsys.readouterr().out.splitlines() if line.endswith(":")]
         assert [heading for heading in headings if heading[0].isupper()] == list(
-            dict.fromkeys(option.knob.group for option in options())
+            dict.fromkeys(option.setting.group for option in SCHEMA.options)
         )
 
     def test_hidden_commands_are_not_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,10 +238,10 @@ class TestCheck:
         monkeypatch.setenv("OPERATOR_NAME", "mine")
         flags = ["-n", "a", "-n", "b", "--leader-elect", "--log-format=json", "--workers", "3", "--kubeconfig=/k"]
         assert cli.main(["check", *flags]) == 0
-        ((config, account, output),) = [(each.config, each.account, each.output) for each in checked]
+        ((settings, account, output),) = [(each.settings, each.account, each.output) for each in checked]
         assert (account, output) == (None, "text")
-        assert (config.watch_namespaces, config.leader_elect, config.operator_name) == (("a", "b"), True, "mine")
-        assert (config.kubeconfig, config.workers) == ("/k", 3)
+        assert (settings.watch_namespaces, settings.leader_elect, settings.operator_name) == (("a", "b"), True, "mine")
+        assert (settings.kubeconfig, settings.workers) == ("/k", 3)
 
     def test_an_account_and_an_output_can_be_named(self, checked: list[CheckOptions]) -> None:
         assert cli.main(["check", "--as-service-account", "ops/memcached-operator", "-o", "json"]) == 0

@@ -10,7 +10,7 @@ import pytest
 from memcached_operator import operator
 from memcached_operator.about import PROGRAM
 from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord
-from memcached_operator.settings import Settings
+from memcached_operator.settings import SCHEMA
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import ObjectKey
@@ -22,11 +22,6 @@ from operator_runtime.workqueue.queue import LOW_PRIORITY
 from tests.unit.operator_runtime.client.client_support import client_of
 
 KEY = ObjectKey("shop", "sessions")
-
-
-def config(**settings: object) -> operator.OperatorConfig:
-    """As the settings' process hands it over."""
-    return operator.decode_config(Settings.model_validate(settings).model_dump_json())
 
 
 @dataclass(slots=True)
@@ -73,7 +68,7 @@ class Built:
 
 def build(*namespaces: str, begun: bool = True, **settings: object) -> Built:
     client = client_of("https://nowhere.invalid")
-    settled = config(**settings)
+    settled = SCHEMA.load(settings, {})
     parts = Operator(settled, PROGRAM, client, namespaces=namespaces)
     operator.set_up(parts, settled)
     manager = parts.finish()
@@ -139,16 +134,9 @@ class TestWatchedNamespaces:
         assert set(build().reflectors) == {(kind, None) for kind in kinds}
 
 
-class TestConfig:
-    def test_it_takes_each_setting_over(self) -> None:
-        taken = config(workers=3, watch_namespaces="a,b", log_format="json", service_account_dir="/sa")
-        assert (taken.workers, taken.watch_namespaces, taken.log_format) == (3, ("a", "b"), "json")
-        assert taken.service_account_dir == "/sa"
-        assert set(taken.__struct_fields__) == set(Settings.model_fields)
-
-    async def test_the_workers_are_as_many_as_the_settings_say(self) -> None:
-        numbers = build(workers=3, reconcile_timeout_s=7, shutdown_timeout_s=2).controller.config
-        assert (numbers.workers, numbers.reconcile_timeout_s, numbers.drain_timeout_s) == (3, 7.0, 2.0)
+async def test_the_workers_are_as_many_as_the_settings_say() -> None:
+    numbers = build(workers=3, reconcile_timeout_s=7, shutdown_timeout_s=2).controller.config
+    assert (numbers.workers, numbers.reconcile_timeout_s, numbers.drain_timeout_s) == (3, 7.0, 2.0)
 
 
 class TestStandingBy:

@@ -17,14 +17,14 @@ from operator_runtime import (
 from operator_runtime.operator import election_config
 from tests.unit.operator_runtime.client.client_support import client_of
 from tests.unit.operator_runtime.controller.test_builder import SHELLS, begun, some
-from tests.unit.operator_runtime.operator_support import config
+from tests.unit.operator_runtime.operator_support import settings
 from tests.unit.operator_runtime.series import series
 
 PROGRAM = Program("my-own-shell", "1.2.3", leader_election_id="a9b2e162.jgato.io")
 
 
 def operator_of() -> Operator:
-    return Operator(config(), PROGRAM, client_of("https://api.invalid"))
+    return Operator(settings(), PROGRAM, client_of("https://api.invalid"))
 
 
 async def reconcile(key: ObjectKey) -> Result:
@@ -62,13 +62,13 @@ def test_a_key_that_wrote_is_not_looked_at_before_the_cache_has_shown_it() -> No
 
 
 def test_the_lock_of_its_leader_is_the_settings_or_bears_the_operators_name() -> None:
-    named = election_config(config(leader_elect=True, leader_elect_id="a9b2e162.jgato.io"), PROGRAM)
-    unnamed = election_config(config(leader_elect=True), PROGRAM)
+    named = election_config(settings(leader_elect=True, leader_elect_id="a9b2e162.jgato.io"), PROGRAM)
+    unnamed = election_config(settings(leader_elect=True), PROGRAM)
     assert named is not None
     assert unnamed is not None
     assert (named.name, unnamed.name) == ("a9b2e162.jgato.io", "shells-lock")
     assert named.field_manager == "my-own-shell"
-    assert election_config(config(), PROGRAM) is None
+    assert election_config(settings(), PROGRAM) is None
 
 
 def test_an_operator_that_has_nothing_to_do_says_so(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from operator_runtime import ObjectKey, Operator, Result, RuntimeConfig, plain
+from operator_runtime import ObjectKey, Operator, Result, RuntimeSettings, plain
 from operator_runtime.testing.cluster import SimulatedCluster
 from operator_runtime.testing.waiting import async_until
 from tests.unit.operator_runtime.client.client_support import client_of
 from tests.unit.operator_runtime.controller.test_builder import PROGRAM_OF_SHELLS, reconcile
-from tests.unit.operator_runtime.operator_support import config
+from tests.unit.operator_runtime.operator_support import settings
 from tests.unit.operator_runtime.testing.greetings import CRD
 
 CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")
@@ -31,7 +31,7 @@ async def test_an_operator_works_without_a_kind_that_is_optional_and_with_it_onc
         seen.append(key)
         return Result()
 
-    def set_up(operator: Operator, config: RuntimeConfig) -> None:
+    def set_up(operator: Operator, settings: RuntimeSettings) -> None:
         builder = operator.controller("maps", CONFIG_MAPS, look)
         builder.watches(GREETINGS, lambda greeting: greeting.key, optional=True)
 
@@ -43,7 +43,7 @@ async def test_an_operator_works_without_a_kind_that_is_optional_and_with_it_onc
 
 
 def test_readiness_asks_for_no_optional_kind_unless_another_waits_for_it() -> None:
-    operator = Operator(config(), PROGRAM_OF_SHELLS, client_of("https://api.invalid"))
+    operator = Operator(settings(), PROGRAM_OF_SHELLS, client_of("https://api.invalid"))
     operator.controller("maps", CONFIG_MAPS, reconcile).owns(GREETINGS, optional=True)
     manager = operator.manager
     assert [each.resource.plural for each in manager.reflectors] == ["configmaps", "greetings"]

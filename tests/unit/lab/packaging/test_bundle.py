@@ -10,6 +10,7 @@ import base64
 import copy
 import dataclasses
 import json
+import os
 import re
 from datetime import datetime
 from pathlib import Path
@@ -34,9 +35,7 @@ from lab.packaging.bundle import (
     write,
 )
 from lab.packaging.manifests import IMAGE
-from memcached_operator import __version__
-from memcached_operator.settings import Settings
-from operator_runtime.process.knobs import load
+from memcached_operator import __version__, settings
 
 PROJECT = Path(__file__).parents[4]
 COMMITTED = {
@@ -269,7 +268,7 @@ def test_the_operator_watches_what_olm_writes_into_its_pod_in_each_install_mode(
         "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['olm.targetNamespaces']"}},
     }
     monkeypatch.setenv("WATCH_NAMESPACE", annotation)
-    assert load(Settings, {}).watch_namespaces == watched
+    assert settings.SCHEMA.load({}, os.environ).watch_namespaces == watched
 
 
 def test_each_install_mode_is_told_once() -> None:

@@ -13,8 +13,7 @@ import yaml
 
 from lab.packaging.chart import CHART, COPIES, write
 from lab.packaging.manifests import MANIFESTS
-from memcached_operator import __version__
-from memcached_operator.settings import Settings
+from memcached_operator import __version__, settings
 
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
@@ -90,13 +89,13 @@ def test_each_value_that_can_be_given_stands_in_the_values_and_is_explained() ->
 
 
 def test_the_defaults_are_the_operator_s_own() -> None:
-    defaults = {name: field.default for name, field in Settings.model_fields.items()}
-    assert VALUES["memcachedImage"] == defaults["memcached_image"]
-    assert VALUES["workers"] == defaults["workers"]
-    assert VALUES["log"]["level"] == defaults["log_level"]
-    assert VALUES["leaderElection"]["mode"] == defaults["leader_elect_mode"]
-    assert VALUES["metrics"]["perObject"] == defaults["metrics_per_object"]
-    assert VALUES["metrics"]["secure"]["enabled"] == defaults["metrics_secure"]
+    defaults = settings.SCHEMA.load({}, {})
+    assert VALUES["memcachedImage"] == defaults.memcached_image
+    assert VALUES["workers"] == defaults.workers
+    assert VALUES["log"]["level"] == defaults.log_level
+    assert VALUES["leaderElection"]["mode"] == defaults.leader_elect_mode
+    assert VALUES["metrics"]["perObject"] == defaults.metrics_per_object
+    assert VALUES["metrics"]["secure"]["enabled"] == defaults.metrics_secure
 
 
 def test_the_readme_tells_of_each_value_and_its_default_and_of_no_other() -> None:

@@ -10,15 +10,14 @@ import pytest
 
 from memcached_operator.check.check_command import CheckOptions, check, run
 from memcached_operator.check.findings import Verdict
-from memcached_operator.operator import decode_config
-from memcached_operator.settings import Settings
+from memcached_operator.settings import SCHEMA
 
 pytestmark = pytest.mark.usefixtures("no_variables")
 
 
 def options(kubeconfig: Path, **more: object) -> CheckOptions:
-    settings = Settings(kubeconfig=str(kubeconfig), request_timeout_s=5.0)
-    return CheckOptions(decode_config(settings.model_dump_json()), **more)  # type: ignore[arg-type]
+    settings = SCHEMA.load({"kubeconfig": str(kubeconfig), "request_timeout_s": 5.0}, {})
+    return CheckOptions(settings, **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture

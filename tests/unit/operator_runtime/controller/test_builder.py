@@ -18,7 +18,7 @@ from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.monitoring import probes_of
 from operator_runtime.workqueue.queue import LOW_PRIORITY
 from tests.unit.operator_runtime.client.client_support import client_of
-from tests.unit.operator_runtime.operator_support import config
+from tests.unit.operator_runtime.operator_support import settings
 
 SHELLS = plain("example.org/v1", "Shell", "shells")
 CLUSTER_SHELLS = plain("example.org/v1", "ClusterShell", "clustershells", namespaced=False)
@@ -33,7 +33,7 @@ async def reconcile(key: ObjectKey) -> Result:
 
 
 def operator_of(*namespaces: str) -> Operator:
-    return Operator(config(), PROGRAM_OF_SHELLS, client_of("https://api.invalid"), namespaces=namespaces)
+    return Operator(settings(), PROGRAM_OF_SHELLS, client_of("https://api.invalid"), namespaces=namespaces)
 
 
 @pytest.fixture

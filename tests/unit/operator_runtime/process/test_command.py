@@ -1,109 +1,81 @@
-"""A program around a made-up operator, from its arguments to what the operator's process is handed."""
+"""A program around a made-up operator, from its arguments to what the operator is given."""
 
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NoReturn
+from pathlib import Path
+from textwrap import dedent
+from typing import Annotated, Any, Literal
 
-import msgspec
 import pytest
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from msgspec import Meta
 
-from operator_runtime.config import RuntimeConfig
 from operator_runtime.identity import Program
 from operator_runtime.process.command import packages_of, run
-from operator_runtime.process.knobs import Knob
-from operator_runtime.process.settings import RuntimeSettings
+from operator_runtime.settings.runtime_settings import RuntimeSettings
+from operator_runtime.settings.setting import Setting
 
 pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
 
+ROOT = Path(__file__).parents[4]
 
-class KettleSettings(RuntimeSettings):
+
+class KettleSettings(RuntimeSettings, frozen=True):
     """What this operator may be told besides."""
 
-    cups: Annotated[int, Field(ge=1, le=6, description="Cups."), Knob("Tea", why="Two.", metavar="NUMBER")] = 2
+    cups: Annotated[int, Meta(ge=1, le=6), Setting("Tea", help="Cups.", why="Two.", metavar="NUMBER")] = 2
 
 
-class KettleConfig(RuntimeConfig, frozen=True):
-    """The same for the operator's process."""
-
-    cups: int = 0
-
-
-def set_up(operator: object, config: RuntimeConfig) -> None:
-    raise AssertionError("only the operator's process sets one up")
+def set_up(operator: object, settings: RuntimeSettings) -> None:
+    raise AssertionError("no operator of these tests gets so far")
 
 
 def kettle(*arguments: str, **program: Any) -> int:
     """The exit code of the program with these arguments."""
-    given = {"version": "1.2.3", "settings": KettleSettings, "config": KettleConfig, **program}
+    given = {"version": "1.2.3", "settings": KettleSettings, **program}
     return run("kettle-operator", set_up, argv=arguments, **given)
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[KettleConfig]:
-    """The settings of each operator that the command line became; it ends at once with exit code 0."""
-    seen: list[KettleConfig] = []
+def started(monkeypatch: pytest.MonkeyPatch) -> list[KettleSettings]:
+    """The settings of each operator that the command line started; it ends at once with exit code 7."""
+    seen: list[KettleSettings] = []
 
-    def become_operator(program: Program, settings_json: str) -> NoReturn:
-        assert program.name == "kettle-operator"
-        seen.append(msgspec.json.decode(settings_json, type=KettleConfig))
-        raise SystemExit(0)
+    async def serve(settings: KettleSettings, program: Program, asked: Callable[..., None]) -> int:
+        assert (program.name, asked) == ("kettle-operator", set_up)
+        seen.append(settings)
+        return 7
 
-    monkeypatch.setattr("operator_runtime.process.process.become_operator", become_operator)
+    monkeypatch.setattr("operator_runtime.operator.serve", serve)
     return seen
-
-
-def start(*arguments: str, **program: Any) -> None:
-    with pytest.raises(SystemExit) as ended:
-        kettle(*arguments, **program)
-    assert ended.value.code == 0
 
 
 class TestStart:
     def test_its_own_settings_and_those_of_any_operator_come_from_flags_and_variables(
-        self, monkeypatch: pytest.MonkeyPatch, started: list[KettleConfig]
+        self, monkeypatch: pytest.MonkeyPatch, started: list[KettleSettings]
     ) -> None:
         monkeypatch.setenv("KETTLE_OPERATOR_WORKERS", "3")
-        start("--cups", "4", "-n", "a", "-n", "b")
-        (config,) = started
-        assert (config.cups, config.workers, config.watch_namespaces) == (4, 3, ("a", "b"))
-        assert config.operator_name == "kettle-operator"
+        assert kettle("--cups", "4", "-n", "a", "-n", "b") == 7
+        (settings,) = started
+        assert (settings.cups, settings.workers, settings.watch_namespaces) == (4, 3, ("a", "b"))
+        assert settings.operator_name == "kettle-operator"
 
-    def test_a_model_that_is_named_is_as_good_as_a_model(self, started: list[KettleConfig]) -> None:
-        start("--cups=5", settings=f"{__name__}:KettleSettings")
-        assert started[0].cups == 5
-
-    def test_an_operator_without_settings_of_its_own_has_those_of_any(self, started: list[KettleConfig]) -> None:
-        with pytest.raises(SystemExit):
-            run("kettle-operator", set_up, version="1", leader_election_id="a9b2e162.example.com", argv=["--workers=2"])
+    def test_an_operator_without_settings_of_its_own_has_those_of_any(self, started: list[KettleSettings]) -> None:
+        run("kettle-operator", set_up, version="1", leader_election_id="a9b2e162.example.com", argv=["--workers=2"])
         assert (started[0].workers, started[0].leader_elect_id) == (2, "a9b2e162.example.com")
 
     def test_an_unknown_variable_with_its_prefix_is_a_warning(
-        self, monkeypatch: pytest.MonkeyPatch, started: list[KettleConfig], capsys: pytest.CaptureFixture[str]
+        self, monkeypatch: pytest.MonkeyPatch, started: list[KettleSettings], capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setenv("KETTLE_OPERATOR_CUP", "3")
         monkeypatch.setenv("MEMCACHED_OPERATOR_WORKER", "3")
-        start()
+        kettle()
         (line,) = capsys.readouterr().err.splitlines()
         assert line.endswith(
             "the environment variable KETTLE_OPERATOR_CUP sets nothing; did you mean KETTLE_OPERATOR_CUPS?"
         )
-
-    def test_what_was_validated_before_is_what_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        ran: list[tuple[str, KettleConfig, Callable[..., None]]] = []
-
-        async def serve(config: KettleConfig, program: Program, set_up: Callable[..., None]) -> int:
-            ran.append((program.version, config, set_up))
-            return 7
-
-        monkeypatch.setattr("operator_runtime.operator.serve", serve)
-        monkeypatch.setenv("_KETTLE_OPERATOR_VALIDATED_SETTINGS", KettleSettings(cups=6).model_dump_json())
-        assert kettle("--cups=9000") == 7
-        ((version, config, asked),) = ran
-        assert (version, config.cups, asked) == ("1.2.3", 6, set_up)
 
 
 class TestWords:
@@ -127,8 +99,8 @@ class TestWords:
         assert "| `--cups` | `KETTLE_OPERATOR_CUPS` | `2` |" in page
         assert "emcached" not in page
 
-    def test_version_is_its_own_and_loads_no_settings(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert kettle("--version", settings="no_such_module:Settings") == 0
+    def test_version_is_its_own(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert kettle("--version") == 0
         assert capsys.readouterr().out == "kettle-operator 1.2.3\n"
 
     @pytest.mark.parametrize(
@@ -151,44 +123,30 @@ class TestWords:
 
 
 class TestWhatAnAuthorGotWrong:
-    @pytest.mark.parametrize(
-        ("program", "message"),
-        [
-            ({"settings": RuntimeSettings}, "must have the same fields; only one of them has cups"),
-            ({"config": RuntimeConfig}, "must have the same fields; only one of them has cups"),
-            ({"settings": RuntimeConfig}, "is no subclass of RuntimeSettings"),
-            ({"settings": f"{__name__}:set_up"}, "is no subclass of RuntimeSettings"),
-            ({"config": KettleSettings}, "is no subclass of RuntimeConfig"),
-            ({"config": RuntimeConfig}, "cups: give config= a subclass of RuntimeConfig that has cups"),
-            ({"settings": RuntimeSettings}, "cups: give settings= a subclass of RuntimeSettings that has cups"),
-            ({"settings": f"{__name__}:Ketle"}, "has no attribute 'Ketle'): write MODULE:CLASS, such as"),
-            ({"settings": "no_such_module:Settings"}, "No module named 'no_such_module'): write MODULE:CLASS"),
-        ],
-    )
-    def test_settings_that_do_not_fit_are_refused_saying_why(self, program: dict[str, object], message: str) -> None:
-        with pytest.raises(TypeError, match=re.escape(message)):
-            kettle(**program)
+    @pytest.mark.parametrize("settings", [object, set_up, Program])
+    def test_settings_that_are_none_are_refused(self, settings: object) -> None:
+        with pytest.raises(TypeError, match=re.escape(f"settings={settings!r} is no subclass of RuntimeSettings")):
+            kettle(settings=settings)
 
     def test_all_that_is_wrong_is_told_at_once_whatever_the_command_line_asks_for(self) -> None:
-        class Settings(RuntimeSettings):
+        class Settings(RuntimeSettings, frozen=True):
             cups: int
-            lid: Annotated[str, Field(description="Lid."), Knob("Tea", why="Dust.", metavar="LID")] = "on"
+            lid: Annotated[str, Setting("Tea", help="Lid.", why="Dust.", metavar="LID")] = "on"
 
         with pytest.raises(TypeError) as caught:
             kettle("--help", settings=Settings)
-        no_default, no_knob, not_allowed, differing = str(caught.value).splitlines()
+        no_default, no_setting, not_allowed = str(caught.value).splitlines()
         assert no_default.startswith("the setting cups has no default: ")
-        assert no_knob.startswith("the setting cups has no Knob; ")
+        assert no_setting.startswith("the setting cups has no Setting; ")
         assert not_allowed.startswith("the setting lid does not say what is allowed: ")
-        assert differing.endswith("only one of them has lid: write lid into KettleConfig")
 
     def test_defaults_that_the_settings_forbid_are_the_authors_and_no_users(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        class Settings(KettleSettings):
-            cups: Annotated[int, Field(ge=1, le=6, description="Cups."), Knob("Tea", why="All.", metavar="N")] = 7
+        class Settings(KettleSettings, frozen=True):
+            cups: Annotated[int, Meta(ge=1, le=6), Setting("Tea", help="Cups.", why="All.", metavar="N")] = 7
             log_level: Annotated[
-                Literal["info", "loud"], Field(description="Words."), Knob("Logs", why="Calm.", metavar="LEVEL")
+                Literal["info", "loud"], Setting("Logs", help="Words.", why="Calm.", metavar="LEVEL")
             ] = "quiet"  # type: ignore[assignment]
 
         monkeypatch.setenv("KETTLE_OPERATOR_CUPS", "3")  # what a user says is not looked at
@@ -200,29 +158,15 @@ class TestWhatAnAuthorGotWrong:
         ]
 
     def test_so_are_defaults_that_do_not_fit_together(self) -> None:
-        class Settings(KettleSettings):
-            @model_validator(mode="after")
-            def _fits(self) -> "Settings":
-                raise PydanticCustomError("lids", "a lid for each cup")
+        class Settings(KettleSettings, frozen=True):
+            def __post_init__(self) -> None:
+                raise ValueError("a lid for each cup")
 
         with pytest.raises(TypeError, match=r"^the defaults of Settings do not fit: a lid for each cup$"):
             kettle(settings=Settings)
 
-    def test_a_config_of_other_types_is_told_for_each_setting_before_the_operator_begins(self) -> None:
-        class Config(RuntimeConfig, frozen=True):
-            workers: str  # type: ignore[assignment]
-            cups: str = ""
-
-        with pytest.raises(TypeError) as caught:
-            kettle(config=Config)
-        assert str(caught.value).splitlines() == [
-            f"the setting {name} has another type in the config Config than in the settings KettleSettings, "
-            f"whose default is {default} there: Expected `str`, got `int`"
-            for name, default in (("workers", 8), ("cups", 2))
-        ]
-
     def test_a_set_up_that_would_never_be_awaited_is_refused(self) -> None:
-        async def never(operator: object, config: RuntimeConfig) -> None: ...
+        async def never(operator: object, settings: RuntimeSettings) -> None: ...
 
         with pytest.raises(TypeError, match="set_up must be a plain function"):
             run("kettle-operator", never, version="1")  # type: ignore[arg-type]
@@ -239,18 +183,28 @@ def test_lines_of_the_package_of_set_up_are_the_operators_own(monkeypatch: pytes
     assert packages_of(set_up) == ("__main__", "kettles", __package__)
 
 
-def test_the_operators_process_loads_nothing_that_only_the_validation_needs() -> None:
-    program = """
-import os, sys
-from operator_runtime import operator, run
+@pytest.mark.parametrize("way", ["module", "file", "command"])
+def test_the_operator_runs_in_the_process_that_was_started_and_loads_no_pydantic(tmp_path: Path, way: str) -> None:
+    program = dedent("""
+        import os, sys
+        from operator_runtime import operator, run
 
-async def serve(config, program, set_up):
-    return 1 if {"pydantic", "pydantic_settings", "argparse", "yaml"} & set(sys.modules) else 0
+        async def serve(settings, program, set_up):
+            print(os.getpid(), settings.workers, sorted({"pydantic", "pydantic_settings", "yaml"} & set(sys.modules)))
+            return 0
 
-operator.serve = serve
-sys.exit(run("kettle-operator", lambda operator, config: None, version="1", argv=["--workers=9000"]))
-"""
-    settings = RuntimeSettings(operator_name="kettle-operator").model_dump_json()
-    environment = {"_KETTLE_OPERATOR_VALIDATED_SETTINGS": settings, "PYTHONPATH": ":".join(sys.path)}
-    ended = subprocess.run([sys.executable, "-c", program], check=False, timeout=60, env=environment)
-    assert ended.returncode == 0
+        operator.serve = serve
+        sys.exit(run("kettle-operator", lambda operator, settings: None, version="1"))
+    """)
+    (tmp_path / "kettles").mkdir()
+    (tmp_path / "kettles" / "__main__.py").write_text(program)
+    how = {"module": ["-m", "kettles"], "file": ["kettles/__main__.py"], "command": ["-c", program]}[way]
+    with subprocess.Popen(
+        [sys.executable, *how, "--workers", "3"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as started:
+        said, _ = started.communicate(timeout=60)
+    assert (started.returncode, said) == (0, f"{started.pid} 3 []\n")

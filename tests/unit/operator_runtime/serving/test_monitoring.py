@@ -15,6 +15,7 @@ import pytest
 
 from memcached_operator import operator
 from memcached_operator.about import PROGRAM
+from memcached_operator.settings import SCHEMA
 from operator_runtime.controller.manager import Manager
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator
@@ -23,7 +24,6 @@ from operator_runtime.serving.http_server import ListenError, ServingError
 from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, probes_of, served, traced
 from operator_runtime.serving.probes import Check, Checks
 from operator_runtime.telemetry.metrics import Metrics
-from tests.unit.memcached_operator.test_operator import config
 from tests.unit.operator_runtime.client.client_support import client_of
 from tests.unit.operator_runtime.series import series
 
@@ -40,8 +40,9 @@ def monitoring(
 def built(*namespaces: str) -> tuple[Manager, Metrics]:
     """An operator that does not run, with all that it can show."""
     client = client_of("https://api.invalid:6443")
-    parts = Operator(config(metrics_per_object=True), PROGRAM, client, namespaces=namespaces)
-    operator.set_up(parts, config(metrics_per_object=True))
+    settings = SCHEMA.load({"metrics_per_object": True}, {})
+    parts = Operator(settings, PROGRAM, client, namespaces=namespaces)
+    operator.set_up(parts, settings)
     manager = parts.finish()
     add_sources(parts.metrics, PROGRAM, manager, client, parts.events, parts.expected_writes)
     return manager, parts.metrics
@@ -180,7 +181,7 @@ def test_no_label_has_values_without_end_but_those_that_are_asked_for() -> None:
 
 def test_the_metric_of_which_operator_runs_bears_its_name_and_version() -> None:
     shells = Program("my-own-shell", "1.2.3")
-    parts = Operator(config(), shells, client_of("https://api.invalid"))
+    parts = Operator(SCHEMA.load({}, {}), shells, client_of("https://api.invalid"))
     add_sources(parts.metrics, shells, parts.finish(), parts.api, parts.events, ())
     python = ".".join(map(str, sys.version_info[:3]))
     assert series(parts.metrics.collect())["my_own_shell_build_info"] == {("1.2.3", python): 1}

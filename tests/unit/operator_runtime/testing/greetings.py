@@ -13,7 +13,7 @@ from operator_runtime import (
     Operator,
     PlainObject,
     Result,
-    RuntimeConfig,
+    RuntimeSettings,
     owner_reference,
     plain,
     typed,
@@ -76,5 +76,5 @@ class Greeter:
         return Result()
 
 
-def set_up(operator: Operator, config: RuntimeConfig) -> None:
+def set_up(operator: Operator, settings: RuntimeSettings) -> None:
     operator.controller("greeting", GREETINGS, Greeter(operator).reconcile).owns(CONFIG_MAPS)

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from kube_simulator import Refuse
-from operator_runtime import NotFound, ObjectKey, Operator, RuntimeConfig, owner_reference, plain
+from operator_runtime import NotFound, ObjectKey, Operator, RuntimeSettings, owner_reference, plain
 from operator_runtime.testing.cluster import SimulatedCluster
 from operator_runtime.testing.waiting import async_eventually, async_until
 from tests.unit.operator_runtime.testing.greetings import API_VERSION, CONFIG_MAPS, CRD, GREETINGS, set_up
@@ -84,7 +84,7 @@ async def test_a_wrong_plural_is_told_with_the_right_one(
 ) -> None:
     wrong = plain(API_VERSION, "Greeting", "greetingz")
 
-    def set_up_wrong(operator: Operator, config: RuntimeConfig) -> None:
+    def set_up_wrong(operator: Operator, settings: RuntimeSettings) -> None:
         operator.informer(wrong, optional=True)
 
     async with greetings.operator(set_up_wrong):

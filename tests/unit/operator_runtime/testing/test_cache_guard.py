@@ -9,7 +9,7 @@ import msgspec
 import pydantic
 import pytest
 
-from operator_runtime import Kind, ObjectKey, Operator, Result, RuntimeConfig, Store, plain, typed
+from operator_runtime import Kind, ObjectKey, Operator, Result, RuntimeSettings, Store, plain, typed
 from operator_runtime.client.resources import CONFIG_MAPS as RESOURCE
 from operator_runtime.testing.cache_guard import CacheChangedError, CacheGuard
 from operator_runtime.testing.cluster import SimulatedCluster
@@ -99,7 +99,7 @@ def test_what_is_only_read_or_cannot_be_compared_is_no_change(kind: Kind[Any]) -
 async def test_the_test_of_an_operator_that_changes_its_cache_fails(simulator: SimulatedCluster, changes: bool) -> None:
     looked: list[ObjectKey] = []
 
-    def set_up(operator: Operator, config: RuntimeConfig) -> None:
+    def set_up(operator: Operator, settings: RuntimeSettings) -> None:
         config_maps = operator.informer(CONFIG_MAPS)
 
         async def reconcile(key: ObjectKey) -> Result:

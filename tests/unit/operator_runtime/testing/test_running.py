@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
-from operator_runtime import Operator, Program, RuntimeConfig, RuntimeSettings
+from operator_runtime import Operator, Program, RuntimeSettings
+from operator_runtime.settings.schema import SettingsError
 from operator_runtime.testing.cluster import UNDER_TEST, SimulatedCluster
-from operator_runtime.testing.running import OperatorEndedError, config_of
+from operator_runtime.testing.running import OperatorEndedError, settings_of
 from tests.unit.operator_runtime.testing.greetings import CRD, set_up
 
 
@@ -33,7 +33,7 @@ class Ends:
         self.ended.set()
 
 
-def serving(service: Ends) -> Callable[[Operator, RuntimeConfig], None]:
+def serving(service: Ends) -> Callable[[Operator, RuntimeSettings], None]:
     return lambda operator, config: operator.add_service("ends", service)
 
 
@@ -45,25 +45,25 @@ async def never() -> None:
 
 
 def test_a_test_watches_all_namespaces_and_takes_no_port() -> None:
-    config = config_of(UNDER_TEST, RuntimeSettings, RuntimeConfig, {})
-    assert config.watch_namespaces == ()
-    assert (config.health_probe_bind_address, config.metrics_bind_address) == ("0", "0")
-    assert config.operator_name == "operator-under-test"
-    assert not config.leader_elect
+    settings = settings_of(UNDER_TEST, RuntimeSettings, {})
+    assert settings.watch_namespaces == ()
+    assert (settings.health_probe_bind_address, settings.metrics_bind_address) == ("0", "0")
+    assert settings.operator_name == "operator-under-test"
+    assert not settings.leader_elect
 
 
 def test_what_a_test_says_wins_and_no_variable_has_a_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELLS_WORKERS", "3")
     monkeypatch.setenv("SHELLS_PAGE_SIZE", "20")
     monkeypatch.setenv("WATCH_NAMESPACE", "elsewhere")
-    config = config_of(Program("shells", "1"), RuntimeSettings, RuntimeConfig, {"workers": 5})
-    assert (config.workers, config.page_size, config.watch_namespaces) == (5, 500, ())
+    settings = settings_of(Program("shells", "1"), RuntimeSettings, {"workers": 5})
+    assert (settings.workers, settings.page_size, settings.watch_namespaces) == (5, 500, ())
 
 
 @pytest.mark.parametrize("values", [{"workers": 0}, {"wokers": 3}])
 def test_a_setting_that_is_wrong_or_unknown_is_refused(values: dict[str, object]) -> None:
-    with pytest.raises(ValidationError, match=next(iter(values))):
-        config_of(UNDER_TEST, RuntimeSettings, RuntimeConfig, values)
+    with pytest.raises(SettingsError, match=next(iter(values))):
+        settings_of(UNDER_TEST, RuntimeSettings, values)
 
 
 # Its life
@@ -79,7 +79,7 @@ async def test_it_has_its_caches_when_the_block_begins_and_is_gone_when_it_ends(
 
 
 async def test_what_set_up_raises_reaches_the_test(simulator: SimulatedCluster) -> None:
-    def wrong(operator: Operator, config: RuntimeConfig) -> None:
+    def wrong(operator: Operator, settings: RuntimeSettings) -> None:
         raise TypeError("reconcile is no coroutine function")
 
     with pytest.raises(TypeError, match="no coroutine function"):
@@ -151,7 +151,7 @@ async def test_an_operator_that_is_begun_in_a_fixture_ends_in_another_task(simul
 async def test_two_operators_run_side_by_side(simulator: SimulatedCluster) -> None:
     seen: list[str] = []
 
-    def named(operator: Operator, config: RuntimeConfig) -> None:
+    def named(operator: Operator, settings: RuntimeSettings) -> None:
         seen.append(operator.program.name)
 
     async with simulator.operator(named, program=Program("one", "1")), simulator.operator(named, program=UNDER_TEST):

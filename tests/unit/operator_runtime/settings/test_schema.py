@@ -1,33 +1,28 @@
+"""What is made of a model and of what stands beside its types, for made-up settings."""
+
 from typing import Annotated, Any, Literal
 
+import msgspec
 import pytest
-from pydantic import Field, create_model
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from msgspec import Meta
 
-from operator_runtime.process.knobs import (
-    Knob,
-    KnobVariables,
-    Switch,
-    options_of,
-    reference,
-    unknown_variables,
-)
+from operator_runtime.settings.reference import reference
+from operator_runtime.settings.schema import Schema, SettingsError
+from operator_runtime.settings.setting import Setting, Switch
 
 PREFIX = "KETTLE_"
 
 
-class Kettle(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix=PREFIX)
-
+class Kettle(msgspec.Struct, kw_only=True):
     heat_s: Annotated[
-        float, Field(ge=1, le=2, description="How long to heat."), Knob("Heat", why="Enough.", metavar="SECONDS")
+        float, Meta(ge=1, le=2), Setting("Heat", help="How long to heat.", why="Enough.", metavar="SECONDS")
     ] = 1.5
-    cups: Annotated[int, Field(ge=1, le=6, description="Cups."), Knob("Tea", why="Two.", metavar="NUMBER")] = 2
+    cups: Annotated[int, Meta(ge=1, le=6), Setting("Tea", help="Cups.", why="Two.", metavar="NUMBER")] = 2
     leaf: Annotated[
         Literal["green", "black", "white"],
-        Field(description="Leaf."),
-        Knob(
+        Setting(
             "Tea",
+            help="Leaf.",
             why="Taste.",
             metavar="LEAF",
             flags=("--leaf", "-l"),
@@ -38,22 +33,21 @@ class Kettle(BaseSettings):
     ] = "black"
     shelf: Annotated[
         str | None,
-        Field(description="Shelf."),
-        Knob(
-            "Tea", why="Order.", metavar="NAME", variable_read_elsewhere=True, allowed="a shelf's name", unset="the top"
+        Setting(
+            "Tea",
+            help="Shelf.",
+            why="Order.",
+            metavar="NAME",
+            variable_read_elsewhere=True,
+            allowed="a shelf's name",
+            unset="the top",
         ),
     ] = None
-
-    whistle: Annotated[bool, Field(description="Whistle."), Knob("Heat", why="Cats.", metavar="true|false")] = False
-
-    @classmethod
-    def settings_customise_sources(
-        cls, settings_cls: type[BaseSettings], *_: PydanticBaseSettingsSource, **__: PydanticBaseSettingsSource
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (KnobVariables(settings_cls),)
+    whistle: Annotated[bool, Setting("Heat", help="Whistle.", why="Cats.", metavar="true|false")] = False
 
 
-OPTIONS = options_of(Kettle)
+SCHEMA = Schema(Kettle, PREFIX)
+OPTIONS = SCHEMA.options
 
 
 def test_flag_and_variable_follow_the_fields_name_unless_they_are_given() -> None:
@@ -81,55 +75,63 @@ def test_the_default_is_in_words() -> None:
 
 
 def test_what_happens_without_a_value_may_name_the_default_of_another_field() -> None:
-    class Shelf(BaseSettings):
-        rows: Annotated[int, Field(ge=1, le=9, description="Rows."), Knob("A", why="b", metavar="N")] = 3
+    class Shelf(msgspec.Struct):
+        rows: Annotated[int, Meta(ge=1, le=9), Setting("A", help="Rows.", why="b", metavar="N")] = 3
         row: Annotated[
             str | None,
-            Field(description="Row."),
-            Knob("A", why="b", metavar="R", allowed="a row", unset="row {rows}, the last"),
+            Setting("A", help="Row.", why="b", metavar="R", allowed="a row", unset="row {rows}, the last"),
         ] = None
 
-    assert options_of(Shelf)[1].default == "row 3, the last"
+    assert Schema(Shelf, "").options[1].default == "row 3, the last"
 
 
-def whole(type_: Any, *, description: str = "Cups.", **knob: Any) -> Any:
+def whole(type_: Any, **setting: Any) -> Any:
     """The annotation of a setting that has all that it needs, but for what is said otherwise."""
-    given = {"why": "b", "metavar": "N", "allowed": "a word", **knob}
-    return Annotated[type_, Field(description=description), Knob("A", **given)]
+    return Annotated[type_, Setting("A", **{"help": "C.", "why": "b", "metavar": "N", "allowed": "a word", **setting})]
 
 
 class TestWhatAnAuthorForgot:
     @staticmethod
     def made(annotation: Any, default: Any = 2) -> str:
-        model: type[BaseSettings] = create_model("Made", __base__=BaseSettings, cups=(annotation, default))
+        field = ("cups", annotation) if default is ... else ("cups", annotation, default)
         with pytest.raises(TypeError) as caught:
-            options_of(model)
+            Schema(msgspec.defstruct("Made", [field]), PREFIX)
         return str(caught.value)
 
-    def test_a_setting_without_a_knob_is_named_with_a_whole_one(self) -> None:
-        assert self.made(int).startswith("the setting cups has no Knob; a whole one reads cups: Annotated[TYPE, Field(")
+    def test_a_field_without_a_setting_is_named_with_a_whole_one(self) -> None:
+        assert self.made(int).startswith(
+            "the setting cups has no Setting; a whole one reads cups: Annotated[TYPE, Setting("
+        )
 
-    @pytest.mark.parametrize("field", [Field(ge=1), Field(le=1), Field()])
-    def test_a_number_needs_both_limits(self, field: object) -> None:
-        message = self.made(Annotated[float, field, Field(description="C."), Knob("A", why="b", metavar="N")])
-        assert message == "the setting cups is a number and has no limits: give its Field both ge= and le="
+    @pytest.mark.parametrize("limits", [Meta(ge=1), Meta(le=9), Meta()])
+    def test_a_number_needs_both_limits(self, limits: Meta) -> None:
+        message = self.made(Annotated[whole(float, allowed=""), limits])
+        assert message == (
+            "the setting cups is a number and has no limits: annotate it with msgspec.Meta(ge=..., le=...)"
+        )
 
     def test_a_text_needs_words_for_what_is_allowed(self) -> None:
-        message = self.made(Annotated[str, Field(description="C."), Knob("A", why="b", metavar="N")])
-        assert message == "the setting cups does not say what is allowed: give its Knob allowed=, to follow 'must be'"
+        message = self.made(whole(str, allowed=""))
+        assert message == (
+            "the setting cups does not say what is allowed: give its Setting allowed=, to follow 'must be'"
+        )
 
     @pytest.mark.parametrize(
         ("annotation", "default", "message"),
         [
             (whole(int), ..., "the setting cups has no default: write `= VALUE` behind its type"),
-            (whole(int, description=""), 2, "the setting cups has no description: give its Field description="),
-            (whole(int | None), None, "the setting cups has the default None: say in unset= of its Knob what happens"),
+            (whole(int, help=""), 2, "the setting cups has no description: give its Setting help="),
+            (
+                whole(int | None),
+                None,
+                "the setting cups has the default None: say in unset= of its Setting what happens",
+            ),
             (
                 whole(str, unset="as {cup}"),
                 "",
-                "the setting cups: unset= of its Knob is 'as {cup}', and {} in it holds",
+                "the setting cups: unset= of its Setting is 'as {cup}', and {} in it holds",
             ),
-            (whole(str, unset="as {"), "", "the setting cups: unset= of its Knob is 'as {', and {} in it holds no"),
+            (whole(str, unset="as {"), "", "the setting cups: unset= of its Setting is 'as {', and {} in it holds no"),
             (
                 whole(str, flags=("cups",)),
                 "",
@@ -137,7 +139,7 @@ class TestWhatAnAuthorForgot:
             ),
             (whole(str, flags=("--cups", "-cu")), "", "the setting cups has the flag '-cu': write --WORD, or"),
             (whole(Literal[1, 2], allowed=""), 1, "the setting cups is given as text: make the values of its Literal"),
-            (whole(list[str]), [], "the setting cups is given as one text: annotate it with a BeforeValidator that"),
+            (whole(list[str]), [], "the setting cups is given as one text: give its Setting read="),
             (whole(str, flags=("--help",)), "", "the flag --help of the setting cups is taken by every program: give"),
         ],
     )
@@ -151,21 +153,21 @@ class TestWhatAnAuthorForgot:
             lid: whole(str, flags=("--lid", "-l", "--green"), variable="TEA_LEAF") = "on"  # type: ignore[valid-type]
 
         with pytest.raises(TypeError) as caught:
-            options_of(Twice)
+            Schema(Twice, PREFIX)
         assert str(caught.value).splitlines() == [
-            "the flag -l of the setting lid is taken by leaf: give its Knob another one with flags=",
-            "the flag --green of the setting lid is taken by leaf: give its Knob another one with flags=",
-            "the variable TEA_LEAF of the setting lid is taken by leaf: give its Knob another one with variable=",
+            "the flag -l of the setting lid is taken by leaf: give its Setting another one with flags=",
+            "the flag --green of the setting lid is taken by leaf: give its Setting another one with flags=",
+            "the variable TEA_LEAF of the setting lid is taken by leaf: give its Setting another one with variable=",
         ]
 
     def test_all_mistakes_are_told_at_once(self) -> None:
         class Wrong(Kettle):
             lid: bool = True
-            handle: whole(str, description="") = "left"  # type: ignore[valid-type]
+            handle: whole(str, help="") = "left"  # type: ignore[valid-type]
             spout: whole(float, allowed="") = 1.0  # type: ignore[valid-type]
 
         with pytest.raises(TypeError) as caught:
-            options_of(Wrong)
+            Schema(Wrong, PREFIX)
         assert [line[: line.index(" has ")] for line in str(caught.value).splitlines()] == [
             "the setting lid",
             "the setting handle",
@@ -173,25 +175,42 @@ class TestWhatAnAuthorForgot:
         ]
 
 
-def test_variables_are_read_by_the_names_of_the_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KETTLE_CUPS", "3")
-    monkeypatch.setenv("TEA_LEAF", "white")
-    monkeypatch.setenv("KETTLE_LEAF", "green")
-    kettle = Kettle()
+def test_variables_are_read_by_the_names_that_the_settings_have() -> None:
+    kettle = SCHEMA.load({}, {"KETTLE_CUPS": "3", "TEA_LEAF": "white", "KETTLE_LEAF": "green"})
     assert (kettle.cups, kettle.leaf) == (3, "white")
 
 
-def test_a_variable_that_is_read_elsewhere_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KETTLE_SHELF", "low")
-    assert Kettle().shelf is None
+def test_a_variable_that_is_read_elsewhere_is_left_alone() -> None:
+    assert SCHEMA.load({}, {"KETTLE_SHELF": "low"}).shelf is None
 
 
-def test_an_empty_variable_is_a_value_only_where_the_knob_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KETTLE_CUPS", "")
-    assert Kettle().cups == 2
-    monkeypatch.setenv("TEA_LEAF", "")
-    with pytest.raises(ValueError, match="leaf"):
-        Kettle()
+def test_an_empty_variable_is_a_value_only_where_the_setting_says_so() -> None:
+    assert SCHEMA.load({}, {"KETTLE_CUPS": ""}).cups == 2
+    with pytest.raises(SettingsError, match="TEA_LEAF: '' is not allowed"):
+        SCHEMA.load({}, {"TEA_LEAF": ""})
+
+
+@pytest.mark.parametrize(
+    ("text", "truth"),
+    [("true", True), ("TRUE", True), ("1", True), ("yes", True), ("on", True), ("false", False), ("0", False)],
+)
+def test_true_and_false_have_the_words_that_people_use(text: str, truth: bool) -> None:
+    assert SCHEMA.load({"whistle": text}, {}).whistle is truth
+
+
+@pytest.mark.parametrize(("name", "value"), [("cups", "null"), ("cups", "0x2"), ("cups", True), ("whistle", "")])
+def test_what_only_looks_like_a_value_is_refused(name: str, value: object) -> None:
+    with pytest.raises(SettingsError, match=f"--{name}: {value!r} is not allowed"):
+        SCHEMA.load({name: value}, {})
+
+
+def test_the_word_null_is_a_text_like_any_other() -> None:
+    assert SCHEMA.load({"shelf": "null"}, {}).shelf == "null"
+
+
+def test_a_name_that_is_no_setting_s_is_refused() -> None:
+    with pytest.raises(SettingsError, match="there is no setting cusp"):
+        SCHEMA.load({"cusp": 3}, {})
 
 
 class TestUnknownVariables:
@@ -200,16 +219,14 @@ class TestUnknownVariables:
         [("KETTLE_CUP", "KETTLE_CUPS"), ("KETTLE_HEATS", "KETTLE_HEAT_S"), ("KETTLE_LEAF", "TEA_LEAF")],
     )
     def test_the_nearest_is_named(self, name: str, nearest: str) -> None:
-        (sentence,) = unknown_variables(OPTIONS, PREFIX, {name: "1"})
+        (sentence,) = SCHEMA.unknown_variables({name: "1"})
         assert sentence == f"the environment variable {name} sets nothing; did you mean {nearest}?"
 
     def test_nothing_is_suggested_where_nothing_is_near(self) -> None:
-        assert unknown_variables(OPTIONS, PREFIX, {"KETTLE_ZZZ": "1"}) == (
-            "the environment variable KETTLE_ZZZ sets nothing",
-        )
+        assert SCHEMA.unknown_variables({"KETTLE_ZZZ": "1"}) == ("the environment variable KETTLE_ZZZ sets nothing",)
 
     def test_known_and_foreign_variables_are_fine(self) -> None:
-        assert unknown_variables(OPTIONS, PREFIX, {"KETTLE_CUPS": "1", "TEA_LEAF": "x", "PATH": "/", "CUP": "1"}) == ()
+        assert SCHEMA.unknown_variables({"KETTLE_CUPS": "1", "TEA_LEAF": "x", "PATH": "/", "CUP": "1"}) == ()
 
     @pytest.mark.parametrize(
         "name",
@@ -226,11 +243,11 @@ class TestUnknownVariables:
         ],
     )
     def test_what_kubernetes_sets_for_a_service_of_that_name_is_not_a_mistake(self, name: str) -> None:
-        assert unknown_variables(OPTIONS, PREFIX, {name: "10.0.0.1"}) == ()
+        assert SCHEMA.unknown_variables({name: "10.0.0.1"}) == ()
 
 
 def test_the_reference_lists_all_and_then_explains_each_by_group() -> None:
-    page = reference(Kettle, title="Kettle", origin="Made.")
+    page = reference(SCHEMA, title="Kettle", origin="Made.")
     assert page.startswith("# Kettle\n\n<!-- Made. -->\n\nA flag wins over the environment variable, ")
     assert "set to nothing counts as not set, `TEA_LEAF` excepted. " in page
     assert "An unknown variable with the prefix `KETTLE_` is warned of" in page

@@ -1,32 +1,32 @@
 """Every test has a made-up operator whose settings are those of any."""
 
+import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Annotated
 
 import pytest
-from pydantic import Field, ValidationError
+from msgspec import Meta
 
 from operator_runtime.identity import Program
-from operator_runtime.process import knobs
-from operator_runtime.process.knobs import Knob, SettingsError, options_of
-from operator_runtime.process.settings import RuntimeSettings, settings_of
 from operator_runtime.serving.http_server import parse_address
+from operator_runtime.settings.runtime_settings import RuntimeSettings, schema_of
+from operator_runtime.settings.schema import SettingsError
+from operator_runtime.settings.setting import Setting
 
 pytestmark = pytest.mark.usefixtures("no_variables")
 
 
-class KettleSettings(RuntimeSettings):
+class KettleSettings(RuntimeSettings, frozen=True):
     """What this operator may be told besides."""
 
-    cups: Annotated[int, Field(ge=1, le=6, description="Cups."), Knob("Tea", why="Two.", metavar="NUMBER")] = 2
+    cups: Annotated[int, Meta(ge=1, le=6), Setting("Tea", help="Cups.", why="Two.", metavar="NUMBER")] = 2
 
 
-SETTINGS = settings_of(KettleSettings, Program("kettle-operator", "1.2.3"))
+SCHEMA = schema_of(KettleSettings, Program("kettle-operator", "1.2.3"))
 
 
 def load_settings(flags: Mapping[str, str]) -> KettleSettings:
-    return knobs.load(SETTINGS, flags)
+    return SCHEMA.load(flags, os.environ)
 
 
 def problems_of(**flags: str) -> tuple[str, ...]:
@@ -37,35 +37,33 @@ def problems_of(**flags: str) -> tuple[str, ...]:
 
 class TestAnOperatorsSettings:
     def test_variables_and_defaults_have_its_name(self) -> None:
-        by_name = {option.name: option for option in options_of(SETTINGS)}
+        by_name = {option.name: option for option in SCHEMA.options}
         assert load_settings({}).operator_name == "kettle-operator"
         assert by_name["operator_name"].default == "kettle-operator"
         assert by_name["workers"].variable == "KETTLE_OPERATOR_WORKERS"
         assert by_name["leader_elect_id"].default == "the operator's name and `-lock`: kettle-operator-lock"
 
     def test_its_own_stand_behind_those_of_any(self) -> None:
-        assert [option.name for option in options_of(SETTINGS)][-2:] == ["log_level", "cups"]
+        assert [option.name for option in SCHEMA.options][-2:] == ["log_level", "cups"]
         assert load_settings({"cups": "3"}).cups == 3
 
-    def test_a_lock_of_its_own_is_a_default_like_any_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        named = settings_of(KettleSettings, Program("kettle-operator", "1", leader_election_id="a9b2e162.example.com"))
-        assert knobs.load(named, {}).leader_elect_id == "a9b2e162.example.com"
-        (default,) = (option.default for option in options_of(named) if option.name == "leader_elect_id")
+    def test_a_lock_of_its_own_is_a_default_like_any_other(self) -> None:
+        named = schema_of(KettleSettings, Program("kettle-operator", "1", leader_election_id="a9b2e162.example.com"))
+        assert named.load({}, {}).leader_elect_id == "a9b2e162.example.com"
+        (default,) = (option.default for option in named.options if option.name == "leader_elect_id")
         assert default == "a9b2e162.example.com"
-        monkeypatch.setenv("KETTLE_OPERATOR_LEADER_ELECT_ID", "other")
-        assert knobs.load(named, {}).leader_elect_id == "other"
+        assert named.load({}, {"KETTLE_OPERATOR_LEADER_ELECT_ID": "other"}).leader_elect_id == "other"
 
     def test_the_model_that_its_author_wrote_stays_as_it_was(self) -> None:
         assert KettleSettings().operator_name == "operator"
-        assert KettleSettings.model_config["env_prefix"] == "OPERATOR_"
 
     def test_no_variable_but_those_of_all_lacks_its_prefix(self) -> None:
-        foreign = [o.variable for o in options_of(SETTINGS) if not o.variable.startswith("KETTLE_OPERATOR_")]
+        foreign = [o.variable for o in SCHEMA.options if not o.variable.startswith("KETTLE_OPERATOR_")]
         assert foreign == ["KUBECONFIG", "WATCH_NAMESPACE", "OPERATOR_NAME", "OTEL_EXPORTER_OTLP_ENDPOINT"]
 
 
 def test_settings_cannot_be_changed() -> None:
-    with pytest.raises(ValidationError, match="frozen"):
+    with pytest.raises(AttributeError, match="immutable"):
         load_settings({}).workers = 9  # type: ignore[misc]
 
 
@@ -84,7 +82,7 @@ def test_a_wrong_variable_is_not_looked_at_when_the_flag_is_given(monkeypatch: p
     ("variable", "field", "text", "value"),
     [
         ("KETTLE_OPERATOR_CONTEXT", "context", "kind", "kind"),
-        ("KETTLE_OPERATOR_SERVICE_ACCOUNT_DIR", "service_account_dir", "/sa", Path("/sa")),
+        ("KETTLE_OPERATOR_SERVICE_ACCOUNT_DIR", "service_account_dir", "/sa", "/sa"),
         ("KETTLE_OPERATOR_REQUEST_TIMEOUT_S", "request_timeout_s", "2.5", 2.5),
         ("KETTLE_OPERATOR_PAGE_SIZE", "page_size", "10", 10),
         ("WATCH_NAMESPACE", "watch_namespaces", "a,b", ("a", "b")),
@@ -103,7 +101,7 @@ def test_a_wrong_variable_is_not_looked_at_when_the_flag_is_given(monkeypatch: p
         ("KETTLE_OPERATOR_HEALTH_PROBE_BIND_ADDRESS", "health_probe_bind_address", "0", "0"),
         ("KETTLE_OPERATOR_METRICS_BIND_ADDRESS", "metrics_bind_address", "[::1]:0", "[::1]:0"),
         ("KETTLE_OPERATOR_METRICS_SECURE", "metrics_secure", "1", True),
-        ("KETTLE_OPERATOR_METRICS_CERT_DIR", "metrics_cert_dir", "/tls", Path("/tls")),
+        ("KETTLE_OPERATOR_METRICS_CERT_DIR", "metrics_cert_dir", "/tls", "/tls"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "tracing_endpoint", "http://localhost:4318", None),
         ("KETTLE_OPERATOR_LOG_FORMAT", "log_format", "json", "json"),
         ("KETTLE_OPERATOR_LOG_LEVEL", "log_level", "DEBUG", "debug"),
@@ -124,11 +122,11 @@ def test_the_kubeconfig_variable_is_left_to_the_client_that_knows_how_to_join_fi
     assert load_settings({"kubeconfig": "/three"}).kubeconfig == "/three"
 
 
-@pytest.mark.parametrize("name", [option.name for option in options_of(SETTINGS) if not option.knob.empty_counts])
+@pytest.mark.parametrize("name", [option.name for option in SCHEMA.options if not option.setting.empty_counts])
 def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    (option,) = (option for option in options_of(SETTINGS) if option.name == name)
+    (option,) = (option for option in SCHEMA.options if option.name == name)
     monkeypatch.setenv(option.variable, "")
-    assert load_settings({}) == SETTINGS()
+    assert load_settings({}) == SCHEMA.load({}, {})
 
 
 def test_variables_are_matched_in_upper_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,9 +288,9 @@ class TestLeaderElection:
 
 
 def test_a_field_with_a_unit_says_so_in_its_help() -> None:
-    timed = [option for option in options_of(SETTINGS) if option.name.endswith("_s")]
+    timed = [option for option in SCHEMA.options if option.name.endswith("_s")]
     assert timed
-    assert [option.name for option in timed if "in seconds" not in option.help] == []
+    assert [option.name for option in timed if "in seconds" not in option.setting.help] == []
 
 
 @pytest.mark.parametrize(

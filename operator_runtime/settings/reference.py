@@ -1,0 +1,54 @@
+"""The settings of a program as a page of Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from operator_runtime.settings.schema import Schema
+from operator_runtime.settings.setting import Option
+
+
+def reference(schema: Schema[Any], *, title: str, origin: str) -> str:
+    """How settings are read, a table of them to look up, then a section for each.
+
+    Args:
+        schema: the settings of one program.
+        title: the page's heading.
+        origin: how the page is made, for who would edit it.
+    """
+    options = schema.options
+    empty = ", ".join(f"`{option.variable}`" for option in options if option.setting.empty_counts)
+    introduction = (
+        "A flag wins over the environment variable, the variable over the default. A variable that is set to nothing "
+        f"counts as not set{f', {empty} excepted' if empty else ''}. A wrong value ends the operator at once with exit "
+        f"code 2 and a message that names it. An unknown variable with the prefix "
+        f"`{schema.prefix}` is warned of in the log."
+    )
+    lines = [f"# {title}", "", f"<!-- {origin} -->", "", introduction, ""]
+    lines += ["| Flag | Variable | Default |", "|---|---|---|"]
+    lines += [f"| `{option.flags[0]}` | `{option.variable}` | {_default(option)} |" for option in options]
+    for option, previous in zip(options, (None, *options), strict=False):
+        setting = option.setting
+        if previous is None or previous.setting.group != setting.group:
+            lines += ["", f"## {setting.group}"]
+        value = f"[={setting.metavar}]" if option.is_switch else f" {setting.metavar}"
+        lines += ["", f"### `{option.flags[0]}{value}`", "", setting.help, ""]
+        if option.flags[1:]:
+            lines.append(f"- Also: {_quoted(option.flags[1:])}")
+        lines += [f"- {_quoted(switch.flags)}: {switch.help}" for switch in setting.switches]
+        lines += [
+            f"- Variable: `{option.variable}`",
+            f"- Allowed: {option.allowed}",
+            f"- Default: {_default(option)}",
+            f"- Why: {setting.why}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _default(option: Option) -> str:
+    return option.default if option.setting.unset else f"`{option.default}`"
+
+
+def _quoted(flags: Sequence[str]) -> str:
+    return ", ".join(f"`{flag}`" for flag in flags)

@@ -1,0 +1,351 @@
+"""Every setting that any operator has, once: flags, environment variable, default, limits, help and why it is so.
+
+A flag wins over the variable, the variable over the default. What a type cannot say stands in the field's `Setting`;
+the command line, the messages and a page of reference are made from both. An operator with settings of its own has a
+subclass.
+"""
+
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from operator_runtime.client.dns_names import LABEL_IN_WORDS
+from operator_runtime.election.leader import Timing
+from operator_runtime.identity import Program
+from operator_runtime.settings.schema import Schema
+from operator_runtime.settings.setting import Setting, Switch
+from operator_runtime.settings.values import (
+    ADDRESS_IN_WORDS,
+    DnsLabel,
+    DnsSubdomain,
+    Folder,
+    HttpUrl,
+    NotEmpty,
+    address,
+    split_namespaces,
+    without_unit,
+)
+
+
+class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What every operator is told: `--help` says what each means, `docs/settings.md` why. Immutable.
+
+    Values are checked where they come from outside, by `schema_of`; which operator it is gives some of the defaults.
+    Values that must fit together are checked in `__post_init__`, which raises ValueError with a line for each problem;
+    that of a subclass calls this one.
+    """
+
+    kubeconfig: Annotated[
+        NotEmpty | None,
+        Setting(
+            "Which API server",
+            help="Kubeconfig file that names the API server and the credentials.",
+            why="The order is the one that kubectl and client-go users know.",
+            metavar="FILE",
+            variable="KUBECONFIG",
+            variable_read_elsewhere=True,
+            allowed="a file's path; the variable may hold several, joined by ':'",
+            unset="the pod's service account if its files are there, else ~/.kube/config",
+        ),
+    ] = None
+    context: Annotated[
+        NotEmpty | None,
+        Setting(
+            "Which API server",
+            help="Context of the kubeconfig to use; naming one leaves a pod's service account out.",
+            why="What kubectl would talk to is what is meant, unless said otherwise.",
+            metavar="NAME",
+            allowed="the name of a context in the kubeconfig",
+            unset="the kubeconfig's current context",
+        ),
+    ] = None
+    service_account_dir: Annotated[
+        Folder,
+        HttpUrl,
+        Setting(
+            "Which API server",
+            help="Folder with the pod's credentials (token, ca.crt, namespace), re-read as they rotate.",
+            why="The kubelet mounts it there. Another folder lets in-cluster authentication run anywhere.",
+            metavar="DIR",
+            allowed="a folder's path",
+        ),
+    ] = "/var/run/secrets/kubernetes.io/serviceaccount"
+    request_timeout_s: Annotated[
+        float,
+        Meta(ge=1, le=600),
+        Setting(
+            "Which API server",
+            help="How long one API call may take, in seconds. Watches have timers of their own.",
+            why="An API server gives up on a call after 60 s; half of that frees a worker and bears a slow server.",
+            metavar="SECONDS",
+        ),
+    ] = 30.0
+    page_size: Annotated[
+        int,
+        Meta(ge=10, le=10_000),
+        Setting(
+            "Which API server",
+            help="Objects per page, where the API server does not stream its lists.",
+            why="client-go's page size: few requests, and a page of Pods stays at a few MiB.",
+            metavar="NUMBER",
+        ),
+    ] = 500
+
+    watch_namespaces: Annotated[
+        tuple[DnsLabel, ...] | None,
+        Setting(
+            "What is watched",
+            help="Namespace to watch; may be repeated, or several joined by commas. Empty means all. "
+            "With namespaces given, every request stays inside them, so that a Role is enough.",
+            why="An operator that was told nothing should not ask for rights on the whole cluster.",
+            metavar="NAMESPACE",
+            flags=("--watch-namespace", "-n", "--namespace"),
+            variable="WATCH_NAMESPACE",
+            empty_counts=True,
+            repeatable=True,
+            switches=(Switch(("--all-namespaces", "-A"), "", "Watch all namespaces; needs a ClusterRole."),),
+            allowed=f"a namespace's name ({LABEL_IN_WORDS}); several are joined by commas, empty means all",
+            unset="the operator's own namespace in a pod, the context's elsewhere",
+            read=split_namespaces,
+        ),
+    ] = None
+
+    operator_name: Annotated[
+        DnsLabel,
+        Setting(
+            "What is made",
+            help="Name of this operator: its User-Agent, and the reporter of its events.",
+            why="One name for both, so that the audit log and the events can be laid side by side.",
+            metavar="NAME",
+            variable="OPERATOR_NAME",
+            allowed=f"a name of {LABEL_IN_WORDS}",
+        ),
+    ] = "operator"
+
+    workers: Annotated[
+        int,
+        Meta(ge=1, le=256),
+        Setting(
+            "How it works",
+            help="How many objects a controller reconciles at the same time.",
+            why="A reconcile mostly waits for the API server; eight at once keep it busy without a crowd.",
+            metavar="NUMBER",
+        ),
+    ] = 8
+    reconcile_timeout_s: Annotated[
+        float,
+        Meta(ge=1, le=3600),
+        Setting(
+            "How it works",
+            help="How long one reconcile may take before it is ended and retried, in seconds.",
+            why="Room for two API calls that each run into their timeout.",
+            metavar="SECONDS",
+        ),
+    ] = 60.0
+    shutdown_timeout_s: Annotated[
+        float,
+        Meta(ge=0, le=3600),
+        Setting(
+            "How it works",
+            help="How long workers may finish what they do after SIGTERM, in seconds.",
+            why="Five seconds below a pod's default grace period of 30 s, after which the kubelet kills.",
+            metavar="SECONDS",
+        ),
+    ] = 25.0
+    watch_silence_limit_s: Annotated[
+        float,
+        Meta(ge=1, le=3600),
+        Setting(
+            "How it works",
+            help="How long a watch may bring no byte before it is replaced, in seconds. "
+            "/readyz fails when that does not help.",
+            why="An API server sends a bookmark each minute. Less makes every quiet watch begin anew.",
+            metavar="SECONDS",
+        ),
+    ] = 70.0
+
+    leader_elect: Annotated[
+        bool,
+        Setting(
+            "Leader election",
+            help="Of several replicas let one work at a time; the others stand by with warm caches.",
+            why="A laptop runs one, and needs no rights on Leases.",
+            metavar="true|false",
+        ),
+    ] = False
+    leader_elect_mode: Annotated[
+        Literal["lease", "life"],
+        Setting(
+            "Leader election",
+            help="lease: the leader renews a Lease, and another takes over when it does not. "
+            "life: the leader's Pod owns a ConfigMap, and another takes over when that Pod is gone.",
+            why="It takes over in seconds, also from a leader that is stopped or cut off.",
+            metavar="MODE",
+            read=str.lower,
+        ),
+    ] = "lease"
+    leader_elect_id: Annotated[
+        DnsSubdomain | None,
+        Setting(
+            "Leader election",
+            help="Name of the Lease or of the ConfigMap. Replicas of one operator have the same.",
+            why="Two operators of different names never wait for each other.",
+            metavar="NAME",
+            allowed="a name of at most 253 lower-case letters, digits, '-' and '.'",
+            unset="the operator's name and `-lock`: {operator_name}-lock",
+        ),
+    ] = None
+    leader_elect_namespace: Annotated[
+        DnsLabel | None,
+        Setting(
+            "Leader election",
+            help="Namespace of the Lease. Outside a cluster it must be given.",
+            why="There the operator's account has rights of its own, whatever it watches.",
+            metavar="NAMESPACE",
+            allowed=f"a namespace's name ({LABEL_IN_WORDS})",
+            unset="the operator's own namespace in a pod",
+        ),
+    ] = None
+    leader_elect_lease_duration_s: Annotated[
+        int,
+        Meta(ge=1, le=3600),
+        Setting(
+            "Leader election",
+            help="How long others wait after the leader's last sign of life, in seconds.",
+            why="As in Kubernetes' own components: a leader that died is replaced within seconds.",
+            metavar="SECONDS",
+            flags=("--leader-elect-lease-duration-s", "--leader-elect-lease-duration"),
+            read=without_unit,
+        ),
+    ] = 15
+    leader_elect_renew_deadline_s: Annotated[
+        float,
+        Meta(ge=0.5, le=3600),
+        Setting(
+            "Leader election",
+            help="How long the leader may write after its last renewal, in seconds. "
+            "At least a sixth less than the lease's duration; then it ends.",
+            why="Two tries of five seconds, and five seconds for what was sent last to arrive.",
+            metavar="SECONDS",
+            flags=("--leader-elect-renew-deadline-s", "--leader-elect-renew-deadline"),
+            read=without_unit,
+        ),
+    ] = 10.0
+    leader_elect_retry_period_s: Annotated[
+        float,
+        Meta(ge=0.1, le=3600),
+        Setting(
+            "Leader election",
+            help="Time between two renewals, and between two tries, in seconds. At most half of the renew deadline.",
+            why="As in Kubernetes' own components: half a small write a second.",
+            metavar="SECONDS",
+            flags=("--leader-elect-retry-period-s", "--leader-elect-retry-period"),
+            read=without_unit,
+        ),
+    ] = 2.0
+
+    health_probe_bind_address: Annotated[
+        str,
+        Setting(
+            "Probes and metrics",
+            help="Where /healthz and /readyz are answered. 0 turns them off.",
+            why="The port that operators' manifests commonly name.",
+            metavar="ADDRESS",
+            allowed=ADDRESS_IN_WORDS,
+            read=address,
+        ),
+    ] = ":8081"
+    metrics_bind_address: Annotated[
+        str,
+        Setting(
+            "Probes and metrics",
+            help="Where /metrics is answered. 0 turns it off, and with it all counting.",
+            why="The port that operators' manifests commonly name.",
+            metavar="ADDRESS",
+            allowed=ADDRESS_IN_WORDS,
+            read=address,
+        ),
+    ] = ":8080"
+    metrics_secure: Annotated[
+        bool,
+        Setting(
+            "Probes and metrics",
+            help="Serve metrics by TLS, and only to who may get the non-resource URL /metrics. "
+            "The API server is asked: who a token belongs to, and what that account may.",
+            why="It takes the rights to create TokenReviews and SubjectAccessReviews, which a laptop's user may lack.",
+            metavar="true|false",
+        ),
+    ] = False
+    metrics_cert_dir: Annotated[
+        Folder | None,
+        Setting(
+            "Probes and metrics",
+            help="Folder with tls.crt and tls.key for --metrics-secure, as a mounted Secret has them; "
+            "read again when they change.",
+            why="Prometheus can be told not to check it, and a Secret is not everywhere.",
+            metavar="DIR",
+            allowed="a folder's path",
+            unset="a certificate that the operator signs itself at its start; needs the extra `secure`",
+        ),
+    ] = None
+    tracing_endpoint: Annotated[
+        HttpUrl | None,
+        Setting(
+            "Probes and metrics",
+            help="Where to send traces by OTLP over HTTP: a span for each reconcile, its API calls below it.",
+            why="Traces take a collector to send them to, and the extra `tracing`.",
+            metavar="URL",
+            variable="OTEL_EXPORTER_OTLP_ENDPOINT",
+            allowed="the URL of an OTLP collector, without /v1/traces: http://localhost:4318",
+            unset="no traces",
+        ),
+    ] = None
+
+    log_format: Annotated[
+        Literal["text", "json"],
+        Setting(
+            "Logs",
+            help="Log lines for people (text) or for machines (json), on standard error.",
+            why="Who starts it by hand reads it; a manifest asks for json.",
+            metavar="FORMAT",
+            read=str.lower,
+        ),
+    ] = "text"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Setting(
+            "Logs",
+            help="Least level that is logged. Libraries log from warning on.",
+            why="info has a line for each change that was made and none for a look around.",
+            metavar="LEVEL",
+            read=str.lower,
+        ),
+    ] = "info"
+
+    def __post_init__(self) -> None:
+        timing = Timing(
+            self.leader_elect_lease_duration_s, self.leader_elect_renew_deadline_s, self.leader_elect_retry_period_s
+        )
+        problems = timing.problems(
+            lease="--leader-elect-lease-duration-s",
+            renew_deadline="--leader-elect-renew-deadline-s",
+            retry="--leader-elect-retry-period-s",
+        )
+        if problems:
+            raise ValueError("\n".join(problems))
+
+
+S = TypeVar("S", bound=RuntimeSettings)
+
+
+def schema_of(model: type[S], program: Program) -> Schema[S]:
+    """The settings of this program: its variables' prefix, its name, and its lock's.
+
+    Raises:
+        TypeError: the model is no subclass of RuntimeSettings, or lacks what settings need; a line for each mistake.
+    """
+    if not (isinstance(model, type) and issubclass(model, RuntimeSettings)):  # type: ignore[redundant-expr]
+        raise TypeError(f"settings={model!r} is no subclass of RuntimeSettings")
+    defaults = {"operator_name": program.name, "leader_elect_id": program.leader_election_id}
+    return Schema(model, program.variable_prefix, defaults)
