@@ -308,19 +308,16 @@ class Client:
                     store.put(obj, known_to=context.controller if guarded and context is not None else "")
         if (waiting := self._waiting()) is not None:
             own, reconciled = waiting
-            name = kind.resource.qualified_name
-            metadata, _, _ = parts_of(answer)
-            own.expect(
-                reconciled,
-                name,
-                obj.uid,
-                obj.resource_version,
-                object_key=key,
-                labels=metadata.labels,
-                known=updated,
-            )
-            if metadata.deletion_timestamp and not metadata.finalizers:
-                own.expect_released(reconciled, name, obj.uid, object_key=key)
+            name, stores = kind.resource.qualified_name, self._stores_of(kind)
+            # Read once more only where the kind's own type does not tell: most writes are of objects that live.
+            labels = getattr(obj, "labels", None)
+            if labels is None and any(store.selection.labels for store in stores):
+                labels = parts_of(answer)[0].labels
+            own.expect(reconciled, name, obj.uid, obj.resource_version, object_key=key, labels=labels, known=updated)
+            if getattr(obj, "deleting", True):
+                metadata, _, _ = parts_of(answer)
+                if metadata.deletion_timestamp and not metadata.finalizers:
+                    own.expect_released(reconciled, name, obj.uid, object_key=key)
         return obj
 
     def outdated(self, kind: Kind[R], obj: R) -> None:
