@@ -43,10 +43,6 @@ class ServingError(Exception):
     """Something cannot be served as the settings ask; the message names the flag and the remedy."""
 
 
-class ListenError(ServingError):
-    """An address cannot be listened on."""
-
-
 class ListenAddress(NamedTuple):
     """Where to listen; `host` None means on all addresses of the machine, port 0 one that is free."""
 
@@ -109,9 +105,18 @@ class HttpServer:
         """Listen. Requests are answered from now on; `url` says where.
 
         Raises:
-            ListenError: the address is taken, not this machine's, or not ours to take.
+            ServingError: the address is taken, not this machine's, or not ours to take.
         """
-        listening = await _listen(self.name, self._flag, self._address)
+        try:
+            listening = await _sockets(self._address)
+        except OSError as error:
+            host, port = self._address
+            # The socket module's own words repeat the address.
+            why = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
+            raise ServingError(
+                f"cannot listen on {host or ''}:{port} for {self.name}: {why}. "
+                f"Choose another address with {self._flag}, or turn it off with {self._flag}=0."
+            ) from error
         self._connections.listen(listening)
         self.url = _url_of(self._address, listening, secure=self._context is not None)
 
@@ -189,30 +194,6 @@ class HttpServer:
 def _address_of(writer: asyncio.StreamWriter) -> str:
     peer = writer.get_extra_info("peername")
     return str(peer[0]) if peer else ""
-
-
-async def _listen(name: str, flag: str, address: ListenAddress) -> list[socket.socket]:
-    """Sockets that listen at an address; the caller closes them.
-
-    Args:
-        name: what is served there, for messages.
-        flag: the flag that sets the address, likewise.
-        address: where.
-
-    Raises:
-        ListenError: it is taken, not this machine's, or not ours to take.
-    """
-    host, port = address
-    try:
-        return await _sockets(address)
-    except OSError as error:
-        where = f"{host or ''}:{port}"
-        # The socket module's own words repeat the address.
-        why = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
-        raise ListenError(
-            f"cannot listen on {where} for {name}: {why}. "
-            f"Choose another address with {flag}, or turn it off with {flag}=0."
-        ) from error
 
 
 def _url_of(address: ListenAddress, listening: Sequence[socket.socket], *, secure: bool) -> str:

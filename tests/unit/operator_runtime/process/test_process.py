@@ -11,7 +11,7 @@ from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.identity import Program
 from operator_runtime.process import logs, process
 from operator_runtime.process.command import operate
-from operator_runtime.serving.http_server import ListenError
+from operator_runtime.serving.http_server import ServingError
 from operator_runtime.settings.runtime_settings import RuntimeSettings, schema_of
 
 pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
@@ -33,7 +33,7 @@ def test_lines_logged_by_the_operator_have_the_format_that_was_asked_for(capsys:
 
 def test_what_cannot_be_served_is_one_plain_line(capsys: pytest.CaptureFixture[str]) -> None:
     async def run(settings: RuntimeSettings) -> int:
-        raise ListenError("cannot listen on :8080 for metrics: address already in use.")
+        raise ServingError("cannot listen on :8080 for metrics: address already in use.")
 
     assert process.run_to_the_end(KETTLE, run, RuntimeSettings()) == process.FAILED
     assert capsys.readouterr().err == ("kettle-operator: cannot listen on :8080 for metrics: address already in use.\n")

@@ -13,7 +13,7 @@ import pytest
 
 from operator_runtime.serving import http_server
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
-from operator_runtime.serving.http_server import HttpServer, ListenAddress, ListenError, parse_address
+from operator_runtime.serving.http_server import HttpServer, ListenAddress, ServingError, parse_address
 
 DEADLINE_S = 10.0
 ANY_PORT = ListenAddress("127.0.0.1", 0)
@@ -112,7 +112,7 @@ async def test_a_handlers_fault_is_answered_and_logged_and_nothing_more(caplog: 
 async def test_a_port_that_is_taken_names_the_flag_and_the_way_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(ListenError) as caught:
+        with pytest.raises(ServingError) as caught:
             await HttpServer("probes", "--probes", ListenAddress("127.0.0.1", port), echo).open()
     assert str(caught.value) == (
         f"cannot listen on 127.0.0.1:{port} for probes: address already in use. "
@@ -121,7 +121,7 @@ async def test_a_port_that_is_taken_names_the_flag_and_the_way_out() -> None:
 
 
 async def test_a_host_that_is_not_this_machines_is_told_so() -> None:
-    with pytest.raises(ListenError, match=r"cannot listen on 192\.0\.2\.1:0 for probes: .+\. Choose another"):
+    with pytest.raises(ServingError, match=r"cannot listen on 192\.0\.2\.1:0 for probes: .+\. Choose another"):
         await HttpServer("probes", "--probes", ListenAddress("192.0.2.1", 0), echo).open()
 
 
@@ -178,7 +178,7 @@ async def test_the_url_can_be_opened_whatever_the_host() -> None:
     try:
         async with HttpServer("test", "--flag", ListenAddress("::1", 0), echo) as server:
             assert server.url.startswith("http://[::1]:")
-    except ListenError:
+    except ServingError:
         pytest.skip("no IPv6 here")
 
 

@@ -20,7 +20,7 @@ from operator_runtime.controller.manager import Manager
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator
 from operator_runtime.serving.http_messages import HttpRequest
-from operator_runtime.serving.http_server import ListenError, ServingError
+from operator_runtime.serving.http_server import ServingError
 from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, probes_of, served, traced
 from operator_runtime.serving.probes import Check, Checks
 from operator_runtime.telemetry.metrics import Metrics
@@ -108,7 +108,7 @@ async def test_a_second_operator_on_the_same_port_is_told_which_flag_to_change(
     access = client_of("https://api.invalid").access
     async with served(monitoring(probes=FREE), manager, metrics, access):
         taken = urls(caplog.messages)["probes"].removeprefix("http://")
-        with pytest.raises(ListenError, match="turn it off with --metrics-bind-address=0"):
+        with pytest.raises(ServingError, match="turn it off with --metrics-bind-address=0"):
             async with served(monitoring(FREE, taken), manager, metrics, access):
                 raise AssertionError("unreachable")
 
