@@ -5,8 +5,8 @@ unless ``--cluster`` says otherwise. By the mark ``cluster`` it runs on one alon
 
 - on the simulator where any server would do, as what it shows is the process: its flags, files, lines, probes, metrics
   and traces, how it ends; so do all tests that need no server.
-- on the real one where that one alone can say it, and where it shows at length how the operator bears a fault, a rival
-  or an hour of work: what the simulator does, the tests of conformance have shown.
+- on the real one where that one alone can say it, and where it shows at length how the operator bears a fault, another
+  manager or an hour of work: what the simulator does, the tests of conformance have shown.
 """
 
 import contextlib

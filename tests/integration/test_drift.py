@@ -81,7 +81,7 @@ def test_a_field_of_ours_that_was_changed_is_put_right_by_one_write(
     json_patch(shop, change)
     catch_up(shop)
     assert at(live(shop), path) == before
-    # No fight: what was healed once is not written again.
+    # No contention: what was healed once is not written again.
     assert deployment_writes(shop, "shop", mark) == ["deployments 200"]
 
 

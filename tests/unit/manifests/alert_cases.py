@@ -321,9 +321,9 @@ CASES: Mapping[str, tuple[Case, ...]] = {
             {f"controller_runtime_reconcile_panics_total{{{A},{CONTROLLER}}}": "0x9 1x200"},
         ),
     ),
-    "MemcachedOperatorFights": (
+    "MemcachedOperatorContention": (
         Case(
-            "a fight with short breaks",
+            "contention with short breaks",
             "25m",
             {f"memcached_operator_contested_memcacheds{{{A}}}": "2 2 0 2 2 0 2 2 0 2 2 0 2 2 0 2 2 0 2 2 0 2 2 0 2 2"},
             Firing(
@@ -331,7 +331,7 @@ CASES: Mapping[str, tuple[Case, ...]] = {
                 "Somebody rewrites a field of 2 Memcacheds that the operator in ops puts right again and again.",
             ),
         ),
-        Case("a fight of five minutes", "20m", {f"memcached_operator_contested_memcacheds{{{A}}}": "0x4 1x4 0x60"}),
+        Case("contention of five minutes", "20m", {f"memcached_operator_contested_memcacheds{{{A}}}": "0x4 1x4 0x60"}),
     ),
     "MemcachedOperatorThrottled": (
         Case(

@@ -152,7 +152,7 @@ def test_a_bundle_holds_nothing_that_olm_does_not_apply_or_makes_itself() -> Non
     kinds = [thing["kind"] for thing in MANIFESTS.values()]
     assert set(kinds) <= SUPPORTED
     assert kinds.count("ClusterServiceVersion") == 1
-    # Of an account that is in both, the CSV's permissions and the bundle's object fight.
+    # Of an account that is in both, the CSV's permissions and the bundle's object contend.
     assert "ServiceAccount" not in kinds
 
 

@@ -35,7 +35,7 @@ def managed(manager: str, fields: Json, subresource: str = "") -> Json:
     return {"manager": manager, "time": "2026-11-21T12:00:00Z", "subresource": subresource, "fieldsV1": fields}
 
 
-class Rival:
+class OtherManager:
     """Rewrites something each time that it is asked, and lets the operator look whenever that may."""
 
     def __init__(self, world: World, edit: Callable[[int], object]) -> None:
@@ -58,33 +58,33 @@ class Rival:
         self.world.show()
         return result.requeue_after_s
 
-    async def fight(self, rounds: int) -> None:
+    async def contend(self, rounds: int) -> None:
         for _ in range(rounds):
             self.strike()
             await self.look()
 
 
 @pytest.fixture
-def of_image(running: World) -> Rival:
+def of_image(running: World) -> OtherManager:
     def edit(number: int) -> None:
         container_of(running.deployment)["image"] = f"evil:{number}"
         running.deployment["metadata"]["managedFields"] = [managed("kubectl-edit", IMAGE_OWNED)]
         running.api.put(running.deployment)
 
-    return Rival(running, edit)
+    return OtherManager(running, edit)
 
 
 @pytest.fixture
-def of_replicas(running: World) -> Rival:
+def of_replicas(running: World) -> OtherManager:
     def edit(number: int) -> None:
         running.deployment["spec"]["replicas"] = 10 + number
         running.api.put(running.deployment)
 
-    return Rival(running, edit)
+    return OtherManager(running, edit)
 
 
 @pytest.fixture
-def of_nodes(running: World) -> Rival:
+def of_nodes(running: World) -> OtherManager:
     memcached = running.api.objects["Memcached", NAMESPACE, NAME]
 
     def edit(number: int) -> None:
@@ -92,16 +92,16 @@ def of_nodes(running: World) -> Rival:
         memcached["metadata"]["managedFields"] = [managed("other-operator", NODES_OWNED, "status")]
         running.api.put(memcached)
 
-    return Rival(running, edit)
+    return OtherManager(running, edit)
 
 
 @pytest.fixture
-def of_existence(running: World) -> Rival:
+def of_existence(running: World) -> OtherManager:
     def delete(number: int) -> None:
         running.api.objects.pop(("Deployment", NAMESPACE, NAME), None)
         running.pods(0)
 
-    return Rival(running, delete)
+    return OtherManager(running, delete)
 
 
 @pytest.fixture(autouse=True)
@@ -110,10 +110,10 @@ def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
         yield caplog
 
 
-async def test_after_a_few_repairs_a_warning_names_the_field_and_the_rival_once(
-    of_image: Rival, caplog: pytest.LogCaptureFixture
+async def test_after_a_few_repairs_a_warning_names_the_field_and_the_other_manager_once(
+    of_image: OtherManager, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await of_image.fight(REPAIRS - 1)
+    await of_image.contend(REPAIRS - 1)
     assert [event.type for event in of_image.world.recorder.events] == ["Normal"] * (REPAIRS - 1)
     caplog.clear()
     of_image.strike()
@@ -127,26 +127,28 @@ async def test_after_a_few_repairs_a_warning_names_the_field_and_the_rival_once(
 
     caplog.clear()
     of_image.world.recorder.events.clear()
-    await of_image.fight(20)
+    await of_image.contend(20)
     assert of_image.world.api.verbs().count(GET_DEPLOYMENT) == 0
     assert (caplog.messages, of_image.world.recorder.events) == ([], [])
     assert container_of(of_image.world.deployment)["image"] in (IMAGE, f"evil:{of_image.number}")
 
 
-async def test_from_then_on_there_is_one_write_a_second(of_image: Rival) -> None:
-    await of_image.fight(REPAIRS)
+async def test_from_then_on_there_is_one_write_a_second(of_image: OtherManager) -> None:
+    await of_image.contend(REPAIRS)
     began = len(of_image.writes)
     assert of_image.world.wait_s(KEY) == LOOK_S
-    await of_image.fight(40)
+    await of_image.contend(40)
     times = [of_image.writes[began - 1][0], *(at for at, _ in of_image.writes[began:])]
     assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
     repairs = [verb for _, verb in of_image.writes[began:] if verb == APPLY]
     assert len(repairs) == 20, "it is not given up either"
 
 
-async def test_a_fight_over_the_deployment_does_not_keep_the_status_from_being_written(of_image: Rival) -> None:
+async def test_contention_over_the_deployment_does_not_keep_the_status_from_being_written(
+    of_image: OtherManager,
+) -> None:
     world = of_image.world
-    await of_image.fight(REPAIRS)
+    await of_image.contend(REPAIRS)
     world.pods(1, 1)
     for _ in range(3):
         of_image.strike()
@@ -154,9 +156,9 @@ async def test_a_fight_over_the_deployment_does_not_keep_the_status_from_being_w
     assert world.status["readyReplicas"] == 1
 
 
-async def test_a_new_size_is_not_kept_waiting(of_replicas: Rival) -> None:
+async def test_a_new_size_is_not_kept_waiting(of_replicas: OtherManager) -> None:
     world = of_replicas.world
-    await of_replicas.fight(REPAIRS + 3)
+    await of_replicas.contend(REPAIRS + 3)
     world.memcached(size=5)
     world.show()
     assert world.wait_s(KEY) == 0.0
@@ -165,14 +167,14 @@ async def test_a_new_size_is_not_kept_waiting(of_replicas: Rival) -> None:
     assert world.deployment["spec"]["replicas"] == 5
     assert world.recorder.events[0].reason == "Scaled", "and is told of as usual"
     of_replicas.strike()
-    assert world.wait_s(KEY) == LOOK_S, "what comes after is the fight again"
+    assert world.wait_s(KEY) == LOOK_S, "what comes after is contention again"
     await of_replicas.look()
     assert world.status["observedGeneration"] == 2
 
 
-async def test_without_managed_fields_the_rival_is_another_client(of_replicas: Rival) -> None:
+async def test_without_managed_fields_the_other_manager_is_another_client(of_replicas: OtherManager) -> None:
     del of_replicas.world.deployment["metadata"]["managedFields"]
-    await of_replicas.fight(REPAIRS)
+    await of_replicas.contend(REPAIRS)
     (warning,) = (event for event in of_replicas.world.recorder.events if event.type == "Warning")
     assert warning.note.startswith("Another client keeps changing spec.replicas")
 
@@ -186,8 +188,10 @@ async def test_without_managed_fields_the_rival_is_another_client(of_replicas: R
         ([managed("kubelet", {"f:status": {}}, "status")], "Another client keeps"),
     ],
 )  # fmt: skip
-async def test_the_rival_is_named_as_well_as_can_be(of_image: Rival, entries: list[Json], who: str) -> None:
-    await of_image.fight(REPAIRS - 1)
+async def test_the_other_manager_is_named_as_well_as_can_be(
+    of_image: OtherManager, entries: list[Json], who: str
+) -> None:
+    await of_image.contend(REPAIRS - 1)
     of_image.strike()
     of_image.world.deployment["metadata"]["managedFields"] = entries
     await of_image.look()
@@ -195,8 +199,8 @@ async def test_the_rival_is_named_as_well_as_can_be(of_image: Rival, entries: li
     assert warning.note.startswith(who)
 
 
-async def test_that_the_rival_cannot_be_read_keeps_nobody_from_repairing(of_image: Rival) -> None:
-    await of_image.fight(REPAIRS - 1)
+async def test_that_the_other_manager_cannot_be_read_keeps_nobody_from_repairing(of_image: OtherManager) -> None:
+    await of_image.contend(REPAIRS - 1)
     of_image.strike()
     of_image.world.api.refuse("get", "Deployment", ServerError(500, "InternalError", "no"))
     await of_image.look()
@@ -205,10 +209,10 @@ async def test_that_the_rival_cannot_be_read_keeps_nobody_from_repairing(of_imag
 
 
 async def test_when_it_is_quiet_again_that_is_said_and_repairs_are_made_at_once(
-    of_image: Rival, caplog: pytest.LogCaptureFixture
+    of_image: OtherManager, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = of_image.world
-    await of_image.fight(REPAIRS)
+    await of_image.contend(REPAIRS)
     caplog.clear()
     waited_s = 0.0
     while (next_s := await of_image.look()) is not None:
@@ -222,26 +226,26 @@ async def test_when_it_is_quiet_again_that_is_said_and_repairs_are_made_at_once(
     assert container_of(world.deployment)["image"] == IMAGE
 
 
-async def test_a_fight_that_goes_on_is_said_again(of_image: Rival, caplog: pytest.LogCaptureFixture) -> None:
-    await of_image.fight(REPAIRS)
+async def test_contention_that_goes_on_is_said_again(of_image: OtherManager, caplog: pytest.LogCaptureFixture) -> None:
+    await of_image.contend(REPAIRS)
     caplog.clear()
     of_image.world.recorder.events.clear()
-    await of_image.fight(200)
+    await of_image.contend(200)
     lines = [line for line in caplog.messages if line.startswith("still contested, put right ")]
     assert len(lines) == len(caplog.messages) == 2
     assert '"kubectl-edit" keeps changing' in lines[0]
     assert [event.type for event in of_image.world.recorder.events] == ["Warning"] * 2
 
 
-async def test_what_the_gauge_shows(of_image: Rival) -> None:
+async def test_what_the_gauge_shows(of_image: OtherManager) -> None:
     def contested() -> float | object:
         families = {family.name: family for family in of_image.world.reconciler.families()}
         (sample,) = families["memcached_operator_contested_memcacheds"].samples
         return sample.value
 
-    await of_image.fight(REPAIRS - 1)
+    await of_image.contend(REPAIRS - 1)
     assert contested() == 0
-    await of_image.fight(1)
+    await of_image.contend(1)
     assert contested() == 1
     del of_image.world.api.objects["Memcached", NAMESPACE, NAME]
     of_image.world.show()
@@ -254,10 +258,10 @@ async def test_what_the_gauge_shows(of_image: Rival) -> None:
 
 
 async def test_a_deployment_that_is_deleted_in_a_loop_is_made_again_once_in_two_seconds_and_told_of_once(
-    of_existence: Rival, caplog: pytest.LogCaptureFixture
+    of_existence: OtherManager, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = of_existence.world
-    await of_existence.fight(REPAIRS)
+    await of_existence.contend(REPAIRS)
     (warning,) = (event for event in world.recorder.events if event.type == "Warning")
     assert warning.reason == REASON
     assert warning.note.startswith("Another client keeps deleting the Deployment: made again 5 times within 60 s")
@@ -267,7 +271,7 @@ async def test_a_deployment_that_is_deleted_in_a_loop_is_made_again_once_in_two_
     caplog.clear()
     world.recorder.events.clear()
     began = len(of_existence.writes)
-    await of_existence.fight(40)
+    await of_existence.contend(40)
     times = [at for at, _ in of_existence.writes[began - 1 :]]
     assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
     made = [verb for _, verb in of_existence.writes[began:] if verb == APPLY]
@@ -275,8 +279,8 @@ async def test_a_deployment_that_is_deleted_in_a_loop_is_made_again_once_in_two_
     assert (caplog.messages, world.recorder.events) == ([], [])
 
 
-async def test_the_status_tells_of_a_deployment_that_is_not_made_again_yet(of_existence: Rival) -> None:
-    await of_existence.fight(REPAIRS)
+async def test_the_status_tells_of_a_deployment_that_is_not_made_again_yet(of_existence: OtherManager) -> None:
+    await of_existence.contend(REPAIRS)
     for _ in range(3):
         of_existence.strike()
         await of_existence.look()
@@ -285,9 +289,11 @@ async def test_the_status_tells_of_a_deployment_that_is_not_made_again_yet(of_ex
     assert of_existence.world.condition("Available")[0] == "False"
 
 
-async def test_a_new_size_is_made_at_once_although_the_deployment_is_deleted_in_a_loop(of_existence: Rival) -> None:
+async def test_a_new_size_is_made_at_once_although_the_deployment_is_deleted_in_a_loop(
+    of_existence: OtherManager,
+) -> None:
     world = of_existence.world
-    await of_existence.fight(REPAIRS + 2)
+    await of_existence.contend(REPAIRS + 2)
     of_existence.strike()
     world.memcached(size=5)
     world.show()
@@ -297,10 +303,10 @@ async def test_a_new_size_is_made_at_once_although_the_deployment_is_deleted_in_
 
 
 async def test_when_nobody_deletes_it_any_more_that_is_said(
-    of_existence: Rival, caplog: pytest.LogCaptureFixture
+    of_existence: OtherManager, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = of_existence.world
-    await of_existence.fight(REPAIRS)
+    await of_existence.contend(REPAIRS)
     caplog.clear()
     waited_s = 0.0
     while (next_s := await of_existence.look()) is not None:
@@ -313,7 +319,7 @@ async def test_when_nobody_deletes_it_any_more_that_is_said(
     assert "apply Deployment" in world.api.verbs()
 
 
-async def test_a_deployment_that_is_deleted_now_and_then_is_made_again_at_once(of_existence: Rival) -> None:
+async def test_a_deployment_that_is_deleted_now_and_then_is_made_again_at_once(of_existence: OtherManager) -> None:
     for _ in range(3 * REPAIRS):
         of_existence.strike()
         assert of_existence.world.wait_s(KEY) == 0.0
@@ -326,23 +332,25 @@ async def test_a_deployment_that_is_deleted_now_and_then_is_made_again_at_once(o
 # The status
 
 
-async def test_a_field_of_the_status_is_fought_over_alike(of_nodes: Rival, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_field_of_the_status_is_contested_alike(
+    of_nodes: OtherManager, caplog: pytest.LogCaptureFixture
+) -> None:
     world = of_nodes.world
     wanted = world.status["nodes"]
     world.pods(2)
-    await of_nodes.fight(REPAIRS)
+    await of_nodes.contend(REPAIRS)
     assert world.api.verbs() == [GET_MEMCACHED, WRITE_STATUS]
     (warning,) = (event for event in world.recorder.events if event.type == "Warning")
     assert warning.note.startswith('"other-operator" keeps changing status.nodes of the Memcached: put right 5 times')
     began = len(of_nodes.writes)
-    await of_nodes.fight(20)
+    await of_nodes.contend(20)
     assert world.status["nodes"] == wanted
     times = [at for at, _ in of_nodes.writes[began - 1 :]]
     assert len(times) == 21
     assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
 
 
-async def test_writes_that_meet_the_rivals_count_as_much(of_nodes: Rival) -> None:
+async def test_writes_that_meet_the_other_managers_count_as_much(of_nodes: OtherManager) -> None:
     world = of_nodes.world
     world.api.refuse("merge_patch/status", "Memcached", *[Conflict(409, "Conflict", "modified")] * 100)
     for _ in range(30):
@@ -354,7 +362,7 @@ async def test_writes_that_meet_the_rivals_count_as_much(of_nodes: Rival) -> Non
     assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times[6:]))
 
 
-async def test_a_status_that_changes_with_the_pods_is_no_fight(running: World) -> None:
+async def test_a_status_that_changes_with_the_pods_is_no_contention(running: World) -> None:
     for number in range(40):
         running.pods(number % 3)
         await running.settle()
@@ -362,7 +370,7 @@ async def test_a_status_that_changes_with_the_pods_is_no_fight(running: World) -
     assert running.repairs._contention._histories.items() == []
 
 
-async def test_a_condition_that_somebody_else_keeps_is_no_fight(running: World) -> None:
+async def test_a_condition_that_somebody_else_keeps_is_no_contention(running: World) -> None:
     memcached: Any = running.api.objects["Memcached", NAMESPACE, NAME]
     theirs = {"type": "Audited", "status": "True", "reason": "Fine", "message": ""}
     for number in range(10):

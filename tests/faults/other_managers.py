@@ -18,7 +18,7 @@ from tests.kubectl_in_namespace import Kubectl
 UNDER_WAY = 1
 
 
-class Rival:
+class OtherManager:
     """A thread that merges a new value into an object as fast as it is answered; a context manager."""
 
     def __init__(self, kubectl: Kubectl, path: str, manager: str, body: Callable[[int], object]) -> None:
@@ -83,7 +83,7 @@ def assert_at_most_one_a_second(writes: Sequence[AuditEvent], *, besides: int = 
     """From the first of these writes to the last there is one a second at most.
 
     Args:
-        besides: writes that are no part of a fight.
+        besides: writes that have nothing to do with the contested field.
     """
     lasted_s = (received_at(writes[-1]) - received_at(writes[0])).total_seconds()
     shown = [(event.received_at, event.resource, event.subresource, event.code) for event in writes]

@@ -11,7 +11,7 @@ import pytest
 
 from lab.audit import AuditEvent
 from operator_runtime.testing.waiting import eventually, until
-from tests.faults.rivals import Rival, assert_at_most_one_a_second, writes_on
+from tests.faults.other_managers import OtherManager, assert_at_most_one_a_second, writes_on
 from tests.integration.conftest import Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
 from tests.integration.oracle import complete, wait, wait_condition
@@ -20,10 +20,10 @@ from tests.operator_process import OperatorProcess, logged_at
 
 pytestmark = pytest.mark.cluster("kubernetes")
 
-FIGHT_S = 60.0
+CONTENTION_S = 60.0
 # Writes that a new size costs at most: of the Deployment, and of a status that follows it in steps.
 FOR_A_NEW_SIZE = 4
-# A core that is burnt would be 1. Reading and decoding what the rival writes takes some percent.
+# A core that is burnt would be 1. Reading and decoding what the other one writes takes some percent.
 BUSY_CPUS = 0.5
 LABEL = "app.kubernetes.io/managed-by"
 
@@ -41,7 +41,7 @@ def warnings_of(kubectl: Kubectl, name: str) -> list[dict[str, Any]]:
     return [each for each in items if each["reason"] == "Contested" and each["regarding"]["name"] == name]
 
 
-def fought(writes: Sequence[AuditEvent]) -> bool:
+def is_contested(writes: Sequence[AuditEvent]) -> bool:
     """Whether there were enough writes for a rate."""
     return len(writes) > 5
 
@@ -57,12 +57,12 @@ def test_a_label_that_is_rewritten_in_a_loop_for_a_minute(kubectl: Kubectl, oper
     complete(kubectl, "other", 0)
 
     def rewrite(number: int) -> object:
-        return {"metadata": {"labels": {LABEL: f"rival-{number}"}}}
+        return {"metadata": {"labels": {LABEL: f"other-{number}"}}}
 
     began, before = time.monotonic(), Scrape(metrics)
-    with Rival(kubectl, "apps/v1 deployments/shop", "rival-controller", rewrite) as rival:
+    with OtherManager(kubectl, "apps/v1 deployments/shop", "other-controller", rewrite) as other:
         warning = operator.wait_for_log("WARN", f"{kubectl.namespace}/shop: contested: ")
-        assert f'"rival-controller" keeps changing metadata.labels[{LABEL}] of the Deployment' in warning
+        assert f'"other-controller" keeps changing metadata.labels[{LABEL}] of the Deployment' in warning
         lines = len(operator.lines)
         # Nobody else waits for it, and neither does the user.
         complete(kubectl, "new", 0)
@@ -70,7 +70,7 @@ def test_a_label_that_is_rewritten_in_a_loop_for_a_minute(kubectl: Kubectl, oper
         wait(kubectl, "deployment/shop", ".spec.replicas", 2)
         wait(kubectl, "mc/shop", ".status.replicas", 2)
         assert Scrape(metrics).value("memcached_operator_contested_memcacheds") == 1
-        rival.go_on(FIGHT_S - (time.monotonic() - began))
+        other.go_on(CONTENTION_S - (time.monotonic() - began))
         during = Scrape(metrics)
         lasted_s = time.monotonic() - began
     cpu_s = during.value("process_cpu_seconds_total") - before.value("process_cpu_seconds_total")
@@ -81,7 +81,7 @@ def test_a_label_that_is_rewritten_in_a_loop_for_a_minute(kubectl: Kubectl, oper
     assert_at_most_one_a_second(found, besides=FOR_A_NEW_SIZE)
     repairs = repaired(metrics, "metadata.labels")
     assert 5 < repairs < len(found) + 6, "it is neither given up nor told of more often than it was done"
-    assert rival.writes > 10 * repairs, "the rival was the faster one by far"
+    assert other.writes > 10 * repairs, "the other one was faster by far"
 
     said = [line for line in operator.lines[lines:] if f"{kubectl.namespace}/shop" in line]
     assert not [line for line in said if "updated Deployment" in line and "spec.replicas" not in line], said
@@ -97,19 +97,19 @@ def test_a_status_that_is_rewritten_in_a_loop(kubectl: Kubectl, operators: Opera
     complete(kubectl, "shop", 0)
 
     def rewrite(number: int) -> object:
-        return {"status": {"selector": f"rival={number}"}}
+        return {"status": {"selector": f"other={number}"}}
 
-    with Rival(kubectl, "cache.example.com/v1alpha1 memcacheds/shop/status", "other-operator", rewrite) as rival:
+    with OtherManager(kubectl, "cache.example.com/v1alpha1 memcacheds/shop/status", "other-operator", rewrite) as other:
         warning = operator.wait_for_log("WARN", f"{kubectl.namespace}/shop: contested: ")
         assert '"other-operator" keeps changing status.selector of the Memcached' in warning
-        eventually(lambda: writes_on(kubectl, "shop", kubectl.namespace, after=logged_at(warning)), fought)
+        eventually(lambda: writes_on(kubectl, "shop", kubectl.namespace, after=logged_at(warning)), is_contested)
         kubectl("scale", "mc/shop", "--replicas=1")
         wait(kubectl, "deployment/shop", ".spec.replicas", 1)
     wait(kubectl, "mc/shop", ".status.replicas", 1)
     wait(kubectl, "mc/shop", ".status.selector", "app=memcached,memcached_cr=shop")  # the last repair is held back too
     found = writes_on(kubectl, "shop", kubectl.namespace, after=logged_at(warning))
     assert_at_most_one_a_second(found, besides=FOR_A_NEW_SIZE)
-    assert rival.writes > 10 * len(found)
+    assert other.writes > 10 * len(found)
 
 
 def test_two_operators_that_want_different_things_name_each_other(kubectl: Kubectl, operators: Operators) -> None:
@@ -122,7 +122,10 @@ def test_two_operators_that_want_different_things_name_each_other(kubectl: Kubec
         assert "spec.template.spec.containers[memcached].image" in warning
     since = max(map(logged_at, warnings))
 
-    until("one of them gave up", lambda: all(fought(writes_on(kubectl, "shop", name, after=since)) for name in names))
+    until(
+        "one of them gave up",
+        lambda: all(is_contested(writes_on(kubectl, "shop", name, after=since)) for name in names),
+    )
     for name in names:
         assert_at_most_one_a_second(writes_on(kubectl, "shop", name, after=since))
     # One of them goes, and the other has its way.
