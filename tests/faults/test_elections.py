@@ -12,7 +12,7 @@ from tests.faults.proxy import FaultProxy, Request
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import Operators
 from tests.integration.load import Load
-from tests.integration.replicas import LEADS, STANDS_BY, Replicas
+from tests.integration.replicas import LEADS, NOT_RENEWED, STANDS_BY, Replicas
 from tests.integration.requests import received_at
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import logged_at
@@ -43,7 +43,7 @@ def test_a_leader_that_reaches_everything_but_its_lease_stops_writing_before_ano
             proxy.await_count("held")
             assert first.wait() == 1
             second.wait_for_log("created Deployment")
-    lost = first.wait_for_log("could not be renewed within 2 s")
+    lost = first.wait_for_log(NOT_RENEWED)
     led = logged_at(second.wait_for_log(LEADS))
     assert logged_at(lost) < led
     before, after = (replicas.writes(name, mark) for name in ("first", "second"))

@@ -22,7 +22,7 @@ from tests.integration.conftest import Operators, memcached
 from tests.integration.load import Load
 from tests.integration.oracle import wait
 from tests.integration.other_client import asked
-from tests.integration.replicas import LEADS, LEASE_S, RETRY_S, STANDS_BY, Replicas
+from tests.integration.replicas import LEADS, LEASE_S, NOT_RENEWED, RETRY_S, STANDS_BY, Replicas
 from tests.integration.requests import received_at, requests_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import logged_at
@@ -165,7 +165,7 @@ def test_a_leader_that_is_cut_off_stops_writing_before_the_other_may_begin(
             mark = cluster.audit_mark()
             front.stall()
             assert first.wait() == 1
-            lost = first.wait_for_log("could not be renewed within 2 s")
+            lost = first.wait_for_log(NOT_RENEWED)
             led = second.wait_for_log(LEADS)
             second.wait_for_log("created Deployment")
     assert logged_at(lost) < logged_at(led)
