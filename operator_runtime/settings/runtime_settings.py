@@ -98,7 +98,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
             "What is watched",
             help="Namespace to watch; may be repeated, or several joined by commas. Empty means all. "
             "With namespaces given, every request stays inside them, so that a Role is enough.",
-            why="An operator that was told nothing should not ask for rights on the whole cluster.",
+            why="An operator that was told nothing should not ask for permissions on the whole cluster.",
             metavar="NAMESPACE",
             flags=("--watch-namespace", "-n", "--namespace"),
             variable="WATCH_NAMESPACE",
@@ -170,7 +170,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Leader election",
             help="Of several replicas let one work at a time; the others stand by with warm caches.",
-            why="A laptop runs one, and needs no rights on Leases.",
+            why="A laptop runs one, and needs no permissions on Leases.",
             metavar="true|false",
         ),
     ] = False
@@ -201,7 +201,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Leader election",
             help="Namespace of the Lease. Outside a cluster it must be given.",
-            why="There the operator's account has rights of its own, whatever it watches.",
+            why="There the operator's account has permissions of its own, whatever it watches.",
             metavar="NAMESPACE",
             allowed=f"a namespace's name ({LABEL_IN_WORDS})",
             unset="the operator's own namespace in a pod",
@@ -271,9 +271,10 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Setting(
             "Probes and metrics",
-            help="Serve metrics by TLS, and only to who may get the non-resource URL /metrics. "
+            help="Serve metrics by TLS, and only to accounts that may get the non-resource URL /metrics. "
             "The API server is asked: who a token belongs to, and what that account may.",
-            why="It takes the rights to create TokenReviews and SubjectAccessReviews, which a laptop's user may lack.",
+            why="It takes the permissions to create TokenReviews and SubjectAccessReviews, which a laptop's user may "
+            "lack.",
             metavar="true|false",
         ),
     ] = False
@@ -307,7 +308,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Logs",
             help="Log lines for people (text) or for machines (json), on standard error.",
-            why="Who starts it by hand reads it; a manifest asks for json.",
+            why="A person who starts it by hand reads it; a manifest asks for json.",
             metavar="FORMAT",
             read=str.lower,
         ),

@@ -8,8 +8,8 @@ from operator_runtime.process.flags import Parser, UsageError, answered, did_you
 
 @pytest.fixture
 def parser() -> Parser:
-    made = Parser(prog="kettle", description="Makes tea.")
-    made.add_argument("--cups", default=argparse.SUPPRESS)
+    made = Parser(prog="sample", description="Makes samples.")
+    made.add_argument("--parts", default=argparse.SUPPRESS)
     made.add_argument("--leaf", action="append", default=argparse.SUPPRESS)
     made.add_argument("--secret", help=argparse.SUPPRESS, default=argparse.SUPPRESS)
     return made
@@ -17,8 +17,8 @@ def parser() -> Parser:
 
 def test_only_what_was_given_comes_back_and_each_of_what_was_repeated(parser: Parser) -> None:
     assert parse(parser, []) == {}
-    assert parse(parser, ["--cups=2", "--leaf", "green", "--leaf=black"]) == {
-        "cups": ("2",),
+    assert parse(parser, ["--parts=2", "--leaf", "green", "--leaf=black"]) == {
+        "parts": ("2",),
         "leaf": ("green", "black"),
     }
 
@@ -26,11 +26,11 @@ def test_only_what_was_given_comes_back_and_each_of_what_was_repeated(parser: Pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--cup=2"], "unknown flag '--cup'; did you mean --cups?"),
+        (["--part=2"], "unknown flag '--part'; did you mean --parts?"),
         (["--zzz", "2"], "unknown flag '--zzz'"),
-        (["green", "--cups=2"], "unknown argument 'green'"),
+        (["green", "--parts=2"], "unknown argument 'green'"),
         (["--secre=1"], "unknown flag '--secre'; did you mean --secret?"),
-        (["--cups"], "argument --cups: expected one argument"),
+        (["--parts"], "argument --parts: expected one argument"),
     ],
 )
 def test_what_is_wrong_with_the_arguments_is_an_error_and_no_end(
@@ -42,21 +42,21 @@ def test_what_is_wrong_with_the_arguments_is_an_error_and_no_end(
 
 
 def test_nothing_is_suggested_where_nothing_is_near() -> None:
-    assert did_you_mean("--tea", ["--teas", "--cups"]) == "; did you mean --teas?"
-    assert did_you_mean("--tea", ["--cups"]) == ""
+    assert did_you_mean("--tea", ["--teas", "--parts"]) == "; did you mean --teas?"
+    assert did_you_mean("--tea", ["--parts"]) == ""
 
 
 def test_each_wrong_thing_has_its_line_and_then_comes_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
     def work() -> NoReturn:
         raise UsageError("no water\nno leaf")
 
-    assert answered("kettle", work) == 2
-    assert capsys.readouterr().err == "kettle: no water\nkettle: no leaf\nTry 'kettle --help'.\n"
+    assert answered("sample", work) == 2
+    assert capsys.readouterr().err == "sample: no water\nsample: no leaf\nTry 'sample --help'.\n"
 
 
 def test_ctrl_c_ends_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     def work() -> NoReturn:
         raise KeyboardInterrupt
 
-    assert answered("kettle", work) == 130
+    assert answered("sample", work) == 130
     assert capsys.readouterr().err == ""

@@ -226,13 +226,13 @@ class TestConfigure:
             log_format="text",
             level="info",
             current_reconcile=lambda: None,
-            own_packages=("kettle_operator", "kettle_operator.tea"),
+            own_packages=("sample_operator", "sample_operator.parts"),
             stream=stream,
         )
-        for name in ("kettle_operator.tea.pots", "kettle_operator.kettles", OWN, "kettle_operators"):
+        for name in ("sample_operator.parts.making", "sample_operator.samples", OWN, "sample_operators"):
             logging.getLogger(name).info("x")
         written = [line.split()[2] for line in stream.getvalue().splitlines()]
-        assert written == ["pots:", "kettles:", "memcached.reconciler:"]
+        assert written == ["making:", "samples:", "memcached.reconciler:"]
 
     def test_the_reconcile_is_looked_up_for_each_line(self) -> None:
         stream = io.StringIO()

@@ -16,34 +16,34 @@ from operator_runtime.settings.runtime_settings import RuntimeSettings, schema_o
 
 pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
 
-KETTLE = Program("kettle-operator", "1.2.3")
+SAMPLE = Program("sample-operator", "1.2.3")
 
 
 def test_lines_logged_by_the_operator_have_the_format_that_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     async def serve(settings: RuntimeSettings) -> int:
         logging.getLogger("operator_runtime.operator").debug("ready")
-        logging.getLogger("kettles.tea").debug("steeping")
+        logging.getLogger("samples.parts").debug("making")
         return 7
 
-    schema = schema_of(RuntimeSettings, KETTLE)
+    schema = schema_of(RuntimeSettings, SAMPLE)
     asked = RuntimeSettings(log_format="json", log_level="debug")
-    assert operate(KETTLE, schema, asked, serve, own_packages=["kettles"]) == 7
-    assert [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()] == ["ready", "steeping"]
+    assert operate(SAMPLE, schema, asked, serve, own_packages=["samples"]) == 7
+    assert [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()] == ["ready", "making"]
 
 
 def test_what_cannot_be_served_is_one_plain_line(capsys: pytest.CaptureFixture[str]) -> None:
     async def run(settings: RuntimeSettings) -> int:
         raise ServingError("cannot listen on :8080 for metrics: address already in use.")
 
-    assert process.run_to_the_end(KETTLE, run, RuntimeSettings()) == process.FAILED
-    assert capsys.readouterr().err == ("kettle-operator: cannot listen on :8080 for metrics: address already in use.\n")
+    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings()) == process.FAILED
+    assert capsys.readouterr().err == ("sample-operator: cannot listen on :8080 for metrics: address already in use.\n")
 
 
 def test_its_result_is_the_exit_code() -> None:
     async def run(settings: RuntimeSettings) -> int:
         return settings.workers
 
-    assert process.run_to_the_end(KETTLE, run, RuntimeSettings(workers=5)) == 5
+    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings(workers=5)) == 5
 
 
 def test_it_runs_on_uvloop_where_there_is_one() -> None:
@@ -52,7 +52,7 @@ def test_it_runs_on_uvloop_where_there_is_one() -> None:
     async def run(settings: RuntimeSettings) -> int:
         return 0 if isinstance(asyncio.get_running_loop(), uvloop.Loop) else 1
 
-    assert process.run_to_the_end(KETTLE, run, RuntimeSettings()) == 0
+    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings()) == 0
 
 
 def test_it_runs_on_asyncios_loop_where_there_is_no_uvloop(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,17 +61,17 @@ def test_it_runs_on_asyncios_loop_where_there_is_no_uvloop(monkeypatch: pytest.M
     async def run(settings: RuntimeSettings) -> int:
         return 0
 
-    assert process.run_to_the_end(KETTLE, run, RuntimeSettings()) == 0
+    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings()) == 0
 
 
 def test_what_keeps_it_from_starting_is_one_plain_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert process.run_to_the_end(KETTLE, fails_to_start, RuntimeSettings()) == 1
-    assert capsys.readouterr().err == r"kettle-operator: no token in /sa:\nmount it" + "\n"
+    assert process.run_to_the_end(SAMPLE, fails_to_start, RuntimeSettings()) == 1
+    assert capsys.readouterr().err == r"sample-operator: no token in /sa:\nmount it" + "\n"
 
 
 def test_for_machines_that_line_is_json_too(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure(log_format="json", level="info", current_reconcile=lambda: None)
-    assert process.run_to_the_end(KETTLE, fails_to_start, RuntimeSettings(log_format="json")) == 1
+    assert process.run_to_the_end(SAMPLE, fails_to_start, RuntimeSettings(log_format="json")) == 1
     document = json.loads(capsys.readouterr().err)
     assert (document["level"], document["message"]) == ("critical", "no token in /sa:\nmount it")
     assert "exception" not in document
@@ -82,7 +82,7 @@ def test_a_fault_of_its_own_is_logged_with_its_traceback(capsys: pytest.CaptureF
         raise RuntimeError("a bug")
 
     logs.configure(log_format="text", level="info", current_reconcile=lambda: None)
-    assert process.run_to_the_end(KETTLE, run, RuntimeSettings()) == 1
+    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings()) == 1
     first, second, *_, last = capsys.readouterr().err.splitlines()
     assert first.endswith("FATAL process.process: ended by a fault of its own")
     assert (second, last) == ("    Traceback (most recent call last):", "    RuntimeError: a bug")
@@ -94,7 +94,7 @@ def test_an_exit_in_its_midst_does_not_pass_without_a_word(capsys: pytest.Captur
 
     logs.configure(log_format="text", level="info", current_reconcile=lambda: None)
     with pytest.raises(SystemExit) as ended:
-        process.run_to_the_end(KETTLE, run, RuntimeSettings())
+        process.run_to_the_end(SAMPLE, run, RuntimeSettings())
     assert ended.value.code == 3
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].endswith("FATAL process.process: ended by sys.exit(3) in its midst: raise an error instead")
@@ -105,7 +105,7 @@ def test_ctrl_c_before_the_operator_listens_ends_without_a_traceback(capsys: pyt
     async def run(settings: RuntimeSettings) -> int:
         raise KeyboardInterrupt
 
-    assert process.run_to_the_end(KETTLE, run, RuntimeSettings()) == 130
+    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings()) == 130
     assert "Traceback" not in capsys.readouterr().err
 
 

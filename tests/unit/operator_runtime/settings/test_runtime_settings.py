@@ -16,16 +16,16 @@ from operator_runtime.settings.setting import Setting
 pytestmark = pytest.mark.usefixtures("no_variables")
 
 
-class KettleSettings(RuntimeSettings, frozen=True):
+class SampleSettings(RuntimeSettings, frozen=True):
     """What this operator may be told besides."""
 
     cups: Annotated[int, Meta(ge=1, le=6), Setting("Tea", help="Cups.", why="Two.", metavar="NUMBER")] = 2
 
 
-SCHEMA = schema_of(KettleSettings, Program("kettle-operator", "1.2.3"))
+SCHEMA = schema_of(SampleSettings, Program("sample-operator", "1.2.3"))
 
 
-def load_settings(flags: Mapping[str, str]) -> KettleSettings:
+def load_settings(flags: Mapping[str, str]) -> SampleSettings:
     return SCHEMA.load(flags, os.environ)
 
 
@@ -38,27 +38,27 @@ def problems_of(**flags: str) -> tuple[str, ...]:
 class TestAnOperatorsSettings:
     def test_variables_and_defaults_have_its_name(self) -> None:
         by_name = {option.name: option for option in SCHEMA.options}
-        assert load_settings({}).operator_name == "kettle-operator"
-        assert by_name["operator_name"].default == "kettle-operator"
-        assert by_name["workers"].variable == "KETTLE_OPERATOR_WORKERS"
-        assert by_name["leader_elect_id"].default == "the operator's name and `-lock`: kettle-operator-lock"
+        assert load_settings({}).operator_name == "sample-operator"
+        assert by_name["operator_name"].default == "sample-operator"
+        assert by_name["workers"].variable == "SAMPLE_OPERATOR_WORKERS"
+        assert by_name["leader_elect_id"].default == "the operator's name and `-lock`: sample-operator-lock"
 
     def test_its_own_stand_behind_those_of_any(self) -> None:
         assert [option.name for option in SCHEMA.options][-2:] == ["log_level", "cups"]
         assert load_settings({"cups": "3"}).cups == 3
 
     def test_a_lock_of_its_own_is_a_default_like_any_other(self) -> None:
-        named = schema_of(KettleSettings, Program("kettle-operator", "1", leader_election_id="a9b2e162.example.com"))
+        named = schema_of(SampleSettings, Program("sample-operator", "1", leader_election_id="a9b2e162.example.com"))
         assert named.load({}, {}).leader_elect_id == "a9b2e162.example.com"
         (default,) = (option.default for option in named.options if option.name == "leader_elect_id")
         assert default == "a9b2e162.example.com"
-        assert named.load({}, {"KETTLE_OPERATOR_LEADER_ELECT_ID": "other"}).leader_elect_id == "other"
+        assert named.load({}, {"SAMPLE_OPERATOR_LEADER_ELECT_ID": "other"}).leader_elect_id == "other"
 
     def test_the_model_that_its_author_wrote_stays_as_it_was(self) -> None:
-        assert KettleSettings().operator_name == "operator"
+        assert SampleSettings().operator_name == "operator"
 
     def test_no_variable_but_those_of_all_lacks_its_prefix(self) -> None:
-        foreign = [o.variable for o in SCHEMA.options if not o.variable.startswith("KETTLE_OPERATOR_")]
+        foreign = [o.variable for o in SCHEMA.options if not o.variable.startswith("SAMPLE_OPERATOR_")]
         assert foreign == ["KUBECONFIG", "WATCH_NAMESPACE", "OPERATOR_NAME", "OTEL_EXPORTER_OTLP_ENDPOINT"]
 
 
@@ -68,43 +68,43 @@ def test_settings_cannot_be_changed() -> None:
 
 
 def test_a_flag_wins_over_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KETTLE_OPERATOR_WORKERS", "3")
+    monkeypatch.setenv("SAMPLE_OPERATOR_WORKERS", "3")
     assert load_settings({}).workers == 3
     assert load_settings({"workers": "4"}).workers == 4
 
 
 def test_a_wrong_variable_is_not_looked_at_when_the_flag_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KETTLE_OPERATOR_WORKERS", "many")
+    monkeypatch.setenv("SAMPLE_OPERATOR_WORKERS", "many")
     assert load_settings({"workers": "4"}).workers == 4
 
 
 @pytest.mark.parametrize(
     ("variable", "field", "text", "value"),
     [
-        ("KETTLE_OPERATOR_CONTEXT", "context", "kind", "kind"),
-        ("KETTLE_OPERATOR_SERVICE_ACCOUNT_DIR", "service_account_dir", "/sa", "/sa"),
-        ("KETTLE_OPERATOR_REQUEST_TIMEOUT_S", "request_timeout_s", "2.5", 2.5),
-        ("KETTLE_OPERATOR_PAGE_SIZE", "page_size", "10", 10),
+        ("SAMPLE_OPERATOR_CONTEXT", "context", "kind", "kind"),
+        ("SAMPLE_OPERATOR_SERVICE_ACCOUNT_DIR", "service_account_dir", "/sa", "/sa"),
+        ("SAMPLE_OPERATOR_REQUEST_TIMEOUT_S", "request_timeout_s", "2.5", 2.5),
+        ("SAMPLE_OPERATOR_PAGE_SIZE", "page_size", "10", 10),
         ("WATCH_NAMESPACE", "watch_namespaces", "a,b", ("a", "b")),
         ("OPERATOR_NAME", "operator_name", "mine", "mine"),
-        ("KETTLE_OPERATOR_WORKERS", "workers", "256", 256),
-        ("KETTLE_OPERATOR_RECONCILE_TIMEOUT_S", "reconcile_timeout_s", "1", 1.0),
-        ("KETTLE_OPERATOR_SHUTDOWN_TIMEOUT_S", "shutdown_timeout_s", "0", 0.0),
-        ("KETTLE_OPERATOR_LEADER_ELECT", "leader_elect", "true", True),
-        ("KETTLE_OPERATOR_LEADER_ELECT_MODE", "leader_elect_mode", "life", "life"),
-        ("KETTLE_OPERATOR_LEADER_ELECT_ID", "leader_elect_id", "a.lock", "a.lock"),
-        ("KETTLE_OPERATOR_LEADER_ELECT_NAMESPACE", "leader_elect_namespace", "ops", "ops"),
-        ("KETTLE_OPERATOR_LEADER_ELECT_LEASE_DURATION_S", "leader_elect_lease_duration_s", "20s", 20),
-        ("KETTLE_OPERATOR_LEADER_ELECT_RENEW_DEADLINE_S", "leader_elect_renew_deadline_s", "5", 5.0),
-        ("KETTLE_OPERATOR_LEADER_ELECT_RETRY_PERIOD_S", "leader_elect_retry_period_s", "1.5s", 1.5),
-        ("KETTLE_OPERATOR_WATCH_SILENCE_LIMIT_S", "watch_silence_limit_s", "5", 5.0),
-        ("KETTLE_OPERATOR_HEALTH_PROBE_BIND_ADDRESS", "health_probe_bind_address", "0", "0"),
-        ("KETTLE_OPERATOR_METRICS_BIND_ADDRESS", "metrics_bind_address", "[::1]:0", "[::1]:0"),
-        ("KETTLE_OPERATOR_METRICS_SECURE", "metrics_secure", "1", True),
-        ("KETTLE_OPERATOR_METRICS_CERT_DIR", "metrics_cert_dir", "/tls", "/tls"),
+        ("SAMPLE_OPERATOR_WORKERS", "workers", "256", 256),
+        ("SAMPLE_OPERATOR_RECONCILE_TIMEOUT_S", "reconcile_timeout_s", "1", 1.0),
+        ("SAMPLE_OPERATOR_SHUTDOWN_TIMEOUT_S", "shutdown_timeout_s", "0", 0.0),
+        ("SAMPLE_OPERATOR_LEADER_ELECT", "leader_elect", "true", True),
+        ("SAMPLE_OPERATOR_LEADER_ELECT_MODE", "leader_elect_mode", "life", "life"),
+        ("SAMPLE_OPERATOR_LEADER_ELECT_ID", "leader_elect_id", "a.lock", "a.lock"),
+        ("SAMPLE_OPERATOR_LEADER_ELECT_NAMESPACE", "leader_elect_namespace", "ops", "ops"),
+        ("SAMPLE_OPERATOR_LEADER_ELECT_LEASE_DURATION_S", "leader_elect_lease_duration_s", "20s", 20),
+        ("SAMPLE_OPERATOR_LEADER_ELECT_RENEW_DEADLINE_S", "leader_elect_renew_deadline_s", "5", 5.0),
+        ("SAMPLE_OPERATOR_LEADER_ELECT_RETRY_PERIOD_S", "leader_elect_retry_period_s", "1.5s", 1.5),
+        ("SAMPLE_OPERATOR_WATCH_SILENCE_LIMIT_S", "watch_silence_limit_s", "5", 5.0),
+        ("SAMPLE_OPERATOR_HEALTH_PROBE_BIND_ADDRESS", "health_probe_bind_address", "0", "0"),
+        ("SAMPLE_OPERATOR_METRICS_BIND_ADDRESS", "metrics_bind_address", "[::1]:0", "[::1]:0"),
+        ("SAMPLE_OPERATOR_METRICS_SECURE", "metrics_secure", "1", True),
+        ("SAMPLE_OPERATOR_METRICS_CERT_DIR", "metrics_cert_dir", "/tls", "/tls"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "tracing_endpoint", "http://localhost:4318", None),
-        ("KETTLE_OPERATOR_LOG_FORMAT", "log_format", "json", "json"),
-        ("KETTLE_OPERATOR_LOG_LEVEL", "log_level", "DEBUG", "debug"),
+        ("SAMPLE_OPERATOR_LOG_FORMAT", "log_format", "json", "json"),
+        ("SAMPLE_OPERATOR_LOG_LEVEL", "log_level", "DEBUG", "debug"),
     ],
 )
 def test_each_variable_sets_its_field(
@@ -131,7 +131,7 @@ def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, na
 
 def test_variables_are_matched_in_upper_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("workers", "3")
-    monkeypatch.setenv("kettle_operator_workers", "3")
+    monkeypatch.setenv("sample_operator_workers", "3")
     assert load_settings({}).workers == 8
 
 
@@ -250,9 +250,9 @@ class TestWrongValues:
         assert problems_of(operator_name=value)[0].startswith(f"--operator-name: {value!r} is not allowed")
 
     def test_the_message_names_the_variable_that_it_came_from(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("KETTLE_OPERATOR_WORKERS", "0")
+        monkeypatch.setenv("SAMPLE_OPERATOR_WORKERS", "0")
         assert problems_of() == (
-            "KETTLE_OPERATOR_WORKERS: '0' is not allowed, it must be a whole number from 1 to 256",
+            "SAMPLE_OPERATOR_WORKERS: '0' is not allowed, it must be a whole number from 1 to 256",
         )
 
     def test_all_of_them_are_named_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:

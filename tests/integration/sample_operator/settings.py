@@ -5,11 +5,11 @@ from msgspec import Meta
 from operator_runtime import RuntimeSettings, Setting
 
 
-class KettleSettings(RuntimeSettings, frozen=True):
+class SampleSettings(RuntimeSettings, frozen=True):
     """What this operator is told besides what any is."""
 
-    cups: Annotated[
+    parts: Annotated[
         int,
         Meta(ge=1, le=6),
-        Setting("Tea", help="How many cups a kettle makes.", why="One each.", metavar="NUMBER"),
+        Setting("Samples", help="How many parts a sample has.", why="One each.", metavar="NUMBER"),
     ] = 2
