@@ -113,7 +113,7 @@ TIERS = (
         quick=True,
         cluster="simulator",
         needs={**_KUBECTL, **_PEERS, **_MONITORING},
-        workers=2,
+        workers=3,
         measured=True,
     ),
     Tier(
