@@ -4,7 +4,7 @@
         reconciler = ShellReconciler(operator.client, operator.informer(SHELLS))
         operator.controller("myownshell", SHELLS, reconciler.reconcile).owns(DEPLOYMENTS)
 
-`program.command.run` calls `serve` with it; a test calls `serve`, or `Operator` alone, itself.
+`process.command.run` calls `serve` with it; a test calls `serve`, or `Operator` alone, itself.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.auth import ClusterAccess, load_access
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.builder import ControllerBuilder, itself, own_writes_delay_s
 from operator_runtime.controller.controller import Controller, ControllerConfig, ReconcileTracer, Result
@@ -31,13 +29,20 @@ from operator_runtime.controller.informers import Informers
 from operator_runtime.controller.manager import Leadership, Manager, Service
 from operator_runtime.controller.predicates import Predicate, always
 from operator_runtime.diagnostics.watchdog import EventLoopWatchdog
-from operator_runtime.election.elections import ElectionConfig, election_families, election_of
+from operator_runtime.election.elections import election_families, election_of
 from operator_runtime.events.recorder import EventRecorder
+from operator_runtime.from_settings import (
+    cluster_access,
+    election_config,
+    monitoring_config,
+    user_agent_of,
+    watched_namespaces,
+)
 from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
 from operator_runtime.reconciling.keeper import Change, Keeper, Ownable, Rules, rules_for_bodies, telling
 from operator_runtime.reconciling.repairs import Owner, Repairs
-from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, served, traced
+from operator_runtime.serving.monitoring import add_sources, served, traced
 from operator_runtime.serving.probes import Checks
 from operator_runtime.settings.runtime_settings import RuntimeSettings, S
 from operator_runtime.telemetry.metrics import ControllerMetrics, Metrics, loop_metrics
@@ -315,7 +320,7 @@ async def serve(
         api = await stack.enter_async_context(
             ApiClient(
                 access,
-                user_agent=_user_agent(settings, program),
+                user_agent=user_agent_of(settings, program),
                 timeout_s=settings.request_timeout_s,
                 write_fence=fence,
                 tracer=None if tracing is None else tracing.call,
@@ -338,7 +343,7 @@ async def serve(
             add_sources(operator.metrics, program, manager, api, operator.events, operator.expected_writes)
         operator.urls = await stack.enter_async_context(
             served(
-                _monitoring_config(settings, program),
+                monitoring_config(settings, program),
                 manager,
                 operator.metrics,
                 access,
@@ -349,62 +354,6 @@ async def serve(
         await manager.run(stop)
     logger.info("ended in good order")
     return 0
-
-
-def watched_namespaces(asked: tuple[str, ...] | None, own: str | None) -> tuple[str, ...]:
-    """The namespaces to watch, () for all of them.
-
-    Args:
-        asked: as the settings say: None where nothing was said, () for all.
-        own: the pod's namespace, or the context's.
-    """
-    if asked is not None:
-        return asked
-    return (own or "default",)
-
-
-def cluster_access(settings: RuntimeSettings) -> ClusterAccess:
-    """Which API server, and as whom.
-
-    Raises:
-        NoClusterAccess: that cannot be told; the message has the remedy.
-    """
-    return load_access(
-        kubeconfig=settings.kubeconfig,
-        context=settings.context,
-        service_account_dir=Path(settings.service_account_dir),
-        environ=os.environ,
-    )
-
-
-def election_config(settings: RuntimeSettings, program: Program) -> ElectionConfig | None:
-    """The election that the settings ask for, None where they ask for none."""
-    if not settings.leader_elect:
-        return None
-    return ElectionConfig(
-        mode=settings.leader_elect_mode,
-        name=settings.leader_elect_id or f"{settings.operator_name}-lock",
-        namespace=settings.leader_elect_namespace,
-        lease_s=settings.leader_elect_lease_duration_s,
-        renew_deadline_s=settings.leader_elect_renew_deadline_s,
-        retry_s=settings.leader_elect_retry_period_s,
-        user_agent=_user_agent(settings, program),
-        field_manager=program.name,
-    )
-
-
-def _user_agent(settings: RuntimeSettings, program: Program) -> str:
-    return f"{settings.operator_name}/{program.version}"
-
-
-def _monitoring_config(settings: RuntimeSettings, program: Program) -> MonitoringConfig:
-    return MonitoringConfig(
-        probes=settings.health_probe_bind_address,
-        metrics=settings.metrics_bind_address,
-        secure=settings.metrics_secure,
-        cert_dir=Path(settings.metrics_cert_dir) if settings.metrics_cert_dir else None,
-        user_agent=_user_agent(settings, program),
-    )
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:

@@ -45,7 +45,7 @@ from operator_runtime.client.errors import (
 )
 from operator_runtime.client.resources import Resource
 from operator_runtime.election.elections import ElectionError, lock_of
-from operator_runtime.operator import cluster_access, election_config, watched_namespaces
+from operator_runtime.from_settings import cluster_access, election_config, watched_namespaces
 
 DONE, NOT_OK, INTERRUPTED = 0, 1, 130
 

@@ -267,7 +267,7 @@ class Controller(Generic[K]):
             if (within_s := self._hot_loops.reconciled(key, began)) is not None:
                 log.warning(
                     "reconciled %d times within %.3g s: does it write something that differs each time, such as a time"
-                    " in a status, or ask for a look at once (requeue_after_s=0)?",
+                    ", or ask for a look at once (requeue_after_s=0)?",
                     LIMIT,
                     within_s,
                 )

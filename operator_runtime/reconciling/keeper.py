@@ -153,7 +153,8 @@ def telling(events: EventRecorder, owners: Kind[Any], kind: Kind[Any]) -> Callab
 
     def tell(owner: Any, change: Change[Any]) -> None:
         done = "Created" if change.before is None else "Updated"
-        what = f"{kind.resource.kind} {change.obj.name}"
+        apart = change.obj.namespace != owner.namespace
+        what = f"{kind.resource.kind} {key_of(change.obj) if apart else change.obj.name}"
         why = "; ".join(map(str, change.fields)) or ("new" if change.asked else "there was none")
         logger.log(logging.DEBUG if change.routine else logging.INFO, "%s %s: %s", done.lower(), what, why)
         if not change.routine:

@@ -16,7 +16,8 @@ from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.resources import DEPLOYMENTS
 from operator_runtime.controller.controller import Controller
-from operator_runtime.operator import Operator, watched_namespaces
+from operator_runtime.from_settings import watched_namespaces
+from operator_runtime.operator import Operator
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import LOW_PRIORITY
 from tests.unit.operator_runtime.client.client_support import client_of

@@ -14,7 +14,7 @@ from operator_runtime import (
     Program,
     Result,
 )
-from operator_runtime.operator import election_config
+from operator_runtime.from_settings import election_config
 from tests.unit.operator_runtime.client.client_support import client_of
 from tests.unit.operator_runtime.controller.test_builder import SHELLS, begun, some
 from tests.unit.operator_runtime.operator_support import settings

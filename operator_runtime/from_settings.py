@@ -1,0 +1,70 @@
+"""What the parts of an operator get of its settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from operator_runtime.client.auth import ClusterAccess, load_access
+from operator_runtime.election.elections import ElectionConfig
+from operator_runtime.identity import Program
+from operator_runtime.serving.monitoring import MonitoringConfig
+from operator_runtime.settings.runtime_settings import RuntimeSettings
+
+
+def watched_namespaces(asked: tuple[str, ...] | None, own: str | None) -> tuple[str, ...]:
+    """The namespaces to watch, () for all of them.
+
+    Args:
+        asked: as the settings say: None where nothing was said, () for all.
+        own: the pod's namespace, or the context's.
+    """
+    if asked is not None:
+        return asked
+    return (own or "default",)
+
+
+def cluster_access(settings: RuntimeSettings) -> ClusterAccess:
+    """Which API server, and as whom.
+
+    Raises:
+        NoClusterAccess: that cannot be told; the message has the remedy.
+    """
+    return load_access(
+        kubeconfig=settings.kubeconfig,
+        context=settings.context,
+        service_account_dir=Path(settings.service_account_dir),
+        environ=os.environ,
+    )
+
+
+def election_config(settings: RuntimeSettings, program: Program) -> ElectionConfig | None:
+    """The election that the settings ask for, None where they ask for none."""
+    if not settings.leader_elect:
+        return None
+    return ElectionConfig(
+        mode=settings.leader_elect_mode,
+        name=settings.leader_elect_id or f"{settings.operator_name}-lock",
+        namespace=settings.leader_elect_namespace,
+        lease_s=settings.leader_elect_lease_duration_s,
+        renew_deadline_s=settings.leader_elect_renew_deadline_s,
+        retry_s=settings.leader_elect_retry_period_s,
+        user_agent=user_agent_of(settings, program),
+        field_manager=program.name,
+    )
+
+
+def user_agent_of(settings: RuntimeSettings, program: Program) -> str:
+    """By which name the API server sees us."""
+    return f"{settings.operator_name}/{program.version}"
+
+
+def monitoring_config(settings: RuntimeSettings, program: Program) -> MonitoringConfig:
+    """Where probes and metrics are served, and to whom."""
+    return MonitoringConfig(
+        probes=settings.health_probe_bind_address,
+        metrics=settings.metrics_bind_address,
+        secure=settings.metrics_secure,
+        cert_dir=Path(settings.metrics_cert_dir) if settings.metrics_cert_dir else None,
+        user_agent=user_agent_of(settings, program),
+    )
