@@ -74,10 +74,10 @@ class Outcome(StrEnum):
 
 
 class ReconcileObserver(Protocol):
-    """Told of each reconcile as it ends."""
+    """Told of each reconcile of one controller as it ends."""
 
-    def reconciled(self, controller: str, outcome: Outcome, seconds: float) -> None:
-        """A reconcile of that controller ended so, and took so long."""
+    def reconciled(self, outcome: Outcome, seconds: float) -> None:
+        """A reconcile ended so, and took so long."""
 
 
 # Makes ids of this process differ from those of its predecessor in the same log. One draw, not one per reconcile.
@@ -274,7 +274,7 @@ class Controller(Generic[K]):
         finally:
             current_reconcile.reset(token)
         if self._observer is not None:
-            self._observer.reconciled(self.name, outcome, self._clock() - began)
+            self._observer.reconciled(outcome, self._clock() - began)
 
     async def _attempt(self, key: K) -> Outcome:
         queue = self.queue

@@ -259,7 +259,7 @@ class ControllerObserver:
     queued_s: Histogram
     worked_s: Histogram
 
-    def reconciled(self, controller: str, outcome: Outcome, seconds: float) -> None:
+    def reconciled(self, outcome: Outcome, seconds: float) -> None:
         """See `controller.ReconcileObserver`."""
         for each in self.counters[outcome]:
             each.inc()

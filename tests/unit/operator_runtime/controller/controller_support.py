@@ -40,13 +40,13 @@ class Reconciler:
 
 class Outcomes:
     def __init__(self) -> None:
-        self.seen: list[tuple[str, Outcome]] = []
+        self.seen: list[Outcome] = []
         self.changed = asyncio.Condition()
         self.tasks: set[asyncio.Task[None]] = set()
 
-    def reconciled(self, controller: str, outcome: Outcome, seconds: float) -> None:
+    def reconciled(self, outcome: Outcome, seconds: float) -> None:
         assert seconds >= 0.0
-        self.seen.append((controller, outcome))
+        self.seen.append(outcome)
         self.tasks.add(asyncio.create_task(self.notify()))
 
     async def notify(self) -> None:
@@ -56,7 +56,7 @@ class Outcomes:
     async def wait_for(self, number: int) -> list[Outcome]:
         async with asyncio.timeout(DEADLINE_S), self.changed:
             await self.changed.wait_for(lambda: len(self.seen) >= number)
-        return [outcome for _, outcome in self.seen]
+        return list(self.seen)
 
 
 def quick_queue() -> AsyncWorkQueue[str]:

@@ -112,7 +112,7 @@ async def test_what_a_controller_does_is_what_is_shown() -> None:
 
 def test_a_reconcile_that_took_too_long_is_an_error_and_a_timeout() -> None:
     shown = Shown()
-    shown.observer.reconciled("memcached", Outcome.TIMEOUT, 60.0)
+    shown.observer.reconciled(Outcome.TIMEOUT, 60.0)
     assert shown["controller_runtime_reconcile_timeouts_total"] == {("memcached",): 1}
     assert shown["controller_runtime_reconcile_errors_total"] == {("memcached",): 1}
 
