@@ -32,7 +32,7 @@ ENV PYTHONPATH=/app \
 USER 65532:65532
 WORKDIR /
 # Fails the build if the two bases do not fit together.
-RUN ["python3", "-c", "import memcached_operator.operator, memcached_operator.settings, uvloop, cryptography.x509"]
+RUN ["python3", "-c", "import memcached_operator.cli, memcached_operator.operator, uvloop, cryptography.x509"]
 EXPOSE 8080 8081
 ENTRYPOINT ["python", "-m", "memcached_operator"]
 

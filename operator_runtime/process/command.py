@@ -96,7 +96,7 @@ def run(
 def _command(
     program: Program, schema: Schema[S], set_up: Callable[[Operator, S], None], arguments: Sequence[str]
 ) -> int:
-    if list(arguments) == ["settings-reference"]:  # for who keeps the page among the program's documents
+    if list(arguments) == ["settings-reference"]:  # for the page among the program's documents
         from operator_runtime.settings.reference import reference
 
         origin = f"Made by `{program.name} settings-reference`; do not edit."

@@ -15,7 +15,7 @@ def reference(schema: Schema[Any], *, title: str, origin: str) -> str:
     Args:
         schema: the settings of one program.
         title: the page's heading.
-        origin: how the page is made, for who would edit it.
+        origin: how the page is made, for anyone who would edit it.
     """
     options = schema.options
     empty = ", ".join(f"`{option.variable}`" for option in options if option.setting.empty_counts)

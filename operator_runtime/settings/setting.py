@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -111,25 +111,23 @@ def _default(field: msgspec.structs.FieldInfo) -> object:
 
 
 def _field(name: str, type_: Any, default: object) -> Field:
-    plain, beside = type_, []
-    while True:
-        if get_origin(plain) is Annotated:
-            plain, *more = get_args(plain)
-            beside += more
-        elif len(others := [each for each in get_args(plain) if each is not NoneType]) < len(get_args(plain)):
-            if len(others) > 1:
-                break
-            (plain,) = others
-        else:
-            break
-    return Field(
-        name,
-        type_,
-        plain,
-        tuple(each for each in beside if isinstance(each, msgspec.Meta)),
-        next((each for each in beside if isinstance(each, Setting)), None),
-        default,
-    )
+    plain, beside = _unwrapped(type_)
+    limits = tuple(each for each in beside if isinstance(each, msgspec.Meta))
+    setting = next((each for each in beside if isinstance(each, Setting)), None)
+    return Field(name, type_, plain, limits, setting, default)
+
+
+def _unwrapped(type_: Any) -> tuple[Any, list[object]]:
+    """A type without annotations and None, and the annotations."""
+    if get_origin(type_) is Annotated:
+        inner, *beside = get_args(type_)
+        plain, more = _unwrapped(inner)
+        return plain, [*beside, *more]
+    if get_origin(type_) in (Union, UnionType):
+        others = [each for each in get_args(type_) if each is not NoneType]
+        if len(others) == 1:
+            return _unwrapped(others[0])
+    return type_, []
 
 
 @dataclass(frozen=True, slots=True)

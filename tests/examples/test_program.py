@@ -65,9 +65,7 @@ def test_it_runs_as_on_a_laptop_and_answers_probes_and_scrapes(kubectl: Kubectl)
         page = answer(metrics, "/metrics")
         assert 'controller_runtime_reconcile_total{controller="myownshell",result="success"}' in page
         assert "memcached" not in page.replace("memcached_operator", "")
-        assert (
-            "pydantic" not in Path(f"/proc/{operator.pid}/maps").read_text()
-        )  # what validates settings is left behind
+        assert "pydantic" not in Path(f"/proc/{operator.pid}/maps").read_text()
         assert operator.stop() == 0
         assert "WARN" not in operator.log
         assert "ERROR" not in operator.log

@@ -140,6 +140,11 @@ class TestWhatAnAuthorForgot:
             (whole(str, flags=("--cups", "-cu")), "", "the setting cups has the flag '-cu': write --WORD, or"),
             (whole(Literal[1, 2], allowed=""), 1, "the setting cups is given as text: make the values of its Literal"),
             (whole(list[str]), [], "the setting cups is given as one text: give its Setting read="),
+            (
+                whole(dict[str, None] | None, unset="b"),
+                None,
+                "the setting cups is given as one text: give its Setting read=",
+            ),
             (whole(str, flags=("--help",)), "", "the flag --help of the setting cups is taken by every program: give"),
         ],
     )
