@@ -40,7 +40,7 @@ class ElectionConfig:
         mode: by a Lease that is renewed, or by a ConfigMap that its owner frees.
         name: of either.
         namespace: of either; None for this pod's own.
-        lease_s: the length of the lease, as `runtime.leader.Timing` says.
+        lease_s: the length of the lease, as `timing.Timing` says.
         renew_deadline_s: likewise.
         retry_s: likewise.
         user_agent: names us to the API server.
@@ -80,8 +80,8 @@ def election_of(
     # An election by a Lease bounds each request itself, and more closely.
     client = ApiClient(access, user_agent=config.user_agent, timeout_s=config.renew_deadline_s)
     if config.mode == "lease":
-        from operator_runtime.election.leader import Timing
         from operator_runtime.election.lease_election import LeaseElection, own_identity
+        from operator_runtime.election.timing import Timing
 
         timing = Timing(config.lease_s, config.renew_deadline_s, config.retry_s)
         return LeaseElection(client, lock, own_identity(environ), timing, field_manager=config.field_manager)

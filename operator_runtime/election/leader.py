@@ -10,8 +10,8 @@ What makes it safe, and what it rests on:
 - The leader counts from before: its right to write lasts `renew_deadline_s` from the moment *before* it sent the last
   renewal that was taken. A candidate counts from after: the holder keeps its right until `lease_s` (the holder's own
   number) has passed since the moment *after* this candidate first got to see the record as it is now. The first ends
-  before the second as long as clocks run at rates that differ by less than the two lengths do; `MARGIN` holds them so
-  far apart that a difference of 10 % leaves time for what was sent last to arrive.
+  before the second as long as clocks run at rates that differ by less than the two lengths do; `Timing` holds them
+  so far apart that a difference of 10 % leaves time for what was sent last to arrive.
 - Every write of the Lease carries the uid and the version of the record that it replaces, so that one of several
   candidates gets it, and what arrives late changes nothing. A candidate that meets a conflict has lost, and looks.
 - All that holds as long as only candidates write the Lease. A person may empty it, or name another holder, and then
@@ -28,50 +28,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
 
-# A lease lasts at least so many times as long as the right to write. Of it 10 % are for clocks that run at different
-# rates (far more than any that keep time at all), the rest for what was sent last to arrive.
-MARGIN = 1.2
-# At least so many tries fit into the time after which a leader gives up (client-go asks for 1.2 retries).
-MIN_TRIES = 2
+from operator_runtime.election.timing import Timing
+
 # A released Lease says so: 0 is refused by the API server (422), and client-go writes 1 too.
 RELEASED_LEASE_S = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """The lengths of the protocol in seconds; defaults as in client-go's users, which people know.
-
-    Attributes:
-        lease_s: how long others wait after the last change of the record; whole seconds, as a Lease has them.
-        renew_deadline_s: how long the leader may write after its last renewal.
-        retry_s: between two renewals, and between two tries.
-    """
-
-    lease_s: int = 15
-    renew_deadline_s: float = 10.0
-    retry_s: float = 2.0
-
-    @property
-    def request_timeout_s(self) -> float:
-        """The bound on one request: one that hangs leaves time for another before the deadline."""
-        return self.renew_deadline_s / 2
-
-    def problems(
-        self, lease: str = "lease_s", renew_deadline: str = "renew_deadline_s", retry: str = "retry_s"
-    ) -> tuple[str, ...]:
-        """What does not fit together, a sentence each; the arguments are the names to use in them."""
-        problems = []
-        if self.lease_s < MARGIN * self.renew_deadline_s:
-            problems.append(
-                f"{lease} ({self.lease_s:g} s) must be at least {MARGIN:g} times {renew_deadline}"
-                f" ({self.renew_deadline_s:g} s): the old leader must have stopped before another may begin"
-            )
-        if self.renew_deadline_s < MIN_TRIES * self.retry_s:
-            problems.append(
-                f"{renew_deadline} ({self.renew_deadline_s:g} s) must be at least {MIN_TRIES} times {retry}"
-                f" ({self.retry_s:g} s): one renewal that fails must not end the leader"
-            )
-        return tuple(problems)
 
 
 @dataclass(frozen=True, slots=True)

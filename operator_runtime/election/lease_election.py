@@ -44,13 +44,13 @@ from operator_runtime.election.leader import (
     Seen,
     State,
     Tick,
-    Timing,
     Write,
     Written,
     step,
     wake_at,
 )
 from operator_runtime.election.lease_lock import LeaseRecord, lease_body, lease_record
+from operator_runtime.election.timing import Timing
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from operator_runtime.client.dns_names import LABEL_IN_WORDS
-from operator_runtime.election.leader import Timing
+from operator_runtime.election.timing import Timing
 from operator_runtime.identity import Program
 from operator_runtime.settings.schema import Schema
 from operator_runtime.settings.setting import Setting, Switch

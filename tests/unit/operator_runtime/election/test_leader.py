@@ -24,12 +24,12 @@ from operator_runtime.election.leader import (
     Seen,
     State,
     Tick,
-    Timing,
     Write,
     Written,
     step,
     wake_at,
 )
+from operator_runtime.election.timing import Timing
 
 ME = Candidate("me", Timing(lease_s=15, renew_deadline_s=10.0, retry_s=2.0))
 THEIRS = Lease("uid", "7", "them", 20.0, "then", 3)
@@ -386,22 +386,3 @@ class TestReleasing:
         for event in (Tick(), Seen(FREE), Looked(None), Written(mine("9")), Refused(), Failed("x"), Release()):
             assert scenario.tell(2.0, event) == ()
         assert wake_at(scenario.state) == inf
-
-
-class TestTiming:
-    def test_the_defaults_fit(self) -> None:
-        assert Timing().problems() == ()
-
-    @pytest.mark.parametrize(
-        ("timing", "named"),
-        [
-            (Timing(lease_s=11), ["lease_s (11 s)", "renew_deadline_s (10 s)"]),
-            (Timing(retry_s=5.1), ["renew_deadline_s (10 s)", "retry_s (5.1 s)"]),
-        ],
-    )
-    def test_what_does_not_fit_is_named(self, timing: Timing, named: list[str]) -> None:
-        (problem,) = timing.problems()
-        assert all(each in problem for each in named)
-
-    def test_a_request_that_hangs_leaves_time_for_another(self) -> None:
-        assert 2 * Timing().request_timeout_s <= Timing().renew_deadline_s

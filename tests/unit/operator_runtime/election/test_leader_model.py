@@ -37,12 +37,12 @@ from operator_runtime.election.leader import (
     Seen,
     State,
     Tick,
-    Timing,
     Write,
     Written,
     step,
     wake_at,
 )
+from operator_runtime.election.timing import Timing
 
 SAFE = Timing(lease_s=15, renew_deadline_s=10.0, retry_s=2.0)
 TIGHT = Timing(lease_s=12, renew_deadline_s=10.0, retry_s=5.0)  # the least that is allowed

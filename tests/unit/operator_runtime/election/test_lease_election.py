@@ -16,8 +16,8 @@ from operator_runtime.cache.reflector import ByteStream
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import Conflict, Forbidden, NotFound, Unreachable, WriteRefused
 from operator_runtime.client.resources import Resource
-from operator_runtime.election.leader import Timing
 from operator_runtime.election.lease_election import LeaseElection, awake_or_asleep, own_identity
+from operator_runtime.election.timing import Timing
 
 LOCK = ObjectKey("ops", "lock")
 DEADLINE_S = 10.0
