@@ -198,7 +198,7 @@ class Operator:
             kind,
             self.informer(kind, labels=labels),
             self.repairs(owners),
-            rules_for_bodies(self.program.name) if rules is None else rules,
+            rules_for_bodies(self.program.name, kind.resource) if rules is None else rules,
             telling(self.events, owners, kind) if tell is None else tell,
         )
 

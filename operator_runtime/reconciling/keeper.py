@@ -13,16 +13,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.errors import Conflict, Forbidden, Invalid, MalformedAnswer, NotFound, Unreachable
+from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import StaleCache
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.api_objects import OwnerReference
-from operator_runtime.objects.bodies import without_nones
+from operator_runtime.objects.bodies import controller_in, whole_body, without_nones
 from operator_runtime.objects.drift import covers
 from operator_runtime.objects.kinds import Kind, PlainObject, reference
 from operator_runtime.reconciling.comparison import Difference, differences
@@ -118,11 +119,12 @@ class Rules(Generic[W, P]):
     handover: str = ""
 
 
-def rules_for_bodies(manager: str) -> Rules[Any, Any]:
+def rules_for_bodies(manager: str, resource: Resource) -> Rules[Any, Any]:
     """For what is wanted as dicts: an apply of it would change nothing, also of what was applied before.
 
     Args:
         manager: applies it.
+        resource: of the objects.
     """
 
     def differ(wanted: Mapping[str, Any], live: Any) -> Iterable[Difference]:
@@ -132,7 +134,11 @@ def rules_for_bodies(manager: str) -> Rules[Any, Any]:
         body = without_nones({part: value for part, value in wanted.items() if part in held and part != "metadata"})
         return tuple(differences(body, held)) or (Difference("metadata.managedFields", "ours", "others'"),)
 
-    return Rules(differ, _key_in, lambda wanted: cast("Mapping[str, Any]", wanted))
+    def checked(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+        controller_in(resource, whole_body(resource, wanted))
+        return wanted
+
+    return Rules(differ, _key_in, checked)
 
 
 def _has_status(owner: object) -> bool:

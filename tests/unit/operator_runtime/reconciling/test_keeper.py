@@ -62,7 +62,7 @@ class Keeping:
             CONFIG_MAPS,
             self.store,
             self.repairs,
-            rules_for_bodies(client.field_manager),
+            rules_for_bodies(client.field_manager, CONFIG_MAPS.resource),
             lambda _, change: self.changes.append(change),
         )
 
@@ -194,6 +194,13 @@ async def test_nothing_is_made_again_for_an_owner_that_is_gone(at: Keeping) -> N
             await at.keep(at.words(a="1"))
     assert at.repairs.wait_s(at.owner.key) > 0.0
     assert await at.client.list(CONFIG_MAPS, "default", "app=words") == []
+
+
+async def test_a_body_must_name_its_controller(at: Keeping) -> None:
+    body = at.words(a="1")
+    del body["metadata"]["ownerReferences"]
+    with pytest.raises(ValueError, match=r"^metadata.ownerReferences of ConfigMap words names no controller: "):
+        await at.keep(body)
 
 
 async def test_what_was_refused_is_not_asked_for_again_for_a_while(
