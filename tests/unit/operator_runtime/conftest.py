@@ -1,4 +1,4 @@
-"""A queue on a clock that moves when told to, and without chance; the time of the event recorder."""
+"""A queue on a clock that moves when told to, and without chance."""
 
 from __future__ import annotations
 
@@ -17,8 +17,3 @@ def clock() -> FakeClock:
 @pytest.fixture
 def queue(clock: FakeClock) -> WorkQueue[str]:
     return WorkQueue(clock=clock, backoff=steady_backoff())
-
-
-@pytest.fixture
-def time() -> FakeClock:
-    return FakeClock(autojump=True)

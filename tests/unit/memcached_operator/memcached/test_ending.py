@@ -157,8 +157,7 @@ async def test_it_is_put_on_before_anything_is_made_and_costs_one_request(holdin
     memcached = holding.api.objects["Memcached", NAMESPACE, NAME]
     memcached["metadata"]["finalizers"] = ["example.com/other"]
     version = holding.api.put(memcached)["metadata"]["resourceVersion"]
-    holding.show()
-    await holding.reconcile()
+    await holding.look()
     assert holding.api.verbs()[:2] == [PATCH, "apply Deployment"]
     body = {"metadata": {"resourceVersion": version, "finalizers": ["example.com/other", FINALIZER]}}
     assert holding.api.calls[0].body == body
@@ -166,8 +165,7 @@ async def test_it_is_put_on_before_anything_is_made_and_costs_one_request(holdin
 
 
 async def test_where_it_is_nothing_is_sent(held: World) -> None:
-    held.show()
-    assert await held.reconcile() == DONE
+    assert await held.look() == DONE
     assert held.api.verbs() == []
 
 
@@ -179,8 +177,7 @@ async def test_a_memcached_that_is_being_deleted_gets_none(holding: World) -> No
     memcached = holding.api.objects["Memcached", NAMESPACE, NAME]
     memcached["metadata"] |= {"deletionTimestamp": WHEN, "finalizers": ["example.com/other"]}
     holding.api.put(memcached)
-    holding.show()
-    assert await holding.reconcile() == DONE
+    assert await holding.look() == DONE
     assert holding.api.verbs() == []
 
 
@@ -210,8 +207,7 @@ async def test_servers_are_made_also_where_it_cannot_be_put_on_and_that_is_told(
     await holding.reconcile()
     assert holding.deployment["spec"]["replicas"] == 2
     holding.show()
-    holding.clock.advance(DELAY_S)
-    assert (await holding.reconcile()).requeue_after_s == SLOW_RETRY_S
+    assert (await holding.reconcile(after_s=DELAY_S)).requeue_after_s == SLOW_RETRY_S
     assert PATCH not in holding.api.verbs(), "it is not asked again at each look"
     assert holding.condition("Degraded") == ("True", reason)
     assert f"The finalizer {FINALIZER} cannot be put on it" in holding.message("Degraded")
@@ -228,8 +224,7 @@ async def test_who_takes_it_off_again_and_again_is_told_of_and_not_raced_with(
     for _ in range(5):
         meta(held)["finalizers"] = []
         held.api.put(held.api.objects["Memcached", NAMESPACE, NAME])
-        held.show()
-        await held.reconcile()
+        await held.look()
     assert "keeps changing metadata.finalizers of the Memcached" in caplog.text
 
 
@@ -246,18 +241,15 @@ async def test_it_goes_when_its_pods_are_gone(held: World, caplog: pytest.LogCap
     names = ", ".join(sorted(held.status["nodes"]))
     assert held.wait_s(KEY) > 0, "it is deleted once, although the watch has not shown it"
     held.show()
-    held.clock.advance(DELAY_S)
-    await held.reconcile()
+    await held.reconcile(after_s=DELAY_S)
     assert held.api.verbs() == [WRITE_STATUS]
     assert held.condition("Progressing") == ("True", "Terminating")
     assert held.message("Progressing") == f"Waiting for 2 pods to end: {names}."
     assert held.condition("Degraded") == ("False", "AsExpected")
 
     end(held, pods=1, deployment=True)
-    held.clock.advance(DELAY_S)
-    await held.reconcile()
-    held.clock.advance(DELAY_S)
-    await held.reconcile()
+    await held.reconcile(after_s=DELAY_S)
+    await held.reconcile(after_s=DELAY_S)
     assert held.message("Progressing") == f"Waiting for 1 pod to end: {NAME}-7cc6f4b5f7-0."
     assert held.status["nodes"] == []
 
@@ -310,8 +302,7 @@ async def test_a_deployment_that_is_being_orphaned_is_not_deleted_by_an_operator
     assert await held.reconcile() == Result(requeue_after_s=CONFLICT_PAUSE_S)
     assert held.api.verbs() == [DELETE, GET_DEPLOYMENT]
     assert held.wait_s(KEY) > 0, "the watch is waited for"
-    held.show()
-    assert await held.reconcile() == DONE
+    assert await held.look() == DONE
     assert "deletionTimestamp" not in held.deployment["metadata"]
     assert finalizers(held) == []
 
@@ -340,8 +331,7 @@ async def test_one_whose_specification_cannot_be_read_goes_as_well(held: World) 
     delete(held)
     await held.reconcile()
     held.show()
-    held.clock.advance(DELAY_S)
-    await held.reconcile()
+    await held.reconcile(after_s=DELAY_S)
     assert held.condition("Progressing") == ("True", "Terminating")
     end(held)
     await held.reconcile()
@@ -359,8 +349,7 @@ async def test_a_cleanup_that_is_forbidden_is_told_and_tried_again_until_it_is_n
     error = Forbidden(403, "Forbidden", f"cannot {what}")
     held.api.refuse(what, "Deployment" if what == "delete" else "Memcached", error)
     assert (await held.reconcile()).requeue_after_s is not None
-    held.clock.advance(DELAY_S)
-    await held.reconcile()
+    await held.reconcile(after_s=DELAY_S)
     assert [verb for verb in held.api.verbs() if verb != GET_DEPLOYMENT] == [WRITE_STATUS], "it is not asked again"
     assert held.condition("Degraded") == ("True", "Forbidden")
     assert held.message("Degraded").endswith(f": cannot {what}")
@@ -369,8 +358,7 @@ async def test_a_cleanup_that_is_forbidden_is_told_and_tried_again_until_it_is_n
     assert finalizers(held) == [FINALIZER]
 
     held.clock.advance(SLOW_RETRY_S)
-    held.show()
-    await held.reconcile()
+    await held.look()
     end(held)
     await held.reconcile()
     assert finalizers(held) == []
@@ -380,8 +368,7 @@ async def test_a_deployment_that_somebody_else_deletes_is_waited_for_although_we
     delete(held)
     held.api.refuse("delete", "Deployment", Forbidden(403, "Forbidden", "no right"))
     await held.reconcile()
-    held.clock.advance(DELAY_S)
-    await held.reconcile()
+    await held.reconcile(after_s=DELAY_S)
     assert held.condition("Degraded") == ("True", "Forbidden")
     held.deployment["metadata"]["deletionTimestamp"] = WHEN
     held.api.put(held.deployment)
@@ -410,18 +397,14 @@ async def test_pods_that_never_end_are_named_with_a_remedy_and_their_end_heals_i
     delete(held)
     await held.reconcile()
     end(held, pods=1, deployment=True)
-    held.clock.advance(DELAY_S)
-    result = await held.reconcile()
-    held.clock.advance(DELAY_S)
-    result = await held.reconcile()
+    result = await held.reconcile(after_s=DELAY_S)
+    result = await held.reconcile(after_s=DELAY_S)
     assert held.condition("Degraded") == ("False", "AsExpected")
     assert result.requeue_after_s is not None
     assert STALLED_AFTER_S - 1 < result.requeue_after_s <= STALLED_AFTER_S
 
-    held.clock.advance(STALLED_AFTER_S)
-    await held.reconcile()
-    held.clock.advance(DELAY_S)
-    await held.reconcile()
+    await held.reconcile(after_s=STALLED_AFTER_S)
+    await held.reconcile(after_s=DELAY_S)
     assert held.condition("Degraded") == ("True", "TerminationStalled")
     assert f"Nothing has changed for 60 s: Waiting for 1 pod to end: {NAME}-7cc6f4b5f7-0." in held.message("Degraded")
     assert "--force --grace-period=0" in held.message("Degraded")
@@ -437,8 +420,7 @@ async def test_a_restart_does_not_take_back_that_it_is_stalled(held: World) -> N
     end(held, pods=1, deployment=True)
     held.deployment["metadata"]["deletionTimestamp"] = WHEN
     held.api.put(held.deployment)
-    held.show()
-    await held.reconcile()
+    await held.look()
     held.clock.advance(STALLED_AFTER_S)
     for _ in range(2):
         await held.reconcile()
@@ -447,8 +429,7 @@ async def test_a_restart_does_not_take_back_that_it_is_stalled(held: World) -> N
     restarted = World(finalizer=True)
     restarted.api.objects, restarted.api.version = held.api.objects, held.api.version
     restarted.clock.advance_to(held.clock.now)
-    restarted.show()
-    await restarted.reconcile()
+    await restarted.look()
     assert restarted.api.verbs() == []
 
 

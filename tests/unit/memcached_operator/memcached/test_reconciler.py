@@ -59,8 +59,7 @@ async def test_a_memcached_that_is_gone_is_forgotten(running: World) -> None:
 async def test_for_a_memcached_that_is_being_deleted_nothing_at_all_is_sent(running: World) -> None:
     running.memcached(size=5)["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
     del running.api.objects["Deployment", NAMESPACE, NAME]
-    running.show()
-    assert await running.reconcile() == DONE
+    assert await running.look() == DONE
     assert running.api.calls == []
     assert running.recorder.events == []
 
@@ -80,23 +79,20 @@ async def test_a_create_can_do_nothing_else_than_create(world: World) -> None:
 
 async def test_the_image_of_the_memcached_goes_before_that_of_the_operator(world: World) -> None:
     world.memcached(size=2, image="memcached:2")
-    world.show()
-    await world.reconcile()
+    await world.look()
     assert container_of(world.deployment)["image"] == "memcached:2"
 
 
 async def test_a_memcached_without_a_spec_gets_one_server(world: World) -> None:
     del world.memcached()["spec"]
-    world.show()
-    await world.reconcile()
+    await world.look()
     assert world.deployment["spec"]["replicas"] == 1
 
 
 async def test_a_create_is_told_to_people_once(world: World, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         await world.reconcile()
-        world.show()
-        await world.reconcile()
+        await world.look()
     assert caplog.messages == ["created Deployment with 2 replicas (new Memcached)"]
     assert world.recorder.events == [Event("Normal", "Created", "Created Deployment sessions with 2 replicas")]
 
@@ -113,11 +109,9 @@ async def test_a_strangers_deployment_made_between_our_look_and_our_create_is_no
     stranger = world.api.put(live_deployment())
     del stranger["metadata"]["ownerReferences"], stranger["metadata"]["annotations"]
     version = stranger["metadata"]["resourceVersion"]
-    world.clock.advance(DELAY_S)
-    await world.reconcile()
+    await world.reconcile(after_s=DELAY_S)
     assert world.api.verbs() == [APPLY, GET_DEPLOYMENT]
-    world.clock.advance(DELAY_S)
-    assert await world.reconcile() == SLOWLY
+    assert await world.reconcile(after_s=DELAY_S) == SLOWLY
     assert world.api.verbs() == [APPLY, GET_DEPLOYMENT, WRITE_STATUS]
     assert world.deployment["metadata"]["resourceVersion"] == version
     assert world.condition("Degraded") == ("True", "NotControlled")
@@ -186,8 +180,7 @@ async def test_a_new_size_is_a_merge_patch_of_the_replicas_and_of_nothing_else(
 async def test_replicas_that_somebody_else_changed_are_put_back_and_that_is_said(running: World) -> None:
     running.deployment["spec"]["replicas"] = 9
     running.api.put(running.deployment)
-    running.show()
-    await running.reconcile()
+    await running.look()
     assert running.deployment["spec"]["replicas"] == 2
     note = "Scaled Deployment sessions from 9 to 2 replicas: somebody else had changed them"
     assert running.recorder.events == [Event("Normal", "Scaled", note)]
@@ -214,8 +207,7 @@ def repairs(world: World) -> dict[str, float]:
 
 async def test_the_answer_to_an_update_is_known_at_once_so_that_it_is_not_sent_twice(running: World) -> None:
     running.memcached(size=3)
-    running.show()
-    await running.reconcile()
+    await running.look()
     await running.reconcile()
     assert running.api.calls == []
 
@@ -241,8 +233,7 @@ async def test_edited_ports_are_replaced_by_a_patch_of_their_own_before_anything
     container_of(running.deployment)["ports"][0]["containerPort"] = 11212
     container_of(running.deployment)["args"] = ["-vv"]
     running.api.put(running.deployment)
-    running.show()
-    await running.reconcile()
+    await running.look()
     call = running.api.calls[0]
     assert (call.verb, call.kind) == ("strategic_merge_patch", "Deployment")
     assert call.body["metadata"] == {"uid": DEPLOYMENT_UID}
@@ -259,8 +250,7 @@ async def test_a_user_id_where_there_must_be_none_is_taken_out_whoever_set_it(th
     world.memcached(size=2)
     world.api.put(live_deployment())
     world.deployment["spec"]["template"]["spec"]["securityContext"] |= {"runAsUser": theirs, "runAsGroup": theirs}
-    world.show()
-    await world.reconcile()
+    await world.look()
     call = world.api.calls[0]
     assert (call.verb, call.body["metadata"]) == ("strategic_merge_patch", {"uid": DEPLOYMENT_UID})
     security = world.deployment["spec"]["template"]["spec"]["securityContext"]
@@ -279,8 +269,7 @@ async def test_ports_and_user_ids_are_put_right_by_one_patch() -> None:
     world.memcached(size=2)
     world.api.put(live_deployment())
     container_of(world.deployment)["ports"][0]["name"] = "theirs"
-    world.show()
-    await world.reconcile()
+    await world.look()
     assert [call.verb for call in world.api.calls if call.kind == "Deployment"] == ["strategic_merge_patch"]
     await world.settle()
     assert container_of(world.deployment)["ports"][0]["name"] == "memcached"
@@ -299,8 +288,7 @@ async def test_a_selector_that_cannot_be_changed_is_not_even_tried(running: Worl
 async def test_a_removed_owner_reference_is_put_back_for_a_memcached_that_is_still_there(running: World) -> None:
     owners = running.deployment["metadata"].pop("ownerReferences")
     running.api.put(running.deployment)
-    running.show()
-    await running.reconcile()
+    await running.look()
     assert running.api.verbs()[:2] == [GET_MEMCACHED, APPLY]
     assert running.deployment["metadata"]["ownerReferences"] == owners
 

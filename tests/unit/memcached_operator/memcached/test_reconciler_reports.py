@@ -30,10 +30,8 @@ from tests.unit.memcached_operator.memcached.world import (
 
 async def test_a_specification_that_cannot_be_read_is_told_and_left_to_a_change_of_it(world: World) -> None:
     world.memcached(size="three")
-    world.show()
-    await world.reconcile()
-    world.clock.advance(DELAY_S)
-    assert await world.reconcile() == DONE
+    await world.look()
+    assert await world.reconcile(after_s=DELAY_S) == DONE
     assert world.api.verbs() == [WRITE_STATUS]
     assert world.condition("Degraded") == ("True", "InvalidSpec")
     assert "spec.size: must be a whole number" in world.message("Degraded")
@@ -83,10 +81,8 @@ async def test_what_was_refused_is_asked_again_with_a_change_or_after_a_while(ru
     running.show()
     running.api.refuse("merge_patch", "Deployment", Forbidden(403, "Forbidden", FORBIDDEN))
     await running.reconcile()
-    running.clock.advance(DELAY_S)
-    await running.reconcile()
-    running.show()
-    assert await running.reconcile() == SLOWLY
+    await running.reconcile(after_s=DELAY_S)
+    assert await running.look() == SLOWLY
     assert running.api.verbs() == []
 
     running.clock.advance(SLOWLY.requeue_after_s or 0.0)
@@ -94,8 +90,7 @@ async def test_what_was_refused_is_asked_again_with_a_change_or_after_a_while(ru
     await running.reconcile()
     assert "merge_patch Deployment" in running.api.verbs()
     running.memcached(size=4)
-    running.show()
-    await running.reconcile()
+    await running.look()
     assert running.deployment["spec"]["replicas"] == 4
 
 
@@ -148,12 +143,10 @@ async def test_what_degrades_it_is_told_again_only_when_it_changes(world: World)
 
 async def test_a_status_that_still_changes_is_held_back_for_as_long_as_was_said_and_no_longer(running: World) -> None:
     running.pods(1, 1)
-    running.show()
-    assert await running.reconcile() == Result(requeue_after_s=DELAY_S)
+    assert await running.look() == Result(requeue_after_s=DELAY_S)
     running.clock.advance(0.1)
     running.pods(0, 2)
-    running.show()
-    left = await running.reconcile()
+    left = await running.look()
     assert running.api.calls == []
     assert left.requeue_after_s == pytest.approx(DELAY_S - 0.1)
     running.clock.advance(DELAY_S - 0.1)
@@ -165,38 +158,31 @@ async def test_a_status_that_still_changes_is_held_back_for_as_long_as_was_said_
 async def test_a_status_is_written_at_once_when_all_servers_are_there_and_when_all_are_ready(world: World) -> None:
     await world.reconcile()
     world.pods(0, 2)
-    world.show()
-    assert await world.reconcile() == DONE
+    assert await world.look() == DONE
     assert world.api.verbs() == [WRITE_STATUS]
     assert world.status["replicas"] == 2
     world.pods(2)
-    world.show()
-    assert await world.reconcile() == DONE
+    assert await world.look() == DONE
     assert world.api.verbs() == [WRITE_STATUS]
     assert world.status["readyReplicas"] == 2
 
 
 async def test_a_change_that_is_undone_before_it_was_written_is_never_written(running: World) -> None:
     running.pods(1, 1)
-    running.show()
-    await running.reconcile()
+    await running.look()
     running.pods(2)
     running.show()
-    running.clock.advance(DELAY_S)
-    assert await running.reconcile() == DONE
+    assert await running.reconcile(after_s=DELAY_S) == DONE
     assert running.api.calls == []
     running.pods(1, 1)
-    running.show()
-    assert await running.reconcile() == Result(requeue_after_s=DELAY_S), "the next change waits its own time"
+    assert await running.look() == Result(requeue_after_s=DELAY_S), "the next change waits its own time"
 
 
 async def test_a_status_is_written_to_the_very_version_that_was_seen(running: World) -> None:
     version = running.api.objects["Memcached", NAMESPACE, NAME]["metadata"]["resourceVersion"]
     running.pods(0)
-    running.show()
-    await running.reconcile()
-    running.clock.advance(DELAY_S)
-    await running.reconcile()
+    await running.look()
+    await running.reconcile(after_s=DELAY_S)
     (call,) = running.api.calls
     assert call.body["metadata"] == {"resourceVersion": version}
     assert call.body["status"].keys() == {"nodes", "replicas", "readyReplicas", "conditions"}
@@ -204,10 +190,8 @@ async def test_a_status_is_written_to_the_very_version_that_was_seen(running: Wo
 
 async def test_a_written_status_is_known_at_once_so_that_it_is_not_written_twice(running: World) -> None:
     running.pods(0)
-    running.show()
-    await running.reconcile()
-    running.clock.advance(DELAY_S)
-    await running.reconcile()
+    await running.look()
+    await running.reconcile(after_s=DELAY_S)
     assert await running.reconcile() == DONE
     assert running.api.calls == []
 
@@ -219,16 +203,13 @@ async def test_a_status_that_somebody_else_wrote_meanwhile_is_looked_at_first(ru
     running.status["conditions"].append(foreign)
     running.api.put(running.api.objects["Memcached", NAMESPACE, NAME])
     await running.reconcile()
-    running.clock.advance(DELAY_S)
-    assert await running.reconcile() == Result(requeue_after_s=DELAY_S)
+    assert await running.reconcile(after_s=DELAY_S) == Result(requeue_after_s=DELAY_S)
     assert running.api.verbs() == [WRITE_STATUS]
     assert running.wait_s(KEY) > 0, "the cache is to show what is there"
     assert running.status["replicas"] == 2
-    running.show()
-    await running.reconcile()
+    await running.look()
     assert running.api.calls == [], "whoever writes in a loop is not raced with"
-    running.clock.advance(DELAY_S)
-    await running.reconcile()
+    await running.reconcile(after_s=DELAY_S)
     assert running.status["replicas"] == 0
     assert running.status["conditions"][-1] == foreign
 
@@ -236,14 +217,12 @@ async def test_a_status_that_somebody_else_wrote_meanwhile_is_looked_at_first(ru
 async def test_a_complaint_whose_status_could_not_be_written_is_made_when_it_is(world: World) -> None:
     stranger = world.api.put(live_deployment())
     del stranger["metadata"]["ownerReferences"], stranger["metadata"]["annotations"]
-    world.show()
-    await world.reconcile()
+    await world.look()
     world.clock.advance(DELAY_S)
     world.api.refuse("merge_patch/status", "Memcached", Conflict(409, "Conflict", "the object has been modified"))
     await world.reconcile()
     assert world.recorder.events == []
-    world.clock.advance(DELAY_S)
-    await world.reconcile()
+    await world.reconcile(after_s=DELAY_S)
     assert len(world.recorder.events) == 1
 
 
@@ -252,8 +231,7 @@ async def test_the_status_of_a_memcached_that_has_just_gone_is_nobodys(running: 
     running.show()
     del running.api.objects["Memcached", NAMESPACE, NAME]
     await running.reconcile()
-    running.clock.advance(DELAY_S)
-    assert await running.reconcile() == SOON
+    assert await running.reconcile(after_s=DELAY_S) == SOON
     assert running.api.verbs() == [WRITE_STATUS, GET_MEMCACHED]
 
 
@@ -262,8 +240,7 @@ async def test_after_a_conflict_the_key_waits_until_the_cache_has_caught_up(runn
     running.show()
     running.api.put(running.api.objects["Memcached", NAMESPACE, NAME])
     await running.reconcile()
-    running.clock.advance(DELAY_S)
-    await running.reconcile()
+    await running.reconcile(after_s=DELAY_S)
     assert running.own_writes.wait_s(KEY) == PATIENCE_S
     running.show()
     assert running.own_writes.wait_s(KEY) == 0.0
@@ -271,8 +248,7 @@ async def test_after_a_conflict_the_key_waits_until_the_cache_has_caught_up(runn
 
 async def test_a_kind_without_a_status_is_an_error_that_names_the_remedy(running: World) -> None:
     running.pods(0)
-    running.show()
-    await running.reconcile()
+    await running.look()
     running.clock.advance(DELAY_S)
     running.api.refuse("merge_patch/status", "Memcached", NotFound(404, "", "404 page not found"))
     with pytest.raises(NotFound, match="has no status; install the operator's own CustomResourceDefinition"):
@@ -289,8 +265,7 @@ async def test_what_an_admission_policy_reverts_is_complained_of_and_not_sent_wi
     with caplog.at_level(logging.INFO):
         await running.reconcile()
         assert running.api.verbs() == [APPLY]
-        running.clock.advance(DELAY_S)
-        assert await running.reconcile() == SLOWLY
+        assert await running.reconcile(after_s=DELAY_S) == SLOWLY
         assert running.api.verbs() == [WRITE_STATUS]
         assert await running.reconcile() == SLOWLY
         assert running.api.calls == []

@@ -47,13 +47,6 @@ def memcached(uid: str, **changes: str) -> dict[str, Any]:
     return {"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "name": NAME, "uid": uid} | changes
 
 
-def test_what_others_added_is_no_difference() -> None:
-    live = live_deployment()
-    live["metadata"]["labels"]["team"] = "web"
-    live["spec"]["template"]["spec"]["containers"].append({"name": "proxy", "image": "proxy:1"})
-    assert planned(live)[0] == []
-
-
 @pytest.mark.parametrize(("size", "live"), [(3, 2), (0, 2), (2, 0)])
 def test_another_number_of_replicas_alone_is_patched(size: int, live: int) -> None:
     deployment = live_deployment()

@@ -75,12 +75,6 @@ def test_a_rollout_that_turns_into_another_kind_of_rollout_is_no_transition() ->
     assert condition.lastTransitionTime == NOW
 
 
-def test_a_condition_without_a_time_gets_one() -> None:
-    timeless = Status(conditions=(Condition("Degraded", "False", "AsExpected"),))
-    conditions = look(3, last=timeless).conditions or ()
-    assert {condition.lastTransitionTime for condition in conditions} == {NOW}
-
-
 def test_conditions_of_others_stay_as_they_came_and_where_they_were() -> None:
     foreign = [
         {"type": "example.com/Backed", "status": "Unknown", "reason": "Soon", "message": "", "lastTransitionTime": "t"},

@@ -136,8 +136,14 @@ class World:
             held = [object_ for key, object_ in self.api.objects.items() if key[0] == kind.resource.kind]
             cast("Store[Any]", store).replace([kind.decode(json.dumps(each).encode()) for each in held], set())
 
-    async def reconcile(self) -> Result:
-        """Reconcile as the controller does, and forget the requests that came before."""
+    async def look(self) -> Result:
+        """Reconcile once the watch has kept up."""
+        self.show()
+        return await self.reconcile()
+
+    async def reconcile(self, *, after_s: float = 0.0) -> Result:
+        """Reconcile as the controller does after a while, and forget the requests that came before."""
+        self.clock.advance(after_s)
         self.api.calls.clear()
         token = current_reconcile.set(ReconcileContext("memcached", KEY, 1))
         try:
@@ -158,8 +164,7 @@ class World:
         """Let the API server refuse `verb` on the Deployment once, have that reported, and pass the time of a retry."""
         self.api.refuse(verb, "Deployment", error)
         await self.reconcile()
-        self.clock.advance(DELAY_S)
-        result = await self.reconcile()
+        result = await self.reconcile(after_s=DELAY_S)
         self.clock.advance(SLOW_RETRY_S)
         return result
 
@@ -167,8 +172,7 @@ class World:
         """Reconcile, with a watch that keeps up and after the delay of the status, until nothing is sent."""
         for _ in range(6):
             self.show()
-            self.clock.advance(DELAY_S)
-            result = await self.reconcile()
+            result = await self.reconcile(after_s=DELAY_S)
             if not self.api.calls and result in (DONE, SLOWLY):
                 self.recorder.events.clear()
                 return

@@ -54,8 +54,10 @@ class FakeApi:
             raise self.errors.pop(0)
 
     async def wait_for_tries(self, number: int) -> None:
+        """Wait until so many writes were tried, and what follows from the last has happened."""
         async with asyncio.timeout(DEADLINE_S), self.changed:
             await self.changed.wait_for(lambda: self.tries >= number)
+        await settle()
 
 
 def recorder_of(api: EventsApi, time: FakeClock, **options: Any) -> EventRecorder:

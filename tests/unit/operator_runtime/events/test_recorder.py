@@ -37,9 +37,7 @@ def test_an_api_client_is_what_the_recorder_writes_to() -> None:
 # What is written
 
 
-async def test_an_event_is_written_with_all_that_describe_shows(time: FakeClock) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
+async def test_an_event_is_written_with_all_that_describe_shows(api: FakeApi, recorder: EventRecorder) -> None:
     emit(recorder, type="Warning")
     await write_all(recorder)
     assert api.created == [
@@ -70,9 +68,9 @@ async def test_an_event_is_written_with_all_that_describe_shows(time: FakeClock)
     assert recorder.written == 1
 
 
-async def test_an_event_about_a_cluster_scoped_object_goes_to_the_default_namespace(time: FakeClock) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
+async def test_an_event_about_a_cluster_scoped_object_goes_to_the_default_namespace(
+    api: FakeApi, recorder: EventRecorder
+) -> None:
     emit(recorder, ObjectReference("v1", "Node", "", "worker-1", "uid-2"))
     await write_all(recorder)
     ((namespace, body),) = api.created
@@ -80,9 +78,7 @@ async def test_an_event_about_a_cluster_scoped_object_goes_to_the_default_namesp
     assert body["regarding"] == {"apiVersion": "v1", "kind": "Node", "name": "worker-1", "uid": "uid-2"}
 
 
-async def test_events_of_one_instant_have_different_names(time: FakeClock) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
+async def test_events_of_one_instant_have_different_names(api: FakeApi, recorder: EventRecorder) -> None:
     for note in "abc":
         emit(recorder, note=note)
     await write_all(recorder)
@@ -92,13 +88,12 @@ async def test_events_of_one_instant_have_different_names(time: FakeClock) -> No
 # Series
 
 
-async def test_a_repeated_event_becomes_a_count_on_the_first(time: FakeClock) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
+async def test_a_repeated_event_becomes_a_count_on_the_first(
+    api: FakeApi, recorder: EventRecorder, time: FakeClock
+) -> None:
     async with running(recorder):
         emit(recorder)
         await api.wait_for_tries(1)
-        await settle()
         for _ in range(4):
             time.advance(10.0)
             emit(recorder)
@@ -107,7 +102,6 @@ async def test_a_repeated_event_becomes_a_count_on_the_first(time: FakeClock) ->
         time.advance(20.0)
         emit(recorder)
         await api.wait_for_tries(2)
-        await settle()
     name = api.created[0][1]["metadata"]["name"]
     assert len(api.created) == 1
     assert api.patched == [
@@ -115,9 +109,7 @@ async def test_a_repeated_event_becomes_a_count_on_the_first(time: FakeClock) ->
     ]
 
 
-async def test_repeats_before_the_first_write_are_counted_after_it(time: FakeClock) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
+async def test_repeats_before_the_first_write_are_counted_after_it(api: FakeApi, recorder: EventRecorder) -> None:
     for _ in range(3):
         emit(recorder)
     await write_all(recorder)
@@ -137,9 +129,7 @@ async def test_repeats_before_the_first_write_are_counted_after_it(time: FakeClo
     ],
     ids=lambda change: next(iter(change)),
 )
-async def test_events_that_differ_are_no_series(time: FakeClock, change: dict[str, Any]) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
+async def test_events_that_differ_are_no_series(api: FakeApi, recorder: EventRecorder, change: dict[str, Any]) -> None:
     emit(recorder)
     emit(recorder, **change)
     await write_all(recorder)
@@ -147,9 +137,7 @@ async def test_events_that_differ_are_no_series(time: FakeClock, change: dict[st
     assert api.patched == []
 
 
-async def test_a_new_version_of_the_object_continues_the_series(time: FakeClock) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
+async def test_a_new_version_of_the_object_continues_the_series(api: FakeApi, recorder: EventRecorder) -> None:
     emit(recorder)
     emit(recorder, ObjectReference(SHOP.api_version, SHOP.kind, SHOP.namespace, SHOP.name, SHOP.uid, "43"))
     await write_all(recorder)
@@ -158,10 +146,8 @@ async def test_a_new_version_of_the_object_continues_the_series(time: FakeClock)
 
 @pytest.mark.parametrize(("silence_s", "events"), [(359.0, 1), (360.0, 2)])
 async def test_a_series_is_finished_after_six_minutes_of_silence(
-    time: FakeClock, silence_s: float, events: int
+    api: FakeApi, recorder: EventRecorder, time: FakeClock, silence_s: float, events: int
 ) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
     emit(recorder)
     time.advance(silence_s)
     emit(recorder)
@@ -169,18 +155,16 @@ async def test_a_series_is_finished_after_six_minutes_of_silence(
     assert len(api.created) == events
 
 
-async def test_a_series_whose_event_has_expired_begins_anew(time: FakeClock) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
+async def test_a_series_whose_event_has_expired_begins_anew(
+    api: FakeApi, recorder: EventRecorder, time: FakeClock
+) -> None:
     async with running(recorder):
         emit(recorder)
         await api.wait_for_tries(1)
-        await settle()
         api.errors = [NotFound(404, "NotFound", "events.events.k8s.io not found")]
         time.advance(100.0)
         emit(recorder)
         await api.wait_for_tries(3)
-        await settle()
     (_, first), (_, second) = api.created
     assert first["metadata"]["name"] != second["metadata"]["name"]
     assert second["eventTime"] == "2026-11-21T10:01:40.123456Z"
@@ -191,9 +175,9 @@ async def test_a_series_whose_event_has_expired_begins_anew(time: FakeClock) -> 
 # Rates
 
 
-async def test_one_object_gets_a_burst_and_then_one_event_in_five_minutes(time: FakeClock) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
+async def test_one_object_gets_a_burst_and_then_one_event_in_five_minutes(
+    api: FakeApi, recorder: EventRecorder, time: FakeClock
+) -> None:
     for number in range(30):
         emit(recorder, note=f"note {number}")
     assert recorder.dropped == {"object too busy": 5}
@@ -207,28 +191,25 @@ async def test_one_object_gets_a_burst_and_then_one_event_in_five_minutes(time: 
     assert len(api.created) == 27
 
 
-async def test_all_together_get_a_burst_and_then_five_a_second(time: FakeClock) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
+async def test_all_together_get_a_burst_and_then_five_a_second(
+    api: FakeApi, recorder: EventRecorder, time: FakeClock
+) -> None:
     async with running(recorder):
         for regarding in objects(30):
             emit(recorder, regarding)
         await api.wait_for_tries(30)
-        await settle()
     assert sum(time.slept_s) == pytest.approx(1.0)
     assert len(api.created) == 30
 
 
-async def test_the_oldest_are_dropped_when_the_queue_is_full(time: FakeClock) -> None:
-    recorder = recorder_of(FakeApi(), time)
+async def test_the_oldest_are_dropped_when_the_queue_is_full(recorder: EventRecorder) -> None:
     for regarding in objects(1003):
         emit(recorder, regarding)
     assert recorder.dropped == {"queue full": 3}
     assert [noted.event.regarding.name for noted in recorder._queue][0::999] == ["pod-3", "pod-1002"]
 
 
-async def test_a_dropped_event_that_comes_again_is_a_new_one(time: FakeClock) -> None:
-    recorder = recorder_of(FakeApi(), time)
+async def test_a_dropped_event_that_comes_again_is_a_new_one(recorder: EventRecorder) -> None:
     first, *others = objects(1001)
     emit(recorder, first)
     for regarding in others:
@@ -237,8 +218,7 @@ async def test_a_dropped_event_that_comes_again_is_a_new_one(time: FakeClock) ->
     assert recorder._queue[-1].event.regarding == first
 
 
-def test_what_is_remembered_is_bounded(time: FakeClock) -> None:
-    recorder = recorder_of(FakeApi(), time)
+def test_what_is_remembered_is_bounded(recorder: EventRecorder, time: FakeClock) -> None:
     for regarding in objects(5000):
         emit(recorder, regarding)
     assert len(recorder._known) <= 1024
@@ -252,9 +232,9 @@ def test_what_is_remembered_is_bounded(time: FakeClock) -> None:
 # The end
 
 
-async def test_a_stop_writes_what_is_queued_without_minding_the_rate(time: FakeClock) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
+async def test_a_stop_writes_what_is_queued_without_minding_the_rate(
+    api: FakeApi, recorder: EventRecorder, time: FakeClock
+) -> None:
     for regarding in objects(100):
         emit(recorder, regarding)
     recorder.stop()
@@ -278,10 +258,8 @@ async def test_a_stop_waits_no_longer_than_the_flush_may_take(
     assert caplog.records[-1].getMessage() == "stopped with 3 events not written"
 
 
-async def test_a_write_that_the_stop_interrupts_is_tried_once_more(time: FakeClock) -> None:
-    api = FakeApi()
+async def test_a_write_that_the_stop_interrupts_is_tried_once_more(api: FakeApi, recorder: EventRecorder) -> None:
     api.hold.clear()
-    recorder = recorder_of(api, time)
     async with running(recorder):
         emit(recorder)
         await api.wait_for_tries(1)
@@ -291,13 +269,12 @@ async def test_a_write_that_the_stop_interrupts_is_tried_once_more(time: FakeClo
     assert len(api.created) == 1
 
 
-async def test_a_count_that_the_stop_interrupts_is_tried_once_more(time: FakeClock) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
+async def test_a_count_that_the_stop_interrupts_is_tried_once_more(
+    api: FakeApi, recorder: EventRecorder, time: FakeClock
+) -> None:
     async with running(recorder):
         emit(recorder)
         await api.wait_for_tries(1)
-        await settle()
         api.hold.clear()
         time.advance(61.0)
         emit(recorder)
@@ -317,8 +294,7 @@ async def test_an_event_that_waits_for_its_next_try_is_written_at_the_stop() -> 
     assert len(api.created) == 1
 
 
-async def test_an_event_is_noted_also_when_nobody_runs_the_recorder(time: FakeClock) -> None:
-    recorder = recorder_of(FakeApi(), time)
+async def test_an_event_is_noted_also_when_nobody_runs_the_recorder(recorder: EventRecorder) -> None:
     emit(recorder)
     assert recorder.written == 0
     assert len(recorder._queue) == 1

@@ -15,82 +15,75 @@ from operator_runtime.client.errors import (
     TooManyRequests,
     Unreachable,
 )
+from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.events.recorder_support import FakeApi, emit, recorder_of, running, settle, write_all
+from tests.unit.operator_runtime.events.recorder_support import FakeApi, emit, running, settle, write_all
 
 
 @pytest.mark.parametrize("error", [Unreachable("refused"), ServerError(503, message="shutting down")])
-async def test_a_write_that_may_work_later_is_tried_again(time: FakeClock, error: KubeError) -> None:
-    api = FakeApi(error, error)
-    recorder = recorder_of(api, time)
+async def test_a_write_that_may_work_later_is_tried_again(
+    api: FakeApi, recorder: EventRecorder, time: FakeClock, error: KubeError
+) -> None:
+    api.errors = [error, error]
     async with running(recorder):
         emit(recorder)
         await api.wait_for_tries(3)
-        await settle()
     assert len(api.created) == 1
     assert time.slept_s == [1.0, 2.0]
 
 
 @pytest.mark.parametrize(("asked_s", "slept_s"), [(4.0, 4.0), (300.0, 10.0)])
 async def test_the_wait_that_a_server_asks_for_is_honoured_up_to_a_bound(
-    time: FakeClock, asked_s: float, slept_s: float
+    api: FakeApi, recorder: EventRecorder, time: FakeClock, asked_s: float, slept_s: float
 ) -> None:
-    api = FakeApi(TooManyRequests(429, retry_after_s=asked_s))
-    recorder = recorder_of(api, time)
+    api.errors = [TooManyRequests(429, retry_after_s=asked_s)]
     async with running(recorder):
         emit(recorder)
         await api.wait_for_tries(2)
-        await settle()
     assert time.slept_s == [slept_s]
 
 
 async def test_a_write_is_given_up_after_three_tries_and_the_next_event_gets_its_own(
-    time: FakeClock, caplog: pytest.LogCaptureFixture
+    api: FakeApi, recorder: EventRecorder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    api = FakeApi(*[Unreachable("refused")] * 3)
-    recorder = recorder_of(api, time)
+    api.errors = [Unreachable("refused")] * 3
     async with running(recorder):
         emit(recorder, note="lost")
         emit(recorder, note="written")
         await api.wait_for_tries(4)
-        await settle()
     assert [body["note"] for _, body in api.created] == ["written"]
     assert recorder.dropped == {"write failed": 1}
     assert [record.getMessage() for record in caplog.records] == ["events are not written: refused"]
 
 
-async def test_an_event_that_an_earlier_try_wrote_unheard_counts_as_written(time: FakeClock) -> None:
-    api = FakeApi(Unreachable("reset"), Conflict(409, "AlreadyExists", "already exists"))
-    recorder = recorder_of(api, time)
+async def test_an_event_that_an_earlier_try_wrote_unheard_counts_as_written(
+    api: FakeApi, recorder: EventRecorder
+) -> None:
+    api.errors = [Unreachable("reset"), Conflict(409, "AlreadyExists", "already exists")]
     async with running(recorder):
         emit(recorder)
         await api.wait_for_tries(2)
-        await settle()
     assert recorder.written == 1
     assert not recorder.dropped
 
 
 async def test_a_forbidden_write_is_said_once_with_the_remedy(
-    time: FakeClock, caplog: pytest.LogCaptureFixture
+    api: FakeApi, recorder: EventRecorder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    api = FakeApi(*[Forbidden(403, "Forbidden", "events.events.k8s.io is forbidden")] * 3)
-    recorder = recorder_of(api, time)
+    api.errors = [Forbidden(403, "Forbidden", "events.events.k8s.io is forbidden")] * 3
     async with running(recorder):
         for note in "abc":
             emit(recorder, note=note)
         await api.wait_for_tries(3)
-        await settle()
         assert [record.getMessage() for record in caplog.records] == [
             "events are not written: 403 Forbidden: events.events.k8s.io is forbidden; to see events, grant create and "
             "patch on events.events.k8s.io to the operator's service account"
         ]
         emit(recorder, note="mended")
         await api.wait_for_tries(4)
-        await settle()
         api.errors = [Forbidden(403, "Forbidden", "again")]
         emit(recorder, note="broken again")
         await api.wait_for_tries(5)
-        await settle()
     assert len(caplog.records) == 2
     assert recorder.dropped == {"write failed": 4}
     assert recorder.written == 1
@@ -104,35 +97,31 @@ async def test_a_forbidden_write_is_said_once_with_the_remedy(
     ],
 )
 async def test_events_of_a_namespace_that_goes_are_dropped_without_a_word(
-    time: FakeClock, caplog: pytest.LogCaptureFixture, error: KubeError
+    api: FakeApi, recorder: EventRecorder, caplog: pytest.LogCaptureFixture, error: KubeError
 ) -> None:
-    recorder = recorder_of(FakeApi(error), time)
+    api.errors = [error]
     emit(recorder)
     await write_all(recorder)
     assert recorder.dropped == {"write failed": 1}
     assert caplog.records == []
 
 
-async def test_a_refused_event_that_comes_again_is_a_new_one(time: FakeClock) -> None:
-    api = FakeApi(Invalid(422, "Invalid", "reason: Required value"))
-    recorder = recorder_of(api, time)
+async def test_a_refused_event_that_comes_again_is_a_new_one(api: FakeApi, recorder: EventRecorder) -> None:
+    api.errors = [Invalid(422, "Invalid", "reason: Required value")]
     async with running(recorder):
         emit(recorder)
         await api.wait_for_tries(1)
-        await settle()
         emit(recorder)
         await api.wait_for_tries(2)
-        await settle()
     assert len(api.created) == 1
 
 
-async def test_a_count_that_could_not_be_written_goes_with_the_next_one(time: FakeClock) -> None:
-    api = FakeApi()
-    recorder = recorder_of(api, time)
+async def test_a_count_that_could_not_be_written_goes_with_the_next_one(
+    api: FakeApi, recorder: EventRecorder, time: FakeClock
+) -> None:
     async with running(recorder):
         emit(recorder)
         await api.wait_for_tries(1)
-        await settle()
         api.errors = [Forbidden(403)]
         for _ in range(2):
             time.advance(61.0)
