@@ -22,7 +22,6 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar, overload
 
 import orjson
@@ -92,9 +91,7 @@ class SimulatedCluster:
         self.kubeconfig_path = self.simulator.kubeconfig_path
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             # Whoever is still connected would keep its connection open for longer than the loop lives.
             self.run(self.simulator.kill_apiserver())

@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from operator_runtime.testing.waiting import DEADLINE_S, until
@@ -134,9 +133,7 @@ class Container:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process.poll() is None:
             subprocess.run([*self._state, "kill", self._name, "KILL"], capture_output=True, check=False)
             self._process.wait(DEADLINE_S)

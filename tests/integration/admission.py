@@ -8,7 +8,6 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from kube_simulator.access.pki import Authority
@@ -57,9 +56,7 @@ class SlowAdmission:
             self._kubectl("create", "deployment", _PROBE, "--image=none", "--dry-run=server")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
         self._kubectl("delete", "validatingwebhookconfiguration", self._kubectl.namespace)
         self._server.shutdown()

@@ -11,7 +11,6 @@ import json
 import subprocess
 import threading
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Self
 
 from lab.programs import kubernetes
@@ -45,9 +44,7 @@ class FakeKubelet:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._watch.kill()
         self._watch.wait()
         self._thread.join()
