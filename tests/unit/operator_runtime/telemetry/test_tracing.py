@@ -220,17 +220,19 @@ def test_a_collector_that_is_silent_is_not_waited_for_at_the_end(
 ) -> None:
     monkeypatch.setattr(tracing, "_SEND_TIMEOUT_S", 600.0)
     monkeypatch.setattr(tracing, "CLOSE_TIMEOUT_S", 0.01)
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "1")  # so that it asks before it is told to end
     with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(DEADLINE_S)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         to_silent = Tracing.to_collector(url, "mine", "1.2.3", flag="--flag")
         with to_silent.reconcile(CONTEXT):
             pass
-        to_silent.close()
-        (sending,) = [each for each in threading.enumerate() if each.name == LAST_SPANS]
-        assert sending.is_alive()
         connection, _ = silent.accept()
         with connection:
             assert connection.recv(4) == b"POST"
+            to_silent.close()
+            (sending,) = [each for each in threading.enumerate() if each.name == LAST_SPANS]
+            assert sending.is_alive()
     sending.join(DEADLINE_S)
     assert not sending.is_alive()
     assert caplog.messages == [f"the last traces are lost: {url}/v1/traces did not take them within 0.01 s"]
@@ -238,18 +240,19 @@ def test_a_collector_that_is_silent_is_not_waited_for_at_the_end(
 
 def test_a_collector_that_is_silent_does_not_keep_the_process() -> None:
     code = """if True:
-    import socket
+    import os, socket
     from operator_runtime.telemetry import tracing
     from operator_runtime.controller.controller import ReconcileContext
 
     tracing._SEND_TIMEOUT_S, tracing.CLOSE_TIMEOUT_S = 600.0, 0.01
+    os.environ["OTEL_BSP_SCHEDULE_DELAY"] = "1"
     silent = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{silent.getsockname()[1]}"
     to_silent = tracing.Tracing.to_collector(url, "mine", "1.2.3", flag="--flag")
     with to_silent.reconcile(ReconcileContext("memcached", "shop/sessions", 7)):
         pass
+    asked = silent.accept()
     to_silent.close()
-    silent.accept()
     print("the end")
     """
     finished = subprocess.run(
