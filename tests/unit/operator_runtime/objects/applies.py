@@ -21,7 +21,8 @@ APP = {"app": "shop"}
 CLERK = {"name": "clerk", "image": "clerk:1", "command": ["sh", "-c", "sleep 1"]}
 PROXY = {"name": "proxy", "image": "proxy:1"}
 DOOR = {"port": 80}
-OWNER = {"apiVersion": "v1", "kind": "Node", "name": "one", "uid": "11111111-1111-1111-1111-111111111111"}
+# Of a kind that nobody serves: of any other a garbage collector would look for the owner, and delete what has none.
+OWNER = {"apiVersion": "example.com/v1", "kind": "Lost", "name": "one", "uid": "11111111-1111-1111-1111-111111111111"}
 OTHER = {**OWNER, "name": "two", "uid": "22222222-2222-2222-2222-222222222222"}
 
 
