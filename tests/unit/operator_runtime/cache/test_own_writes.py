@@ -15,14 +15,25 @@ from tests.unit.things import Thing
 KEY = ObjectKey("ns", "a")
 
 
+class Doomed(NamedTuple):
+    namespace: str = "ns"
+    name: str = "a"
+    uid: str = "u1"
+    resource_version: str = "10"
+    deleting: bool = False
+    finalizers: tuple[str, ...] = ()
+
+
 class Fixture:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.things: Store[Thing] = Store()
         self.others: Store[Thing] = Store()
+        self.doomed: Store[Doomed] = Store()
         self.writes = OwnWrites(self.clock)
         self.writes.observe("Thing", self.things)
         self.writes.observe("Other", self.others)
+        self.writes.observe("Doomed", self.doomed)
 
 
 @pytest.fixture
@@ -223,15 +234,6 @@ def test_an_object_that_was_known_and_is_in_no_cache_has_left_already(at: Fixtur
     assert at.writes.pending(KEY)
 
 
-class Doomed(NamedTuple):
-    namespace: str = "ns"
-    name: str = "a"
-    uid: str = "u1"
-    resource_version: str = "10"
-    deleting: bool = False
-    finalizers: tuple[str, ...] = ()
-
-
 @pytest.mark.parametrize(
     ("shown", "waits"),
     [
@@ -244,24 +246,20 @@ class Doomed(NamedTuple):
 def test_after_a_deletion_a_key_waits_until_the_object_leaves_or_is_going(
     at: Fixture, shown: Doomed | None, waits: bool
 ) -> None:
-    doomed: Store[Doomed] = Store()
-    at.writes.observe("Doomed", doomed)
-    doomed.put(Doomed())
+    at.doomed.put(Doomed())
     at.writes.expect_gone(KEY, "Doomed", "u1")
     assert at.writes.pending(KEY)
     if shown is None:
-        doomed.remove(KEY)
+        at.doomed.remove(KEY)
     else:
-        doomed.put(shown)
+        at.doomed.put(shown)
     assert at.writes.pending(KEY) is waits
 
 
 @pytest.mark.parametrize("held", [None, Doomed(uid="u2"), Doomed(deleting=True)])
 def test_a_deletion_that_the_cache_knows_of_is_not_awaited(at: Fixture, held: Doomed | None) -> None:
-    doomed: Store[Doomed] = Store()
-    at.writes.observe("Doomed", doomed)
     if held is not None:
-        doomed.put(held)
+        at.doomed.put(held)
     at.writes.expect_gone(KEY, "Doomed", "u1")
     assert not at.writes.pending(KEY)
 
@@ -286,24 +284,20 @@ def test_a_deletion_of_whatever_has_the_name_awaits_what_the_cache_holds(at: Fix
 def test_after_the_last_finalizer_was_taken_off_a_key_waits_until_the_object_leaves(
     at: Fixture, shown: Doomed | None, waits: bool
 ) -> None:
-    doomed: Store[Doomed] = Store()
-    at.writes.observe("Doomed", doomed)
-    doomed.put(Doomed(deleting=True, finalizers=("a/b",)))
+    at.doomed.put(Doomed(deleting=True, finalizers=("a/b",)))
     at.writes.expect_released(KEY, "Doomed", "u1")
     assert at.writes.pending(KEY)
     if shown is None:
-        doomed.remove(KEY)
+        at.doomed.remove(KEY)
     else:
-        doomed.put(shown)
+        at.doomed.put(shown)
     assert at.writes.pending(KEY) is waits
 
 
 @pytest.mark.parametrize("held", [None, Doomed(deleting=True), Doomed(uid="u2", finalizers=("a/b",))])
 def test_what_has_left_or_is_without_finalizers_already_is_not_awaited(at: Fixture, held: Doomed | None) -> None:
-    doomed: Store[Doomed] = Store()
-    at.writes.observe("Doomed", doomed)
     if held is not None:
-        doomed.put(held)
+        at.doomed.put(held)
     at.writes.expect_released(KEY, "Doomed", "u1")
     assert not at.writes.pending(KEY)
 

@@ -19,6 +19,11 @@ def new_store() -> Store[Thing]:
     return Store({"owner": owner_of})
 
 
+@pytest.fixture
+def store() -> Store[Thing]:
+    return new_store()
+
+
 A = ObjectKey("ns", "a")
 
 
@@ -67,8 +72,7 @@ def test_comparing_strings_is_comparing_numbers(seen: int, wanted: int) -> None:
         (Thing(resource_version="opaque"), True),
     ],
 )
-def test_put_takes_what_is_newer(later: Thing, taken: bool) -> None:
-    store = new_store()
+def test_put_takes_what_is_newer(store: Store[Thing], later: Thing, taken: bool) -> None:
     store.put(Thing())
     assert store.put(later) is taken
     assert store.get(A) == (later if taken else Thing())
@@ -77,8 +81,7 @@ def test_put_takes_what_is_newer(later: Thing, taken: bool) -> None:
 # Handlers.
 
 
-def test_each_change_is_told_once_with_what_was_before() -> None:
-    store = new_store()
+def test_each_change_is_told_once_with_what_was_before(store: Store[Thing]) -> None:
     told: list[tuple[Thing | None, Thing | None, Thing | None]] = []
     store.add_handler(lambda before, after: told.append((before, after, store.get(A))))
     first, second = Thing(), Thing(resource_version="11")
@@ -90,8 +93,7 @@ def test_each_change_is_told_once_with_what_was_before() -> None:
     assert told == [(None, first, first), (first, second, second), (second, None, None)]
 
 
-def test_handlers_are_told_who_knows_of_a_change_and_its_echo_is_none() -> None:
-    store = new_store()
+def test_handlers_are_told_who_knows_of_a_change_and_its_echo_is_none(store: Store[Thing]) -> None:
     told: list[tuple[Thing | None, str]] = []
     store.put(Thing())
     store.add_handler(lambda before, after: told.append((after, store.known_to)))
@@ -102,13 +104,12 @@ def test_handlers_are_told_who_knows_of_a_change_and_its_echo_is_none() -> None:
     assert told == [(Thing(resource_version="11", owner="x"), "shells"), (Thing(resource_version="12"), "")]
 
 
-def test_an_index_that_nobody_added_is_told_with_those_that_there_are() -> None:
+def test_an_index_that_nobody_added_is_told_with_those_that_there_are(store: Store[Thing]) -> None:
     with pytest.raises(ValueError, match="there is no index 'wner': add it by add_index; there are 'owner'"):
-        new_store().by_index("wner", A)
+        store.by_index("wner", A)
 
 
-def test_handlers_see_the_indexes_as_they_are_after_the_change() -> None:
-    store = new_store()
+def test_handlers_see_the_indexes_as_they_are_after_the_change(store: Store[Thing]) -> None:
     seen: list[list[Thing]] = []
     store.add_handler(lambda before, after: seen.append(store.by_index("owner", ObjectKey("ns", "x"))))
     owned = Thing(owner="x")
@@ -117,8 +118,7 @@ def test_handlers_see_the_indexes_as_they_are_after_the_change() -> None:
     assert seen == [[owned], []]
 
 
-def test_a_removal_of_a_predecessor_leaves_the_successor() -> None:
-    store = new_store()
+def test_a_removal_of_a_predecessor_leaves_the_successor(store: Store[Thing]) -> None:
     store.put(Thing(uid="u2"))
     assert store.remove(A, "u1") is False
     assert store.remove(A, "u2") is True
@@ -128,8 +128,7 @@ def test_a_removal_of_a_predecessor_leaves_the_successor() -> None:
 # Snapshots.
 
 
-def test_a_snapshot_tells_what_is_new_changed_and_missing_and_nothing_of_the_rest() -> None:
-    store = new_store()
+def test_a_snapshot_tells_what_is_new_changed_and_missing_and_nothing_of_the_rest(store: Store[Thing]) -> None:
     for name in ("same", "changed", "recreated", "missing"):
         store.put(Thing(name=name))
     told: list[tuple[str, str, str]] = []
@@ -156,8 +155,7 @@ def test_a_snapshot_tells_what_is_new_changed_and_missing_and_nothing_of_the_res
     ]
 
 
-def test_a_snapshot_wins_over_a_newer_version_as_an_etcd_may_have_been_restored() -> None:
-    store = new_store()
+def test_a_snapshot_wins_over_a_newer_version_as_an_etcd_may_have_been_restored(store: Store[Thing]) -> None:
     store.put(Thing(resource_version="500"))
     store.replace([Thing(resource_version="20")], set())
     assert store.get(A) == Thing(resource_version="20")
@@ -192,9 +190,13 @@ def test_a_snapshot_wins_over_a_newer_version_as_an_etcd_may_have_been_restored(
     ],
 )
 def test_a_snapshot_wins_but_over_what_was_put_since_it_was_begun_and_is_later(
-    put_before: str | None, put_since: str | None, snapshot: str | None, version: str, held: str | None
+    store: Store[Thing],
+    put_before: str | None,
+    put_since: str | None,
+    snapshot: str | None,
+    version: str,
+    held: str | None,
 ) -> None:
-    store = new_store()
     if put_before:
         store.put(Thing(resource_version=put_before))
     store.begin()
@@ -205,8 +207,7 @@ def test_a_snapshot_wins_but_over_what_was_put_since_it_was_begun_and_is_later(
     assert (record and record.resource_version) == held
 
 
-def test_each_snapshot_counts_from_its_own_beginning() -> None:
-    store = new_store()
+def test_each_snapshot_counts_from_its_own_beginning(store: Store[Thing]) -> None:
     store.begin()
     store.put(Thing(resource_version="500"))
     store.begin()  # the first one failed, and the etcd was restored
@@ -214,8 +215,7 @@ def test_each_snapshot_counts_from_its_own_beginning() -> None:
     assert store.get(A) == Thing(resource_version="20")
 
 
-def test_the_snapshots_of_two_namespaces_keep_apart_what_was_put() -> None:
-    store = new_store()
+def test_the_snapshots_of_two_namespaces_keep_apart_what_was_put(store: Store[Thing]) -> None:
     store.begin("ns")
     store.begin("other")
     assert store.awaits_snapshot("ns")
@@ -227,16 +227,14 @@ def test_the_snapshots_of_two_namespaces_keep_apart_what_was_put() -> None:
     assert not store._put_since
 
 
-def test_what_could_not_be_read_stays_as_it_was() -> None:
-    store = new_store()
+def test_what_could_not_be_read_stays_as_it_was(store: Store[Thing]) -> None:
     store.put(Thing())
     store.put(Thing(name="b"))
     store.replace([], {A})
     assert store.keys() == [A]
 
 
-def test_a_snapshot_of_one_namespace_leaves_the_others() -> None:
-    store = new_store()
+def test_a_snapshot_of_one_namespace_leaves_the_others(store: Store[Thing]) -> None:
     store.put(Thing())
     store.put(Thing(namespace="other"))
     store.replace([], set(), "ns")
@@ -244,8 +242,7 @@ def test_a_snapshot_of_one_namespace_leaves_the_others() -> None:
     assert (store.keys("other"), store.keys("ns"), len(store)) == ([ObjectKey("other", "a")], [], 1)
 
 
-def test_handlers_can_tell_a_snapshot_from_an_event() -> None:
-    store = new_store()
+def test_handlers_can_tell_a_snapshot_from_an_event(store: Store[Thing]) -> None:
     flags: list[bool] = []
     store.add_handler(lambda before, after: flags.append(store.relisting))
     store.put(Thing())
@@ -254,8 +251,7 @@ def test_handlers_can_tell_a_snapshot_from_an_event() -> None:
     assert flags == [False, True, True, False]
 
 
-def test_a_handler_that_fails_does_not_leave_the_store_relisting() -> None:
-    store = new_store()
+def test_a_handler_that_fails_does_not_leave_the_store_relisting(store: Store[Thing]) -> None:
 
     def fails(before: Thing | None, after: Thing | None) -> None:
         raise ZeroDivisionError

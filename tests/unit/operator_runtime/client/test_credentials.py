@@ -67,16 +67,19 @@ class Bench:
         self.wall.advance(seconds)
 
 
-async def test_without_an_expiry_one_fetch_serves_for_ever() -> None:
-    bench = Bench()
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+async def test_without_an_expiry_one_fetch_serves_for_ever(bench: Bench) -> None:
     for _ in range(3):
         assert await bench.token() == "one"
         bench.wait(100_000)
     assert bench.source.runs == 1
 
 
-async def test_a_credential_is_renewed_a_minute_before_it_expires() -> None:
-    bench = Bench()
+async def test_a_credential_is_renewed_a_minute_before_it_expires(bench: Bench) -> None:
     bench.source.expires_at_s = 1000 + 900
     await bench.token()
     bench.source.token, bench.source.expires_at_s = "two", 1000 + 1800
@@ -86,8 +89,7 @@ async def test_a_credential_is_renewed_a_minute_before_it_expires() -> None:
     assert await bench.token() == "two"
 
 
-async def test_a_short_life_gives_up_a_tenth_of_itself_and_is_still_cached() -> None:
-    bench = Bench()
+async def test_a_short_life_gives_up_a_tenth_of_itself_and_is_still_cached(bench: Bench) -> None:
     bench.source.expires_at_s = 1000 + 30
     await bench.token()
     bench.wait(26)
@@ -99,8 +101,7 @@ async def test_a_short_life_gives_up_a_tenth_of_itself_and_is_still_cached() -> 
     assert bench.source.runs == 2
 
 
-async def test_many_callers_share_one_fetch() -> None:
-    bench = Bench()
+async def test_many_callers_share_one_fetch(bench: Bench) -> None:
     bench.source.gate = asyncio.Event()
     callers = [asyncio.create_task(bench.token()) for _ in range(8)]
     async with asyncio.timeout(DEADLINE_S):
@@ -111,8 +112,7 @@ async def test_many_callers_share_one_fetch() -> None:
     assert bench.source.runs == 1
 
 
-async def test_many_callers_share_one_failure_and_the_next_fetch_waits() -> None:
-    bench = Bench()
+async def test_many_callers_share_one_failure_and_the_next_fetch_waits(bench: Bench) -> None:
     bench.source.fault = "the plugin is broken"
     async with asyncio.timeout(DEADLINE_S):
         outcomes = await asyncio.gather(*(bench.token() for _ in range(8)), return_exceptions=True)
@@ -126,8 +126,7 @@ async def test_many_callers_share_one_failure_and_the_next_fetch_waits() -> None
     assert await bench.token() == "one"
 
 
-async def test_a_caller_that_gives_up_leaves_the_fetch_to_the_others() -> None:
-    bench = Bench()
+async def test_a_caller_that_gives_up_leaves_the_fetch_to_the_others(bench: Bench) -> None:
     bench.source.gate = asyncio.Event()
     first, second = asyncio.create_task(bench.token()), asyncio.create_task(bench.token())
     async with asyncio.timeout(DEADLINE_S):
@@ -140,8 +139,7 @@ async def test_a_caller_that_gives_up_leaves_the_fetch_to_the_others() -> None:
 
 
 @pytest.mark.parametrize("refused", [False, True])
-async def test_a_fetch_goes_on_although_each_of_its_callers_gives_up(refused: bool) -> None:
-    bench = Bench()
+async def test_a_fetch_goes_on_although_each_of_its_callers_gives_up(bench: Bench, refused: bool) -> None:
     bench.source.gate = asyncio.Event()
     for _ in range(3):
         caller: asyncio.Task[object] = asyncio.create_task(bench.identity.renew(1.0) if refused else bench.token())
@@ -156,8 +154,9 @@ async def test_a_fetch_goes_on_although_each_of_its_callers_gives_up(refused: bo
     assert bench.source.runs == 1
 
 
-async def test_a_good_credential_is_used_beside_a_slow_renewal_and_the_new_one_as_soon_as_it_is_there() -> None:
-    bench = Bench()
+async def test_a_good_credential_is_used_beside_a_slow_renewal_and_the_new_one_as_soon_as_it_is_there(
+    bench: Bench,
+) -> None:
     bench.source.expires_at_s = 1000 + 900
     await bench.token()
     bench.source.gate = asyncio.Event()
@@ -174,8 +173,9 @@ async def test_a_good_credential_is_used_beside_a_slow_renewal_and_the_new_one_a
     assert bench.source.runs == 2
 
 
-async def test_a_failure_while_the_old_one_lives_keeps_it_and_warns_once(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench()
+async def test_a_failure_while_the_old_one_lives_keeps_it_and_warns_once(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
     bench.source.expires_at_s = 1000 + 900
     await bench.token()
     bench.source.fault = "the plugin is broken"
@@ -191,8 +191,7 @@ async def test_a_failure_while_the_old_one_lives_keeps_it_and_warns_once(caplog:
         await bench.token()
 
 
-async def test_a_credential_that_comes_expired_is_a_failure_with_a_remedy() -> None:
-    bench = Bench()
+async def test_a_credential_that_comes_expired_is_a_failure_with_a_remedy(bench: Bench) -> None:
     bench.source.expires_at_s = 999.0
     for _ in range(2):
         with pytest.raises(AuthenticationUnavailable, match=r"the source gave an expired credential; log in again"):
@@ -200,8 +199,7 @@ async def test_a_credential_that_comes_expired_is_a_failure_with_a_remedy() -> N
     assert bench.source.runs == 1
 
 
-async def test_a_401_fetches_again_what_is_older_than_the_failed_request() -> None:
-    bench = Bench()
+async def test_a_401_fetches_again_what_is_older_than_the_failed_request(bench: Bench) -> None:
     await bench.token()
     bench.wait(10)
     failed_since = bench.clock.now
@@ -212,8 +210,7 @@ async def test_a_401_fetches_again_what_is_older_than_the_failed_request() -> No
     assert bench.source.runs == 2
 
 
-async def test_a_401_to_a_request_with_the_older_token_keeps_the_newer_one() -> None:
-    bench = Bench()
+async def test_a_401_to_a_request_with_the_older_token_keeps_the_newer_one(bench: Bench) -> None:
     await bench.token()
     slow_request = bench.clock.now
     bench.wait(10)
@@ -224,8 +221,7 @@ async def test_a_401_to_a_request_with_the_older_token_keeps_the_newer_one() -> 
     assert bench.source.runs == 2
 
 
-async def test_a_401_that_brings_the_same_token_is_no_reason_to_try_again() -> None:
-    bench = Bench()
+async def test_a_401_that_brings_the_same_token_is_no_reason_to_try_again(bench: Bench) -> None:
     await bench.token()
     bench.wait(10)
     failed_since = bench.clock.now

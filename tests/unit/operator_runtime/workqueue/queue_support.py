@@ -10,6 +10,12 @@ def steady_backoff() -> Backoff:
     return Backoff(first_s=1.0, longest_s=16.0, uniform=max)
 
 
+def hand_out(queue: WorkQueue[str], key: str) -> None:
+    """Have a key in work."""
+    queue.add(key)
+    assert queue.get_nowait() == key
+
+
 def take_all(queue: WorkQueue[str]) -> list[str]:
     """Every key that is handed out now, each finished before the next."""
     taken = []

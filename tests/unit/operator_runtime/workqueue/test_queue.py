@@ -8,7 +8,7 @@ import pytest
 
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.workqueue.queue import LOW_PRIORITY, WorkQueue
-from tests.unit.operator_runtime.workqueue.queue_support import held, take_all
+from tests.unit.operator_runtime.workqueue.queue_support import hand_out, held, take_all
 
 # Deduplication and exclusivity
 
@@ -36,8 +36,7 @@ def test_a_key_in_work_is_not_handed_out_again_until_done(queue: WorkQueue[str])
 
 
 def test_several_adds_while_in_work_run_the_key_once_more(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     for _ in range(3):
         queue.add("a")
     queue.done("a")
@@ -45,8 +44,7 @@ def test_several_adds_while_in_work_run_the_key_once_more(queue: WorkQueue[str])
 
 
 def test_a_delay_that_ends_while_the_key_is_in_work_waits_for_done(queue: WorkQueue[str], clock: FakeClock) -> None:
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     queue.add("a", after_s=1.0)
     clock.advance(2.0)
     assert queue.get_nowait() is None
@@ -114,8 +112,7 @@ def test_a_later_add_with_a_lower_priority_changes_nothing(queue: WorkQueue[str]
 
 
 def test_adds_while_in_work_keep_the_highest_priority(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     queue.add("a", priority=LOW_PRIORITY)
     queue.add("a", priority=5)
     queue.add("a", priority=1)

@@ -9,11 +9,11 @@ import pytest
 
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S, RETRY_BACKOFF, WorkQueue
+from tests.unit.operator_runtime.workqueue.queue_support import hand_out
 
 
 def fail_once(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     queue.fail("a")
     queue.done("a")
 
@@ -43,8 +43,7 @@ def test_a_failed_key_comes_back_after_a_growing_backoff_with_its_priority(
 
 
 def test_forget_makes_the_next_failure_a_first_one(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     queue.fail("a")
     queue.forget("a")
     assert queue.failures("a") == 0
@@ -63,8 +62,7 @@ def test_early_attempts_that_fail_neither_count_nor_move_the_scheduled_retry(
     fail_once(queue)
     for passed_s in (0.25, 0.5, 0.75):
         clock.advance_to(100.0 + passed_s)
-        queue.add("a")
-        queue.get_nowait()
+        hand_out(queue, "a")
         assert queue.fail("a") == 1.0 - passed_s
         queue.done("a")
         assert queue.failures("a") == 1
@@ -79,16 +77,14 @@ def test_an_early_attempt_that_ends_after_the_scheduled_time_stands_for_it(
 ) -> None:
     fail_once(queue)
     clock.advance_to(100.5)
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     clock.advance_to(130.0)
     assert queue.fail("a") == 2.0
     assert queue.failures("a") == 2
 
 
 def test_an_event_during_a_failing_attempt_runs_the_key_again_at_once(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     queue.add("a")
     queue.fail("a")
     queue.done("a")
@@ -96,8 +92,7 @@ def test_an_event_during_a_failing_attempt_runs_the_key_again_at_once(queue: Wor
 
 
 def fail_when_due(queue: WorkQueue[str], clock: FakeClock, at_most_s: float) -> float:
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     delay_s = queue.fail("a", at_most_s=at_most_s)
     queue.done("a")
     clock.advance(delay_s)
@@ -124,21 +119,18 @@ def test_bounded_failures_leave_no_patience_behind_for_the_others(queue: WorkQue
 def test_a_bounded_failure_moves_up_a_retry_that_was_far_away(queue: WorkQueue[str], clock: FakeClock) -> None:
     for _ in range(4):
         fail_when_due(queue, clock, math.inf)
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     assert queue.fail("a") == 16.0
     queue.done("a")
     clock.advance(1.0)
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     assert queue.fail("a", at_most_s=4.0) == 4.0
     queue.done("a")
     assert queue.next_deadline() == clock.now + 4.0
 
 
 def test_the_wait_that_a_server_asks_for_wins_over_the_bound(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     assert queue.fail("a", at_least_s=40.0, at_most_s=10.0) == 50.0
 
 
@@ -150,16 +142,14 @@ def test_chance_lengthens_the_wait_that_a_server_asks_for_by_a_quarter_at_most(c
         return (low + high) / 2
 
     queue: WorkQueue[str] = WorkQueue(clock=clock, backoff=dataclasses.replace(RETRY_BACKOFF, uniform=middle))
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     assert queue.fail("a", at_least_s=16.0) == 18.0
     assert drawn[-1] == (0.0, 4.0)
 
 
 @pytest.mark.parametrize(("asked_s", "delay_s"), [(0.5, 1.0), (32.0, 40.0)])
 def test_the_wait_that_a_server_asks_for_is_a_minimum(queue: WorkQueue[str], asked_s: float, delay_s: float) -> None:
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     assert queue.fail("a", at_least_s=asked_s) == delay_s
 
 

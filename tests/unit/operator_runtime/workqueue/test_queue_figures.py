@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.workqueue.queue import LOW_PRIORITY, WorkQueue
-from tests.unit.operator_runtime.workqueue.queue_support import take_all
+from tests.unit.operator_runtime.workqueue.queue_support import hand_out, take_all
 
 
 @dataclass
@@ -41,8 +41,7 @@ def test_a_raised_key_keeps_the_time_since_when_it_is_ready(clock: FakeClock) ->
     queue: WorkQueue[str] = WorkQueue(clock=clock, observer=durations)
     queue.add("a", priority=LOW_PRIORITY)
     clock.advance(2.0)
-    queue.add("a")
-    queue.get_nowait()
+    hand_out(queue, "a")
     assert durations.waits_s == [2.0]
 
 
