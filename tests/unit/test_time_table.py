@@ -19,7 +19,7 @@ def test_it_is_skipped(): pytest.skip("no kubectl")
 def test_a_report_has_each_test_by_the_name_that_pytest_takes(pytester: pytest.Pytester) -> None:
     folder = pytester.mkpydir("tests")
     (folder / "test_queue.py").write_text(_MODULE)
-    options = ["--import-mode=importlib", "--junit-xml=report.xml", "-o", "junit_family=xunit1"]
+    options = ["--rootdir=.", "--import-mode=importlib", "--junit-xml=report.xml", "-o", "junit_family=xunit1"]
     pytester.runpytest_subprocess(*options, "tests")
     assert [(case.name, case.skipped) for case in read(pytester.path / "report.xml")] == [
         ("tests/test_queue.py::TestQueue::test_it_is_long[3]", None),
