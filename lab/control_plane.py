@@ -9,7 +9,6 @@ import http
 import ipaddress
 import json
 import random
-import signal
 import socket
 import ssl
 import subprocess
@@ -36,8 +35,6 @@ _READY_DEADLINE_S = 60.0
 _POLL_S = 0.05
 _PROBE_TIMEOUT_S = 5.0
 _REQUEST_TIMEOUT_S = 60.0
-# kube-apiserver lets running watches go on for --request-timeout (60 s) after SIGTERM.
-_GRACEFUL_STOP_S = 75.0
 # Well above what two cores can do, so that a load test measures the operator and not the controllers' defaults.
 _CONTROLLER_QPS = 2_000
 _CONTROLLER_SYNCS = 25
@@ -122,24 +119,14 @@ class ControlPlane:
 
     # The parts, for tests of what happens when one goes away.
 
-    def stop_apiserver(self, *, wait: bool = True) -> None:
-        """Ask the API server to end, as an upgrade does.
-
-        It refuses new connections at once, and lets watches run on for up to 60 s.
-        """
-        self._apiserver.signal(signal.SIGTERM)
-        if wait:
-            self._apiserver.wait(_GRACEFUL_STOP_S)
-
     def kill_apiserver(self) -> None:
         """End the API server at once, as a crash would."""
         self._apiserver.kill()
 
-    def start_apiserver(self, *, wait: bool = True) -> None:
+    def start_apiserver(self) -> None:
         """Start the API server again, on the same port and state."""
         self._apiserver.start()
-        if wait:
-            self._await(self._apiserver, "/readyz")
+        self._await(self._apiserver, "/readyz")
 
     def restart_apiserver(self) -> None:
         """Crash the API server and start it again."""

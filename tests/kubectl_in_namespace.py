@@ -39,15 +39,15 @@ class Kubectl:
         text = "\n---\n".join(json.dumps(document) for document in documents)
         self("create" if create else "apply", "-f", "-", input=text)
 
-    def wait(self, what: str, condition: str, *, deadline_s: float = DEADLINE_S) -> None:
+    def wait(self, what: str, condition: str) -> None:
         """`kubectl wait WHAT --for=CONDITION`; also for objects that are not there yet."""
         if not condition.startswith("delete"):
-            self("wait", what, "--for=create", f"--timeout={deadline_s:.0f}s")
-        self("wait", what, f"--for={condition}", f"--timeout={deadline_s:.0f}s")
+            self("wait", what, "--for=create", f"--timeout={DEADLINE_S:.0f}s")
+        self("wait", what, f"--for={condition}", f"--timeout={DEADLINE_S:.0f}s")
 
-    def wait_field(self, what: str, path: str, value: object, *, deadline_s: float = DEADLINE_S) -> None:
+    def wait_field(self, what: str, path: str, value: object) -> None:
         """Wait until the field at a JSONPath such as `.status.replicas` has that value."""
-        self.wait(what, f"jsonpath={{{path}}}={value}", deadline_s=deadline_s)
+        self.wait(what, f"jsonpath={{{path}}}={value}")
 
     def uid(self, what: str) -> str:
         """`metadata.uid`."""

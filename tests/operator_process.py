@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -24,14 +24,11 @@ IN_SYNC = "caches are in sync"
 class OperatorProcess:
     """`python -m memcached_operator`, or of another module, with its log, line by line as it comes."""
 
-    def __init__(
-        self, *arguments: str, environment: Mapping[str, str], cwd: Path | None = None, module: str = MODULE
-    ) -> None:
+    def __init__(self, *arguments: str, environment: Mapping[str, str], module: str = MODULE) -> None:
         """
         Args:
             arguments: after `python -m memcached_operator`.
             environment: added to PATH and `NO_PORTS` and nothing else: no variable of the developer's has a say.
-            cwd: where it runs, to show that it depends on no folder.
             module: another operator than Memcached's.
         """
         self.lines: list[str] = []
@@ -40,7 +37,7 @@ class OperatorProcess:
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             env={**bare, **environment},
-            cwd=cwd or "/",
+            cwd="/",  # it depends on no folder
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -58,28 +55,20 @@ class OperatorProcess:
     def log(self) -> str:
         return "".join(self.lines)
 
-    def wait_for_log(self, *texts: str, deadline_s: float = DEADLINE_S, after: int = 0) -> str:
+    def wait_for_log(self, *texts: str, after: int = 0) -> str:
         """The first line after line number `after` that holds all `texts`; fails with the whole log."""
-        return self.wait_until(
-            lambda lines: next((line for line in lines[after:] if all(text in line for text in texts)), None),
-            f"no log line with {texts}",
-            deadline_s,
-        )
-
-    def wait_until(
-        self, found: Callable[[list[str]], str | None], complaint: str, deadline_s: float = DEADLINE_S
-    ) -> str:
-        """Wait until the log, looked at anew with each line, gives an answer."""
-        ends = time.monotonic() + deadline_s
+        ends = time.monotonic() + DEADLINE_S
         with self._changed:
-            while (answer := found(self.lines)) is None:
+            while True:
+                for line in self.lines[after:]:
+                    if all(text in line for text in texts):
+                        return line
                 left_s = ends - time.monotonic()
                 ended = self._process.poll() is not None and not self._reader.is_alive()
                 if left_s <= 0 or ended:
                     state = f"ended with {self._process.returncode}" if ended else "is running"
-                    raise AssertionError(f"{complaint}; the operator {state}. Its log:\n{self.log}")
+                    raise AssertionError(f"no log line with {texts}; the operator {state}. Its log:\n{self.log}")
                 self._changed.wait(min(left_s, 1.0))
-            return answer
 
     def ready(self) -> OperatorProcess:
         """Wait until its caches are in sync."""

@@ -53,12 +53,6 @@ class SimulatedCluster(cluster.SimulatedCluster):
             check=check,
         )
 
-    def stop_apiserver(self, *, wait: bool = True) -> None:
-        super().stop_apiserver()
-
-    def start_apiserver(self, *, wait: bool = True) -> None:
-        super().start_apiserver()
-
     def audit_mark(self) -> int:
         return self.simulator.audit_log.stat().st_size
 

@@ -142,15 +142,13 @@ class Node:
         """The names of the images on the node, in full."""
         return image_store.names(self.namespaces)
 
-    def exec_in_network(
-        self, *command: str, input: str | None = None, check: bool = True, timeout_s: float = 60.0
-    ) -> subprocess.CompletedProcess[str]:
+    def exec_in_network(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a program of this machine in the node's network, where it is what a process of the node would be.
 
         Raises:
-            LabError: it failed, and ``check`` is true.
+            LabError: it failed.
         """
-        return self.namespaces.run(*command, only_network=True, input=input, check=check, timeout_s=timeout_s)
+        return self.namespaces.run(*command, only_network=True, timeout_s=60.0)
 
     def container_pid(self, namespace: str, pod: str, container: str) -> int:
         """The process id, on this machine, of a container's first process: to send it signals.

@@ -80,34 +80,32 @@ class Sources:
     scorecard: str
 
 
-def read_sources(manifests: Path = MANIFESTS) -> Sources:
+def read_sources() -> Sources:
     """What stands in manifests/ now."""
-    install = manifests / INSTALL.name
-    crds = sorted((manifests / "crd").glob("*_*.yaml"))
+    crds = sorted((MANIFESTS / "crd").glob("*_*.yaml"))
     if len(crds) != 1:
-        raise BundleError(f"{len(crds)} CRDs in {manifests / 'crd'}, one is needed")
+        raise BundleError(f"{len(crds)} CRDs in {MANIFESTS / 'crd'}, one is needed")
     return Sources(
-        operator=_objects(install / "namespaced.yaml"),
-        cluster=_objects(install / "crds.yaml"),
+        operator=_objects(INSTALL / "namespaced.yaml"),
+        cluster=_objects(INSTALL / "crds.yaml"),
         crd=crds[0].read_text(),
-        samples=[sample for path in sorted((manifests / "samples").glob("*_*.yaml")) for sample in _objects(path)],
-        words=_objects(manifests / "olm" / "clusterserviceversion.yaml")[0],
-        icon=(manifests / "olm" / "icon.svg").read_bytes(),
-        scorecard=(manifests / "olm" / "scorecard.yaml").read_text(),
+        samples=[sample for path in sorted((MANIFESTS / "samples").glob("*_*.yaml")) for sample in _objects(path)],
+        words=_objects(MANIFESTS / "olm" / "clusterserviceversion.yaml")[0],
+        icon=(MANIFESTS / "olm" / "icon.svg").read_bytes(),
+        scorecard=(MANIFESTS / "olm" / "scorecard.yaml").read_text(),
     )
 
 
-def bundle(sources: Sources, *, image: str = IMAGE, version: str = __version__) -> dict[str, str]:
+def bundle(sources: Sources, *, image: str = IMAGE) -> dict[str, str]:
     """Every file of the bundle by its path in the repository.
 
     Args:
         image: the operator's, as a cluster pulls it.
-        version: of the operator.
 
     Raises:
         BundleError: the manifests are not as a bundle needs them.
     """
-    csv = cluster_service_version(sources, image=image, version=version)
+    csv = cluster_service_version(sources, image)
     crd = yaml.safe_load(sources.crd)
     plural, group = crd["metadata"]["name"].split(".", 1)
     files = {
@@ -123,7 +121,7 @@ def bundle(sources: Sources, *, image: str = IMAGE, version: str = __version__) 
     return files
 
 
-def cluster_service_version(sources: Sources, *, image: str, version: str) -> Object:
+def cluster_service_version(sources: Sources, image: str) -> Object:
     """The bundle's description of one release, and of how it is installed.
 
     Raises:
@@ -134,19 +132,19 @@ def cluster_service_version(sources: Sources, *, image: str, version: str) -> Ob
     role = _only(sources.operator, "Role")
     account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
     annotations: dict[str, str] = csv["metadata"]["annotations"]
-    annotations["olm.skipRange"] = annotations["olm.skipRange"].format(version=version)
+    annotations["olm.skipRange"] = annotations["olm.skipRange"].format(version=__version__)
     annotations |= {
         "alm-examples": json.dumps(list(sources.samples), indent=2),
         "containerImage": image,
     }
     csv["metadata"] = {
-        "name": f"{PACKAGE}.v{version}",
+        "name": f"{PACKAGE}.v{__version__}",
         "namespace": "placeholder",  # OLM puts the namespace of the Subscription here
         "annotations": dict(sorted(annotations.items())),
         "labels": csv["metadata"]["labels"],
     }
     spec: Object = csv["spec"]
-    spec["version"] = version
+    spec["version"] = __version__
     spec["icon"] = [{"base64data": base64.b64encode(sources.icon).decode(), "mediatype": "image/svg+xml"}]
     _describe(spec["customresourcedefinitions"]["owned"], yaml.safe_load(sources.crd))
     spec["install"] = {

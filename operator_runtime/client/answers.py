@@ -44,17 +44,15 @@ async def read_whole(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-async def read_beginning(
-    response: aiohttp.ClientResponse, max_bytes: int = MAX_ERROR_BYTES, limit_s: float = ERROR_BODY_S
-) -> bytes:
+async def read_beginning(response: aiohttp.ClientResponse) -> bytes:
     """The body of an answer that says no, as far as it is looked at and comes in time; its end is not waited for."""
     taken = bytearray()
     try:
-        async with asyncio.timeout(limit_s):
-            while len(taken) < max_bytes and (chunk := await response.content.readany()):
+        async with asyncio.timeout(ERROR_BODY_S):
+            while len(taken) < MAX_ERROR_BYTES and (chunk := await response.content.readany()):
                 taken += chunk
     except (aiohttp.ClientError, OSError, TimeoutError):
         pass  # the headers said already what this is
     if not response.content.at_eof():
         abort(response)
-    return bytes(taken[:max_bytes])
+    return bytes(taken[:MAX_ERROR_BYTES])

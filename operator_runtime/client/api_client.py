@@ -287,13 +287,12 @@ class ApiClient:
         *,
         field_manager: str,
         force: bool,
-        subresource: str | None = None,
     ) -> bytes:
         """Server-side apply: the fields in `body` become ours, fields that we applied before and left out vanish."""
         query = {"fieldManager": field_manager}
         if force:
             query["force"] = "true"
-        return await self._patch(resource, namespace, name, body, APPLY_PATCH, query, subresource)
+        return await self._patch(resource, namespace, name, body, APPLY_PATCH, query, None)
 
     async def merge_patch(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from operator_runtime.client.credentials import ClusterAccess, Credentials, NoClusterAccess
@@ -18,8 +18,6 @@ def load_access(
     context: str | None = None,
     service_account_dir: Path = DEFAULT_DIRECTORY,
     environ: Mapping[str, str],
-    clock: Callable[[], float] = time.monotonic,
-    wall_clock: Callable[[], float] = time.time,
 ) -> ClusterAccess:
     """Choose the API server and the credentials.
 
@@ -33,8 +31,6 @@ def load_access(
         context: name of a context, None for the current one; "" counts as None.
         service_account_dir: where a pod finds `token`, `ca.crt` and `namespace`.
         environ: the variables of the process; plugins inherit them.
-        clock: monotonic seconds; a client measures `Credentials.refresh` by the same one.
-        wall_clock: seconds since the epoch.
 
     Raises:
         NoClusterAccess: none of them is there, or the chosen one is wrong; says what was tried and the remedy.
@@ -46,9 +42,8 @@ def load_access(
         from operator_runtime.client.contexts import context_access
         from operator_runtime.client.kubeconfig import read_kubeconfigs
 
-        return context_access(
-            read_kubeconfigs(paths, home=home), context or None, environ=environ, clock=clock, wall_clock=wall_clock
-        )
+        config = read_kubeconfigs(paths, home=home)
+        return context_access(config, context or None, environ=environ, clock=time.monotonic, wall_clock=time.time)
 
     if kubeconfig:
         try:
@@ -77,7 +72,7 @@ def load_access(
     elif missing := account.missing():
         tried.append(f"this is not a pod ({', '.join(missing)})")
     else:
-        return account.access(clock=clock, wall_clock=wall_clock)
+        return account.access(clock=time.monotonic, wall_clock=time.time)
 
     if home is None:
         tried.append("HOME is not set, and this user has no home")

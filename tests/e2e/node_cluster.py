@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lab.node.node import Node
-from operator_runtime.testing.waiting import DEADLINE_S, eventually
+from operator_runtime.testing.waiting import eventually
 from tests.kubectl_in_namespace import Kubectl
 
 PROJECT = Path(__file__).parents[2]
@@ -72,9 +72,9 @@ def leader(kubectl: Kubectl) -> str:
     return holder.partition("_")[0]
 
 
-def new_leader(kubectl: Kubectl, former: str, *, deadline_s: float = DEADLINE_S) -> str:
+def new_leader(kubectl: Kubectl, former: str) -> str:
     """Wait until another pod than that one leads; its name."""
-    return eventually(lambda: leader(kubectl), lambda name: name not in ("", former), deadline_s=deadline_s)
+    return eventually(lambda: leader(kubectl), lambda name: name not in ("", former))
 
 
 def nodes_of(kubectl: Kubectl, name: str) -> list[str]:

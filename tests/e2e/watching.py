@@ -53,20 +53,20 @@ class Watch:
         self._process.wait()
         self._thread.join()
 
-    def first(self, wanted: Callable[[Object], bool], *, after_s: float = 0.0, deadline_s: float = DEADLINE_S) -> Seen:
+    def first(self, wanted: Callable[[Object], bool], *, after_s: float = 0.0) -> Seen:
         """The first event since then of an object that is as wanted; waits for it.
 
         Args:
             after_s: by ``time.monotonic()``.
         """
-        ends = time.monotonic() + deadline_s
+        ends = time.monotonic() + DEADLINE_S
         with self._changed:
             while True:
                 for seen in self._seen:
                     if seen.at_s > after_s and wanted(seen.object):
                         return seen
                 left_s = ends - time.monotonic()
-                assert left_s > 0, f"not seen within {deadline_s} s; last: {[seen.object for seen in self._seen[-3:]]}"
+                assert left_s > 0, f"not seen within {DEADLINE_S} s; last: {[seen.object for seen in self._seen[-3:]]}"
                 self._changed.wait(left_s)
 
     def _read(self) -> None:

@@ -93,8 +93,8 @@ class ShopNamespace:
     def key(self, name: str) -> ObjectKey:
         return ObjectKey(self.namespace, name)
 
-    async def open(self, name: str, *, labels: dict[str, str] | None = None, **spec: object) -> PlainObject:
-        metadata = {"namespace": self.namespace, "name": name, "labels": labels or {}}
+    async def open(self, name: str, **spec: object) -> PlainObject:
+        metadata = {"namespace": self.namespace, "name": name}
         return await self.client.create(SHOPS, {"metadata": metadata, "spec": spec})
 
     async def change(self, name: str, **body: object) -> None:

@@ -37,9 +37,9 @@ class Built:
     def queue(self) -> AsyncWorkQueue[ObjectKey]:
         return self.controller.queue
 
-    def show(self, resource: str, *records: object, namespace: str | None = None) -> None:
+    def show(self, resource: str, *records: object) -> None:
         """A first list, or a later one, that holds these."""
-        reflector = self.reflectors[resource, namespace]
+        reflector = self.reflectors[resource, None]
         reflector.begin()
         for record in records:
             reflector.put(record)

@@ -15,14 +15,12 @@ async def nothing_to_do() -> None:
     """What a cluster needs after the CRD."""
 
 
-def cluster(
-    *, real_pods: bool = False, kubeconfig: Path = Path("/k/config"), audit_log: Path = Path("/k/audit")
-) -> DemoCluster:
+def cluster(*, real_pods: bool = False, kubeconfig: Path = Path("/k/config")) -> DemoCluster:
     """A cluster whose server nobody asks."""
     return DemoCluster(
         server="https://127.0.0.1:6443",
         kubeconfig=kubeconfig,
-        audit_log=audit_log,
+        audit_log=Path("/k/audit"),
         what="an API server of a test",
         real_pods=real_pods,
         pods="made up",

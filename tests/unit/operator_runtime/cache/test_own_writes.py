@@ -140,8 +140,8 @@ def test_a_key_whose_object_is_gone_is_forgotten(at: Fixture) -> None:
 OTHER = ObjectKey("ns", "child")
 
 
-def child(version: str, uid: str = "c1") -> Thing:
-    return Thing(name=OTHER.name, uid=uid, resource_version=version)
+def child(version: str) -> Thing:
+    return Thing(name=OTHER.name, uid="c1", resource_version=version)
 
 
 def test_a_key_waits_for_an_object_of_another_name(at: Fixture) -> None:

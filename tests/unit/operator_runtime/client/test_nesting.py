@@ -14,8 +14,8 @@ from operator_runtime.client.nesting import LEVELS, decode_nested, shallow
 DEEP = 10_000  # as many as the API server takes
 
 
-def nested(levels: int, innermost: str = "1", opening: str = '{"a":', closing: str = "}") -> bytes:
-    return (opening * levels + innermost + closing * levels).encode()
+def nested(levels: int, opening: str = '{"a":', closing: str = "}") -> bytes:
+    return (opening * levels + "1" + closing * levels).encode()
 
 
 values = st.recursive(
