@@ -17,6 +17,7 @@ from tests.e2e.node_cluster import (
     pod_address,
     stores,
 )
+from tests.integration.conftest import memcached
 from tests.kubectl_in_namespace import Kubectl
 
 NAME = "example-memcached"
@@ -92,7 +93,7 @@ def test_an_autoscaler_finds_its_pods_and_sets_its_size(sample: Kubectl) -> None
 
 
 def test_a_deleted_memcached_takes_its_pods_along(sample: Kubectl) -> None:
-    sample("apply", "-f", "-", input=json.dumps(_memcached("short-lived", 1)))
+    sample.apply(memcached("short-lived", 1))
     sample.wait("mc/short-lived", "condition=Available")
     sample("delete", "mc", "short-lived", "--cascade=foreground", "--timeout=50s")
     assert sample.names("deployments,replicasets,pods", "-l", "memcached_cr=short-lived") == []
@@ -106,12 +107,3 @@ def _await_servers(kubectl: Kubectl, size: int) -> None:
         assert stores(pod_address(kubectl, pod), "again"), pod
     running = kubectl.get("pods", "-l", f"memcached_cr={NAME}", "--field-selector=status.phase=Running")["items"]
     assert nodes == sorted(pod["metadata"]["name"] for pod in running if "deletionTimestamp" not in pod["metadata"])
-
-
-def _memcached(name: str, size: int) -> dict[str, object]:
-    return {
-        "apiVersion": "cache.example.com/v1alpha1",
-        "kind": "Memcached",
-        "metadata": {"name": name},
-        "spec": {"size": size},
-    }

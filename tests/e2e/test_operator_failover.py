@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -11,6 +10,7 @@ from datetime import datetime
 from lab.node.node import Node
 from operator_runtime.testing.waiting import eventually
 from tests.e2e.node_cluster import LOCK, OPERATOR, leader, new_leader, nodes_of, operator_pods
+from tests.integration.conftest import memcached
 from tests.kubectl_in_namespace import Kubectl
 
 # The defaults of the operator's settings: a candidate takes over when the Lease has run out, and looks every 2 s.
@@ -24,7 +24,7 @@ def test_another_pod_goes_on_when_the_leader_s_pod_is_deleted(kubectl: Kubectl, 
     assert former in operator_pods(system)
     started = time.time()
     system("delete", "pod", former, "--wait=false")
-    _make(kubectl, "after-the-leader")
+    kubectl.apply(memcached("after-the-leader"))
     successor = new_leader(system, former)
     # A leader that is told to end lets go of the Lease, and nobody waits until it has run out.
     assert _acquired(system) - started < RETRY_S + MARGIN_S
@@ -34,14 +34,14 @@ def test_another_pod_goes_on_when_the_leader_s_pod_is_deleted(kubectl: Kubectl, 
 
 
 def test_the_work_goes_on_when_the_leader_s_process_is_killed(kubectl: Kubectl, system: Kubectl, node: Node) -> None:
-    _make(kubectl, "before-the-crash")
+    kubectl.apply(memcached("before-the-crash"))
     kubectl.wait("mc/before-the-crash", "condition=Available")
     former = leader(system)
     holder = _holder(system)
     killed = time.time()
     os.kill(node.container_pid(system.namespace, former, OPERATOR), signal.SIGKILL)
     kubectl("scale", "mc/before-the-crash", "--replicas=2")
-    _make(kubectl, "after-the-crash")
+    kubectl.apply(memcached("after-the-crash"))
     # The killed process is nobody's any more: the other one leads, or one that kubelet started in the same pod.
     eventually(lambda: _holder(system), lambda found: found not in ("", holder))
     assert _acquired(system) - killed < LEASE_S + RETRY_S + MARGIN_S
@@ -52,7 +52,7 @@ def test_the_work_goes_on_when_the_leader_s_process_is_killed(kubectl: Kubectl, 
 
 
 def test_servers_go_on_when_no_operator_is_there(kubectl: Kubectl, system: Kubectl) -> None:
-    _make(kubectl, "left-alone")
+    kubectl.apply(memcached("left-alone"))
     kubectl.wait("mc/left-alone", "condition=Available")
     before = kubectl.get("pods")["items"]
     system("scale", f"deployment/{OPERATOR}", "--replicas=0")
@@ -63,11 +63,6 @@ def test_servers_go_on_when_no_operator_is_there(kubectl: Kubectl, system: Kubec
     eventually(lambda: leader(system), bool)
     after = kubectl.get("pods")["items"]
     assert [_incarnation(pod) for pod in after] == [_incarnation(pod) for pod in before]
-
-
-def _make(kubectl: Kubectl, name: str) -> None:
-    document = {"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "metadata": {"name": name}}
-    kubectl("apply", "-f", "-", input=json.dumps(document))
 
 
 def _holder(system: Kubectl) -> str:

@@ -6,7 +6,6 @@ Measured from the pod's own status: what comes before is kubelet's.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import time
@@ -19,6 +18,7 @@ from lab.node.node import Node
 from operator_runtime.testing.waiting import eventually
 from tests.e2e.node_cluster import nodes_of, pod_address, stores
 from tests.e2e.watching import Object, Watch
+from tests.integration.conftest import memcached
 from tests.kubectl_in_namespace import Kubectl
 
 NAME = "cache"
@@ -33,13 +33,7 @@ KILLS = 8
 @pytest.fixture
 def cache(kubectl: Kubectl, system: Kubectl) -> Kubectl:
     """kubectl where two servers are ready."""
-    document = {
-        "apiVersion": "cache.example.com/v1alpha1",
-        "kind": "Memcached",
-        "metadata": {"name": NAME},
-        "spec": {"size": SIZE},
-    }
-    kubectl("apply", "-f", "-", input=json.dumps(document))
+    kubectl.apply(memcached(NAME, SIZE))
     kubectl.wait_field(f"mc/{NAME}", ".status.readyReplicas", SIZE)
     return kubectl
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ from tests.e2e.node_cluster import (
     pod_address,
     stores,
 )
+from tests.integration.conftest import memcached
 from tests.integration.monitoring import Scrape
 from tests.integration.requests import written
 from tests.kubectl_in_namespace import Kubectl
@@ -136,13 +136,7 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 def _make_servers(kubectl: Kubectl) -> None:
     """A Memcached, settled: nothing about it is going to change any more."""
-    document = {
-        "apiVersion": "cache.example.com/v1alpha1",
-        "kind": "Memcached",
-        "metadata": {"name": NAME},
-        "spec": {"size": SIZE},
-    }
-    kubectl("apply", "-f", "-", input=json.dumps(document))
+    kubectl.apply(memcached(NAME, SIZE))
     kubectl.wait_field(f"mc/{NAME}", ".status.readyReplicas", SIZE)
     kubectl.wait(
         f"deployment/{NAME}", 'jsonpath={.status.conditions[?(@.reason=="NewReplicaSetAvailable")].status}=True'
