@@ -151,14 +151,6 @@ class TestStandingBy:
         built.controller.begin()
         assert built.enqueued() == []
 
-    async def test_when_it_begins_everything_that_is_there_is_looked_at(self) -> None:
-        built = build(begun=False)
-        built.show("memcacheds", memcached(), memcached(name="other"))
-        built.controller.begin()
-        assert sorted(built.enqueued()) == [(ObjectKey("shop", "other"), LOW_PRIORITY), (KEY, LOW_PRIORITY)]
-        built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
-        assert built.enqueued() == [(KEY, 0)]
-
 
 class TestEnqueueing:
     async def test_what_a_list_brings_enqueues_with_low_priority(self) -> None:
