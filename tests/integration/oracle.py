@@ -44,6 +44,12 @@ def wait(kubectl: Kubectl, what: str, path: str, value: object) -> None:
         raise AssertionError(f"{what} never had {wanted}: {finished.stderr}\n{found.stdout}")
 
 
+def create_memcached(kubectl: Kubectl, name: str, size: int) -> None:
+    """Create a Memcached, and wait until its status tells of all its servers."""
+    kubectl.apply(memcached(name, size), create=True)
+    wait(kubectl, f"mc/{name}", ".status.replicas", size)
+
+
 def wait_condition(kubectl: Kubectl, name: str, type_: str, reason: str) -> dict[str, Any]:
     """Wait until a condition of a Memcached has that reason; the condition."""
     wait(kubectl, f"mc/{name}", f'.status.conditions[?(@.type=="{type_}")].reason', reason)

@@ -12,10 +12,10 @@ from tests.integration.conftest import memcached
 from tests.integration.oracle import (
     catch_up,
     complete,
+    create_memcached,
     deployment,
     make_ready,
     pods_of,
-    wait,
     wait_condition,
 )
 from tests.integration.other_client import asked, events_of
@@ -103,8 +103,7 @@ def test_an_events_name_and_its_namespace_are_those_of_its_memcached(kubectl: Ku
 
 
 def test_the_ordinary_life_of_pods_makes_no_event_of_ours(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 2), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    create_memcached(kubectl, "shop", 2)
     make_ready(kubectl, pods_of(kubectl, "shop"))
     wait_condition(kubectl, "shop", "Progressing", "Complete")
     kubectl("delete", "pods", "--all")

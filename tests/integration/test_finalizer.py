@@ -18,6 +18,7 @@ from tests.integration.oracle import (
     catch_up,
     complete,
     condition,
+    create_memcached,
     pods_of,
     wait,
     wait_condition,
@@ -203,8 +204,7 @@ def test_one_that_was_deleted_while_no_operator_ran_is_released_by_the_next_one(
     kubectl: Kubectl, start: Starter
 ) -> None:
     first = start(ON)
-    kubectl.apply(memcached("shop", 1), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    create_memcached(kubectl, "shop", 1)
     first.stop()
     delete(kubectl)
     assert finalizers(kubectl, "mc/shop") == [FINALIZER]
@@ -220,8 +220,7 @@ def test_a_cleanup_that_fails_is_seen_and_goes_on_when_it_may(
     kubectl: Kubectl, start: Starter, verb: str, resource: str
 ) -> None:
     operator = start(ON)
-    kubectl.apply(memcached("shop", 1), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    create_memcached(kubectl, "shop", 1)
     grant(kubectl, operator_rules(without=[(verb, resource)]))
     delete(kubectl)
     refused = f'cannot {verb} resource "{resource}"'
@@ -247,8 +246,7 @@ def test_where_the_operator_was_uninstalled_first_a_person_can_let_it_go(
     kubectl: Kubectl, start: Starter, remedy: list[str]
 ) -> None:
     operator = start(ON)
-    kubectl.apply(memcached("shop", 1), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    create_memcached(kubectl, "shop", 1)
     operator.stop()
     delete(kubectl)
     assert finalizers(kubectl, "mc/shop") == [FINALIZER]

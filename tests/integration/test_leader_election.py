@@ -20,7 +20,7 @@ from tests.integration.accounts import ACCOUNT as LOCAL_ACCOUNT, LOCK, account_w
 from tests.integration.admission import SlowAdmission
 from tests.integration.conftest import Operators, memcached
 from tests.integration.load import Load
-from tests.integration.oracle import wait
+from tests.integration.oracle import create_memcached, wait
 from tests.integration.other_client import asked
 from tests.integration.replicas import LEADS, LEASE_S, NOT_RENEWED, RETRY_S, STANDS_BY, Replicas
 from tests.integration.requests import received_at, requests_of
@@ -49,8 +49,7 @@ def lease(kubectl: Kubectl) -> Any:
 def test_one_works_and_the_other_stands_by_without_a_write(kubectl: Kubectl, replicas: Replicas) -> None:
     mark = kubectl.cluster.audit_mark()
     first, _ = replicas.pair()
-    kubectl.apply(memcached("one", 1))
-    wait(kubectl, "mc/one", ".status.replicas", 1)
+    create_memcached(kubectl, "one", 1)
     assert replicas.writes("first", mark) != []
     standby = requests_of(kubectl.cluster, "second", since=mark)
     assert {each.resource for each in standby if each.verb == "watch"} == {
@@ -246,8 +245,7 @@ class TestTrouble:
         kubectl.wait(f"lease/{LOCK}", "create")
         wait(kubectl, f"lease/{LOCK}", ".spec.leaseTransitions", 0)
         assert lease(kubectl).spec.holder_identity.startswith("first_")
-        kubectl.apply(memcached("one", 1))
-        wait(kubectl, "mc/one", ".status.replicas", 1)
+        create_memcached(kubectl, "one", 1)
         assert LEADS not in second.log
         assert first.stop() == 0
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules, rules_of
-from tests.integration.conftest import MANIFESTS, Operators, memcached
-from tests.integration.oracle import wait
+from tests.integration.conftest import MANIFESTS, Operators
+from tests.integration.oracle import create_memcached
 from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
@@ -72,16 +72,14 @@ def test_the_other_begins_when_the_leaders_pod_is_gone_and_not_before(kubectl: K
     assert pods.owner() == "first", "the pod lives on, and its container may start anew"
     first_again = pods.start("first")
     first_again.wait_for_log(LEADS)
-    kubectl.apply(memcached("one", 1))
-    wait(kubectl, "mc/one", ".status.replicas", 1)
+    create_memcached(kubectl, "one", 1)
     tries = [each for each in requests_of(kubectl.cluster, "second", since=mark) if each.verb not in _READS]
     assert {(each.verb, each.resource, each.code) for each in tries} == {("create", "configmaps", 409)}
     first_again.kill()
     kubectl("delete", "pod", "first", "--wait=false")
     second.wait_for_log(LEADS)
     assert pods.owner() == "second"
-    kubectl.apply(memcached("two", 1))
-    wait(kubectl, "mc/two", ".status.replicas", 1)
+    create_memcached(kubectl, "two", 1)
 
 
 _READS = ("get", "list", "watch")
@@ -132,6 +130,5 @@ def test_outside_a_cluster_it_is_skipped_with_a_line(kubectl: Kubectl, operators
         kubectl.cluster.kubeconfig_path, "-n", kubectl.namespace, "--leader-elect", "--leader-elect-mode=life"
     ).ready()
     operator.wait_for_log("leader election for life is skipped: this is not a pod")
-    kubectl.apply(memcached("one", 1))
-    wait(kubectl, "mc/one", ".status.replicas", 1)
+    create_memcached(kubectl, "one", 1)
     assert operator.stop() == 0

@@ -15,6 +15,7 @@ from tests.integration.oracle import (
     catch_up,
     complete,
     condition,
+    create_memcached,
     deployment_writes,
     pods_of,
     wait,
@@ -67,8 +68,7 @@ def test_a_memcached_gets_one_deployment_that_it_controls(kubectl: Kubectl) -> N
 
 def test_its_pods_are_admitted_under_the_restricted_profile(kubectl: Kubectl) -> None:
     kubectl("label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted")
-    kubectl.apply(memcached("shop", 2), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    create_memcached(kubectl, "shop", 2)
 
 
 def test_a_memcached_without_a_size_or_a_spec_has_one_server(kubectl: Kubectl) -> None:
@@ -79,8 +79,7 @@ def test_a_memcached_without_a_size_or_a_spec_has_one_server(kubectl: Kubectl) -
 
 
 def test_kubectl_scale_and_edit_change_the_size_both_ways_and_to_0(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 1), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    create_memcached(kubectl, "shop", 1)
     mark = kubectl.cluster.audit_mark()
     for size in (3, 0):
         kubectl("scale", "memcached", "shop", f"--replicas={size}")
@@ -107,8 +106,7 @@ def edit(kubectl: Kubectl, what: str, sed: str) -> None:
 
 @pytest.mark.parametrize("mode", ["background", "foreground"])
 def test_deletion_takes_the_deployment_along_and_the_operator_writes_nothing(kubectl: Kubectl, mode: str) -> None:
-    kubectl.apply(memcached("shop", 2), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    create_memcached(kubectl, "shop", 2)
     mark = kubectl.cluster.audit_mark()
     kubectl("delete", "mc/shop", f"--cascade={mode}", "--timeout=60s")
     kubectl.wait("deployment/shop", "delete")
@@ -189,15 +187,13 @@ def deployment_uids(kubectl: Kubectl) -> dict[str, str]:
 
 
 def test_deletion_and_creation_at_once_under_one_name_gives_a_new_deployment(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 2), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    create_memcached(kubectl, "shop", 2)
     before = {what: kubectl.uid(f"{what}/shop") for what in ("mc", "deployment")}
     pods = pods_of(kubectl, "shop")
     mark = kubectl.cluster.audit_mark()
 
     kubectl("delete", "mc/shop", "--wait=false")
-    kubectl.apply(memcached("shop", 3), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 3)
+    create_memcached(kubectl, "shop", 3)
 
     after = kubectl.uid("mc/shop")
     assert after != before["mc"]

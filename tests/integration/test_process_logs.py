@@ -13,7 +13,7 @@ import pytest
 from tests.cluster import Cluster
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import Operators, memcached
-from tests.integration.oracle import deployment, make_ready, pods_of, wait, wait_condition
+from tests.integration.oracle import create_memcached, deployment, make_ready, pods_of, wait, wait_condition
 from tests.integration.requests import writes_of, written
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
@@ -35,8 +35,7 @@ def test_each_write_is_one_line_that_names_the_object_what_was_done_and_why(
     namespace = kubectl.namespace
     operator = operators.start("-n", namespace, OPERATOR_NAME=namespace).ready()
     began, mark = len(operator.lines), kubectl.cluster.audit_mark()
-    kubectl.apply(memcached("cache", 2))
-    wait(kubectl, "mc/cache", ".status.replicas", 2)
+    create_memcached(kubectl, "cache", 2)
     make_ready(kubectl, pods_of(kubectl, "cache"))
     wait_condition(kubectl, "cache", "Progressing", "Complete")
     kubectl("scale", "mc/cache", "--replicas=1")
@@ -72,8 +71,7 @@ def test_each_write_is_one_line_that_names_the_object_what_was_done_and_why(
 
 def test_what_changes_nothing_says_nothing_at_info(kubectl: Kubectl, operators: Operators) -> None:
     operator = operators.start("-n", kubectl.namespace).ready()
-    kubectl.apply(memcached("calm", 1))
-    wait(kubectl, "mc/calm", ".status.replicas", 1)
+    create_memcached(kubectl, "calm", 1)
     said = len(operator.lines)
     kubectl("annotate", "mc/calm", "deployment/calm", "note=nothing")
     kubectl("label", "pods", "--selector=memcached_cr=calm", "note=nothing")
@@ -134,8 +132,7 @@ def test_no_credential_is_logged_at_any_level_also_when_it_is_refused(
         for name, user in users.items()
     }
     started["good"].ready()
-    kubectl.apply(memcached("cache", 1))
-    wait(kubectl, "mc/cache", ".status.replicas", 1)
+    create_memcached(kubectl, "cache", 1)
     started["refused"].wait_for_log("cannot watch pods", "401 Unauthorized", "Give the operator a credential")
     # Kubernetes knows no passwords, and takes their bearer for a stranger.
     started["password"].wait_for_log("cannot watch pods", "403 Forbidden", "The request carried no credential")

@@ -14,7 +14,7 @@ from lab.audit import AuditEvent
 from tests.cluster import Cluster, another
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import CRD, Operators, memcached
-from tests.integration.oracle import deployment, pods_of, wait, wait_condition
+from tests.integration.oracle import create_memcached, deployment, pods_of, wait, wait_condition
 from tests.integration.requests import requests_of, writes_of, written
 from tests.kubectl_in_namespace import Kubectl
 from tests.relays import TlsFront
@@ -67,8 +67,7 @@ def test_a_pod_relabelled_out_of_the_selection_and_back_changes_the_nodes_and_no
 ) -> None:
     name = kubectl.namespace
     operators.start("-n", name, OPERATOR_NAME=name).ready()
-    kubectl.apply(memcached("cache", 3))
-    wait(kubectl, "mc/cache", ".status.replicas", 3)
+    create_memcached(kubectl, "cache", 3)
     pod, *others = pods_of(kubectl, "cache")
     kubectl.cluster.stop_controller_manager()  # it would make another pod in the place of the one that left
     try:
@@ -119,8 +118,7 @@ def test_without_streaming_lists_pages_are_listed_and_then_watched(older: Cluste
         paged = operators.start_with_kubeconfig(
             older.kubeconfig_path, f"--page-size={page}", OPERATOR_NAME="paged"
         ).ready()
-        kubectl.apply(memcached("later", 1))
-        wait(kubectl, "mc/later", ".status.replicas", 1)
+        create_memcached(kubectl, "later", 1)
         assert "cannot watch" not in usual.log + paged.log, "this server's answer is no fault"
         assert paged.stop() == 0
     assert lists(older, "usual", "memcacheds") == [{"limit": "500"}]

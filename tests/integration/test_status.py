@@ -15,6 +15,7 @@ from tests.integration.oracle import (
     catch_up,
     complete,
     condition,
+    create_memcached,
     deployment_writes,
     make_ready,
     patch_pods,
@@ -96,8 +97,7 @@ def test_a_foreign_replica_sets_pods_with_our_labels_are_not_ours(kubectl: Kubec
 
 
 def test_ready_replicas_and_available_follow_the_pods(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 3), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 3)
+    create_memcached(kubectl, "shop", 3)
     assert kubectl.get("mc", "shop")["status"]["readyReplicas"] == 0
     pods = pods_of(kubectl, "shop")
     for ready, available in ((1, "False"), (2, "False"), (3, "True")):
@@ -114,8 +114,7 @@ def test_ready_replicas_and_available_follow_the_pods(kubectl: Kubectl) -> None:
 
 
 def test_kubectl_wait_and_get_tell_when_it_is_available(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 2), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    create_memcached(kubectl, "shop", 2)
     assert kubectl("get", "mc", "--no-headers").split()[:4] == ["shop", "2", "0", "False"]
     make_ready(kubectl, pods_of(kubectl, "shop"))
     kubectl("wait", "mc/shop", "--for=condition=Available", f"--timeout={DEADLINE_S:.0f}s")
@@ -156,8 +155,7 @@ def test_progressing_tells_deploying_scaling_updating_and_complete(kubectl: Kube
 
 
 def test_available_names_the_commonest_reason_why_servers_are_not_ready(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 3), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 3)
+    create_memcached(kubectl, "shop", 3)
     pods = pods_of(kubectl, "shop")
     unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes fit."}
     patch_pods(kubectl, pods, conditions=[unscheduled])
@@ -219,8 +217,7 @@ def test_a_quota_on_deployments_degrades_it_until_there_is_room(kubectl: Kubectl
 
 
 def test_a_condition_of_somebody_elses_stays(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 1), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    create_memcached(kubectl, "shop", 1)
     audited = {
         "type": "example.com/Audited",
         "status": "True",

@@ -14,6 +14,7 @@ from tests.integration.oracle import (
     catch_up,
     complete,
     condition,
+    create_memcached,
     deployment,
     deployment_writes,
     pods_of,
@@ -79,8 +80,7 @@ def test_a_strangers_deployment_is_left_alone_and_complained_of(kubectl: Kubectl
 
 
 def test_a_strangers_deployment_that_equals_ours_is_not_seized_and_its_pods_are_not_counted(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 1), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    create_memcached(kubectl, "shop", 1)
     ours = kubectl.get("deployment", "shop")
     kubectl("delete", "mc/shop")
     kubectl.wait("deployment/shop", "delete")
@@ -171,8 +171,7 @@ def test_a_pod_with_our_labels_that_nobody_owns_is_neither_counted_nor_touched(k
     stray = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray", "labels": labels}}
     kubectl.apply({**stray, "spec": {"containers": [container]}}, create=True)
     before = kubectl.get("pod", "stray")
-    kubectl.apply(memcached("shop", 1), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    create_memcached(kubectl, "shop", 1)
     catch_up(kubectl, pods=True)
     assert kubectl.get("mc", "shop")["status"]["nodes"] == [pod for pod in pods_of(kubectl, "shop") if pod != "stray"]
     assert kubectl.get("pod", "stray") == before

@@ -13,8 +13,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from operator_runtime.telemetry.tracing import CLOSE_TIMEOUT_S
 from tests.integration.accounts import LOCK, let_account_elect
-from tests.integration.conftest import Operators, memcached
-from tests.integration.oracle import wait
+from tests.integration.conftest import Operators
+from tests.integration.oracle import create_memcached
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import logged_at
 
@@ -88,8 +88,7 @@ def test_a_collector_receives_the_reconciles_with_their_calls(
     kubectl: Kubectl, operators: Operators, collector: Collector
 ) -> None:
     operator = operators.start("-n", kubectl.namespace, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url).ready()
-    kubectl.apply(memcached("cache", 1))
-    wait(kubectl, "mc/cache", ".status.replicas", 1)
+    create_memcached(kubectl, "cache", 1)
     assert operator.stop() == 0, "what was not sent yet is sent at the end"
     assert collector.spans() == {f"{kubectl.namespace}/cache": {"PATCH"}}
     assert f"sending traces to {collector.url}" in operator.log
@@ -97,8 +96,7 @@ def test_a_collector_receives_the_reconciles_with_their_calls(
 
 def test_a_collector_that_is_away_holds_nothing_up(kubectl: Kubectl, operators: Operators) -> None:
     operator = operators.start("-n", kubectl.namespace, "--tracing-endpoint=http://127.0.0.1:1").ready()
-    kubectl.apply(memcached("cache", 1))
-    wait(kubectl, "mc/cache", ".status.replicas", 1)
+    create_memcached(kubectl, "cache", 1)
     assert operator.stop() == 0
     assert operator.log.count("traces are lost") == 1, "once, and OpenTelemetry itself says nothing"
     assert "opentelemetry" not in operator.log
@@ -120,8 +118,7 @@ def test_a_collector_that_is_silent_keeps_neither_the_lease_nor_the_process(
             # The first spans go out at the end.
             OTEL_BSP_SCHEDULE_DELAY="600000",
         ).ready()
-        kubectl.apply(memcached("cache", 1))
-        wait(kubectl, "mc/cache", ".status.replicas", 1)
+        create_memcached(kubectl, "cache", 1)
         assert operator.stop() == 0
         connection, _ = silent.accept()
         with connection:
