@@ -78,7 +78,7 @@ def start_node(command: Sequence[str], folder: Path) -> Iterator[NodeProcess]:
 def leftovers(state_dir: Path) -> list[str]:
     """The folder, processes of the node, and what it has outside of both."""
     folder = [str(state_dir)] if state_dir.exists() else []
-    return [*folder, *(_command_line(pid) for pid in processes(state_dir)), *remains.find(state_dir)]
+    return [*folder, *(command_line(pid) for pid in processes(state_dir)), *remains.find(state_dir)]
 
 
 def processes(state_dir: Path, program: str = "") -> list[int]:
@@ -88,7 +88,7 @@ def processes(state_dir: Path, program: str = "") -> list[int]:
         if not entry.name.isdecimal():
             continue
         pid = int(entry.name)
-        line = _command_line(pid)
+        line = command_line(pid)
         if program in line and (str(state_dir) in line or remains.cgroup_name(state_dir) in _cgroups(pid)):
             found.append(pid)
     return found
@@ -104,11 +104,12 @@ def machine() -> dict[str, object]:
     }
 
 
-def _command_line(pid: int) -> str:
+def command_line(pid: int) -> str:
+    """Of a process, its words parted by spaces; "" where it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
-        return ""  # it ended meanwhile
+        return ""
 
 
 def _cgroups(pid: int) -> str:

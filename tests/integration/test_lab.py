@@ -14,6 +14,7 @@ import pytest
 from lab.kubectl import LabError
 from lab.state import sweep
 from tests.cluster import Cluster
+from tests.e2e.node_process import command_line
 
 pytestmark = pytest.mark.cluster("kubernetes")
 
@@ -151,16 +152,9 @@ def _await_no_leftovers(base: Path) -> None:
 
 def _leftovers(base: Path) -> list[str]:
     """Folders under ``base``, and command lines that name it."""
-    return [str(path) for path in base.glob("lab-*")] + [_command_line(pid) for pid in _pids("", base)]
+    return [str(path) for path in base.glob("lab-*")] + [command_line(pid) for pid in _pids("", base)]
 
 
 def _pids(program: str, base: Path) -> list[int]:
     entries = [entry.name for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    return [pid for pid in map(int, entries) if str(base) in (line := _command_line(pid)) and program in line]
-
-
-def _command_line(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""  # it ended meanwhile
+    return [pid for pid in map(int, entries) if str(base) in (line := command_line(pid)) and program in line]

@@ -5,20 +5,12 @@ from __future__ import annotations
 import inspect
 import re
 
-import pytest
-
 from lab import ROOT
 from memcached_operator.settings import SCHEMA, Settings
 from operator_runtime.election.lease_election import RELEASE_TIMEOUT_S
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.telemetry.tracing import _SEND_TIMEOUT_S as TRACES_TIMEOUT_S
 from tests.unit.manifests.install_files import container, deployment, pod
-
-
-@pytest.fixture(autouse=True)
-def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for option in SCHEMA.options:
-        monkeypatch.delenv(option.variable, raising=False)
 
 
 def settings() -> Settings:
