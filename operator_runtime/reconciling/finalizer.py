@@ -24,6 +24,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from operator_runtime.cache.store import key_of
 from operator_runtime.client.errors import Conflict, KubeError, NotFound
 from operator_runtime.controller.client import Client
+from operator_runtime.controller.controller import StaleCache
 from operator_runtime.diagnostics.callback_errors import described, is_coroutine_function
 from operator_runtime.diagnostics.failure_log import TerminalError
 from operator_runtime.events.recorder import EventRecorder
@@ -171,7 +172,7 @@ class Finalizer(Generic[A]):
 
         Raises:
             Exception: whatever the cleanup raised, after it was told; let it pass, and the controller tries again.
-            KubeError: a write failed, likewise.
+            KubeError: a write failed, likewise; `StaleCache` where there is nothing left to write to.
         """
         self._forget_the_unseen()
         if not obj.deleting:
@@ -265,7 +266,11 @@ class Finalizer(Generic[A]):
             logger.debug("the failed cleanup could not be reported: %s", error)
 
     async def _remove(self, obj: A) -> None:
-        """Take the finalizer off. That the object changed since the cleanup began is no reason to clean up again."""
+        """Take the finalizer off. That the object changed since the cleanup began is no reason to clean up again.
+
+        Raises:
+            StaleCache: there is none of that name; an API server that boots says so of each object of a CRD's kind.
+        """
         live = obj
         for attempt in range(_TRIES):
             if self.name not in live.finalizers:
@@ -273,17 +278,20 @@ class Finalizer(Generic[A]):
             try:
                 await self._write(live, [each for each in live.finalizers if each != self.name])
                 return
-            except NotFound:
-                return
+            except NotFound as error:
+                raise self._gone() from error
             except Conflict:
                 if attempt == _TRIES - 1:
                     raise
             try:
                 live = await self._client.get(self._kind, key_of(obj))
-            except NotFound:
-                return
+            except NotFound as error:
+                raise self._gone() from error
             if live.uid != obj.uid:
                 return
+
+    def _gone(self) -> StaleCache:
+        return StaleCache(f"the {self._kind.resource.kind} is gone, whatever the cache shows")
 
     async def _write(self, obj: A, finalizers: Sequence[str], *, fields: Sequence[str] = ()) -> A:
         # A merge patch replaces the list: the version guards what others have put there since.

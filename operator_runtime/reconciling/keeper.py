@@ -31,8 +31,8 @@ from operator_runtime.reconciling.repairs import REFUSED_S, Owner, Refused, Repa
 
 logger = logging.getLogger(__name__)
 
-# What nobody may change of an object that is there: of the kinds that have it, Deployments, StatefulSets and Jobs.
-_FIXED = "spec.selector"
+# What nobody may change of an object that is there, of the kinds of these groups: Deployments, StatefulSets, Jobs.
+_FIXED, _FIXED_IN = "spec.selector", ("apps", "batch")
 _OWNERS = "metadata.ownerReferences"
 
 
@@ -170,8 +170,15 @@ def telling(events: EventRecorder, owners: Kind[Any], kind: Kind[Any]) -> Callab
     return tell
 
 
-class _Made(dict[ObjectKey, str]):
-    """For each object that was made, or may have been, while no status tells of it: the uid of its owner."""
+class _Attempt(NamedTuple):
+    """A create, for the owner of this uid; one that is not answered may have been done all the same."""
+
+    owner_uid: str
+    answered: bool
+
+
+class _Made(dict[ObjectKey, _Attempt]):
+    """By object, while no status tells of it."""
 
 
 class Keeper(Generic[O, W, P]):
@@ -236,9 +243,10 @@ class Keeper(Generic[O, W, P]):
                     return Kept(made)
                 # Somebody was faster, and the watch has not shown it yet: judge the live one.
                 live = await self._client.get(self._kind, key)
-                if live.deleting:
-                    raise StaleCache("it is being deleted, of which no watch may tell")
-            return await self._put_right(owner, wanted, live, asked=asked)
+            kept = await self._put_right(owner, wanted, live, asked=asked)
+            if kept.obj is None and self._store.get(key) is None:
+                raise StaleCache(f"no watch may tell of the end of what is not in the cache: {kept.waiting}")
+            return kept
         except Forbidden as error:
             if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
                 raise StaleCache("the namespace is being deleted, and its owner with it", retry_s=REFUSED_S) from error
@@ -252,23 +260,26 @@ class Keeper(Generic[O, W, P]):
 
     async def _make(self, owner: O, wanted: W, key: ObjectKey, *, seen: bool) -> P | None:
         """Create the object; None when one of that name exists."""
-        made_before = (self._made.find(key_of(owner)) or _Made()).get(key) == owner.uid
-        if (seen or made_before) and not await self._repairs.still_there(owner):
+        attempt = (self._made.find(key_of(owner)) or _Made()).get(key)
+        tried = attempt is not None and attempt.owner_uid == owner.uid
+        again = seen or (tried and attempt is not None and attempt.answered)
+        if (again or tried) and not await self._repairs.still_there(owner):
             raise self._gone()
 
         async def create() -> P:
             return await self._client.apply(self._kind, self._rules.body(wanted), create_only=True)
 
         try:
-            made = await self._repairs.write(owner, self._kind, key, create, fields=[""] if seen else [], what=wanted)
+            made = await self._repairs.write(owner, self._kind, key, create, fields=[""] if again else [], what=wanted)
         except Conflict:
             return None
         except (Unreachable, MalformedAnswer):
-            self._made.of(key_of(owner))[key] = owner.uid  # the request may have arrived
+            if not again:
+                self._made.of(key_of(owner))[key] = _Attempt(owner.uid, answered=False)
             raise
         if not seen:
-            self._made.of(key_of(owner))[key] = owner.uid
-        self._tell(owner, Change(None, made, (), not seen, seen and self._repairs.is_routine(owner)))
+            self._made.of(key_of(owner))[key] = _Attempt(owner.uid, answered=True)
+        self._tell(owner, Change(None, made, (), not again, again and self._repairs.is_routine(owner)))
         return made
 
     async def _put_right(self, owner: O, wanted: W, live: P, *, asked: bool) -> Kept[P]:
@@ -280,7 +291,8 @@ class Keeper(Generic[O, W, P]):
         found = tuple(self._rules.differences(wanted, live))
         if not found or not self._repairs.allowed(owner):
             return Kept(live)
-        if fixed := next((each for each in found if each.path.startswith(_FIXED)), None):
+        fixed = next((each for each in found if each.path.startswith(_FIXED)), None)
+        if fixed and self._kind.resource.group in _FIXED_IN:
             raise Refused(
                 f"The {kind}'s {fixed}, which Kubernetes does not allow. Delete the {kind}: a new one follows."
             )
@@ -309,9 +321,9 @@ class Keeper(Generic[O, W, P]):
 
         paths = [each.path for each in repaired]
         kept = await self._repairs.write(
-            owner, self._kind, key_of(live), send, fields=paths, what=(wanted, found), asked=asked
+            owner, self._kind, key_of(live), send, fields=paths, what=(live.uid, wanted, found), asked=asked
         )
-        self._tell(owner, Change(live, kept, repaired, asked, not asked and self._repairs.is_routine(owner)))
+        self._tell(owner, Change(live, kept, repaired, asked, self._repairs.is_routine(owner)))
         return Kept(kept)
 
     def _reported(self, owner: O, key: ObjectKey) -> None:

@@ -155,7 +155,8 @@ class Repairs(Generic[O]):
                     logger.info("no longer contested: nobody has %s for %d s", _done(fields), QUIET_S)
                 self._contention.look(key, owner.generation)
             result = await reconcile(key)
-            next_s = self._contention.next_look_s(key)
+            # One on its way out is not put right, and waits for nothing of this.
+            next_s = None if owner is None or owner.deleting else self._contention.next_look_s(key)
             if next_s is None or (result.requeue_after_s is not None and result.requeue_after_s <= next_s):
                 return result
             return Result(requeue_after_s=next_s, priority=result.priority)
@@ -296,7 +297,7 @@ class Repairs(Generic[O]):
         again = self._contention.repaired(key, owner.generation, fields, asked=asked)
         for each in self._contention.contested(key)[len(before) :]:
             who, often = others.get(each, "Another client"), f"{REPAIRS} times within {WINDOW_S:.0f} s"
-            of = each.kind if each.at.name == owner.name else f"{each.kind} {each.at}"
+            of = each.kind if each.at == key else f"{each.kind} {each.at}"
             if each.path:
                 text = (
                     f"{who} keeps changing {each.path} of the {of}: put right {often}, from now on once a second at "

@@ -442,11 +442,14 @@ async def test_a_memcached_that_changed_while_it_was_released_goes_all_the_same(
     assert finalizers(held) == []
 
 
-async def test_what_is_gone_when_it_is_written_is_left_to_its_event(held: World) -> None:
+async def test_what_seems_to_be_gone_when_it_is_written_is_looked_for_again(held: World) -> None:
     delete(held)
     end(held)
     held.api.refuse("merge_patch", "Memcached", NotFound(404))
+    assert await held.reconcile() == SOON
+    assert held.recorder.events == []
     assert await held.reconcile() == DONE
+    assert finalizers(held) == []
 
 
 async def test_what_was_released_is_not_released_again_before_the_watch_has_shown_its_end(

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import pytest
 
 from operator_runtime import (
     Change,
     Client,
+    Conflict,
     EventRecorder,
     Forbidden,
     Keeper,
     Kept,
+    Kind,
     NotOwned,
     ObjectKey,
     PlainObject,
     Refused,
     Repairs,
+    Result,
     StaleCache,
     Store,
     owner_reference,
@@ -45,24 +49,24 @@ class Recorder:
 class Keeping:
     """A keeper with stores that the test fills, and what it told."""
 
-    def __init__(self, client: Client, owner: PlainObject) -> None:
+    def __init__(self, client: Client, owner: PlainObject, kind: Kind[PlainObject] = CONFIG_MAPS) -> None:
         self.client = client
         self.owner = owner
         self.clock = FakeClock()
         self.store: Store[PlainObject] = Store()
         self.recorder = Recorder()
         self.changes: list[Change[PlainObject]] = []
-        owners: Store[PlainObject] = Store()
-        owners.put(owner)
+        self.owners: Store[PlainObject] = Store()
+        self.owners.put(owner)
         events = cast(EventRecorder, self.recorder)
-        self.repairs = Repairs(client, events, CONFIG_MAPS, owners, clock=self.clock)
+        self.repairs = Repairs(client, events, CONFIG_MAPS, self.owners, clock=self.clock)
         self.keeper: Keeper[PlainObject, Any, PlainObject] = Keeper(
             client,
             CONFIG_MAPS,
-            CONFIG_MAPS,
+            kind,
             self.store,
             self.repairs,
-            rules_for_bodies(client.field_manager, CONFIG_MAPS.resource),
+            rules_for_bodies(client.field_manager, kind.resource),
             lambda _, change: self.changes.append(change),
         )
 
@@ -252,3 +256,73 @@ async def test_a_field_that_another_manager_rewrites_in_a_loop_is_left_to_it_and
     (note,) = at.recorder.notes
     assert " keeps changing data[a] of the ConfigMap default/words: put right 5 times within 60 s" in note
     assert at.repairs.wait_s(at.owner.key) > 0.0
+
+
+async def test_the_fields_of_a_successor_are_put_right_although_the_same_write_missed_its_predecessor(
+    at: Keeping,
+) -> None:
+    seen = await at.keep(at.words(a="1"))
+    await at.client.delete(CONFIG_MAPS, seen)
+    successor = await at.keep(at.words(a="1"))
+    at.cached(seen)
+    with pytest.raises(StaleCache):
+        await at.keep(at.words(a="2"))
+    at.cached(successor)
+    assert (await at.keep(at.words(a="2"))).uid == successor.uid
+
+
+async def test_what_no_watch_shows_of_a_predecessor_is_looked_for_again(
+    at: Keeping, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = at.words(a="1")
+    body["metadata"]["ownerReferences"][0]["uid"] = "00000000-0000-4000-8000-000000000001"
+    left = await at.client.apply(CONFIG_MAPS, body)
+    monkeypatch.setattr(at.client, "apply", AsyncMock(side_effect=Conflict(409)))
+    monkeypatch.setattr(at.client, "get", AsyncMock(return_value=left))
+    with pytest.raises(StaleCache, match="of a deleted ConfigMap of the same name"):
+        await at.keeper.keep(at.owner, at.words(a="1"))
+
+
+async def test_a_selector_that_kubernetes_lets_change_is_changed(client: Client) -> None:
+    services = plain("v1", "Service", "services")
+    owner = await client.create(CONFIG_MAPS, {"metadata": {"namespace": "default", "name": "owner"}})
+    at = Keeping(client, owner, services)
+    body = at.words() | {"spec": {"selector": {"app": "a"}, "ports": [{"port": 80}]}}
+    del body["data"]
+    at.cached(await at.keep(body))
+    body["spec"] = {"selector": {"app": "b"}, "ports": [{"port": 80}]}
+    assert (await at.keep(body)).body["spec"]["selector"] == {"app": "b"}
+
+
+async def test_what_is_contested_is_not_worth_a_word_where_nobody_told_whether_it_was_asked_for(at: Keeping) -> None:
+    at.cached(await at.keep(at.words(a="1")))
+    for _ in range(REPAIRS + 2):
+        at.cached(await at.client.patch(CONFIG_MAPS, WORDS, {"data": {"a": "theirs"}}))
+        at.cached(await at.keep(at.words(a="1")))
+    assert [change.routine for change in at.changes[-2:]] == [True, True]
+
+
+async def test_a_deletion_in_a_loop_is_told_also_of_an_owner_without_a_status(at: Keeping) -> None:
+    for _ in range(REPAIRS + 1):
+        made = (await at.keeper.keep(at.owner, at.words(a="1"))).obj
+        assert made is not None
+        await at.client.delete(CONFIG_MAPS, made)
+    assert at.repairs.contested == 1
+    (note,) = at.recorder.notes
+    assert " keeps deleting the ConfigMap default/words: made again 5 times within 60 s" in note
+    assert [change.asked for change in at.changes] == [True] + [False] * REPAIRS
+
+
+async def test_an_owner_that_is_contested_and_on_its_way_out_is_not_looked_at_for_that(at: Keeping) -> None:
+    for _ in range(REPAIRS + 1):
+        await at.client.delete(CONFIG_MAPS, await at.keep(at.words(a="1"), seen=True))
+
+    async def reconcile(_: ObjectKey) -> Result:
+        return Result()
+
+    guarded = at.repairs.guarded(reconcile)
+    assert await guarded(at.owner.key) != Result()
+    await at.client.patch(CONFIG_MAPS, at.owner, {"metadata": {"finalizers": ["example.com/wait"]}})
+    await at.client.delete(CONFIG_MAPS, at.owner)
+    at.owners.put(await at.client.get(CONFIG_MAPS, at.owner.key))
+    assert await guarded(at.owner.key) == Result()
