@@ -282,7 +282,7 @@ class Client:
             field_manager=self.field_manager,
             subresource=subresource,
         )
-        return self._wrote(kind, answer, updated=True, guarded="resourceVersion" in body.content.get("metadata", {}))
+        return self._wrote(kind, answer, updated=True, guard=body.content.get("metadata", {}).get("resourceVersion"))
 
     async def _is_there(self, kind: Kind[Any], key: ObjectKey, uid: str) -> bool:
         try:
@@ -290,7 +290,7 @@ class Client:
         except NotFound:
             return False
 
-    def _wrote(self, kind: Kind[R], answer: bytes, *, updated: bool = False, guarded: bool = False) -> R:
+    def _wrote(self, kind: Kind[R], answer: bytes, *, updated: bool = False, guard: object = None) -> R:
         """The object that a write was answered with, which the key that it was made for now waits to see.
 
         Args:
@@ -298,14 +298,16 @@ class Client:
             answer: its JSON.
             updated: it was there before. So its caches take the answer at once, but for one that has left them; what
                 was just created they do not, as no event would ever take out what was deleted meanwhile.
-            guarded: the write was of one version, so that whoever made it knows all that is new.
+            guard: the version that alone the write was of. Whoever made it knows all that is new to a cache that held
+                this one.
         """
         obj = object_of(kind.decode, answer)
         key, context = key_of(obj), current_reconcile.get()
         if updated:
+            writer = "" if context is None else context.controller
             for store in self._stores_of(kind):
-                if store.get(key) is not None:
-                    store.put(obj, known_to=context.controller if guarded and context is not None else "")
+                if (held := store.get(key)) is not None:
+                    store.put(obj, known_to=writer if held.resource_version == guard else "")
         if (waiting := self._waiting()) is not None:
             own, reconciled = waiting
             name, stores = kind.resource.qualified_name, self._stores_of(kind)

@@ -382,3 +382,21 @@ async def test_a_controller_that_waits_for_nothing_is_left_alone(at: Fixture, ke
     await at.client.create(SHELLS, shell(name="b"))
     assert not at.own.pending(OWNER)
     assert at.server.methods == ["POST", "POST"]
+
+
+@pytest.mark.parametrize("behind", [False, True])
+async def test_a_cache_that_takes_an_answer_says_whether_the_writer_knew_what_it_held(
+    at: Fixture, behind: bool
+) -> None:
+    client = Client(at.server, field_manager="shells", stores_of=lambda _: [at.store])
+    at.server.put(PATH, shell(1))
+    at.cached()
+    known_to: list[str] = []
+    at.store.add_handler(lambda *_: known_to.append(at.store.known_to))
+    if behind:  # what somebody else changed meanwhile is shown by this answer, and by nothing after it
+        at.server.put(PATH, shell(2, uid=at.server.objects[PATH]["metadata"]["uid"]))
+    live = await client.get(SHELLS, KEY)
+    with reconciling(KEY):
+        await client.patch_status(SHELLS, live, Status(ready=1))
+    assert known_to == ["" if behind else "shells"]
+    assert at.store.get(KEY) == await client.get(SHELLS, KEY)
