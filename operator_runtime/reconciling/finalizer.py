@@ -201,6 +201,8 @@ class Finalizer(Generic[A]):
                 obj, "it was cancelled, as it took longer than a reconcile may, or as the operator ends"
             )
             raise
+        except StaleCache:
+            raise  # no failure: it is looked at again
         except TerminalError as error:
             await self._report_failure(obj, self._tell(obj, str(error), "when the object changes"))
             raise

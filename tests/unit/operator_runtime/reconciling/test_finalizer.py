@@ -172,6 +172,13 @@ async def test_a_cleanup_that_fails_is_told_and_raised(at: Fixture, error: Excep
     assert at.server.objects[PATH]["metadata"]["finalizers"] == [NAME]
 
 
+async def test_a_cleanup_that_finds_the_caches_behind_has_not_failed(at: Fixture) -> None:
+    at.outcomes = [StaleCache("it changed meanwhile")]
+    with pytest.raises(StaleCache):
+        await at.finalizer.finalize(at.stored(NAME, **GOING))
+    assert (at.told, at.reports) == ([], [])
+
+
 async def test_a_report_that_fails_does_not_hide_why_the_cleanup_failed(at: Fixture) -> None:
     at.outcomes = [RuntimeError("no disk")]
     at.report_error = Conflict(409)
