@@ -5,6 +5,12 @@ import pytest
 from lab.cache import NO_BUILDS_VARIABLE, BuildError, NotBuiltError, kept
 
 
+@pytest.fixture(autouse=True)
+def builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the run that these tests are part of may build."""
+    monkeypatch.delenv(NO_BUILDS_VARIABLE, raising=False)
+
+
 def test_a_folder_of_the_cache_is_filled_once(tmp_path: Path) -> None:
     fillings: list[Path] = []
 
