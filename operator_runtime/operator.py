@@ -155,8 +155,17 @@ class Operator:
         """The writes that put something right for the objects of `owners`, and what is remembered of each.
 
         To be asked for, as `owned` does, before their controller is added.
+
+        Raises:
+            RuntimeError: their controller was added before, and would be held back from nothing.
         """
         if id(owners) not in self._repairs:
+            if any(each.kind is owners for each in self._builders):
+                kind = owners.resource.kind
+                raise RuntimeError(
+                    f"what a {kind} owns is asked for after the controller of the kind {kind} was added: make the "
+                    "reconciler, with its operator.owned(…), before operator.controller(…)"
+                )
             self._repairs[id(owners)] = Repairs(self.client, self.events, owners, self.informer(owners))
         return self._repairs[id(owners)]
 

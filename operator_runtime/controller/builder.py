@@ -30,6 +30,8 @@ MappedKeys = ObjectKey | Iterable[ObjectKey] | None
 class ControllerBuilder:
     """Adds reasons to reconcile to one controller; each method gives the builder back.
 
+    `kind` is what its keys name.
+
     A change enqueues the keys that the object maps to before it and those that it maps to after it, unless a predicate
     finds it of no interest, or nothing but the resourceVersion differs. A key that waits for a write of its own is
     enqueued whatever a predicate says, as this change may be that write. What a list brings has a low priority.
@@ -49,7 +51,7 @@ class ControllerBuilder:
             own: the controller's own writes, for which its keys wait.
         """
         self._controller = controller
-        self._kind = kind
+        self.kind = kind
         self._informers = informers
         self._own_writes = own
         self._callback_errors = CallbackErrors()
@@ -160,10 +162,10 @@ class ControllerBuilder:
             self._own_writes.observe(kind, store)
 
     def _owner_of(self, owned: ApiObject) -> ObjectKey | None:
-        group, kind = self._kind.resource.group, self._kind.resource.kind
+        group, kind = self.kind.resource.group, self.kind.resource.kind
         for owner in owned.owners:
             if owner.controller and owner.kind == kind and owner.api_version.rpartition("/")[0] == group:
-                return ObjectKey(owned.namespace if self._kind.resource.namespaced else "", owner.name)
+                return ObjectKey(owned.namespace if self.kind.resource.namespaced else "", owner.name)
         return None
 
     def _knows(self, known_to: str) -> object:

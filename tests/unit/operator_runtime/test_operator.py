@@ -13,6 +13,7 @@ from operator_runtime import (
     Operator,
     Program,
     Result,
+    plain,
 )
 from operator_runtime.from_settings import election_config
 from tests.unit.operator_runtime.client.client_support import client_of
@@ -101,3 +102,10 @@ async def test_a_service_of_an_authors_own_runs_from_the_start_to_the_end() -> N
         await operator.finish().run(stop)
     assert clockwork.ran
     assert clockwork.stopping.is_set()
+
+
+def test_what_is_asked_for_too_late_to_hold_a_controller_back_is_told_with_the_remedy() -> None:
+    operator = operator_of()
+    operator.controller("shell", SHELLS, reconcile)
+    with pytest.raises(RuntimeError, match=r"make the reconciler, with its operator\.owned\(…\), before "):
+        operator.owned(SHELLS, plain("v1", "ConfigMap", "configmaps"))
