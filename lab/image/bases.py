@@ -2,14 +2,16 @@
 
 ``PYTHON`` has the files of the Dockerfile's BASE_IMAGE, as that too is made of Debian's packages unpacked;
 ``PYTHON_BUILD`` has pip and a shell besides, for its BUILD_IMAGE. ``MEMCACHED``, ``BUSYBOX`` and ``PAUSE`` are for
-nodes, which take them for what their names say.
+nodes, which take them for what their names say, and ``CLIENT`` for a user's program that is a client of memcached.
 """
 
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 
 from lab.cache import BuildError, digest_of, kept
@@ -17,6 +19,8 @@ from lab.image import archives, debian
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
+# Where Debian's Python looks, whichever of 3 it is.
+_LIBRARIES = "usr/lib/python3/dist-packages"
 # The user `nonroot` of the base image, and the one of memcached's.
 NONROOT, MEMCACHED_USER = 65532, 11211
 
@@ -36,6 +40,8 @@ class StandIn:
     """An image to be made: packages to unpack, what is done to their files then, and what a container of it does."""
 
     packages: tuple[str, ...]
+    libraries: tuple[str, ...] = ()
+    """Python's, by their names in its package index: as they are beside the Python that runs this, and not compiled."""
     finish: Callable[[Path], None] = lambda _: None
     command: tuple[str, ...] = ()
     entrypoint: tuple[str, ...] = ()
@@ -63,7 +69,8 @@ def archive(stand_in: StandIn, name: str, cache: Path) -> Path:
 def recipe_of(stand_in: StandIn) -> str:
     """What tells it from one that is made otherwise, in twelve characters."""
     code = {path.name: path.read_bytes() for path in map(Path, (__file__, archives.__file__, debian.__file__))}
-    which = " ".join((*stand_in.packages, *stand_in.entrypoint, *stand_in.command, debian.architecture()))
+    libraries = (f"{name}=={_library(name).version}" for name in stand_in.libraries)
+    which = " ".join((*stand_in.packages, *libraries, *stand_in.entrypoint, *stand_in.command, debian.architecture()))
     return digest_of(code | {"": which.encode()})
 
 
@@ -73,6 +80,8 @@ def _make(stand_in: StandIn, name: str, folder: Path, cache: Path) -> None:
         root = Path(temporary) / "root"
         root.mkdir()
         debian.unpack(packages, stand_in.packages, root)
+        for library in stand_in.libraries:
+            _copy_library(library, root / _LIBRARIES)
         stand_in.finish(root)
         config = archives.Config(
             architecture=debian.architecture(),
@@ -82,6 +91,20 @@ def _make(stand_in: StandIn, name: str, folder: Path, cache: Path) -> None:
             environment={"PATH": _PATH, **stand_in.environment},
         )
         archives.write(root, folder / "image.tar", name, config)
+
+
+def _library(name: str) -> metadata.Distribution:
+    try:
+        return metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        raise BuildError(f"{name} is not installed beside this Python; requirements.lock has it") from None
+
+
+def _copy_library(name: str, folder: Path) -> None:
+    for file in _library(name).files or ():
+        if file.suffix == ".py":
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file.locate(), folder / file)
 
 
 def _write(root: Path, path: str, text: str) -> None:
@@ -148,6 +171,14 @@ PYTHON = StandIn(
 PYTHON_BUILD = StandIn(
     packages=(*PYTHON.packages, "dash", "python3-pip", "python3-wheel"), finish=_python_build, environment=_BASE
 )
+CLIENT = StandIn(
+    packages=PYTHON.packages,
+    libraries=("pymemcache",),
+    finish=_python,
+    entrypoint=PYTHON.entrypoint,
+    user=NONROOT,
+    environment={**_BASE, "PYTHONDONTWRITEBYTECODE": "1"},
+)
 # With busybox, as the real one in its smaller variant has it: a shell to look around with.
 MEMCACHED = StandIn(
     packages=("base-files", "libc6", *_TLS, "libevent-2.1-7t64", "libsasl2-2", "memcached", "busybox-static"),
@@ -159,4 +190,4 @@ BUSYBOX = StandIn(packages=("base-files", "busybox-static"), finish=_small, comm
 # What a kubelet's container runtime holds a pod's namespaces open with.
 PAUSE = StandIn(packages=("base-files", "busybox-static"), finish=_small, entrypoint=("sleep", "infinity"), user=65535)
 
-ALL = (PYTHON, PYTHON_BUILD, MEMCACHED, BUSYBOX, PAUSE)
+ALL = (PYTHON, PYTHON_BUILD, CLIENT, MEMCACHED, BUSYBOX, PAUSE)

@@ -85,6 +85,11 @@ def busybox_image(tag: str) -> Path:
     return bases.archive(bases.BUSYBOX, tag, images_dir())
 
 
+def client_image(tag: str) -> Path:
+    """Python with pymemcache, for programs that tests bring along; raises as :func:`memcached_image` does."""
+    return bases.archive(bases.CLIENT, tag, images_dir())
+
+
 def pause_image(tag: str) -> Path:
     """An image that only sleeps, for the sandboxes of a container runtime; raises as :func:`memcached_image` does."""
     return bases.archive(bases.PAUSE, tag, images_dir())
