@@ -17,7 +17,12 @@ SAMPLE = PROJECT / "manifests" / "samples" / "cache_v1alpha1_memcached_cr.yaml"
 BUSYBOX = "docker.io/library/busybox:1.36"
 # What the example's shells run, as its guide has it.
 EXAMPLE_BUSYBOX = "docker.io/library/busybox:latest"
+# Python with a client library, for `hashing_client`.
+PYMEMCACHE = "localhost/memcached-operator-lab/pymemcache:4"
 MEMCACHED = "docker.io/library/memcached:1.6.45-alpine"
+
+# What a container of busybox runs that has nothing to do, and ends when it is told to.
+STAYS = ("sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1 & wait; done")
 
 SYSTEM = "memcached-operator-system"
 OPERATOR = "memcached-operator"
@@ -39,9 +44,8 @@ def fresh_namespace(node: Node, name: str) -> Iterator[Kubectl]:
 
 def run_pod(kubectl: Kubectl, name: str, *command: str) -> None:
     """Make a busybox pod that stays, and wait until it is ready."""
-    stays = command or ("sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1 & wait; done")
     pulls_none = ("--image-pull-policy=IfNotPresent", "--restart=Always")
-    kubectl("run", name, f"--image={BUSYBOX}", *pulls_none, "--command", "--", *stays)
+    kubectl("run", name, f"--image={BUSYBOX}", *pulls_none, "--command", "--", *(command or STAYS))
     kubectl.wait(f"pod/{name}", "condition=Ready")
 
 

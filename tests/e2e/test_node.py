@@ -11,7 +11,7 @@ import pytest
 from lab.kubectl import LabError
 from lab.node.node import Node
 from operator_runtime.testing.waiting import eventually
-from tests.e2e.node_cluster import BUSYBOX, pod_address, run_pod
+from tests.e2e.node_cluster import BUSYBOX, STAYS, pod_address, run_pod
 from tests.kubectl_in_namespace import Kubectl
 
 # Answers whatever it is asked by HTTP.
@@ -45,6 +45,40 @@ def test_a_pod_resolves_the_names_of_services(kubectl: Kubectl, node: Node, name
     service, namespace, *_ = name.split(".")
     address = node.kubectl("-n", namespace, "get", "service", service, "-o", "jsonpath={.spec.clusterIP}").stdout
     assert f"Address: {address}" in kubectl("exec", "asker", "--", "nslookup", name)
+
+
+def test_a_pod_resolves_the_lasting_names_of_a_stateful_set_and_the_records_of_its_port(kubectl: Kubectl) -> None:
+    labels = {"app": "lasting"}
+    pod = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "app", "image": BUSYBOX, "command": STAYS}]},
+    }
+    kubectl.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "lasting"},
+            "spec": {"clusterIP": "None", "selector": labels, "ports": [{"name": "answers", "port": 8080}]},
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": {"name": "lasting"},
+            "spec": {"serviceName": "lasting", "selector": {"matchLabels": labels}, "template": pod},
+        },
+    )
+    run_pod(kubectl, "asker")
+    kubectl.wait("pod/lasting-0", "condition=Ready")
+    name = f"lasting-0.lasting.{kubectl.namespace}.svc.cluster.local"
+    records = f"_answers._tcp.lasting.{kubectl.namespace}.svc.cluster.local"
+    for asked, wanted in (
+        ((name,), f"Address: {pod_address(kubectl, 'lasting-0')}\n"),
+        (("-type=srv", records), f"8080 {name}\n"),
+    ):
+        eventually(
+            lambda asked=asked: kubectl("exec", "asker", "--", "nslookup", *asked, check=False),  # type: ignore[misc]
+            lambda said, wanted=wanted: wanted in said,  # type: ignore[misc]
+        )
 
 
 def test_a_name_outside_the_cluster_does_not_exist(kubectl: Kubectl) -> None:
