@@ -8,7 +8,7 @@ from lab.image import builders, example, images
 from lab.kubectl import LabError
 from lab.node import config, dns, node
 from lab.programs import helm, kubernetes, prometheus, prometheus_operator
-from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, MEMCACHED
+from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, MEMCACHED, PYMEMCACHE
 from tests.image import container
 
 
@@ -42,6 +42,7 @@ _NODE: Mapping[str, Callable[[], object]] = {
     **_IMAGE,
     "CoreDNS": dns.image,
     "memcached's image": lambda: images.memcached_image(MEMCACHED),
+    "a client's image": lambda: images.client_image(PYMEMCACHE),
     "busybox's image": lambda: images.busybox_image(BUSYBOX),
     "the example's image": example.example_image,
     "the image of its shells": lambda: images.busybox_image(EXAMPLE_BUSYBOX),

@@ -18,7 +18,16 @@ from lab.node import config, dns
 from lab.node.node import Node, check_machine
 from lab.programs import kubernetes
 from tests.cluster import REQUIRED_VARIABLE
-from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, INSTALL, MEMCACHED, OPERATOR, SYSTEM, fresh_namespace
+from tests.e2e.node_cluster import (
+    BUSYBOX,
+    EXAMPLE_BUSYBOX,
+    INSTALL,
+    MEMCACHED,
+    OPERATOR,
+    PYMEMCACHE,
+    SYSTEM,
+    fresh_namespace,
+)
 from tests.kubectl_in_namespace import Kubectl
 
 _HERE = Path(__file__).parent
@@ -26,6 +35,7 @@ _NODE_FIXTURES = {"node", "real_machine"}
 # Those that need the operator's image on the node.
 _OPERATOR_FIXTURES = {"operator_images"}
 _EXAMPLE_FIXTURES = {"example_images"}
+_CLIENT_FIXTURES = {"client_image"}
 
 # The first test of a run starts the node, the first of a file installs the operator, each within its own timeout.
 _TIMEOUT_S = 300
@@ -56,6 +66,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         if asked & _EXAMPLE_FIXTURES:
             example.example_image()
             images.busybox_image(EXAMPLE_BUSYBOX)
+        if asked & _CLIENT_FIXTURES:
+            images.client_image(PYMEMCACHE)
 
 
 @pytest.fixture(scope="session")
@@ -91,6 +103,12 @@ def example_images(node: Node) -> None:
     """The node has what the example's manifests name, and what its shells run."""
     node.load_image(example.example_image())
     node.load_image(images.busybox_image(EXAMPLE_BUSYBOX))
+
+
+@pytest.fixture(scope="session")
+def client_image(node: Node) -> None:
+    """The node has what `HashingPod` runs."""
+    node.load_image(images.client_image(PYMEMCACHE))
 
 
 @pytest.fixture
