@@ -39,6 +39,13 @@ _CARRIED = frozenset(
         "x-kubernetes-validations",
     }
 )
+# Those that hold for values of one type and let all others pass.
+_RULES_OF_ONE_TYPE = frozenset(
+    {
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "pattern"),
+    }
+)
 # Keywords that say nothing to the API server.
 _DROPPED = frozenset({"title", "examples"})
 # What `_node` puts in other words.
@@ -297,7 +304,7 @@ def _resolved(schema: _Schema, place: _Place, *, optional: bool) -> tuple[_Schem
             if len(members) < len(union) and not optional:
                 raise place.error("cannot be null here; give a field the default None, and lists and maps no None")
             if outer.get("x-kubernetes-int-or-string"):
-                schema = outer
+                schema = _int_or_string(members, outer, place)
             elif len(members) == 1:
                 schema = _merged(members[0], outer)
             else:
@@ -314,6 +321,20 @@ def _merged(inner: _Schema, outer: _Schema) -> _Schema:
     """What a field says (`outer`) on top of what its type says (`inner`); the rules of both hold."""
     rules = [*inner.get("x-kubernetes-validations", ()), *outer.get("x-kubernetes-validations", ())]
     return {**inner, **outer, **({"x-kubernetes-validations": rules} if rules else {})}
+
+
+def _int_or_string(members: Sequence[_Schema], outer: _Schema, place: _Place) -> _Schema:
+    """The field with the rules of both types: a rule for numbers says nothing of strings, nor the other way round."""
+    if sorted(member.get("type", "") for member in members) != ["integer", "string"]:
+        raise place.error("x-kubernetes-int-or-string is for int | str alone")
+    rules: _Schema = {}
+    for member in members:
+        if unknown := member.keys() - _RULES_OF_ONE_TYPE - _DROPPED - {"type"}:
+            raise place.error(
+                f"{', '.join(sorted(unknown))} would hold for numbers and strings; use a bound or a pattern"
+            )
+        rules |= {keyword: value for keyword, value in member.items() if keyword in _RULES_OF_ONE_TYPE}
+    return {**rules, **outer}
 
 
 def _check_type(node: _Schema, place: _Place) -> None:

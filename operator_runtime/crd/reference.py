@@ -29,11 +29,9 @@ class FieldOfKind:
 
     @property
     def type(self) -> str:
-        """In words, such as "list of strings" or "integer (int32)"."""
-        if self.schema["type"] == "array":
-            return f"list of {self.schema['items']['type']}s"
+        """In words, such as "list of strings", "map of strings" or "integer (int32)"."""
         format_ = self.schema.get("format")
-        return f"{self.schema['type']} ({format_})" if format_ else str(self.schema["type"])
+        return f"{_type(self.schema)} ({format_})" if format_ else _type(self.schema)
 
     @property
     def default(self) -> str:
@@ -47,20 +45,39 @@ class FieldOfKind:
             yield "required"
         if "enum" in schema:
             yield "one of " + ", ".join(f"`{value}`" for value in schema["enum"])
-        yield from _limits(schema)
+        either = bool(schema.get("x-kubernetes-int-or-string"))
+        for limit in _limits(schema):
+            yield f"an integer: {limit}" if either else limit
         if "pattern" in schema:
-            yield f"matches `{schema['pattern']}`"
+            yield ("a string: " if either else "") + f"matches `{schema['pattern']}`"
         if schema.get("x-kubernetes-list-type") == "map":
             keys = ", ".join(f"`{key}`" for key in schema["x-kubernetes-list-map-keys"])
             yield f"one entry for each {keys}"
+        if schema.get("x-kubernetes-preserve-unknown-fields") and schema.get("type") == "object":
+            yield "fields of any name are kept"
+        if schema.get("items", {}).get("x-kubernetes-preserve-unknown-fields"):
+            yield "in its entries, fields of any name are kept"
         if schema.get("nullable"):
             yield "may be `null`"
         for rule in schema.get("x-kubernetes-validations", ()):
             yield f"`{rule['rule']}`" + (f" ({rule['message']})" if "message" in rule else "")
 
 
+def _type(schema: Schema, *, plural: bool = False) -> str:
+    if schema.get("x-kubernetes-int-or-string"):
+        return "integers or strings" if plural else "integer or string"
+    if "type" not in schema:
+        return "values of any type" if plural else "anything"
+    ending = "s" if plural else ""
+    if schema["type"] == "array":
+        return f"list{ending} of {_type(schema['items'], plural=True)}"
+    if "additionalProperties" in schema:
+        return f"map{ending} of {_type(schema['additionalProperties'], plural=True)}"
+    return f"{schema['type']}{ending}"
+
+
 def _limits(schema: Schema) -> Iterator[str]:
-    if schema["type"] == "integer":
+    if schema.get("type", "integer") == "integer":
         least, most = schema.get("minimum"), schema.get("maximum", _LARGEST.get(schema.get("format", "")))
         if least is not None or "maximum" in schema:
             yield _range(least, most, "")
@@ -92,8 +109,8 @@ def _below(path: str, schema: Schema) -> Iterator[FieldOfKind]:
         field = FieldOfKind(f"{path}.{name}".removeprefix("."), property_, name in required)
         yield field
         yield from _below(field.path, property_)
-        if property_["type"] == "array":
-            yield from _below(f"{field.path}[]", property_["items"])
+        for entries in ("items", "additionalProperties"):
+            yield from _below(f"{field.path}[]", property_.get(entries, {}))
 
 
 def crd_reference(crd: Mapping[str, object], *, descriptions: Mapping[str, str]) -> str:

@@ -252,6 +252,14 @@ class Undescribed(BaseModel):
     [
         (model_with(int | str), r"spec\.shape: is a union; use one type"),
         (model_with(int | str | None, None), r"spec\.shape: is a union"),
+        (
+            model_with(int | float, **{"x-kubernetes-int-or-string": True}),
+            r"spec\.shape: x-kubernetes-int-or-string is for int \| str alone",
+        ),
+        (
+            model_with(Literal[1] | str, **{"x-kubernetes-int-or-string": True}),
+            r"spec\.shape: const would hold for numbers and strings; use a bound or a pattern",
+        ),
         (model_with(Decimal), r"spec\.shape: is a union"),
         (model_with(list[Port | Colour]), r"spec\.shape\[\]: is a union"),
         (model_with(dict[str, int | str]), r"spec\.shape\[\*\]: is a union"),
@@ -306,6 +314,30 @@ def test_anything_passes_where_the_model_says_so() -> None:
 
 
 # The definition around the schema
+
+
+def test_a_field_of_two_types_has_the_rules_of_both() -> None:
+    number, share = Annotated[int, Field(ge=0, lt=9)], Annotated[str, Field(pattern="^[0-9]+%$", max_length=4)]
+    said = {"x-kubernetes-int-or-string": True}
+    either = Annotated[number | share, Field(json_schema_extra=said)]  # type: ignore[valid-type]
+    for model in (model_with(number | share, **said), model_with(either | None, None)):
+        assert structural_schema(model, "spec")["properties"] == {
+            "shape": {
+                "x-kubernetes-int-or-string": True,
+                "description": "Shape.",
+                "minimum": 0,
+                "maximum": 9,
+                "exclusiveMaximum": True,
+                "pattern": "^[0-9]+%$",
+                "maxLength": 4,
+            }
+        }
+
+
+def test_a_list_or_map_of_objects_of_any_fields_keeps_them() -> None:
+    for annotation, entries in ((list[dict[str, Any]], "items"), (dict[str, dict[str, Any]], "additionalProperties")):
+        properties: Any = structural_schema(model_with(annotation), "spec")["properties"]
+        assert properties["shape"][entries] == {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 def test_names_scope_and_version_stand_where_the_api_server_looks() -> None:

@@ -8,6 +8,9 @@ import pytest
 
 from operator_runtime.crd.reference import FieldOfKind, anchor, crd_reference, fields
 
+STRING = {"type": "string"}
+KEPT = {"x-kubernetes-preserve-unknown-fields": True}
+
 
 def crd(**properties: Any) -> dict[str, object]:
     return {
@@ -42,6 +45,13 @@ def crd(**properties: Any) -> dict[str, object]:
         ({"type": "string"}, "string"),
         ({"type": "integer", "format": "int32"}, "integer (int32)"),
         ({"type": "array", "items": {"type": "object"}}, "list of objects"),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, "map of strings"),
+        ({"type": "array", "items": {"type": "object", "additionalProperties": STRING}}, "list of maps of strings"),
+        ({"type": "object", "additionalProperties": {"type": "array", "items": STRING}}, "map of lists of strings"),
+        ({"x-kubernetes-int-or-string": True}, "integer or string"),
+        ({"type": "array", "items": {"x-kubernetes-int-or-string": True}}, "list of integers or strings"),
+        (KEPT, "anything"),
+        ({"type": "array", "items": KEPT}, "list of values of any type"),
     ],
 )
 def test_a_type_is_said_in_words(schema: dict[str, Any], type_: str) -> None:
@@ -59,6 +69,13 @@ def test_a_type_is_said_in_words(schema: dict[str, Any], type_: str) -> None:
         ({"type": "integer", "format": "int32"}, []),
         ({"type": "string", "minLength": 1, "maxLength": 520}, ["1 to 520 characters"]),
         ({"type": "array", "items": {"type": "string"}, "maxItems": 3}, ["at most 3 entries"]),
+        (
+            {"x-kubernetes-int-or-string": True, "minimum": 0, "maximum": 9, "pattern": "^a$"},
+            ["an integer: 0 to 9", "a string: matches `^a$`"],
+        ),
+        ({"type": "object", **KEPT}, ["fields of any name are kept"]),
+        ({"type": "array", "items": {"type": "object", **KEPT}}, ["in its entries, fields of any name are kept"]),
+        (KEPT, []),
         ({"type": "string", "pattern": "^a|b$"}, ["matches `^a|b$`"]),
         ({"type": "string", "enum": ["a", "b"], "nullable": True}, ["one of `a`, `b`", "may be `null`"]),
         (
@@ -85,6 +102,12 @@ def test_fields_inside_objects_and_lists_are_found_in_their_order() -> None:
     found = fields(crd(kind={"type": "string"}, spec=spec))
     assert [field.path for field in found] == ["spec", "spec.list", "spec.list[].b", "spec.list[].c", "spec.n"]
     assert [field.path for field in found if field.required] == ["spec.list[].b"]
+
+
+def test_fields_inside_the_objects_of_a_map_are_found() -> None:
+    entry = {"type": "object", "properties": {"b": {"type": "string"}, "c": KEPT}}
+    found = fields(crd(ports={"type": "object", "additionalProperties": entry}))
+    assert [field.path for field in found] == ["ports", "ports[].b", "ports[].c"]
 
 
 def test_the_page_has_a_part_for_each_field_that_is_described() -> None:
