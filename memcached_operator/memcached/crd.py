@@ -19,7 +19,8 @@ _RESOURCE = CustomResource(
     singular=api.SINGULAR,
     short_names=api.SHORT_NAMES,
     categories=api.CATEGORIES,
-    description="A number of memcached servers, kept by the memcached-operator as a Deployment of the same name.",
+    description="A number of memcached servers, kept by the memcached-operator as a Deployment or a StatefulSet of the "
+    "same name.",
     spec=api.MemcachedSpec,
     status=api.MemcachedStatus,
     name_pattern=api.NAME_PATTERN,
@@ -39,6 +40,7 @@ _RESOURCE = CustomResource(
             "Whether enough memcached pods serve.",
         ),
         PrinterColumn("Age", "date", ".metadata.creationTimestamp", "How long ago the Memcached was created."),
+        PrinterColumn("Workload", "string", ".status.workload", "What runs the servers of the list.", priority=1),
         # Not what was asked for: where that is empty, the operator's default decides, which nobody sees here.
         PrinterColumn("Image", "string", ".status.image", "Image that the memcached pods run.", priority=1),
     ),

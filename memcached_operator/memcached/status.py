@@ -37,6 +37,20 @@ class Reason(StrEnum):
     AS_EXPECTED = "AsExpected"
 
 
+class Drain(msgspec.Struct, frozen=True):
+    """Servers that left the list and run on for a while.
+
+    Attributes:
+        workload: the kind that runs them.
+        first: the lowest ordinal of those servers; all from it on are meant.
+        since: RFC 3339 time at which they left the list.
+    """
+
+    workload: str
+    first: int
+    since: str
+
+
 class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     """`status` of a Memcached."""
 
@@ -45,6 +59,10 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     readyReplicas: int | None = None
     selector: str | None = None
     image: str | None = None
+    workload: str | None = None
+    service: str | None = None
+    serverList: tuple[str, ...] | None = None
+    draining: tuple[Drain, ...] | None = None
     observedGeneration: int | None = None
     conditions: tuple[Condition, ...] | None = None
 

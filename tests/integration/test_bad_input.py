@@ -104,6 +104,17 @@ def test_servers_go_on_while_the_api_server_refuses_a_new_image(picky: Kubectl) 
     assert deployment_writes(picky, "shop", mark) == ["deployments 422"]
 
 
+def test_a_stateful_set_behind_one_address_is_told_and_mended(kubectl: Kubectl, operator: OperatorProcess) -> None:
+    assert operator.pid
+    # Right field by field, so that the API server lets it in.
+    kubectl.apply(memcached("shop", 1, workload="StatefulSet", service={"type": "ClusterIP"}), create=True)
+    assert message(kubectl, "shop").startswith("spec.service.type: must be Headless (or None, where you make")
+
+    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"workload":"Deployment"}}')
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    assert condition(kubectl, "shop", "Degraded")["reason"] != "InvalidSpec"
+
+
 @pytest.fixture(scope="module")
 def loosened(installed: Cluster) -> Iterator[Cluster]:
     """The CRD lets everything in; put back when the module's tests are done and their objects gone."""
@@ -132,6 +143,16 @@ BAD: dict[str, tuple[object, str]] = {
     "huge": ({"size": 2**31}, "spec.size: must be a whole number from 0 to 2147483647, got 2147483648"),
     "list": ([3], 'spec: must be an object such as {"size": 3}, got [3] (a list)'),
     "image": ({"image": "memcached: 1"}, "spec.image: must be an image reference"),
+    "workload": ({"workload": "DaemonSet"}, "spec.workload: must be Deployment or StatefulSet"),
+    "budget": (
+        {"disruptionBudget": {"maxUnavailable": "120%"}},
+        'spec.disruptionBudget.maxUnavailable: must be a whole number from 0 to 2147483647, or a share from "0%" to '
+        '"100%" in whole percent, got "120%" (a string)',
+    ),
+    "drain": ({"drainSeconds": -1}, "spec.drainSeconds: must be a whole number of seconds from 0 to 86400, got -1"),
+    "pod": ({"pod": {"tolerations": [{}, 5]}}, "spec.pod.tolerations[1]: must be an object such as"),
+    "labels": ({"service": {"labels": {"tier": 1}}}, "spec.service.labels[tier]: must be a string"),
+    "peers": ({"networkPolicy": {}}, "spec.networkPolicy.from: must be a list of peers such as"),
     "both": ({"size": "x", "image": 7}, "spec.image: must be an image reference"),
 }
 

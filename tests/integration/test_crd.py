@@ -150,6 +150,61 @@ def test_what_is_no_image_reference_is_refused_with_the_fields_name(kubectl: Kub
     assert message in answer.stderr
 
 
+BUDGET = "spec.disruptionBudget.maxUnavailable"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"workload": "DaemonSet"}, 'spec.workload: Unsupported value: "DaemonSet"'),
+        ({"service": {"type": "LoadBalancer"}}, 'supported values: "Headless", "ClusterIP", "None"'),
+        ({"service": {"labels": {"a": 1}}}, "spec.service.labels.a in body must be of type string"),
+        ({"disruptionBudget": {"maxUnavailable": "120%"}}, f"{BUDGET} in body should match"),
+        ({"disruptionBudget": {"maxUnavailable": -1}}, f"{BUDGET} in body should be greater than or equal to 0"),
+        ({"disruptionBudget": {"maxUnavailable": True}}, BUDGET),
+        ({"pod": {"tolerations": ["all"]}}, "spec.pod.tolerations[0] in body must be of type object"),
+        ({"pod": {"affinity": []}}, "spec.pod.affinity in body must be of type object"),
+        (
+            {"pod": {"terminationGracePeriodSeconds": -1}},
+            "spec.pod.terminationGracePeriodSeconds in body should be greater than or equal to 0",
+        ),
+        ({"networkPolicy": {}}, "spec.networkPolicy.from: Required value"),
+        ({"publish": "Secret"}, 'spec.publish: Unsupported value: "Secret"'),
+        ({"drainSeconds": -1}, "spec.drainSeconds in body should be greater than or equal to 0"),
+        ({"drainSeconds": 86_401}, "spec.drainSeconds in body should be less than or equal to 86400"),
+    ],
+)
+def test_a_wrong_value_of_any_field_is_refused_with_the_fields_name(
+    kubectl: Kubectl, spec: dict[str, Any], message: str
+) -> None:
+    answer = kubectl("create", "-f", "-", body=memcached(spec=spec))
+    assert answer.returncode == 1
+    assert message in answer.stderr
+
+
+def test_what_is_passed_on_is_kept_as_it_was_written_and_nothing_is_filled_in(kubectl: Kubectl) -> None:
+    spec = {
+        "size": 3,
+        "workload": "StatefulSet",
+        "service": {"annotations": {"a.b/c": "d"}},
+        "disruptionBudget": {"maxUnavailable": "100%"},
+        "pod": {
+            "labels": {"a": "b"},
+            "tolerations": [{"operator": "Exists", "newer": [1, {"than": "we"}]}],
+            "affinity": {"nodeAffinity": {"any": {"thing": True}}},
+            "securityContext": {},
+            "terminationGracePeriodSeconds": 2**63 - 1,
+        },
+        "networkPolicy": {"from": [{"podSelector": {}}]},
+    }
+    assert succeeded(kubectl("create", "-f", "-", body=memcached(spec=spec)))
+    assert stored(kubectl)["spec"] == spec
+    for value in (0, 2**31 - 1, "0%"):
+        change = json.dumps({"spec": {"disruptionBudget": {"maxUnavailable": value}}})
+        assert succeeded(kubectl("patch", "mc/shop", "--type=merge", "-p", change)), value
+        assert stored(kubectl)["spec"]["disruptionBudget"] == {"maxUnavailable": value}
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -192,18 +247,18 @@ STATUS = {
 }
 
 
-def test_get_shows_size_ready_available_and_age_and_the_image_that_runs_with_wide(kubectl: Kubectl) -> None:
+def test_get_shows_size_ready_available_and_age_and_what_runs_with_wide(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=memcached(spec={"image": "memcached:1.6.45"}))
     assert kubectl("get", "mc").stdout.splitlines()[1].split()[:2] == ["shop", "1"]
 
-    status = {**STATUS, "image": "memcached:1.6.44"}
+    status = {**STATUS, "image": "memcached:1.6.44", "workload": "Deployment"}
     patched = kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
     assert succeeded(patched), patched.stderr
     plain, wide = kubectl("get", "mc"), kubectl("get", "mc", "--output", "wide")
     assert columns(plain) == ["NAME", "SIZE", "READY", "AVAILABLE", "AGE"]
     assert plain.stdout.splitlines()[1].split()[:4] == ["shop", "1", "0", "False"]
-    assert columns(wide) == ["NAME", "SIZE", "READY", "AVAILABLE", "AGE", "IMAGE"]
-    assert wide.stdout.splitlines()[1].split()[-1] == "memcached:1.6.44"
+    assert columns(wide) == ["NAME", "SIZE", "READY", "AVAILABLE", "AGE", "WORKLOAD", "IMAGE"]
+    assert wide.stdout.splitlines()[1].split()[-2:] == ["Deployment", "memcached:1.6.44"]
     assert "memcached.cache.example.com/shop" in kubectl("get", "all").stdout
     assert stored(kubectl)["status"] == status
 
@@ -237,6 +292,9 @@ def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_ke
     [
         ("mc", ["Memcached", "spec\t<Object>", "status\t<Object>", "kept by the memcached-operator"]),
         ("mc.spec", ["size\t<integer>", "image\t<string>", "How many memcached pods to run; 0 runs none."]),
+        ("mc.spec.disruptionBudget", ["maxUnavailable\t<", "A number of servers, or a share"]),
+        ("mc.spec.pod", ["labels\t<map[string]string>", "tolerations\t<[]Object>", "affinity\t<Object>"]),
+        ("mc.status.draining", ["workload\t<string> -required-", "since\t<string> -required-"]),
         ("memcached.spec.size", ["size <integer>", "1 where it is left out."]),
         ("mc.status", ["nodes\t<[]string>", "readyReplicas\t<integer>", "conditions\t<[]Object>"]),
         ("mc.status.conditions", ["status\t<string> -required-", "enum: True, False, Unknown"]),
@@ -283,7 +341,7 @@ class WidgetSpec(BaseModel):
     tags: set[str] = Field(default_factory=set, description="Tags.")
     labels: dict[str, str] = Field(default_factory=dict, description="Labels.")
     extra: dict[str, Any] = Field(default_factory=dict, description="Whatever.")
-    target: int | str | None = Field(
+    target: Annotated[int, Field(ge=1)] | Annotated[str, Field(pattern="^[a-z]+$")] | None = Field(
         default=None, description="Number or name.", json_schema_extra={"x-kubernetes-int-or-string": True}
     )
     since: datetime | None = Field(default=None, description="Since when.")
@@ -355,6 +413,8 @@ def test_the_api_server_accepts_and_enforces_every_form_that_the_generator_makes
         ({"tags": ["a", "a"]}, "spec.tags[1]: Duplicate value"),
         ({"labels": {"any": 1}}, "spec.labels.any in body must be of type string"),
         ({"target": 1.5}, "spec.target"),
+        ({"target": 0}, "spec.target in body should be greater than or equal to 1"),
+        ({"target": "HTTP"}, "spec.target in body should match '^[a-z]+$'"),
         ({"since": "yesterday"}, "spec.since in body must be of type date-time"),
     ]
     for spec, message in refused:

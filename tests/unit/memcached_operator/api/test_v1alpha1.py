@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from types import MappingProxyType
 from typing import Any
@@ -94,8 +95,53 @@ def test_unknown_fields_are_ignored_as_the_api_server_prunes_them() -> None:
     assert validate_spec(b'{"size": 2, "siez": "x"}') == MemcachedSpec(size=2)
 
 
-def test_every_field_of_the_spec_has_its_rule_in_words() -> None:
-    assert set(api._RULES) == {"spec", *(f"spec.{name}" for name in MemcachedSpec.model_fields)}
+FULL = b"""{
+  "size": 3, "image": "memcached:1.6", "workload": "StatefulSet", "publish": "ConfigMap", "drainSeconds": 0,
+  "service": {"type": "Headless", "annotations": {"a": "b"}, "labels": {"c": "d"}},
+  "disruptionBudget": {"maxUnavailable": "25%"},
+  "pod": {"labels": {"a": "b"}, "tolerations": [{"any": [1, null]}], "affinity": {"any": {"thing": true}},
+    "securityContext": {}, "terminationGracePeriodSeconds": 9223372036854775807},
+  "networkPolicy": {"from": []}
+}"""
+
+
+def test_every_field_is_read_and_written_by_its_name_in_the_api() -> None:
+    spec = validate_spec(FULL)
+    assert spec.network_policy is not None
+    assert spec.network_policy.from_ == []
+    assert json.loads(spec.model_dump_json(by_alias=True, exclude_none=True)) == json.loads(FULL)
+
+
+def test_a_field_that_is_null_is_as_one_that_is_left_out() -> None:
+    assert validate_spec(b'{"workload": null, "service": null, "pod": {"labels": null}}') == validate_spec({"pod": {}})
+
+
+@pytest.mark.parametrize("value", [0, 1, INT32_MAX, "0%", "9%", "10%", "25%", "100%"])
+def test_a_budget_is_a_number_of_servers_or_a_share_of_them(value: object) -> None:
+    budget = validate_spec({"disruptionBudget": {"maxUnavailable": value}}).disruption_budget
+    assert budget is not None
+    assert budget.max_unavailable == value
+
+
+@pytest.mark.parametrize("type_", ["Headless", "None", None])
+def test_a_stateful_set_goes_with_any_service_that_gives_names_or_that_the_user_makes(type_: str | None) -> None:
+    assert validate_spec({"workload": "StatefulSet", "service": {"type": type_}}).workload == "StatefulSet"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"workload": "StatefulSet", "service": {"type": "ClusterIP"}},
+        b'{"service": {"type": "ClusterIP"}, "workload": "StatefulSet"}',
+    ],
+)
+def test_a_stateful_set_behind_one_address_is_refused_because_its_servers_would_have_no_names(raw: Any) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        validate_spec(raw)
+    assert str(caught.value) == (
+        "spec.service.type: must be Headless (or None, where you make the headless Service yourself) with "
+        'spec.workload StatefulSet, whose servers\' names come from it, got "ClusterIP"'
+    )
 
 
 def test_a_spec_cannot_be_changed() -> None:
@@ -118,6 +164,9 @@ def test_other_names_do_not_match_the_pattern(name: str) -> None:
 STATUS = b"""{
   "nodes": ["example-memcached-6fd7c98d8-7dqdr"], "replicas": 1, "readyReplicas": 0, "selector": "app=memcached",
   "observedGeneration": 2,
+  "workload": "StatefulSet", "service": "example-memcached",
+  "serverList": ["example-memcached-0.example-memcached.shop.svc:11211"],
+  "draining": [{"workload": "StatefulSet", "first": 1, "since": "2026-01-02T03:04:05Z"}],
   "conditions": [{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable",
     "message": "0 of 1 ready", "lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": 2}]
 }"""
@@ -128,6 +177,9 @@ def test_a_status_reads_and_writes_the_names_of_the_api() -> None:
     assert status.ready_replicas == 0
     assert status.conditions is not None
     assert status.conditions[0].reason == "MinimumReplicasUnavailable"
+    assert status.server_list == ["example-memcached-0.example-memcached.shop.svc:11211"]
+    assert status.draining is not None
+    assert status.draining[0].first == 1
     assert MemcachedStatus.model_validate_json(status.model_dump_json(by_alias=True)) == status
 
 
@@ -139,6 +191,8 @@ def test_a_status_reads_and_writes_the_names_of_the_api() -> None:
         (b'"type": "Available"', b'"type": "Not a name"'),
         (b'"lastTransitionTime": "2026-01-02T03:04:05Z", ', b""),
         (b'"readyReplicas": 0', b'"readyReplicas": -1'),
+        (b'"first": 1', b'"first": -1'),
+        (b', "since": "2026-01-02T03:04:05Z"', b""),
     ],
 )
 def test_a_status_that_breaks_the_conventions_is_refused(before: bytes, after: bytes) -> None:

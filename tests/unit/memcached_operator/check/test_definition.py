@@ -157,7 +157,7 @@ def a_webhook(document: Json) -> None:
         (another_column, ["column Size: jsonPath is .spec.replicas, this release's is .spec.size"]),
         (
             columns_in_another_order,
-            ["columns: their order is Image, Age, Available, Ready, Size, this release's is Size"],
+            ["columns: their order is Image, Workload, Age, Available, Ready, Size, this release's is Size"],
         ),
         (no_short_names, ['names.shortNames is not there, this release has ["mc"]']),
         (not_served, ["version v1alpha1: served is false, this release's is true"]),

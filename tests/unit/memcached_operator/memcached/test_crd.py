@@ -1,17 +1,24 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
 from memcached_operator.api import names, v1alpha1 as api
 from memcached_operator.memcached.crd import memcached_crd, memcached_crd_yaml
+from memcached_operator.memcached.spec import NetworkPolicy, read_spec
+from memcached_operator.memcached.status import Drain, Status
+from operator_runtime.crd.reference import fields
 
 MANIFESTS = Path(__file__).parents[4] / "manifests"
 MANIFEST = MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml"
-SAMPLE = MANIFESTS / "samples" / "cache_v1alpha1_memcached_cr.yaml"
+SAMPLES = MANIFESTS / "samples"
+SAMPLE = SAMPLES / "cache_v1alpha1_memcached_cr.yaml"
+NAMED_SERVERS = SAMPLES / "cache_v1alpha1_memcached_named_servers.yaml"
 
 
 @pytest.fixture(name="version")
@@ -39,6 +46,15 @@ def test_a_size_is_an_int32_of_0_or_more_and_1_where_it_or_the_spec_is_missing(v
     assert size == {"type": "integer", "format": "int32", "minimum": 0, "default": 1}
 
 
+def test_the_api_server_fills_in_nothing_but_the_size(version: dict[str, Any]) -> None:
+    defaults = {field.path: field.schema["default"] for field in fields(memcached_crd()) if "default" in field.schema}
+    assert defaults == {"spec": {}, "spec.size": 1}
+
+
+def test_there_is_no_rule_that_adds_words_to_the_api_servers_messages_about_other_fields() -> None:
+    assert "x-kubernetes-validations" not in memcached_crd_yaml()
+
+
 def test_the_operators_status_can_be_scaled_by_kubectl_and_an_autoscaler(version: dict[str, Any]) -> None:
     properties = version["schema"]["openAPIV3Schema"]["properties"]
     assert version["subresources"]["status"] == {}
@@ -47,7 +63,7 @@ def test_the_operators_status_can_be_scaled_by_kubectl_and_an_autoscaler(version
         assert field in properties[part]["properties"], path
 
 
-def test_columns_show_size_ready_available_and_age_and_the_image_when_asked_for_more(
+def test_columns_show_size_ready_available_and_age_and_workload_and_image_when_asked_for_more(
     version: dict[str, Any],
 ) -> None:
     columns = version["additionalPrinterColumns"]
@@ -56,9 +72,11 @@ def test_columns_show_size_ready_available_and_age_and_the_image_when_asked_for_
         ("Ready", 0),
         ("Available", 0),
         ("Age", 0),
+        ("Workload", 1),
         ("Image", 1),
     ]
-    assert columns[-1]["jsonPath"] == ".status.image", "what runs, also where the operator's default decides"
+    asked_for_more = [column["jsonPath"] for column in columns[-2:]]
+    assert asked_for_more == [".status.workload", ".status.image"], "what runs, and not what is asked for"
 
 
 def test_the_sample_is_that_of_the_guides_and_valid() -> None:
@@ -66,3 +84,34 @@ def test_the_sample_is_that_of_the_guides_and_valid() -> None:
     assert (sample["apiVersion"], sample["kind"]) == (names.API_VERSION, names.KIND)
     assert sample["metadata"] == {"name": "example-memcached"}
     assert api.validate_spec(sample["spec"]).size == 3
+
+
+def test_the_second_sample_is_of_three_servers_whose_names_last() -> None:
+    sample = yaml.safe_load(NAMED_SERVERS.read_text())
+    assert (sample["apiVersion"], sample["kind"]) == (names.API_VERSION, names.KIND)
+    spec = read_spec(json.dumps(sample["spec"]).encode())
+    assert (spec.size, spec.workload, spec.service.type) == (3, "StatefulSet", "Headless")
+
+
+def test_the_samples_have_names_of_their_own_and_are_all_installed_together() -> None:
+    files = sorted(path.name for path in SAMPLES.glob("*_*.yaml"))
+    assert yaml.safe_load((SAMPLES / "kustomization.yaml").read_text())["resources"] == files
+    used = [yaml.safe_load((SAMPLES / name).read_text())["metadata"]["name"] for name in files]
+    assert len(set(used)) == len(used)
+
+
+def test_the_structs_have_the_fields_of_the_schema() -> None:
+    properties = {field.path: field.schema.get("properties", {}) for field in fields(memcached_crd())}
+    spec = read_spec(b'{"disruptionBudget": {}, "networkPolicy": {"from": []}}')
+    for path, struct in (
+        ("spec", spec),
+        ("spec.service", spec.service),
+        ("spec.disruptionBudget", spec.disruptionBudget),
+        ("spec.pod", spec.pod),
+        ("spec.networkPolicy", NetworkPolicy(())),
+        ("status", Status()),
+    ):
+        assert struct is not None
+        assert {field.encode_name for field in msgspec.structs.fields(struct)} == set(properties[path]), path
+    drain = next(field.schema["items"] for field in fields(memcached_crd()) if field.path == "status.draining")
+    assert set(Drain.__struct_fields__) == set(drain["properties"])

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.api.names import IMAGE_MAX_LENGTH, InvalidSpec
 from memcached_operator.api.v1alpha1 import validate_spec
-from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.spec import DisruptionBudget, NetworkPolicy, Pod, Service, Spec, read_spec
 
 VALUES = st.one_of(
     st.none(),
@@ -24,18 +27,69 @@ VALUES = st.one_of(
     st.just("a" * (IMAGE_MAX_LENGTH + 1)),
     st.just("memcached:1\n"),
     st.lists(st.integers(), max_size=2),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
 )
-SPECS = st.one_of(VALUES, st.dictionaries(st.sampled_from(["size", "image", "other"]), VALUES, max_size=3))
+STRINGS = st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=2)
+OBJECT = st.dictionaries(
+    st.text(max_size=3), st.recursive(VALUES, lambda inner: st.lists(inner, max_size=2), max_leaves=3), max_size=2
+)
 
 
-def judged_by(read: object, raw: bytes) -> object:
+def either(good: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Mostly what is right, so that fields beside it are looked at as well."""
+    return st.one_of(good, good, good, VALUES)
+
+
+def some_of(**values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    fields = {name.rstrip("_"): either(value) for name, value in values.items()}
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+SPECS = either(
+    some_of(
+        size=VALUES,
+        image=VALUES,
+        other=VALUES,
+        workload=st.sampled_from(["Deployment", "StatefulSet", "statefulset"]),
+        service=some_of(
+            type=st.sampled_from(["Headless", "ClusterIP", "None", "LoadBalancer"]), annotations=STRINGS, labels=STRINGS
+        ),
+        disruptionBudget=some_of(
+            maxUnavailable=st.one_of(
+                st.integers(-1, 2),
+                st.sampled_from([2**31 - 1, 2**31, "0%", "25%", "100%", "101%", "-1%", "05%", "5 %", "5%\n", "1"]),
+                st.from_regex(r"\d{1,3}%"),
+            )
+        ),
+        pod=some_of(
+            labels=STRINGS,
+            annotations=STRINGS,
+            nodeSelector=STRINGS,
+            tolerations=st.lists(either(OBJECT), max_size=2),
+            affinity=OBJECT,
+            topologySpreadConstraints=st.lists(OBJECT, max_size=2),
+            priorityClassName=st.text(max_size=5),
+            imagePullSecrets=st.lists(OBJECT, max_size=2),
+            serviceAccountName=st.text(max_size=5),
+            securityContext=OBJECT,
+            terminationGracePeriodSeconds=st.sampled_from([-1, 0, 2**63 - 1, 2**63, 2**64]),
+        ),
+        networkPolicy=some_of(from_=st.lists(either(OBJECT), max_size=2)),
+        publish=st.sampled_from(["None", "ConfigMap", "Secret"]),
+        drainSeconds=st.sampled_from([-1, 0, 30, 86_400, 86_401]),
+    )
+)
+
+
+def judged_by(read: Callable[[bytes], Any], raw: bytes) -> object:
     """What a reader makes of `raw`: the values, or the complaint."""
-    assert callable(read)
     try:
         spec = read(raw)
     except InvalidSpec as error:
         return str(error)
-    return (spec.size, spec.image)
+    if not isinstance(spec, Spec):
+        spec = msgspec.convert(spec.model_dump(by_alias=True, exclude_none=True), Spec)
+    return spec
 
 
 @given(SPECS)
@@ -49,10 +103,62 @@ def test_a_missing_specification_is_the_default_one(raw: bytes) -> None:
     assert read_spec(raw) == Spec(size=1, image=None)
 
 
+FULL = b"""{
+  "size": 3, "image": "memcached:1.6", "workload": "StatefulSet", "publish": "ConfigMap", "drainSeconds": 0,
+  "service": {"type": "None", "annotations": {"a": "b"}, "labels": {"c": "d"}},
+  "disruptionBudget": {"maxUnavailable": "25%"},
+  "pod": {"labels": {"a": "b"}, "annotations": {"a": "b"}, "nodeSelector": {"a": "b"}, "tolerations": [{"any": [1]}],
+    "affinity": {"any": {"thing": null}}, "topologySpreadConstraints": [{}], "priorityClassName": "high",
+    "imagePullSecrets": [{"name": "x"}], "serviceAccountName": "y", "securityContext": {},
+    "terminationGracePeriodSeconds": 5},
+  "networkPolicy": {"from": [{"podSelector": {}}]}
+}"""
+
+
+def test_every_field_is_read() -> None:
+    assert read_spec(FULL) == Spec(
+        size=3,
+        image="memcached:1.6",
+        workload="StatefulSet",
+        service=Service(type="None", annotations={"a": "b"}, labels={"c": "d"}),
+        disruptionBudget=DisruptionBudget(maxUnavailable="25%"),
+        pod=Pod(
+            labels={"a": "b"},
+            annotations={"a": "b"},
+            nodeSelector={"a": "b"},
+            tolerations=({"any": [1]},),
+            affinity={"any": {"thing": None}},
+            topologySpreadConstraints=({},),
+            priorityClassName="high",
+            imagePullSecrets=({"name": "x"},),
+            serviceAccountName="y",
+            securityContext={},
+            terminationGracePeriodSeconds=5,
+        ),
+        networkPolicy=NetworkPolicy(from_=({"podSelector": {}},)),
+        publish="ConfigMap",
+        drainSeconds=0,
+    )
+
+
+def test_what_is_left_out_or_null_has_its_default() -> None:
+    spec = read_spec(b'{"size": 2, "workload": null, "service": {"type": null}, "pod": null, "drainSeconds": null}')
+    assert spec == Spec(size=2)
+    assert (spec.workload, spec.service.type, spec.publish, spec.drainSeconds) == ("Deployment", "Headless", "None", 30)
+    assert read_spec(b'{"disruptionBudget": {}}').disruptionBudget == DisruptionBudget(maxUnavailable=1)
+
+
+@pytest.mark.parametrize("more", [b"", b', "drainSeconds": null'])
+def test_a_stateful_set_behind_one_address_is_refused_in_the_words_of_the_models(more: bytes) -> None:
+    raw = b'{"workload": "StatefulSet", "service": {"type": "ClusterIP"}' + more + b"}"
+    with pytest.raises(InvalidSpec, match=r'^spec\.service\.type: must be Headless .* got "ClusterIP"$'):
+        read_spec(raw)
+
+
 def test_a_good_specification_loads_no_pydantic_and_a_bad_one_does() -> None:
     program = (
         "import sys; from memcached_operator.memcached.spec import read_spec\n"
-        'read_spec(b\'{"size": 3, "image": "memcached:1.6"}\'); print(\'pydantic\' in sys.modules)\n'
+        f"read_spec({FULL!r}); print('pydantic' in sys.modules)\n"
         'try: read_spec(b\'{"size": "3"}\')\n'
         "except ValueError as error: print('pydantic' in sys.modules, error)\n"
     )
@@ -73,3 +179,11 @@ def test_a_value_that_is_nested_however_deeply_is_told_and_cut(levels: int) -> N
 def test_fields_that_we_do_not_know_may_be_nested_however_deeply(levels: int) -> None:
     raw = b'{"size": 3, "x": ' + b"[" * levels + b"]" * levels + b"}"
     assert read_spec(raw) == Spec(size=3)
+
+
+@pytest.mark.parametrize("levels", [10, 90, 500, 5000])
+def test_what_is_passed_on_is_cut_where_no_pod_has_anything_so_that_it_can_be_written_again(levels: int) -> None:
+    raw = b'{"pod": {"affinity": ' + b'{"a":' * levels + b"{}" + b"}" * levels + b"}}"
+    affinity = read_spec(raw).pod.affinity
+    written = msgspec.json.encode(affinity)
+    assert written.count(b"{") == min(levels + 1, 98)

@@ -1,0 +1,111 @@
+"""What a person is told of a specification that the models refuse: field, remedy and what is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from memcached_operator.api.names import (
+    DRAIN_SECONDS_MAX,
+    GRACE_PERIOD_SECONDS_MAX,
+    IMAGE_MAX_LENGTH,
+    SIZE_MAX,
+)
+
+# Longer values of a user are cut in messages, which end up in a condition and in a log line.
+_SHOWN_LENGTH = 60
+
+_NAMES_OF_TYPES = {
+    bool: "a boolean",
+    dict: "an object",
+    float: "a number with a decimal point",
+    list: "a list",
+    str: "a string",
+}
+_NOTHING = object()
+
+
+def _strings(path: str, example: str) -> dict[str, str]:
+    return {
+        path: f"must be an object whose values are strings, such as {example}",
+        f"{path}[]": 'must be a string; put numbers and words such as true and null in quotes, as in "1"',
+    }
+
+
+def _objects(path: str, example: str) -> dict[str, str]:
+    return {path: f"must be a list of objects such as [{example}]", f"{path}[]": f"must be an object such as {example}"}
+
+
+_PEER = '{"podSelector": {"matchLabels": {"app": "shop"}}}'
+
+RULES: Final[Mapping[str, str]] = {
+    "spec": 'must be an object such as {"size": 3}',
+    "spec.size": f"must be a whole number from 0 to {SIZE_MAX}",
+    "spec.image": "must be an image reference such as docker.io/library/memcached:1.6.45-alpine: 1 to "
+    f"{IMAGE_MAX_LENGTH} letters, digits and characters of -_.:/@+[]",
+    "spec.workload": "must be Deployment or StatefulSet",
+    "spec.service": 'must be an object such as {"type": "Headless"}',
+    "spec.service.type": "must be Headless, ClusterIP or None",
+    **_strings("spec.service.annotations", '{"example.com/team": "shop"}'),
+    **_strings("spec.service.labels", '{"team": "shop"}'),
+    "spec.disruptionBudget": 'must be an object such as {"maxUnavailable": 1}',
+    "spec.disruptionBudget.maxUnavailable": f'must be a whole number from 0 to {SIZE_MAX}, or a share from "0%" to '
+    '"100%" in whole percent',
+    "spec.pod": 'must be an object such as {"labels": {"team": "shop"}}',
+    **_strings("spec.pod.labels", '{"team": "shop"}'),
+    **_strings("spec.pod.annotations", '{"example.com/team": "shop"}'),
+    **_strings("spec.pod.nodeSelector", '{"disktype": "ssd"}'),
+    **_objects("spec.pod.tolerations", '{"key": "dedicated", "operator": "Exists"}'),
+    "spec.pod.affinity": 'must be an object such as {"podAntiAffinity": {…}}',
+    **_objects(
+        "spec.pod.topologySpreadConstraints",
+        '{"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"}',
+    ),
+    "spec.pod.priorityClassName": "must be a string, the name of a PriorityClass",
+    **_objects("spec.pod.imagePullSecrets", '{"name": "registry"}'),
+    "spec.pod.serviceAccountName": "must be a string, the name of a ServiceAccount",
+    "spec.pod.securityContext": 'must be an object such as {"fsGroup": 11211}, or {}',
+    "spec.pod.terminationGracePeriodSeconds": f"must be a whole number of seconds from 0 to {GRACE_PERIOD_SECONDS_MAX}",
+    "spec.networkPolicy": 'must be an object such as {"from": []}',
+    **_objects("spec.networkPolicy.from", _PEER),
+    "spec.networkPolicy.from": f"must be a list of peers such as [{_PEER}], or [] for nobody",
+    "spec.publish": "must be None or ConfigMap",
+    "spec.drainSeconds": f"must be a whole number of seconds from 0 to {DRAIN_SECONDS_MAX}",
+}
+"""What each field must be, by its path, whichever part of its rule it breaks; `[]` for any entry of a list or map."""
+
+
+def explained(error: ValidationError) -> str:
+    """Each wrong field once, in the order of the models."""
+    complaints = {
+        path: _complaint(path, rule, _NOTHING if problem["type"] == "missing" else problem["input"])
+        for problem in error.errors(include_url=False, include_context=False)
+        for path, rule in (_place(problem["loc"]),)
+    }
+    return "; ".join(complaints.values())
+
+
+def _place(location: tuple[Any, ...]) -> tuple[str, str]:
+    """The path of the field for people, and its rule; what pydantic adds below a field, as of a union, is left out."""
+    path = rule = "spec"
+    for step in location:
+        if f"{rule}.{step}" in RULES:
+            path, rule = f"{path}.{step}", f"{rule}.{step}"
+        elif f"{rule}[]" in RULES:
+            path, rule = f"{path}[{step}]", f"{rule}[]"
+        else:
+            break
+    return path, RULES[rule]
+
+
+def _complaint(path: str, rule: str, value: object) -> str:
+    if value is _NOTHING:
+        return f"{path}: {rule}, and is missing"
+    shown = json.dumps(value, ensure_ascii=False, default=repr)
+    if len(shown) > _SHOWN_LENGTH:
+        shown = f"{shown[:_SHOWN_LENGTH]}…"
+    name = _NAMES_OF_TYPES.get(type(value))
+    return f"{path}: {rule}, got {shown}" + (f" ({name})" if name else "")

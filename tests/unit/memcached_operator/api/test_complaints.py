@@ -1,0 +1,94 @@
+"""What a person is told of each wrong field."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from memcached_operator.api.complaints import RULES
+from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.v1alpha1 import validate_spec
+from memcached_operator.memcached.crd import memcached_crd
+from operator_runtime.crd.reference import fields
+
+
+def test_every_field_of_the_spec_and_every_entry_of_a_list_or_map_has_its_rule_in_words() -> None:
+    wanted = set()
+    for field in fields(memcached_crd()):
+        if field.path.split(".")[0] == "spec":
+            wanted.add(field.path)
+            wanted |= {f"{field.path}[]" for entries in ("items", "additionalProperties") if entries in field.schema}
+    assert set(RULES) == wanted
+
+
+STRINGS = 'must be an object whose values are strings, such as {"team": "shop"}'
+STRING = 'must be a string; put numbers and words such as true and null in quotes, as in "1"'
+TOLERATION = '{"key": "dedicated", "operator": "Exists"}'
+PEERS = 'must be a list of peers such as [{"podSelector": {"matchLabels": {"app": "shop"}}}], or [] for nobody'
+BUDGET = (
+    "spec.disruptionBudget.maxUnavailable: must be a whole number from 0 to 2147483647, "
+    'or a share from "0%" to "100%" in whole percent'
+)
+GRACE = "spec.pod.terminationGracePeriodSeconds: must be a whole number of seconds from 0 to 9223372036854775807"
+WRONG: list[tuple[dict[str, Any], str]] = [
+    (
+        {"workload": "DaemonSet"},
+        'spec.workload: must be Deployment or StatefulSet, got "DaemonSet" (a string)',
+    ),
+    (
+        {"service": "Headless"},
+        'spec.service: must be an object such as {"type": "Headless"}, got "Headless" (a string)',
+    ),
+    (
+        {"service": {"type": "LoadBalancer"}},
+        'spec.service.type: must be Headless, ClusterIP or None, got "LoadBalancer" (a string)',
+    ),
+    ({"service": {"labels": ["a"]}}, f'spec.service.labels: {STRINGS}, got ["a"] (a list)'),
+    ({"service": {"labels": {"a.b/c": 1, "d": "e"}}}, f"spec.service.labels[a.b/c]: {STRING}, got 1"),
+    ({"pod": {"nodeSelector": {"ssd": True}}}, f"spec.pod.nodeSelector[ssd]: {STRING}, got true (a boolean)"),
+    ({"disruptionBudget": {"maxUnavailable": "120%"}}, f'{BUDGET}, got "120%" (a string)'),
+    ({"disruptionBudget": {"maxUnavailable": -1}}, f"{BUDGET}, got -1"),
+    ({"disruptionBudget": {"maxUnavailable": "1"}}, f'{BUDGET}, got "1" (a string)'),
+    ({"disruptionBudget": {"maxUnavailable": 0.5}}, f"{BUDGET}, got 0.5 (a number with a decimal point)"),
+    ({"disruptionBudget": 1}, 'spec.disruptionBudget: must be an object such as {"maxUnavailable": 1}, got 1'),
+    (
+        {"pod": {"tolerations": {}}},
+        f"spec.pod.tolerations: must be a list of objects such as [{TOLERATION}], got {{}} (an object)",
+    ),
+    (
+        {"pod": {"tolerations": [{}, "all"]}},
+        f'spec.pod.tolerations[1]: must be an object such as {TOLERATION}, got "all" (a string)',
+    ),
+    (
+        {"pod": {"affinity": []}},
+        'spec.pod.affinity: must be an object such as {"podAntiAffinity": {…}}, got [] (a list)',
+    ),
+    (
+        {"pod": {"serviceAccountName": 7}},
+        "spec.pod.serviceAccountName: must be a string, the name of a ServiceAccount, got 7",
+    ),
+    ({"pod": {"terminationGracePeriodSeconds": -1}}, f"{GRACE}, got -1"),
+    ({"pod": {"terminationGracePeriodSeconds": 2**63}}, f"{GRACE}, got 9223372036854775808"),
+    ({"networkPolicy": {}}, f"spec.networkPolicy.from: {PEERS}, and is missing"),
+    ({"networkPolicy": {"from": None}}, f"spec.networkPolicy.from: {PEERS}, got null"),
+    ({"publish": "Secret"}, 'spec.publish: must be None or ConfigMap, got "Secret" (a string)'),
+    ({"drainSeconds": -1}, "spec.drainSeconds: must be a whole number of seconds from 0 to 86400, got -1"),
+    ({"drainSeconds": 86401}, "spec.drainSeconds: must be a whole number of seconds from 0 to 86400, got 86401"),
+]
+
+
+@pytest.mark.parametrize(("spec", "words"), WRONG)
+def test_a_wrong_field_is_named_once_with_what_it_must_be_and_what_it_is(spec: dict[str, Any], words: str) -> None:
+    for raw in (spec, json.dumps(spec).encode()):
+        with pytest.raises(InvalidSpec) as caught:
+            validate_spec(raw)
+        assert str(caught.value) == words
+
+
+def test_wrong_fields_inside_one_another_are_all_named() -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        validate_spec({"service": {"type": "", "labels": {"a": 1, "b": 2}}, "drainSeconds": "30s"})
+    named = [part.split(":")[0] for part in str(caught.value).split("; ") if part.startswith("spec.")]
+    assert named == ["spec.service.type", "spec.service.labels[a]", "spec.service.labels[b]", "spec.drainSeconds"]
