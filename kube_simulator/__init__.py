@@ -3,10 +3,10 @@
     async with Simulator(Options(pods_ready_after_s=0.5)) as simulator:
         ...  # kubectl, or any client, with simulator.kubeconfig_path
 
-It serves most of core/v1, Deployments and ReplicaSets, Events, Leases, RBAC, the reviews of authentication and
-authorization, validating admission policies and webhooks, and the custom resources of any CRD; it has the controllers
-behind them, the garbage collector too, and one node on which pods become ready after a settable time. It misbehaves on
-request: see `simulator.faults`. `docs/simulator.md` has all of it.
+It serves most of core/v1, Deployments, ReplicaSets, StatefulSets, Events, Leases, RBAC, the reviews of authentication
+and authorization, validating admission policies and webhooks, and the custom resources of any CRD; it has the
+controllers behind them, the garbage collector too, and one node on which pods become ready after a settable time. It
+misbehaves on request: see `simulator.faults`. `docs/simulator.md` has all of it.
 
 It passes the same tests of conformance as a real API server. What it lacks answers 501 with a message and never a wrong
 200; where it differs from Kubernetes, the module that does says so in a line "Differs from Kubernetes: ...", and

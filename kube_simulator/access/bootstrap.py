@@ -30,7 +30,10 @@ _HEALTH = ("/healthz", "/livez", "/readyz")
 _DISCOVERY = ("/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz")
 _VERSION = ("/version", "/version/")
 _EVENT_GROUPS = ("", "events.k8s.io")
-_WORKLOADS = ("deployments", "deployments/scale", "replicasets", "replicasets/scale")
+_WORKLOADS = (
+    *("deployments", "deployments/scale", "replicasets", "replicasets/scale"),
+    *("statefulsets", "statefulsets/scale"),
+)
 
 
 def objects(now: datetime, port: int, new_uid: Callable[[], str] = lambda: str(uuid.uuid4())) -> list[tuple[str, Json]]:
@@ -105,7 +108,7 @@ def _roles() -> list[Json]:
 def _view_rules() -> list[Json]:
     core = ("configmaps", "endpoints", "pods", "serviceaccounts", "services", "services/status")
     limits = ("namespaces/status", "pods/status", "resourcequotas", "resourcequotas/status")
-    workloads = tuple(sorted((*_WORKLOADS, "deployments/status", "replicasets/status")))
+    workloads = tuple(sorted((*_WORKLOADS, "deployments/status", "replicasets/status", "statefulsets/status")))
     return [
         _rule(("",), core, _READ),
         _rule(("",), limits, _READ),
@@ -113,6 +116,7 @@ def _view_rules() -> list[Json]:
         _rule(_EVENT_GROUPS, ("events",), _READ),
         _rule(("apps",), workloads, _READ),
         _rule(("policy",), ("poddisruptionbudgets", "poddisruptionbudgets/status"), _READ),
+        _rule(("networking.k8s.io",), ("networkpolicies",), _READ),
     ]
 
 
@@ -126,6 +130,7 @@ def _edit_rules() -> list[Json]:
         _rule(_EVENT_GROUPS, ("events",), _WRITE),
         _rule(("apps",), _WORKLOADS, _WRITE),
         _rule(("policy",), ("poddisruptionbudgets",), _WRITE),
+        _rule(("networking.k8s.io",), ("networkpolicies",), _WRITE),
         _rule(("coordination.k8s.io",), ("leases",), _ALL),
     ]
 

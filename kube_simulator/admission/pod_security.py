@@ -23,7 +23,7 @@ from kube_simulator.values import Json
 _PREFIX = "pod-security.kubernetes.io/"
 _MODES = ("enforce", "audit", "warn")
 _VERSION = re.compile(r"latest|v1\.(0|[1-9][0-9]*)")
-_MAKERS_OF_PODS = frozenset({"deployments.apps", "replicasets.apps"})
+_MAKERS_OF_PODS = frozenset({"deployments.apps", "replicasets.apps", "statefulsets.apps"})
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 

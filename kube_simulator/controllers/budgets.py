@@ -1,7 +1,7 @@
 """The status of PodDisruptionBudgets: how many of their pods are healthy, must be, and may be disrupted.
 
-Differs from Kubernetes: of the owners that say how many pods there should be, only Deployments and ReplicaSets are
-known; and as no pod is ever evicted, none is remembered as disrupted.
+Differs from Kubernetes: of the owners that say how many pods there should be, only Deployments, ReplicaSets and
+StatefulSets are known; and as no pod is ever evicted, none is remembered as disrupted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ from kube_simulator.values import Json
 
 COLLECTION: Final = "poddisruptionbudgets.policy"
 _CONDITION: Final = "DisruptionAllowed"
-_OWNERS: Final = {"ReplicaSet": "replicasets.apps", "Deployment": "deployments.apps"}
+_OWNERS: Final = {
+    "Deployment": "deployments.apps",
+    "ReplicaSet": "replicasets.apps",
+    "StatefulSet": "statefulsets.apps",
+}
 
 
 class Budgets:

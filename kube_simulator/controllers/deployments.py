@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from kube_simulator.controllers import rollout_status, rollouts, templates
 from kube_simulator.controllers.base import Context, Controller, Key, controller_caller, key_of, own_key
-from kube_simulator.controllers.claims import claim
+from kube_simulator.controllers.claims import claim, may_be_adopted
 from kube_simulator.controllers.events import Recorder
 from kube_simulator.controllers.index import Index
 from kube_simulator.controllers.object_fields import (
@@ -24,7 +24,6 @@ from kube_simulator.controllers.object_fields import (
     is_deleting,
     is_finished,
     labels_of,
-    references_of,
     replicas_of,
     with_metadata,
     with_spec,
@@ -62,7 +61,7 @@ class Deployments:
 
     def _keys_of_replica_set(self, change: Change) -> Iterable[Key]:
         keys = {_owner_key(each) for each in (change.object, change.before) if each is not None}
-        if controller_of(change.object) is None and change.type != "DELETED" and _may_be_adopted(change):
+        if may_be_adopted(change):
             keys |= self._keys_that_match(change.object)
         return keys - {None}  # type: ignore[return-value]
 
@@ -322,10 +321,3 @@ def _owner_key(replica_set: Json) -> Key | None:
     if owner is None or owner["kind"] != "Deployment":
         return None
     return replica_set["metadata"]["namespace"], owner["name"]
-
-
-def _may_be_adopted(change: Change) -> bool:
-    before = change.before
-    if before is None:
-        return True
-    return labels_of(before) != labels_of(change.object) or references_of(before) != references_of(change.object)

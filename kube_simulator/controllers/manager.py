@@ -27,6 +27,7 @@ from kube_simulator.controllers.policies import PolicyStatus
 from kube_simulator.controllers.quotas import Quotas
 from kube_simulator.controllers.replica_sets import ReplicaSets
 from kube_simulator.controllers.roles import RoleAggregation
+from kube_simulator.controllers.stateful_sets import StatefulSets
 from kube_simulator.resources import Registry
 from kube_simulator.store.store import Store
 
@@ -76,6 +77,7 @@ class ControllerManager:
             Namespaces(context).controller,
             Deployments(context, self._recorder, replica_sets, pods).controller,
             ReplicaSets(context, self._recorder, pods).controller,
+            StatefulSets(context, self._recorder, pods).controller,
             Endpoints(context).controller,
             Quotas(context).controller,
             PolicyStatus(context).controller,

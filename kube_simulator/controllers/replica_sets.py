@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from kube_simulator.controllers.base import Context, Controller, Key, controller_caller, key_of
-from kube_simulator.controllers.claims import claim
+from kube_simulator.controllers.claims import claim, may_be_adopted
 from kube_simulator.controllers.events import Recorder
 from kube_simulator.controllers.index import Index
 from kube_simulator.controllers.object_fields import (
@@ -29,7 +29,6 @@ from kube_simulator.controllers.object_fields import (
     labels_of,
     moment_of,
     ready_since,
-    references_of,
     replicas_of,
     seconds_since,
     stamp,
@@ -84,7 +83,7 @@ class ReplicaSets:
                 keys.add((change.object["metadata"]["namespace"], owner["name"]))
         if change.before is not None and self._put_off(keys, controller_uid(change.object)):
             return ()
-        if controller_of(change.object) is None and change.type != "DELETED" and _may_be_adopted(change):
+        if may_be_adopted(change):
             labels, namespace = labels_of(change.object), change.object["metadata"]["namespace"]
             for found in self._context.store.list(_REPLICA_SETS, namespace):
                 if from_label_selector(found["spec"]["selector"]).matches(labels):
@@ -180,9 +179,9 @@ class ReplicaSets:
         await self._context.api.update(target, {**present, "status": status}, self._caller)
 
 
-def pod_of(replica_set: Json) -> Json:
-    """The body of a new pod."""
-    template = replica_set["spec"]["template"]
+def pod_of(owner: Json) -> Json:
+    """The body of a new pod of what has a template."""
+    template = owner["spec"]["template"]
     meta = template.get("metadata") or {}
     copied = {field: meta[field] for field in ("labels", "annotations", "finalizers") if meta.get(field)}
     return {
@@ -190,9 +189,9 @@ def pod_of(replica_set: Json) -> Json:
         "kind": "Pod",
         "metadata": {
             **copied,
-            "generateName": f"{replica_set['metadata']['name']}-",
-            "namespace": replica_set["metadata"]["namespace"],
-            "ownerReferences": [controller_reference(replica_set)],
+            "generateName": f"{owner['metadata']['name']}-",
+            "namespace": owner["metadata"]["namespace"],
+            "ownerReferences": [controller_reference(owner)],
         },
         "spec": template["spec"],
     }
@@ -254,10 +253,3 @@ def _keep_rank(pod: Json, now: datetime) -> tuple[object, ...]:
         -restarts,
         -moment_of(pod["metadata"]["creationTimestamp"]).timestamp(),
     )
-
-
-def _may_be_adopted(change: Change) -> bool:
-    before = change.before
-    if before is None:
-        return True
-    return labels_of(before) != labels_of(change.object) or references_of(before) != references_of(change.object)

@@ -41,7 +41,11 @@ def template_hash(template: Json, collisions: int) -> str:
     Differs from Kubernetes: another 32-bit sum, written with the same alphabet.
     """
     salt = str(collisions).encode() if collisions else b""
-    number = zlib.crc32(orjson.dumps(template, option=orjson.OPT_SORT_KEYS) + salt)
+    return safe_digits(zlib.crc32(orjson.dumps(template, option=orjson.OPT_SORT_KEYS) + salt))
+
+
+def safe_digits(number: int) -> str:
+    """A sum as it stands in names."""
     return "".join(_ALPHABET[ord(digit) % len(_ALPHABET)] for digit in str(number))
 
 

@@ -111,6 +111,13 @@ def _replica_set(found: Json, now: datetime) -> Cells:
     return [_name(found), *counts, _age(found, now), *_template(spec)]
 
 
+def _stateful_set(found: Json, now: datetime) -> Cells:
+    spec, status = found["spec"], found.get("status") or {}
+    ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
+    containers, images, _ = _template(spec)
+    return [_name(found), ready, _age(found, now), containers, images]
+
+
 def _template(spec: Json) -> Cells:
     """Containers, images, selector."""
     containers = spec["template"]["spec"].get("containers") or []
@@ -148,6 +155,10 @@ def _budget(found: Json, now: datetime) -> Cells:
     spec = found["spec"]
     shares = [str(spec[key]) if key in spec else "N/A" for key in ("minAvailable", "maxUnavailable")]
     return [_name(found), *shares, (found.get("status") or {}).get("disruptionsAllowed", 0), _age(found, now)]
+
+
+def _network_policy(found: Json, now: datetime) -> Cells:
+    return [_name(found), selector_text(found["spec"]["podSelector"]) or NONE, _age(found, now)]
 
 
 def _lease(found: Json, now: datetime) -> Cells:
@@ -213,6 +224,8 @@ BUILT_IN: Mapping[str, Callable[[Json, datetime], Cells]] = {
     "resourcequotas": _resource_quota,
     "deployments.apps": _deployment,
     "replicasets.apps": _replica_set,
+    "statefulsets.apps": _stateful_set,
+    "networkpolicies.networking.k8s.io": _network_policy,
     "poddisruptionbudgets.policy": _budget,
     "leases.coordination.k8s.io": _lease,
     "customresourcedefinitions.apiextensions.k8s.io": _created,

@@ -33,6 +33,7 @@ from kube_simulator.values import Json
 _RULES_OF_NAMES: dict[str, Rule] = {
     "namespaces": dns_label,
     "services": dns_label,
+    "statefulsets.apps": dns_label,
     "roles.rbac.authorization.k8s.io": path_segment,
     "rolebindings.rbac.authorization.k8s.io": path_segment,
     "clusterroles.rbac.authorization.k8s.io": path_segment,

@@ -39,8 +39,8 @@ _NEEDED = {
 }
 
 
-def template_problems(template: Json, field: str) -> list[Cause]:
-    """Of a template of pods that are to run for ever, such as a Deployment's."""
+def template_problems(template: Json, field: str, *, maker: str = "ReplicaSet") -> list[Cause]:
+    """Of a template of pods that are to run for ever, such as a Deployment's; `maker`: the kind that makes them."""
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
     # Kubernetes leaves "metadata" out of these paths.
     found = label_problems(metadata.get("labels") or {}, f"{field}.labels")
@@ -49,7 +49,7 @@ def template_problems(template: Json, field: str) -> list[Cause]:
     if spec.get("restartPolicy", "Always") != "Always":
         found.append(not_supported(f"{field}.spec.restartPolicy", spec["restartPolicy"], ("Always",)))
     if spec.get("activeDeadlineSeconds") is not None:
-        why = "activeDeadlineSeconds in ReplicaSet is not Supported"
+        why = f"activeDeadlineSeconds in {maker} is not Supported"
         found.append(forbidden(f"{field}.spec.activeDeadlineSeconds", why))
     return found
 

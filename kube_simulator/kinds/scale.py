@@ -1,4 +1,4 @@
-"""`autoscaling/v1` Scale: how many, as a view of Deployments, ReplicaSets and the custom resources that say where."""
+"""`autoscaling/v1` Scale: how many, as a view of what makes pods and of the custom resources that say where."""
 
 from __future__ import annotations
 

@@ -10,10 +10,12 @@ from kube_simulator.kinds import (
     events,
     leases,
     namespaces,
+    network_policies,
     pods,
     rbac,
     registrations,
     services,
+    stateful_sets,
     workloads,
 )
 from kube_simulator.kinds.base import Strategy, counted, plain, tidy, with_generation, with_status
@@ -36,6 +38,8 @@ _BUILT_IN: dict[str, Strategy] = {
     "events.events.k8s.io": events.STRATEGY,
     "deployments.apps": workloads.DEPLOYMENT,
     "replicasets.apps": workloads.REPLICA_SET,
+    "statefulsets.apps": stateful_sets.STRATEGY,
+    "networkpolicies.networking.k8s.io": network_policies.STRATEGY,
     "poddisruptionbudgets.policy": budgets.STRATEGY,
     "leases.coordination.k8s.io": leases.STRATEGY,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.STRATEGY,

@@ -32,8 +32,10 @@ SERVED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("apps", "v1"): (
         *("deployments", "deployments/status", "deployments/scale"),
         *("replicasets", "replicasets/status", "replicasets/scale"),
+        *("statefulsets", "statefulsets/status", "statefulsets/scale"),
     ),
     ("events.k8s.io", "v1"): ("events",),
+    ("networking.k8s.io", "v1"): ("networkpolicies",),
     ("policy", "v1"): ("poddisruptionbudgets", "poddisruptionbudgets/status"),
     ("coordination.k8s.io", "v1"): ("leases",),
     ("apiextensions.k8s.io", "v1"): ("customresourcedefinitions", "customresourcedefinitions/status"),

@@ -9,12 +9,16 @@ GROUP = "conformance.example.com"
 _PREFIXES = {
     "namespaces": "/api/v1",
     "configmaps": "/api/v1",
+    "endpoints": "/api/v1",
     "pods": "/api/v1",
+    "services": "/api/v1",
     "serviceaccounts": "/api/v1",
     "deployments": "/apis/apps/v1",
     "replicasets": "/apis/apps/v1",
+    "statefulsets": "/apis/apps/v1",
     "leases": "/apis/coordination.k8s.io/v1",
     "events": "/apis/events.k8s.io/v1",
+    "networkpolicies": "/apis/networking.k8s.io/v1",
     "roles": "/apis/rbac.authorization.k8s.io/v1",
     "poddisruptionbudgets": "/apis/policy/v1",
     "rolebindings": "/apis/rbac.authorization.k8s.io/v1",
@@ -65,6 +69,13 @@ def deployment(
             },
         },
     }
+
+
+def stateful_set(name: str, *, replicas: int = 1, image: str = "registry.example.com/web:1", **spec: Any) -> Json:
+    """A StatefulSet of pods as :func:`deployment` has them, which are made and ended at once."""
+    body = deployment(name, replicas=replicas, image=image)
+    spec = {"serviceName": name, "podManagementPolicy": "Parallel", **body["spec"], **spec}
+    return {**body, "kind": "StatefulSet", "spec": spec}
 
 
 def widget(name: str, spec: Json | None = None, **metadata: Any) -> Json:

@@ -84,12 +84,12 @@ def test_lists_that_clients_merge_have_their_keys() -> None:
 def test_what_kubernetes_has_and_the_simulator_has_not_is_known() -> None:
     assert kubernetes.is_known("", "v1", "nodes")
     assert kubernetes.is_known("", "v1", "limitranges")
-    assert kubernetes.is_known("apps", "v1", "statefulsets")
+    assert kubernetes.is_known("apps", "v1", "daemonsets")
     assert kubernetes.is_known("", "v1", "pods/log")
     assert not kubernetes.is_known("", "v1", "pods")
     assert not kubernetes.is_known("apps", "v1", "deployments/scale")
     assert not kubernetes.is_known("", "v1", "things")
-    assert not kubernetes.is_known("apps", "v1beta1", "statefulsets")
+    assert not kubernetes.is_known("apps", "v1beta1", "daemonsets")
 
 
 def test_discovery_shows_a_resource_and_its_subresources_as_kubernetes_does() -> None:
@@ -99,7 +99,7 @@ def test_discovery_shows_a_resource_and_its_subresources_as_kubernetes_does() ->
     deployments = kubernetes.discovery_entry("apps", "v1", "deployments")
     assert deployments is not None
     assert "group" not in deployments
-    assert kubernetes.discovery_entry("apps", "v1", "statefulsets") is None
+    assert kubernetes.discovery_entry("apps", "v1", "daemonsets") is None
 
 
 def test_the_groups_name_their_versions() -> None:

@@ -1,0 +1,221 @@
+"""The pods of a StatefulSet: their names, their revision, and which of them are to be made or ended next. Pure.
+
+The rules are those of `k8s.io/kubernetes/pkg/controller/statefulset`.
+
+Differs from Kubernetes: there are no ControllerRevisions, so that a pod is always made from the present template, also
+one that a partition keeps back.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Final
+
+import orjson
+
+from kube_simulator.controllers.object_fields import (
+    is_deleting,
+    is_finished,
+    is_ready,
+    labels_of,
+    ready_since,
+    replicas_of,
+    seconds_since,
+)
+from kube_simulator.controllers.replica_sets import pod_of
+from kube_simulator.controllers.templates import safe_digits
+from kube_simulator.values import Json
+
+REVISION_LABEL: Final = "controller-revision-hash"
+NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
+INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
+_NAME: Final = re.compile(r"(.*)-([0-9]+)", re.DOTALL)
+_ROLLING: Final = "RollingUpdate"
+_LONGEST_PREFIX: Final = 223
+# FNV-1 with 32 bits.
+_OFFSET, _PRIME, _BITS = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """A pod is missing."""
+
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A pod is one too many, has ended, or is of an older revision."""
+
+    pod: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A pod lacks the labels that say which it is."""
+
+    pod: Json
+
+
+Step = Make | End | Label
+
+
+def ordinal_of(stateful_set: Json, pod: Json) -> int | None:
+    """Which of the set's pods it would be by its name; None if it is none of them."""
+    match = _NAME.fullmatch(pod["metadata"]["name"])
+    return int(match[2]) if match is not None and match[1] == stateful_set["metadata"]["name"] else None
+
+
+def revision_of(stateful_set: Json) -> str:
+    """The name of the present template's revision; the same for the same template, whichever set of that name has it.
+
+    It is made as Kubernetes makes it, from the patch that would bring the template back.
+    """
+    template = {**stateful_set["spec"]["template"], "$patch": "replace"}
+    data = orjson.dumps({"spec": {"template": template}}, option=orjson.OPT_SORT_KEYS)
+    # Go's encoder keeps JSON safe inside HTML. The digit counts names that were taken.
+    for each, escaped in ((b"<", rb"\u003c"), (b">", rb"\u003e"), (b"&", rb"\u0026")):
+        data = data.replace(each, escaped)
+    return f"{stateful_set['metadata']['name'][:_LONGEST_PREFIX]}-{safe_digits(_fnv(data + b'0'))}"
+
+
+@lru_cache(1024)
+def _fnv(data: bytes) -> int:
+    value = _OFFSET
+    for byte in data:
+        value = value * _PRIME & _BITS ^ byte
+    return value
+
+
+def pod_at(stateful_set: Json, ordinal: int, revision: str) -> Json:
+    """The body of a new pod."""
+    pod = pod_of(stateful_set)
+    meta = {**pod["metadata"], "name": f"{stateful_set['metadata']['name']}-{ordinal}"}
+    meta["labels"] = {**(meta.get("labels") or {}), **_identity(meta["name"], ordinal), REVISION_LABEL: revision}
+    spec = {**pod["spec"], "hostname": meta["name"]}
+    subdomain = stateful_set["spec"].get("serviceName")
+    spec = {**spec, "subdomain": subdomain} if subdomain else _without(spec, "subdomain")
+    return {**pod, "metadata": meta, "spec": spec}
+
+
+def _without(found: Json, key: str) -> Json:
+    return {name: value for name, value in found.items() if name != key}
+
+
+def _identity(name: str, ordinal: int) -> dict[str, str]:
+    return {NAME_LABEL: name, INDEX_LABEL: str(ordinal)}
+
+
+def labelled(stateful_set: Json, pod: Json) -> dict[str, str]:
+    """A pod's labels with those that say which it is."""
+    return {**labels_of(pod), **_identity(pod["metadata"]["name"], ordinal_of(stateful_set, pod) or 0)}
+
+
+def steps(stateful_set: Json, pods: Iterable[Json], revision: str, now: datetime) -> list[Step]:
+    """What to do now, in this order; what must wait for it is said when a pod has changed.
+
+    Args:
+        pods: of this set by `ordinal_of`, those that are being deleted too.
+    """
+    ordered = stateful_set["spec"]["podManagementPolicy"] != "Parallel"
+    wanted = range(_start(stateful_set), _start(stateful_set) + replicas_of(stateful_set))
+    there = {ordinal_of(stateful_set, pod) or 0: pod for pod in pods}
+    available = {ordinal: _is_available(pod, stateful_set, now) for ordinal, pod in there.items()}
+    found: list[Step] = []
+    for ordinal in wanted:
+        step = _kept_step(ordinal, there.get(ordinal))
+        if ordered and not isinstance(step, Make | End) and not available[ordinal]:
+            return found
+        found += [step] if step is not None else []
+        if ordered and isinstance(step, Make | End):
+            return found
+    condemned = sorted(there.keys() - set(wanted), reverse=True)
+    first_bad = min((each for each in condemned if not available[each]), default=None)
+    for ordinal in condemned:
+        if not is_deleting(there[ordinal]):
+            if ordered and not available[ordinal] and ordinal != first_bad:
+                return found
+            found.append(End(there[ordinal]))
+        if ordered:
+            return found
+    return [*found, *_update(stateful_set, wanted, there, available, revision)]
+
+
+def _kept_step(ordinal: int, pod: Json | None) -> Step | None:
+    """What to do about a pod that there shall be."""
+    if pod is None:
+        return Make(ordinal)
+    if is_finished(pod):
+        return None if is_deleting(pod) else End(pod)
+    return None if labels_of(pod).get(NAME_LABEL) == pod["metadata"]["name"] else Label(pod)
+
+
+def _update(
+    stateful_set: Json, wanted: range, there: Mapping[int, Json], available: Mapping[int, bool], revision: str
+) -> list[Step]:
+    """From the top, the first pod of another revision ends, once all above it are available."""
+    strategy = stateful_set["spec"]["updateStrategy"]
+    if strategy["type"] != _ROLLING:
+        return []
+    for ordinal in reversed(wanted[(strategy.get("rollingUpdate") or {}).get("partition", 0) :]):
+        pod = there.get(ordinal)
+        if pod is None or is_finished(pod):
+            return []
+        if labels_of(pod).get(REVISION_LABEL) != revision and not is_deleting(pod):
+            return [End(pod)]
+        if not available[ordinal]:
+            return []
+    return []
+
+
+def status_of(stateful_set: Json, pods: Iterable[Json], revision: str, now: datetime) -> tuple[Json, float]:
+    """The status, and in how many seconds a pod will have been ready for long enough (infinite: none will)."""
+    spec, before = stateful_set["spec"], stateful_set.get("status") or {}
+    current = before.get("currentRevision") or revision
+    replicas = ready = available = currents = updated = 0
+    next_s = math.inf
+    for pod in pods:
+        replicas += 1
+        if is_ready(pod) and (pod.get("status") or {}).get("phase") == "Running":
+            ready += 1
+            left_s = _left_s(pod, stateful_set, now)
+            available += left_s <= 0
+            next_s = min(next_s, left_s if left_s > 0 else math.inf)
+        if not is_deleting(pod):
+            currents += labels_of(pod).get(REVISION_LABEL) == current
+            updated += labels_of(pod).get(REVISION_LABEL) == revision
+    if spec["updateStrategy"]["type"] == _ROLLING and updated == ready == replicas == replicas_of(stateful_set):
+        current, currents = revision, updated
+    counts = {"readyReplicas": ready, "currentReplicas": currents, "updatedReplicas": updated}
+    return {
+        **({"conditions": before["conditions"]} if before.get("conditions") else {}),
+        "observedGeneration": stateful_set["metadata"].get("generation", 0),
+        "replicas": replicas,
+        **{key: count for key, count in counts.items() if count},
+        "availableReplicas": available,
+        "currentRevision": current,
+        "updateRevision": revision,
+        "collisionCount": 0,
+    }, next_s
+
+
+def _start(stateful_set: Json) -> int:
+    return int((stateful_set["spec"].get("ordinals") or {}).get("start", 0))
+
+
+def _is_available(pod: Json, stateful_set: Json, now: datetime) -> bool:
+    """It is there to stay, and has been ready for long enough."""
+    return not is_deleting(pod) and is_ready(pod) and _left_s(pod, stateful_set, now) <= 0
+
+
+def _left_s(pod: Json, stateful_set: Json, now: datetime) -> float:
+    """How long a ready pod has yet to be so before it is available."""
+    minimum_s, since = stateful_set["spec"].get("minReadySeconds") or 0, ready_since(pod)
+    if not minimum_s:
+        return 0.0
+    return float(minimum_s) - seconds_since(since, now) if since else math.inf

@@ -1,0 +1,154 @@
+"""StatefulSets: defaults, rules, status.
+
+Differs from Kubernetes: `volumeClaimTemplates` are answered with 501, as there are no claims.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kube_simulator.errors import Cause, not_implemented
+from kube_simulator.kinds.base import Strategy, with_subresource
+from kube_simulator.kinds.causes import at_least_zero, forbidden, invalid, one_of, required, unlike
+from kube_simulator.kinds.compaction import APPS_V1, compact
+from kube_simulator.kinds.names import dns_label
+from kube_simulator.kinds.pod_defaults import defaulted_template
+from kube_simulator.kinds.pod_specs import template_problems
+from kube_simulator.kinds.selectors import is_empty, selector_problems, selector_shown
+from kube_simulator.kinds.sharing import completed, shared
+from kube_simulator.kinds.workloads import selects_template
+from kube_simulator.values import Json
+
+_ROLLING: Final = "RollingUpdate"
+_ON_DELETE: Final = "OnDelete"
+_MANAGEMENT: Final = ("OrderedReady", "Parallel")
+_RETAINED: Final = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+_MUTABLE: Final = frozenset(
+    {
+        *("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit"),
+        *("persistentVolumeClaimRetentionPolicy", "minReadySeconds"),
+    }
+)
+_IMMUTABLE: Final = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+# Of a status; those of the second line count some of the replicas.
+_COUNTS: Final = (
+    "replicas",
+    *("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
+    *("observedGeneration", "collisionCount"),
+)
+
+
+def _default(new: Json) -> Json:
+    spec = compact(new.get("spec") or {}, f"{APPS_V1}StatefulSetSpec")
+    defaults = {"podManagementPolicy": "OrderedReady", "replicas": 1, "revisionHistoryLimit": 10}
+    retention = completed(spec.get("persistentVolumeClaimRetentionPolicy") or {}, _RETAINED)
+    template = defaulted_template(spec["template"])
+    own = {"updateStrategy": _updates(spec["updateStrategy"]), "template": template}
+    spec = shared({**defaults, **spec, **own, "persistentVolumeClaimRetentionPolicy": retention}, spec)
+    return {**new, "spec": spec, "status": compact(new.get("status") or {}, f"{APPS_V1}StatefulSetStatus")}
+
+
+def _updates(strategy: Json) -> Json:
+    """How pods are updated; a strategy that is named without details has none."""
+    if not strategy.get("type"):
+        strategy = {"rollingUpdate": {}, **strategy, "type": _ROLLING}
+    rolling = strategy.get("rollingUpdate")
+    if strategy["type"] != _ROLLING or rolling is None:
+        return strategy
+    # Of an alpha feature, which is off.
+    known = {key: value for key, value in rolling.items() if key != "maxUnavailable"}
+    return shared({**strategy, "rollingUpdate": shared(completed(known, {"partition": 0}), rolling)}, strategy)
+
+
+def _validate(new: Json, old: Json | None) -> list[Cause]:
+    spec = new["spec"]
+    found = _status_problems(new.get("status") or {}, (old or {}).get("status") or {})
+    if old is not None and spec == old["spec"]:
+        return found
+    if spec.get("volumeClaimTemplates"):
+        raise not_implemented("StatefulSets with volumeClaimTemplates")
+    found = _spec_problems(spec, named=old is None) + found
+    if old is not None and _lasting(spec) != _lasting(old["spec"]):
+        found.append(forbidden("spec", _IMMUTABLE))
+    return found
+
+
+def _lasting(spec: Json) -> Json:
+    return {key: value for key, value in spec.items() if key not in _MUTABLE}
+
+
+def _spec_problems(spec: Json, *, named: bool) -> list[Cause]:
+    """Of a spec; `named`: also of the name of its Service, which lasts once it is there."""
+    found: list[Cause] = []
+    management = spec["podManagementPolicy"]
+    if management not in _MANAGEMENT:
+        why = f"must be '{_MANAGEMENT[0]}' or '{_MANAGEMENT[1]}'"
+        found.append(invalid("spec.podManagementPolicy", management, why))
+    found += _strategy_problems(spec["updateStrategy"])
+    for key, value in spec["persistentVolumeClaimRetentionPolicy"].items():
+        found += one_of(f"spec.persistentVolumeClaimRetentionPolicy.{key}", value, ("Retain", "Delete"))
+    for key in ("replicas", "minReadySeconds"):
+        found += at_least_zero(f"spec.{key}", spec.get(key))
+    found += at_least_zero("spec.ordinals.start", (spec.get("ordinals") or {}).get("start"))
+    if named and spec.get("serviceName"):
+        found += unlike("spec.serviceName", spec["serviceName"], dns_label(spec["serviceName"]))
+    return found + _selection_problems(spec)
+
+
+def _strategy_problems(strategy: Json) -> list[Cause]:
+    kind, rolling = strategy["type"], strategy.get("rollingUpdate")
+    if kind == _ON_DELETE and rolling is not None:
+        return [invalid("spec.updateStrategy.rollingUpdate", rolling, f"only allowed for updateStrategy '{_ROLLING}'")]
+    if kind == _ROLLING:
+        return at_least_zero("spec.updateStrategy.rollingUpdate.partition", (rolling or {}).get("partition"))
+    if kind != _ON_DELETE:
+        shown = {"Type": kind, "RollingUpdate": rolling}
+        return [invalid("spec.updateStrategy", shown, f"must be '{_ROLLING}' or '{_ON_DELETE}'")]
+    return []
+
+
+def _selection_problems(spec: Json) -> list[Cause]:
+    """Of the selector, and of the template, which it must select."""
+    selector, template = spec.get("selector"), spec["template"]
+    found: list[Cause] = []
+    wrong: list[Cause] = []
+    if selector is None:
+        found.append(required("spec.selector"))
+    elif wrong := selector_problems(selector, "spec.selector"):
+        found += [*wrong, invalid("spec.selector", selector_shown(selector), "")]
+    elif is_empty(selector):
+        found.append(invalid("spec.selector", {}, "empty selector is invalid for statefulset"))
+    labels = template["metadata"].get("labels")
+    everything = selector is not None and is_empty(selector)
+    if not wrong and not everything and not selects_template(selector, labels):
+        shown = dict(sorted(labels.items())) if labels else None
+        why = "`selector` does not match template `labels`"
+        found.append(invalid("spec.template.metadata.labels", shown, why))
+    # The controller says what these two are.
+    named = {key: value for key, value in template["spec"].items() if key not in ("hostname", "subdomain")}
+    return found + template_problems({**template, "spec": named}, "spec.template", maker="StatefulSet")
+
+
+def _status_problems(new: Json, old: Json) -> list[Cause]:
+    """Of the counts, where they change."""
+    if new == old:
+        return []
+    found: list[Cause] = []
+    counts = {key: new.get(key) or 0 for key in _COUNTS}
+    for key in _COUNTS:
+        found += at_least_zero(f"status.{key}", counts[key])
+    for key in _COUNTS[1:5]:
+        if counts[key] > counts["replicas"]:
+            found.append(invalid(f"status.{key}", counts[key], "cannot be greater than status.replicas"))
+    if counts["availableReplicas"] > counts["readyReplicas"]:
+        why = "cannot be greater than status.readyReplicas"
+        found.append(invalid("status.availableReplicas", counts["availableReplicas"], why))
+    if counts["collisionCount"] < (old.get("collisionCount") or 0):
+        found.append(invalid("status.collisionCount", counts["collisionCount"], "cannot be decremented"))
+    return found
+
+
+STRATEGY: Strategy = with_subresource(_default, _validate, first_status={})
