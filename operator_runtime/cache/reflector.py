@@ -100,7 +100,11 @@ class Reflector(Generic[R]):
 
     Attributes:
         store: receives the records; others may feed it, too.
-        optional: nobody waits for its first snapshot, which may never come.
+        optional: nobody waits for its first snapshot once that was refused, and it may never come.
+        synced: set when the first snapshot is complete.
+        refusal: why there was no snapshot yet: the API server forbids it, or does not know the kind. None before its
+            answer, and as soon as there is one.
+        when_late: called when the first snapshot comes after it was refused.
     """
 
     def __init__(
@@ -144,6 +148,9 @@ class Reflector(Generic[R]):
         self.optional = False
         self._selectors = ", ".join(each for each in (label_selector, field_selector) if each)
         self.synced = asyncio.Event()
+        self.refusal: Forbidden | NotFound | None = None
+        self.when_late: list[Callable[[], None]] = []
+        self._answered = asyncio.Event()
         self.statistics = StreamStatistics()
         self._client = client
         self.store = store
@@ -184,6 +191,11 @@ class Reflector(Generic[R]):
         return self._watch.resource_version
 
     @property
+    def settled(self) -> asyncio.Event:
+        """Set when nobody need wait for the first snapshot any more: it is there, or is optional and was refused."""
+        return self._answered if self.optional else self.synced
+
+    @property
     def cached_objects(self) -> int:
         """How many records the store holds of this scope."""
         return len(self.store) if self.namespace is None else len(self.store.keys(self.namespace))
@@ -204,6 +216,9 @@ class Reflector(Generic[R]):
         while True:
             started = self._clock()
             error, received_bytes = await self._one_request()
+            if isinstance(error, Forbidden | NotFound) and not self.synced.is_set():
+                self.refusal = error
+                self._answered.set()
             pause = self._watch.ended(error, self._clock() - started, received_bytes)
             self.statistics.restarts[pause.cause] = self.statistics.restarts.get(pause.cause, 0) + 1
             await self._report(error, pause)
@@ -326,6 +341,11 @@ class Reflector(Generic[R]):
         self.statistics.relists += 1
         logger.debug("%s: %d objects at resourceVersion %s", self.description, len(snapshot), resource_version)
         self.synced.set()
+        self._answered.set()
+        if self.refusal is not None:
+            self.refusal = None
+            for late in self.when_late:
+                late()
 
     def unreadable(self, namespace: str, name: str, gone: bool, why: str) -> None:
         """One object cannot be decoded: say so once, keep what is known of it, go on."""

@@ -77,7 +77,7 @@ class ControllerBuilder:
             labels: label selector of the watch.
             fields: field selector of the watch.
             missing: what to do where the cluster does not know the kind, for the log.
-            optional: the cluster may do without the kind: nobody waits for its first list.
+            optional: the cluster may do without the kind, or the account without the right: see `Operator.informer`.
         """
         return self.watches(
             kind, self._owner_of, when=when, labels=labels, fields=fields, missing=missing, optional=optional
@@ -103,7 +103,7 @@ class ControllerBuilder:
             labels: label selector of the watch.
             fields: field selector of the watch.
             missing: what to do where the cluster does not know the kind, for the log.
-            optional: the cluster may do without the kind: nobody waits for its first list.
+            optional: the cluster may do without the kind, or the account without the right: see `Operator.informer`.
 
         Raises:
             RuntimeError: the operator runs already.
@@ -129,6 +129,7 @@ class ControllerBuilder:
                     enqueue(key, priority=priority)
 
         store.add_handler(changed)
+        self._informers.when_late(store, self._look_at_all)
         self._watched.append((kind.resource.qualified_name, store))
         self._snapshots.append(lambda: (key for each in store.values() for key in keys(each)))
         return self
@@ -151,6 +152,11 @@ class ControllerBuilder:
     def initial_keys(self) -> Iterator[ObjectKey]:
         """What all that the caches hold maps to: the keys to look at when the controller begins."""
         return iter(dict.fromkeys(key for snapshot in self._snapshots for key in snapshot()))
+
+    def _look_at_all(self) -> None:
+        """What was done without a cache is to be done with it, also for those of whom it has nothing."""
+        for key in self.initial_keys():
+            self._controller.enqueue(key, priority=LOW_PRIORITY)
 
     def finish(self) -> None:
         """Nothing more is added: let the caches tell which own writes have arrived.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar, cast
 
 from operator_runtime.cache.reflector import Reflector
@@ -67,8 +67,8 @@ class Informers:
             labels: label selector, as in the API's query.
             fields: field selector, likewise.
             missing: what to do where the cluster does not know the kind, for the log; a sentence of its own if "".
-            optional: nobody waits for the first list, which may never come: the cluster may do without the kind. Not
-                where another asks for the same cache and waits.
+            optional: nobody waits for the first list once that was refused, as the account may not have it or the
+                cluster does without the kind. Not where another asks for the same cache and waits.
         """
         selection = _Selection(id(kind), labels, fields)
         informer = self._stores.get(selection)
@@ -85,6 +85,22 @@ class Informers:
     def stores_of(self, kind: Kind[Any]) -> Iterator[Store[Any]]:
         """All caches of a kind."""
         return (each.store for each in self._stores.values() if each.kind is kind)
+
+    def refusal_of(self, store: Store[Any]) -> Callable[[str], KubeError | None]:
+        """Why a cache has nothing of a namespace, whose first list was refused; None for where it was not."""
+        (reflectors,) = (each.reflectors for each in self._stores.values() if each.store is store)
+
+        def refusal(namespace: str) -> KubeError | None:
+            return next((each.refusal for each in reflectors if each.namespace in (None, namespace)), None)
+
+        return refusal
+
+    def when_late(self, store: Store[Any], late: Callable[[], None]) -> None:
+        """Call `late` when a first list of a cache comes after it was refused."""
+        for informer in self._stores.values():
+            if informer.store is store:
+                for reflector in informer.reflectors:
+                    reflector.when_late.append(late)
 
     def _watched(self, kind: Kind[R], labels: str, fields: str) -> _Informer:
         resource = kind.resource

@@ -74,8 +74,13 @@ class Manager:
 
     @property
     def awaited(self) -> Sequence[Reflector[Any]]:
-        """Those whose first list the runnables wait for, and readiness asks about."""
+        """Those that readiness asks about: the runnables do nothing before their first lists."""
         return [each for each in self._reflectors if not each.optional]
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has begun, and no runnable waits for a cache any more."""
+        return self._running and all(each.settled.is_set() for each in self._reflectors)
 
     @property
     def running(self) -> bool:
@@ -83,7 +88,7 @@ class Manager:
         return self._running
 
     def add_reflector(self, reflector: Reflector[Any]) -> None:
-        """Feed a cache from the start on; the runnables wait for its first complete snapshot, unless it is optional.
+        """Feed a cache from the start on; the runnables wait until it is settled (`Reflector.settled`).
 
         Raises:
             RuntimeError: it runs already, so that nobody would fill the cache.
@@ -92,7 +97,7 @@ class Manager:
         self._reflectors.append(reflector)
 
     def add_runnable(self, runnable: Runnable) -> None:
-        """Run once all caches are in sync; stopped before everything else.
+        """Run once all caches are settled; stopped before everything else.
 
         Raises:
             RuntimeError: it runs already.
@@ -147,7 +152,7 @@ class Manager:
     async def _synced(self, stop: asyncio.Event) -> bool:
         """Wait for all caches, and say once which ones are missing when it takes long; False when `stop` came first."""
         stopping = asyncio.create_task(stop.wait())
-        syncs = {asyncio.create_task(each.synced.wait()): each for each in self.awaited}
+        syncs = {asyncio.create_task(each.settled.wait()): each for each in self._reflectors}
         try:
             waiting = set(syncs)
             said = waiting - waiting
@@ -167,7 +172,10 @@ class Manager:
         # What came with the first snapshots lives as long as the process: the collector need not look at it again.
         gc.collect()
         gc.freeze()
-        logger.info("caches are in sync: %s", ", ".join(each.description for each in self.awaited))
+        there = ", ".join(each.description for each in self._reflectors if each.refusal is None)
+        refused = [f"{each.description} ({each.refusal})" for each in self._reflectors if each.refusal is not None]
+        without = f"; going on without {', '.join(refused)}" if refused else ""
+        logger.info("caches are in sync: %s%s", there or "none", without)
         return True
 
     async def _leads(self, stop: asyncio.Event) -> bool:

@@ -72,11 +72,7 @@ async def running_operator(
 
     def in_sync() -> bool:
         # An operator without watches is in sync before it listens.
-        return (
-            bool(made)
-            and made[0].manager.running
-            and all(reflector.synced.is_set() for reflector in made[0].manager.awaited)
-        )
+        return bool(made) and made[0].manager.settled
 
     test = asyncio.current_task()
     assert test is not None

@@ -212,3 +212,41 @@ def test_the_scope_is_named() -> None:
     server = Server()
     everywhere = Reflector(server, THINGS, decode, Store[Thing]())
     assert everywhere.description == "things.example.com in all namespaces"
+
+
+# What is told to those who wait for it.
+
+
+@pytest.mark.parametrize("refused", [FORBIDDEN, TEXT_404])
+async def test_a_first_list_that_is_refused_is_waited_for_unless_it_is_optional(refused: KubeError) -> None:
+    run = Run(refused)
+    run.reflector.optional = True
+    await run.to_the_end()
+    assert (run.reflector.refusal, run.reflector.settled.is_set()) == (refused, True)
+    assert not run.reflector.synced.is_set()
+    run.reflector.optional = False
+    assert not run.reflector.settled.is_set()
+
+
+async def test_a_first_list_that_merely_fails_is_waited_for_also_where_it_is_optional() -> None:
+    run = Run(Unreachable("no route"), classify(503), classify(401), MalformedAnswer("half a line"))
+    run.reflector.optional = True
+    await run.to_the_end()
+    assert (run.reflector.refusal, run.reflector.settled.is_set()) == (None, False)
+
+
+async def test_a_list_that_comes_late_is_told_and_a_refusal_after_it_is_no_longer_one_of_the_first_list() -> None:
+    late = []
+    run = Run(FORBIDDEN, [line("ADDED", thing("a", 1)), end_mark(10)], FORBIDDEN, FORBIDDEN)
+    run.reflector.when_late.append(lambda: late.append((sorted(run.sizes), run.reflector.refusal)))
+    await run.to_the_end()
+    assert late == [(["a"], None)]
+    assert run.reflector.refusal is None
+
+
+async def test_a_list_that_was_never_refused_does_not_come_late() -> None:
+    late: list[None] = []
+    run = Run(Unreachable("no route"), [end_mark(10)])
+    run.reflector.when_late.append(lambda: late.append(None))
+    await run.to_the_end()
+    assert (late, run.reflector.settled.is_set()) == ([], True)

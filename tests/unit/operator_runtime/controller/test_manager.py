@@ -10,11 +10,13 @@ import pytest
 
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Store
+from operator_runtime.client.errors import Forbidden
 from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
 from operator_runtime.controller import manager as manager_module
 from operator_runtime.controller.manager import Manager, UnexpectedEndError
 
 DEADLINE_S = 10.0
+SERVICES = Resource("", "v1", "services", "Service")
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -40,6 +42,11 @@ class Watch(Reflector[Record]):
             await self.ends.wait()
         finally:
             self.story.append(f"{self.resource.plural} no longer watched")
+
+    def refuse(self, error: Forbidden) -> None:
+        """Its first list is refused."""
+        self.refusal = error
+        self._answered.set()
 
 
 class NoClient:
@@ -190,6 +197,35 @@ async def test_the_sync_is_said_with_what_is_watched(story: list[str], caplog: p
     stop.set()
     await running
     assert caplog.messages == ["caches are in sync: pods in namespace here"]
+
+
+async def test_an_optional_cache_is_waited_for_until_it_is_there_or_refused(
+    story: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "operator_runtime")
+    manager, stop = Manager(), asyncio.Event()
+    controller = Part("controller", story)
+    manager.add_runnable(controller)
+    needed, there, refused = (Watch(each, story, synced=each is PODS) for each in (PODS, DEPLOYMENTS, SERVICES))
+    for watch in (needed, there, refused):
+        watch.optional = watch is not needed
+        manager.add_reflector(watch)
+    assert manager.awaited == [needed]
+    running = asyncio.create_task(run(manager, stop))
+    there.complete("1")
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not controller.began.is_set()
+    assert not manager.settled
+    refused.refuse(Forbidden(403, "Forbidden", "services is forbidden"))
+    await controller.began.wait()
+    assert manager.settled
+    stop.set()
+    await running
+    assert caplog.messages == [
+        "caches are in sync: pods in namespace here, deployments.apps in namespace here; going on without services in "
+        "namespace here (403 Forbidden: services is forbidden)"
+    ]
 
 
 async def test_two_controllers_of_one_name_are_refused(story: list[str]) -> None:
