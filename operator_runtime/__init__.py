@@ -116,12 +116,7 @@ if TYPE_CHECKING:
         Waiting as Waiting,
     )
     from operator_runtime.reconciling.keeper import (
-        Change as Change,
         Keeper as Keeper,
-        Kept as Kept,
-        NotOwned as NotOwned,
-        Patch as Patch,
-        Rules as Rules,
     )
     from operator_runtime.reconciling.memory import (
         Memory as Memory,
@@ -130,6 +125,14 @@ if TYPE_CHECKING:
     from operator_runtime.reconciling.repairs import (
         Refused as Refused,
         Repairs as Repairs,
+    )
+    from operator_runtime.reconciling.rules import (
+        Change as Change,
+        Kept as Kept,
+        NotOwned as NotOwned,
+        Patch as Patch,
+        Rules as Rules,
+        Unwatched as Unwatched,
     )
     from operator_runtime.serving.probes import (
         Checks as Checks,
@@ -189,9 +192,10 @@ _PLACES = {
     "process.command": ("run",),
     "reconciling.comparison": ("Difference", "Fields", "differences", "field_name", "field_names"),
     "reconciling.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
-    "reconciling.keeper": ("Change", "Keeper", "Kept", "NotOwned", "Patch", "Rules"),
+    "reconciling.keeper": ("Keeper",),
     "reconciling.memory": ("Memory", "Slot"),
     "reconciling.repairs": ("Refused", "Repairs"),
+    "reconciling.rules": ("Change", "Kept", "NotOwned", "Patch", "Rules", "Unwatched"),
     "serving.probes": ("Checks",),
     "settings.runtime_settings": ("RuntimeSettings",),
     "settings.setting": ("Setting", "Switch"),

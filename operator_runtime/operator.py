@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store
-from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.api_client import ApiClient, Propagation
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.builder import ControllerBuilder, itself, own_writes_delay_s
 from operator_runtime.controller.controller import Controller, ControllerConfig, ReconcileTracer, Result
@@ -40,8 +40,9 @@ from operator_runtime.from_settings import (
 )
 from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
-from operator_runtime.reconciling.keeper import Change, Keeper, Ownable, Rules, rules_for_bodies, telling
+from operator_runtime.reconciling.keeper import Keeper
 from operator_runtime.reconciling.repairs import Owner, Repairs
+from operator_runtime.reconciling.rules import Change, Ownable, Rules, rules_for_bodies, telling
 from operator_runtime.serving.monitoring import add_sources, served, traced
 from operator_runtime.serving.probes import Checks
 from operator_runtime.settings.runtime_settings import RuntimeSettings, S
@@ -146,8 +147,10 @@ class Operator:
             labels: label selector, as in the API's query.
             fields: field selector, likewise.
             missing: what to do where the cluster does not know the kind, for the log.
-            optional: the cluster may do without the kind: nobody waits for its first list, and until then the cache is
-                empty. When the kind is installed, it is filled.
+            optional: the cluster may do without the kind, or the operator's account without the right to list it. Then
+                nobody waits for the first list any more, the cache is empty, and readiness does not ask about it. When
+                the kind is installed or the right is granted, it is filled, and the controllers that watch it look at
+                everything again.
         """
         return self._informers.store(kind, labels=labels, fields=fields, missing=missing, optional=optional)
 
@@ -171,7 +174,15 @@ class Operator:
 
     @overload
     def owned(
-        self, owners: Kind[O], kind: Kind[P], *, labels: str = "", tell: Callable[[O, Change[P]], None] | None = None
+        self,
+        owners: Kind[O],
+        kind: Kind[P],
+        *,
+        labels: str = "",
+        fixed: tuple[str, ...] = (),
+        replace: Propagation | None = None,
+        tell: Callable[[O, Change[P]], None] | None = None,
+        optional: bool = False,
     ) -> Keeper[O, Mapping[str, Any], P]: ...
     @overload
     def owned(
@@ -182,6 +193,7 @@ class Operator:
         labels: str = "",
         rules: Rules[W, P],
         tell: Callable[[O, Change[P]], None] | None = None,
+        optional: bool = False,
     ) -> Keeper[O, W, P]: ...
     def owned(
         self,
@@ -190,7 +202,10 @@ class Operator:
         *,
         labels: str = "",
         rules: Rules[Any, P] | None = None,
+        fixed: tuple[str, ...] = (),
+        replace: Propagation | None = None,
         tell: Callable[[O, Change[P]], None] | None = None,
+        optional: bool = False,
     ) -> Keeper[O, Any, P]:
         """Keeps objects of `kind` for those of `owners`, whose controller is added after this.
 
@@ -199,16 +214,21 @@ class Operator:
             kind: the kind that is owned; made by `plain`, or by `typed` with a dict, unless there are rules.
             labels: label selector of the cache.
             rules: what is compared, and how it is written; None for bodies of dicts, as manifests have them.
+            fixed: where there are no `rules`, see there.
+            replace: likewise.
             tell: told of each write that was done; None has a line in the log and an event on the owner.
+            optional: of the cache, see `informer`; without it, `Keeper.keep` raises `Unwatched`.
         """
+        store = self.informer(kind, labels=labels, optional=optional)
         return Keeper(
             self.client,
             owners,
             kind,
-            self.informer(kind, labels=labels),
+            store,
             self.repairs(owners),
-            rules_for_bodies(self.program.name, kind.resource) if rules is None else rules,
-            telling(self.events, owners, kind) if tell is None else tell,
+            rules or rules_for_bodies(self.program.name, kind.resource, fixed=fixed, replace=replace),
+            tell or telling(self.events, owners, kind),
+            self._informers.refusal_of(store),
         )
 
     def controller(

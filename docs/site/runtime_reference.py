@@ -43,7 +43,8 @@ CHAPTERS = {
     ),
     "Reading and writing": ("Client", "Store"),
     "What objects own": (
-        *("Keeper", "Kept", "NotOwned", "Refused", "Rules", "Patch", "Change", "Repairs", "Memory", "Slot"),
+        *("Keeper", "Kept", "NotOwned", "Unwatched", "Refused", "Rules", "Patch", "Change"),
+        *("Repairs", "Memory", "Slot"),
         *("Difference", "Fields", "differences", "field_name", "field_names"),
     ),
     "Errors": ("KubeError", "NotFound", "Conflict", "Forbidden", "Invalid", "ServerError", "StaleCache"),

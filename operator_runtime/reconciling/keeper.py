@@ -1,144 +1,45 @@
-"""Keeping an owned object as its owner wants it: made, put right, or left alone.
+"""Keeping an owned object as its owner wants it: made, put right, replaced, deleted, or left alone.
 
     self._config_maps = operator.owned(GREETINGS, CONFIG_MAPS)
     ...
     kept = await self._config_maps.keep(greeting, config_map_of(greeting))
 
 The cache is looked at, and nothing is sent where it shows what is wanted. What is there and is not the owner's stays as
-it is. Before something is made or taken again, the API server is asked whether its owner is still there.
+it is. Before something is made or taken again, or deleted, the API server is asked whether its owner is still there.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
-from operator_runtime.client.errors import Conflict, Forbidden, Invalid, MalformedAnswer, NotFound, Unreachable
-from operator_runtime.client.resources import Resource
-from operator_runtime.client.watch import Record
+from operator_runtime.client.api_client import Propagation
+from operator_runtime.client.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    KubeError,
+    MalformedAnswer,
+    NotFound,
+    Unreachable,
+)
 from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import StaleCache
-from operator_runtime.events.recorder import EventRecorder
-from operator_runtime.objects.api_objects import OwnerReference
-from operator_runtime.objects.bodies import controller_in, whole_body, without_nones
-from operator_runtime.objects.drift import covers
-from operator_runtime.objects.kinds import Kind, PlainObject, reference
-from operator_runtime.reconciling.comparison import Difference, differences
-from operator_runtime.reconciling.repairs import REFUSED_S, Owner, Refused, Repairs
-
-logger = logging.getLogger(__name__)
+from operator_runtime.objects.kinds import Kind, PlainObject
+from operator_runtime.reconciling.comparison import Difference
+from operator_runtime.reconciling.memory import Slot
+from operator_runtime.reconciling.repairs import REFUSED_S, UNWANTED, Owner, Refused, Repairs
+from operator_runtime.reconciling.rules import Change, Kept, NotOwned, Ownable, Rules, Unwatched
 
 # What nobody may change of an object that is there, of the kinds of these groups: Deployments, StatefulSets, Jobs.
 _FIXED, _FIXED_IN = "spec.selector", ("apps", "batch")
 _OWNERS = "metadata.ownerReferences"
 
-
-class Ownable(Record, Protocol):
-    """What is read of an object that may be owned."""
-
-    @property
-    def deleting(self) -> bool: ...
-    @property
-    def controller(self) -> OwnerReference | None: ...
-
-
 O = TypeVar("O", bound=Owner)  # noqa: E741 -- for owner
 W = TypeVar("W")
 P = TypeVar("P", bound=Ownable)
-
-
-class NotOwned(Refused):
-    """An object of the name that ours should have is somebody else's; the message says whose, and the remedy."""
-
-
-class Kept(NamedTuple, Generic[P]):
-    """An owned object as it is now.
-
-    Attributes:
-        obj: None where there is none yet.
-        waiting: what is waited for before there can be one, as a sentence; "" for nothing.
-    """
-
-    obj: P | None
-    waiting: str = ""
-
-
-class Patch(NamedTuple):
-    """A cheaper way than an apply, or the only one, to put some fields right.
-
-    Attributes:
-        body: of the patch, without metadata.uid.
-        repairs: the differences that it puts right.
-        strategic: it is a strategic merge patch, and not a JSON merge patch.
-    """
-
-    body: Mapping[str, object]
-    repairs: Sequence[Difference]
-    strategic: bool = False
-
-
-class Change(NamedTuple, Generic[P]):
-    """A write that was done.
-
-    Attributes:
-        before: the object, None where it was made.
-        obj: as it is now.
-        fields: what was put right; nothing of one that was made.
-        asked: the user asked for it; else somebody else had changed the fields, or deleted the object.
-        routine: it is contested, and that was said: this one is not worth a word.
-    """
-
-    before: P | None
-    obj: P
-    fields: Sequence[Difference]
-    asked: bool
-    routine: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Rules(Generic[W, P]):
-    """How the objects of one kind are kept.
-
-    Attributes:
-        differences: which fields of the live object are not as wanted; nothing where an apply would change nothing.
-        key: of what is wanted.
-        body: of what is wanted, as a manifest has it.
-        patch: a way to put differences right, None for an apply of the whole. What it leaves is put right next.
-        is_ours: whether an object is that of the owner of this uid.
-        handover: what would make an object ours that has no owner, to follow the remedy; "" for nothing.
-    """
-
-    differences: Callable[[W, P], Iterable[Difference]]
-    key: Callable[[W], ObjectKey]
-    body: Callable[[W], Mapping[str, Any]]
-    patch: Callable[[W, P, Sequence[Difference]], Patch | None] = lambda *_: None
-    is_ours: Callable[[P, str], bool] = lambda live, uid: live.controller is not None and live.controller.uid == uid
-    handover: str = ""
-
-
-def rules_for_bodies(manager: str, resource: Resource) -> Rules[Any, Any]:
-    """For what is wanted as dicts: an apply of it would change nothing, also of what was applied before.
-
-    Args:
-        manager: applies it.
-        resource: of the objects.
-    """
-
-    def differ(wanted: Mapping[str, Any], live: Any) -> Iterable[Difference]:
-        if covers(live, wanted, manager):
-            return ()
-        held = getattr(live, "body", None) or {"metadata": {}, "spec": live.spec}
-        body = without_nones({part: value for part, value in wanted.items() if part in held and part != "metadata"})
-        return tuple(differences(body, held)) or (Difference("metadata.managedFields", "ours", "others'"),)
-
-    def checked(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
-        controller_in(resource, whole_body(resource, wanted))
-        return wanted
-
-    return Rules(differ, _key_in, checked)
 
 
 def _has_status(owner: object) -> bool:
@@ -147,27 +48,6 @@ def _has_status(owner: object) -> bool:
         return bool(owner.body.get("status"))
     status = getattr(owner, "status", None)
     return status is None or status != type(status)()
-
-
-def _key_in(body: Mapping[str, Any]) -> ObjectKey:
-    metadata = body["metadata"]
-    return ObjectKey(str(metadata.get("namespace", "")), str(metadata["name"]))
-
-
-def telling(events: EventRecorder, owners: Kind[Any], kind: Kind[Any]) -> Callable[[Any, Change[Any]], None]:
-    """What is told of changes where an author says nothing else: a line in the log, and an event on the owner."""
-
-    def tell(owner: Any, change: Change[Any]) -> None:
-        done = "Created" if change.before is None else "Updated"
-        apart = change.obj.namespace != owner.namespace
-        what = f"{kind.resource.kind} {key_of(change.obj) if apart else change.obj.name}"
-        why = "; ".join(map(str, change.fields)) or ("new" if change.asked else "there was none")
-        logger.log(logging.DEBUG if change.routine else logging.INFO, "%s %s: %s", done.lower(), what, why)
-        if not change.routine:
-            note = f"{done} {what}: {why}"
-            events.emit(reference(owners, owner), type="Normal", reason=done, action=done.removesuffix("d"), note=note)
-
-    return tell
 
 
 class _Attempt(NamedTuple):
@@ -181,8 +61,24 @@ class _Made(dict[ObjectKey, _Attempt]):
     """By object, while no status tells of it."""
 
 
+class _Deletion(NamedTuple):
+    """What we deleted for the owner of this uid: which object, and what could not be changed of it, to be replaced."""
+
+    owner_uid: str
+    uid: str
+    fields: Sequence[Difference]
+
+
+class _Deleted(dict[ObjectKey, _Deletion]):
+    """By object, until it is made again."""
+
+
+def _always_watched(_namespace: str) -> None:
+    return None
+
+
 class Keeper(Generic[O, W, P]):
-    """Keeps one object of a kind for each owner at a time; see `keep`. Made by `Operator.owned`."""
+    """Keeps objects of a kind for their owners; see `keep` and `remove`. Made by `Operator.owned`."""
 
     def __init__(
         self,
@@ -193,6 +89,7 @@ class Keeper(Generic[O, W, P]):
         repairs: Repairs[O],
         rules: Rules[W, P],
         tell: Callable[[O, Change[P]], None],
+        refusal: Callable[[str], KubeError | None] = _always_watched,
     ) -> None:
         """
         Args:
@@ -203,6 +100,7 @@ class Keeper(Generic[O, W, P]):
             repairs: of the owners.
             rules: how it is kept.
             tell: told of each write that was done.
+            refusal: why the cache has nothing of a namespace, which the API server refuses to list.
         """
         self._client = client
         self._owners = owners
@@ -211,30 +109,37 @@ class Keeper(Generic[O, W, P]):
         self._repairs = repairs
         self._rules = rules
         self._tell = tell
+        self._refusal = refusal
+        self._fixed = rules.fixed + ((_FIXED,) if kind.resource.group in _FIXED_IN else ())
         self._made = repairs.memory.slot(_Made)
+        self._deleted = repairs.memory.slot(_Deleted)
 
     async def keep(self, owner: O, wanted: W, *, seen: bool | None = None, asked: bool = True) -> Kept[P]:
-        """Make the object where there is none, and put right what is not as wanted.
+        """Make the object where there is none, and put right, or replace, what is not as wanted.
 
         Args:
             owner: whose object; `wanted` has its `owner_reference`.
             wanted: the object.
-            seen: the owner's status tells of such an object, so that one that is missing was deleted; None: if there
-                is a status at all.
+            seen: the owner's status tells of such an object, so that one that is missing was deleted, unless we did
+                that; None: if there is a status at all.
             asked: the owner's specification is newer than its status, so that a difference is nobody's doing. It is
                 believed once for each generation.
 
         Raises:
-            NotOwned: an object of that name is there and is not this owner's. It is left alone.
+            NotOwned: an object of that name is there and is not this owner's. It is left alone. Where the cache cannot
+                show it, it is not looked for again for `REFUSED_S`.
+            Unwatched: the API server refuses the list of a kind that is optional. Nothing is done.
             Forbidden, Invalid: the API server refuses; it is not asked for the same again for `REFUSED_S`.
             Refused: a change is taken and reverted, or cannot be made at all.
             StaleCache: owner or object are not as the caches show them.
         """
         key = self._rules.key(wanted)
+        if (why := self._refusal(key.namespace)) is not None:
+            raise self._unwatched(why)
         live = self._store.get(key)
         seen = _has_status(owner) if seen is None else seen
         if seen:
-            self._reported(owner, key)
+            _forget(self._made, key_of(owner), key)
         try:
             if live is None:
                 if not self._repairs.allowed(owner):
@@ -247,6 +152,10 @@ class Keeper(Generic[O, W, P]):
             if kept.obj is None and self._store.get(key) is None:
                 raise StaleCache(f"no watch may tell of the end of what is not in the cache: {kept.waiting}")
             return kept
+        except NotOwned as error:
+            if live is not None and not self._may_show(live):
+                self._repairs.refused(owner, self._kind, key, wanted, error)
+            raise
         except Forbidden as error:
             if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
                 raise StaleCache("the namespace is being deleted, and its owner with it", retry_s=REFUSED_S) from error
@@ -258,15 +167,50 @@ class Keeper(Generic[O, W, P]):
         except (Conflict, NotFound) as error:
             raise self._stale(live, error) from error
 
+    async def remove(self, owner: O, key: ObjectKey, *, propagation: Propagation | None = None) -> Kept[P]:
+        """Delete the object of that name where the cache has one that is the owner's; it may be made again by `keep`.
+
+        What is somebody else's is left alone without a word, and so is whatever is there of an optional kind whose list
+        the API server refuses.
+
+        Args:
+            owner: whose object.
+            key: of the object.
+            propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
+
+        Raises:
+            Forbidden: the API server refuses; it is not asked for the same again for `REFUSED_S`.
+            StaleCache: owner or object are not as the caches show them.
+        """
+        live = self._store.get(key)
+        if live is None or not self._rules.is_ours(live, owner.uid):
+            return Kept(None)
+        going = f"The {self._kind.resource.kind} is being deleted."
+        if live.deleting:
+            return Kept(None, going)
+        if not self._repairs.allowed(owner):
+            return Kept(live)
+        try:
+            await self._delete(owner, live, (), propagation, paths=[UNWANTED], asked=True)
+        except Conflict as error:
+            raise self._stale(live, error) from error
+        return Kept(None, going)
+
     async def _make(self, owner: O, wanted: W, key: ObjectKey, *, seen: bool) -> P | None:
         """Create the object; None when one of that name exists."""
-        attempt = (self._made.find(key_of(owner)) or _Made()).get(key)
+        of = key_of(owner)
+        attempt = (self._made.find(of) or _Made()).get(key)
         tried = attempt is not None and attempt.owner_uid == owner.uid
-        again = seen or (tried and attempt is not None and attempt.answered)
-        if (again or tried) and not await self._repairs.still_there(owner):
-            raise self._gone()
+        deletion = (self._deleted.find(of) or _Deleted()).get(key)
+        if deletion is not None and deletion.owner_uid != owner.uid:
+            deletion = None
+        # Somebody else had deleted it.
+        again = deletion is None and (seen or (tried and attempt is not None and attempt.answered))
+        known = seen or tried or deletion is not None
 
         async def create() -> P:
+            if known and not await self._repairs.still_there(owner):
+                raise self._gone()
             return await self._client.apply(self._kind, self._rules.body(wanted), create_only=True)
 
         try:
@@ -275,11 +219,13 @@ class Keeper(Generic[O, W, P]):
             return None
         except (Unreachable, MalformedAnswer):
             if not again:
-                self._made.of(key_of(owner))[key] = _Attempt(owner.uid, answered=False)
+                self._made.of(of)[key] = _Attempt(owner.uid, answered=False)
             raise
         if not seen:
-            self._made.of(key_of(owner))[key] = _Attempt(owner.uid, answered=True)
-        self._tell(owner, Change(None, made, (), not again, again and self._repairs.is_routine(owner)))
+            self._made.of(of)[key] = _Attempt(owner.uid, answered=True)
+        _forget(self._deleted, of, key)
+        routine = (again or deletion is not None) and self._repairs.is_routine(owner)
+        self._tell(owner, Change(None, made, () if deletion is None else deletion.fields, not again, routine))
         return made
 
     async def _put_right(self, owner: O, wanted: W, live: P, *, asked: bool) -> Kept[P]:
@@ -288,13 +234,22 @@ class Keeper(Generic[O, W, P]):
             return self._somebody_elses(owner, live)
         if live.deleting:
             return Kept(None, f"The {kind} is being deleted; a new one follows.")
+        deleted = self._deleted.find(key_of(owner))
+        if deleted and (at := key_of(live)) in deleted and deleted[at].uid != live.uid:
+            _forget(self._deleted, key_of(owner), at)  # somebody else has made it
         found = tuple(self._rules.differences(wanted, live))
         if not found or not self._repairs.allowed(owner):
             return Kept(live)
-        fixed = next((each for each in found if each.path.startswith(_FIXED)), None)
-        if fixed and self._kind.resource.group in _FIXED_IN:
-            raise Refused(
-                f"The {kind}'s {fixed}, which Kubernetes does not allow. Delete the {kind}: a new one follows."
+        if fixed := [each for each in found if each.path.startswith(self._fixed)]:
+            if self._rules.replace is None:
+                raise Refused(
+                    f"The {kind}'s {fixed[0]}, which Kubernetes does not allow. Delete the {kind}: a new one follows."
+                )
+            paths = [each.path for each in fixed]
+            await self._delete(owner, live, fixed, self._rules.replace, paths=paths, asked=asked)
+            return Kept(
+                None,
+                f"The {kind} is being replaced, as {fixed[0]}, which Kubernetes does not allow; a new one follows.",
             )
         disowned = any(each.path.startswith(_OWNERS) for each in found)
         if disowned and not await self._repairs.still_there(owner):
@@ -326,12 +281,34 @@ class Keeper(Generic[O, W, P]):
         self._tell(owner, Change(live, kept, repaired, asked, self._repairs.is_routine(owner)))
         return Kept(kept)
 
-    def _reported(self, owner: O, key: ObjectKey) -> None:
-        """A status tells of the object, which need not be remembered any more."""
-        if (made := self._made.find(key_of(owner))) is not None:
-            made.pop(key, None)
-            if not made:
-                self._made.drop(key_of(owner))
+    async def _delete(
+        self,
+        owner: O,
+        live: P,
+        fields: Sequence[Difference],
+        propagation: Propagation | None,
+        *,
+        paths: Sequence[str],
+        asked: bool,
+    ) -> None:
+        """Delete this very version of an object; `paths` is what is put right by it, as `Repairs.write` takes it."""
+
+        async def send() -> None:
+            if not await self._repairs.still_there(owner):
+                # Deleted with --cascade=orphan, which the watch has not shown yet: then the object is to stay.
+                raise self._gone()
+            await self._client.delete(self._kind, live, resource_version=live.resource_version, propagation=propagation)
+
+        of, key, deletion = key_of(owner), key_of(live), _Deletion(owner.uid, live.uid, fields)
+        try:
+            await self._repairs.write(
+                owner, self._kind, key, send, fields=paths, what=(live.uid, propagation), asked=asked
+            )
+        except (Unreachable, MalformedAnswer):
+            self._deleted.of(of)[key] = deletion  # it may have been done all the same
+            raise
+        self._deleted.of(of)[key] = deletion
+        self._tell(owner, Change(live, live, fields, asked, self._repairs.is_routine(owner), deleted=True))
 
     def _somebody_elses(self, owner: O, live: P) -> Kept[P]:
         kind, resource, holder = self._kind.resource.kind, self._owners.resource, live.controller
@@ -348,6 +325,16 @@ class Keeper(Generic[O, W, P]):
         where = f" in namespace {live.namespace}" if live.namespace != owner.namespace else ""
         raise NotOwned(f"A {kind} named {live.name} exists{where} and {whose}: it is left alone. {remedy}.")
 
+    def _may_show(self, live: P) -> bool:
+        """Whether the cache has, or may yet have, an object; labels that its type does not tell it has not."""
+        labels = getattr(live, "labels", {})
+        return self._store.selection.may_hold(live.namespace, live.name, labels)
+
+    def _unwatched(self, error: KubeError) -> Unwatched:
+        resource = self._kind.resource
+        why = error.message if isinstance(error, ApiError) and error.message else str(error)
+        return Unwatched(f"The {resource.kind} is left as it is, as {resource.plural} cannot be watched: {why}")
+
     def _gone(self) -> StaleCache:
         return StaleCache(f"the {self._owners.resource.kind} is gone, whatever the cache shows")
 
@@ -356,3 +343,11 @@ class Keeper(Generic[O, W, P]):
         if live is not None:
             self._client.outdated(self._kind, live)
         return StaleCache(f"{self._kind.resource.kind} changed under our write: {error}")
+
+
+def _forget(remembered: Slot[Any], owner: ObjectKey, key: ObjectKey) -> None:
+    """What is remembered of one object of an owner is over."""
+    if (of := remembered.find(owner)) is not None:
+        of.pop(key, None)
+        if not of:
+            remembered.drop(owner)

@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 # The reason of the event.
 REASON = "Contested"
+# What is put right by deleting an object that another client makes; "" is the object that it deletes.
+UNWANTED = "-"
 # How long what was refused is not asked for again: no watch tells of a right that was granted, or a quota raised.
 REFUSED_S = 30.0
 # How long an owner that the API server no longer has is believed to be gone, whatever the cache shows.
@@ -62,7 +64,11 @@ class _Refusal(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """A field of one object; the path is "" for the object itself, which another client deletes and we make again."""
+    """A field of one object.
+
+    The path is "" for the object itself, which another client deletes and we make again, and `UNWANTED` for one that
+    another client makes and we delete.
+    """
 
     kind: str
     at: ObjectKey
@@ -198,7 +204,7 @@ class Repairs(Generic[O]):
             at: the object's key.
             write: sends it; what it raises as `Refused` counts as a refusal, too.
             fields: what is put right by it, as `comparison.Difference.path` names them; "" for the object itself, which
-                is made again.
+                is made again, `UNWANTED` for one that is deleted.
             what: equal for the same write, None for one that is always sent.
             asked: by what is known, the user asked for this, so that nobody else's doing is put right.
         """
@@ -214,11 +220,24 @@ class Repairs(Generic[O]):
             done = await write()
         except (Forbidden, Invalid, Refused) as error:
             if what is not None:
-                self._refusals.of(key)[place] = _Refusal(what, error, self._clock() + REFUSED_S)
+                self.refused(owner, kind, at, what, error)
             raise
         if repaired:
             self._repaired(owner, repaired, others, asked=asked)
         return done
+
+    def refused(self, owner: O, kind: Kind[Any], at: ObjectKey, what: object, error: KubeError) -> None:
+        """It is known why this cannot be done: `write` has it raised for the same within `REFUSED_S`.
+
+        Args:
+            owner: for whose sake.
+            kind: of the object that is not written.
+            at: the object's key.
+            what: equal for the same write.
+            error: says why.
+        """
+        place = (kind.resource.qualified_name, at)
+        self._refusals.of(key_of(owner))[place] = _Refusal(what, error, self._clock() + REFUSED_S)
 
     async def still_there(self, owner: O) -> bool:
         """Whether this owner is there now and is not being deleted, whatever the cache shows.
@@ -280,7 +299,7 @@ class Repairs(Generic[O]):
 
     async def _other_managers(self, key: ObjectKey, kind: Kind[Any], fields: Sequence[_Field]) -> Mapping[_Field, str]:
         """Who changed those of these fields of which it has to be said now. To be asked before they are put right."""
-        beginning = [each for each in self._contention.would_begin(key, fields) if each.path]
+        beginning = [each for each in self._contention.would_begin(key, fields) if each.path not in ("", UNWANTED)]
         if not beginning:
             return {}
         try:
@@ -298,7 +317,12 @@ class Repairs(Generic[O]):
         for each in self._contention.contested(key)[len(before) :]:
             who, often = others.get(each, "Another client"), f"{REPAIRS} times within {WINDOW_S:.0f} s"
             of = each.kind if each.at == key else f"{each.kind} {each.at}"
-            if each.path:
+            if each.path == UNWANTED:
+                text = (
+                    f"{who} keeps making the {of}, which the {kind} is to be without: deleted {often}, from now on "
+                    "once a second at most. Stop that client."
+                )
+            elif each.path:
                 text = (
                     f"{who} keeps changing {each.path} of the {of}: put right {often}, from now on once a second at "
                     "most. Stop that client from writing the field; what is to change for good belongs into the "
@@ -338,7 +362,8 @@ def _other_manager(writers: Writers, field: str, ours: str) -> str:
 
 def _done(fields: Sequence[_Field]) -> str:
     """What another client did to these fields, to follow "has"."""
-    changed = [each.path for each in fields if each.path]
-    deleted = [f"the {each.kind}" for each in fields if not each.path]
-    done = [f"changed {', '.join(changed)}"] if changed else []
-    return " or ".join([*done, f"deleted {', '.join(deleted)}"] if deleted else done)
+    done: dict[str, list[str]] = {"changed": [], "deleted": [], "made": []}
+    for each in fields:
+        verb = {"": "deleted", UNWANTED: "made"}.get(each.path, "changed")
+        done[verb].append(each.path if verb == "changed" else f"the {each.kind}")
+    return " or ".join(f"{verb} {', '.join(what)}" for verb, what in done.items() if what)

@@ -2,106 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any, cast
 from unittest.mock import AsyncMock
 
 import pytest
 
 from operator_runtime import (
-    Change,
     Client,
     Conflict,
-    EventRecorder,
     Forbidden,
-    Keeper,
-    Kept,
-    Kind,
     NotOwned,
     ObjectKey,
     PlainObject,
     Refused,
-    Repairs,
     Result,
     StaleCache,
     Store,
-    owner_reference,
     plain,
 )
+from operator_runtime.cache.selection import Selection
 from operator_runtime.reconciling.contention import REPAIRS
-from operator_runtime.reconciling.keeper import rules_for_bodies
 from operator_runtime.reconciling.repairs import REFUSED_S
-from operator_runtime.testing.clock import FakeClock
-from operator_runtime.testing.cluster import SimulatedCluster
-
-CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")
-WORDS = ObjectKey("default", "words")
-
-
-class Recorder:
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def emit(self, *_: object, note: str, **__: object) -> None:
-        self.notes.append(note)
-
-
-class Keeping:
-    """A keeper with stores that the test fills, and what it told."""
-
-    def __init__(self, client: Client, owner: PlainObject, kind: Kind[PlainObject] = CONFIG_MAPS) -> None:
-        self.client = client
-        self.owner = owner
-        self.clock = FakeClock()
-        self.store: Store[PlainObject] = Store()
-        self.recorder = Recorder()
-        self.changes: list[Change[PlainObject]] = []
-        self.owners: Store[PlainObject] = Store()
-        self.owners.put(owner)
-        events = cast(EventRecorder, self.recorder)
-        self.repairs = Repairs(client, events, CONFIG_MAPS, self.owners, clock=self.clock)
-        self.keeper: Keeper[PlainObject, Any, PlainObject] = Keeper(
-            client,
-            CONFIG_MAPS,
-            kind,
-            self.store,
-            self.repairs,
-            rules_for_bodies(client.field_manager, kind.resource),
-            lambda _, change: self.changes.append(change),
-        )
-
-    async def keep(self, body: Any, *, seen: bool = False) -> PlainObject:
-        kept: Kept[PlainObject] = await self.keeper.keep(self.owner, body, seen=seen)
-        assert kept.obj is not None, kept.waiting
-        return kept.obj
-
-    def cached(self, obj: PlainObject) -> None:
-        self.store.replace([obj], set())
-
-    def words(self, **data: str) -> dict[str, Any]:
-        return words(self.owner, **data)
-
-
-@pytest.fixture
-async def client(simulator: SimulatedCluster) -> AsyncIterator[Client]:
-    async with simulator.client() as client:
-        yield client
-
-
-@pytest.fixture
-async def at(client: Client) -> Keeping:
-    owner = await client.create(CONFIG_MAPS, {"metadata": {"namespace": "default", "name": "owner"}})
-    return Keeping(client, owner)
-
-
-def words(owner: PlainObject, **data: str) -> dict[str, Any]:
-    metadata = {
-        "namespace": WORDS.namespace,
-        "name": WORDS.name,
-        "labels": {"app": "words"},
-        "ownerReferences": [owner_reference(CONFIG_MAPS, owner)],
-    }
-    return {"metadata": metadata, "data": data}
+from tests.unit.operator_runtime.reconciling.keeper_support import CONFIG_MAPS, WORDS, Keeping, words
 
 
 async def test_it_is_made_and_then_left_as_it_is(at: Keeping) -> None:
@@ -145,6 +66,38 @@ async def test_a_strangers_is_left_alone(at: Keeping, *, cached: bool) -> None:
     with pytest.raises(NotOwned, match=r"^A ConfigMap named words exists and has no owner: it is left alone\. "):
         await at.keep(at.words(a="1"))
     assert await at.client.get(CONFIG_MAPS, WORDS) == theirs
+
+
+@pytest.mark.parametrize("seen", [True, False])
+async def test_a_strangers_that_no_cache_shows_is_not_looked_for_again_for_a_while(
+    client: Client, at: Keeping, monkeypatch: pytest.MonkeyPatch, *, seen: bool
+) -> None:
+    at = Keeping(client, at.owner, store=Store(selection=Selection(labels="app=words")))
+    metadata = {"namespace": WORDS.namespace, "name": WORDS.name}
+    theirs = await at.client.create(CONFIG_MAPS, {"metadata": metadata, "data": {"a": "theirs"}})
+    get = AsyncMock(wraps=at.client.get)
+    monkeypatch.setattr(at.client, "get", get)
+    for _ in range(3):
+        with pytest.raises(NotOwned, match="has no owner: it is left alone"):
+            await at.keep(at.words(a="1"), seen=seen)
+    asked = get.await_count
+    assert asked == 1 + seen, "for the object, and for the owner where one was made before"
+    await at.client.delete(CONFIG_MAPS, theirs)
+    with pytest.raises(NotOwned):
+        await at.keep(at.words(a="1"), seen=seen)
+    assert get.await_count == asked
+    at.clock.advance(REFUSED_S)
+    assert (await at.keep(at.words(a="1"), seen=seen)).body["data"] == {"a": "1"}
+
+
+async def test_a_strangers_that_the_watch_is_to_show_is_looked_for_again(client: Client, at: Keeping) -> None:
+    at = Keeping(client, at.owner, store=Store(selection=Selection(labels="app=words")))
+    metadata = {"namespace": WORDS.namespace, "name": WORDS.name, "labels": {"app": "words"}}
+    theirs = await at.client.create(CONFIG_MAPS, {"metadata": metadata})
+    with pytest.raises(NotOwned):
+        await at.keep(at.words(a="1"))
+    await at.client.delete(CONFIG_MAPS, theirs)
+    assert (await at.keep(at.words(a="1"))).body["data"] == {"a": "1"}
 
 
 async def test_another_owners_is_left_alone(at: Keeping) -> None:

@@ -1,0 +1,101 @@
+"""A keeper of ConfigMaps whose caches the test fills."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from operator_runtime import (
+    Change,
+    Client,
+    EventRecorder,
+    Keeper,
+    Kept,
+    Kind,
+    KubeError,
+    ObjectKey,
+    PlainObject,
+    Repairs,
+    Rules,
+    Store,
+    owner_reference,
+    plain,
+)
+from operator_runtime.reconciling.rules import rules_for_bodies
+from operator_runtime.testing.clock import FakeClock
+
+CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")
+WORDS = ObjectKey("default", "words")
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def emit(self, *_: object, note: str, **__: object) -> None:
+        self.notes.append(note)
+
+
+class Keeping:
+    """A keeper with stores that the test fills, and what it told."""
+
+    def __init__(
+        self,
+        client: Client,
+        owner: PlainObject,
+        kind: Kind[PlainObject] = CONFIG_MAPS,
+        *,
+        rules: Rules[Any, PlainObject] | None = None,
+        store: Store[PlainObject] | None = None,
+    ) -> None:
+        self.client = client
+        self.owner = owner
+        self.clock = FakeClock()
+        self.store: Store[PlainObject] = Store() if store is None else store
+        self.recorder = Recorder()
+        self.changes: list[Change[PlainObject]] = []
+        self.refusal: KubeError | None = None
+        self.owners: Store[PlainObject] = Store()
+        self.owners.put(owner)
+        events = cast(EventRecorder, self.recorder)
+        self.repairs = Repairs(client, events, CONFIG_MAPS, self.owners, clock=self.clock)
+        self.keeper: Keeper[PlainObject, Any, PlainObject] = Keeper(
+            client,
+            CONFIG_MAPS,
+            kind,
+            self.store,
+            self.repairs,
+            rules or rules_for_bodies(client.field_manager, kind.resource),
+            lambda _, change: self.changes.append(change),
+            lambda _: self.refusal,
+        )
+
+    async def keep(self, body: Any, *, seen: bool = False) -> PlainObject:
+        kept: Kept[PlainObject] = await self.keeper.keep(self.owner, body, seen=seen)
+        assert kept.obj is not None, kept.waiting
+        return kept.obj
+
+    def cached(self, obj: PlainObject) -> None:
+        self.store.replace([obj], set())
+
+    def uncached(self) -> None:
+        self.store.replace([], set())
+
+    def user_asks(self) -> None:
+        """The owner's specification changes."""
+        metadata = replace(self.owner.metadata, generation=self.owner.generation + 1)
+        self.owner = replace(self.owner, metadata=metadata)
+
+    def words(self, **data: str) -> dict[str, Any]:
+        return words(self.owner, **data)
+
+
+def words(owner: PlainObject, **data: str) -> dict[str, Any]:
+    metadata = {
+        "namespace": WORDS.namespace,
+        "name": WORDS.name,
+        "labels": {"app": "words"},
+        "ownerReferences": [owner_reference(CONFIG_MAPS, owner)],
+    }
+    return {"metadata": metadata, "data": data}

@@ -1,0 +1,282 @@
+"""`Operator.owned`: what the owner wants no more, or cannot be changed, is deleted; what we deleted is no drift."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import AsyncMock
+
+import msgspec
+import pytest
+
+from operator_runtime import Client, Forbidden, KubeError, PlainObject, Refused, StaleCache, Unwatched, plain
+from operator_runtime.client.errors import Unreachable
+from operator_runtime.reconciling.contention import REPAIRS
+from operator_runtime.reconciling.repairs import REFUSED_S
+from operator_runtime.reconciling.rules import rules_for_bodies, telling
+from tests.unit.operator_runtime.reconciling.keeper_support import CONFIG_MAPS, WORDS, Keeping
+
+FIXED = 'data[a] was "1", is to be "2"'
+REPLACED = f"The ConfigMap is being replaced, as {FIXED}, which Kubernetes does not allow; a new one follows."
+
+
+@pytest.fixture
+def replacing(client: Client, at: Keeping) -> Keeping:
+    """Of which `data[a]` cannot be changed."""
+    rules = rules_for_bodies(client.field_manager, CONFIG_MAPS.resource, fixed=("data[a]",), replace="Background")
+    return Keeping(client, at.owner, rules=rules)
+
+
+async def live(at: Keeping) -> list[PlainObject]:
+    return await at.client.list(CONFIG_MAPS, "default", "app=words")
+
+
+async def replaced(at: Keeping, body: Any, *, seen: bool = True) -> None:
+    kept = await at.keeper.keep(at.owner, body, seen=seen)
+    assert kept.obj is None
+    assert "is being replaced" in kept.waiting
+    at.uncached()
+
+
+class TestReplacing:
+    async def test_what_cannot_be_changed_is_deleted_and_made_anew(self, replacing: Keeping) -> None:
+        at = replacing
+        old = await at.keep(at.words(a="1"))
+        at.cached(old)
+        assert await at.keeper.keep(at.owner, at.words(a="2"), seen=True) == (None, REPLACED)
+        assert await live(at) == []
+        at.uncached()
+        new = await at.keep(at.words(a="2"), seen=True)
+        assert (new.uid != old.uid, new.body["data"]) == (True, {"a": "2"})
+        _, deletion, creation = at.changes
+        assert (deletion.before, deletion.obj, deletion.deleted, deletion.asked) == (old, old, True, True)
+        assert (creation.before, creation.obj, creation.deleted, creation.asked) == (None, new, False, True)
+        for change in (deletion, creation):
+            assert [str(each) for each in change.fields] == [FIXED]
+
+    async def test_a_field_that_can_be_changed_is_changed(self, replacing: Keeping) -> None:
+        at = replacing
+        made = await at.keep(at.words(a="1", b="1"))
+        at.cached(made)
+        assert (await at.keep(at.words(a="1", b="2"))).uid == made.uid
+
+    async def test_without_a_way_to_replace_it_the_remedy_is_said(self, client: Client, at: Keeping) -> None:
+        at = Keeping(
+            client, at.owner, rules=rules_for_bodies(client.field_manager, CONFIG_MAPS.resource, fixed=("data",))
+        )
+        made = await at.keep(at.words(a="1"))
+        at.cached(made)
+        with pytest.raises(
+            Refused, match=r"which Kubernetes does not allow\. Delete the ConfigMap: a new one follows\.$"
+        ):
+            await at.keep(at.words(a="2"))
+        assert await live(at) == [made]
+
+    @pytest.mark.parametrize(("version", "kind"), [("apps/v1", "StatefulSet"), ("batch/v1", "Job")])
+    async def test_the_selector_of_what_makes_pods_is_fixed_without_a_word(
+        self, client: Client, at: Keeping, version: str, kind: str
+    ) -> None:
+        workloads = plain(version, kind, f"{kind.lower()}s")
+        at = Keeping(client, at.owner, workloads)
+        metadata = at.words()["metadata"]
+        held = {
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": metadata | {"uid": "1", "resourceVersion": "1"},
+            "spec": {"selector": {"matchLabels": {"app": "a"}}},
+        }
+        at.cached(workloads.decode(msgspec.Raw(msgspec.json.encode(held))))
+        with pytest.raises(Refused, match=rf"^The {kind}'s spec.selector.matchLabels\[app\] "):
+            await at.keep({"metadata": metadata, "spec": {"selector": {"matchLabels": {"app": "b"}}}})
+
+    async def test_another_version_than_the_cached_one_is_not_deleted(self, replacing: Keeping) -> None:
+        at = replacing
+        at.cached(await at.keep(at.words(a="1")))
+        changed = await at.client.patch(CONFIG_MAPS, WORDS, {"data": {"a": "2"}})
+        with pytest.raises(StaleCache):
+            await at.keep(at.words(a="2"))
+        assert await live(at) == [changed]
+
+    async def test_a_successor_is_not_deleted(self, replacing: Keeping) -> None:
+        at = replacing
+        seen = await at.keep(at.words(a="1"))
+        await at.client.delete(CONFIG_MAPS, seen)
+        successor = await at.client.apply(CONFIG_MAPS, at.words(a="2"))
+        at.cached(seen)
+        await at.keeper.keep(at.owner, at.words(a="2"))
+        assert await live(at) == [successor]
+
+    async def test_for_an_owner_that_is_gone_nothing_is_deleted(self, replacing: Keeping) -> None:
+        at = replacing
+        made = await at.keep(at.words(a="1"))
+        at.cached(made)
+        await at.client.delete(CONFIG_MAPS, at.owner, propagation="Orphan")
+        with pytest.raises(StaleCache, match="is gone, whatever the cache shows"):
+            await at.keep(at.words(a="2"))
+        assert [each.uid for each in await live(at)] == [made.uid]
+
+    async def test_a_deletion_that_is_forbidden_is_not_asked_for_again_for_a_while(
+        self, replacing: Keeping, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        at = replacing
+        at.cached(await at.keep(at.words(a="1")))
+        delete = AsyncMock(side_effect=Forbidden(403, "Forbidden", "cannot delete resource"))
+        monkeypatch.setattr(at.client, "delete", delete)
+        for wanted in ("2", "3"):
+            with pytest.raises(Forbidden, match="cannot delete resource"):
+                await at.keep(at.words(a=wanted))
+        assert delete.await_count == 1, "it is the same deletion, whatever is wanted instead"
+        at.clock.advance(REFUSED_S)
+        with pytest.raises(Forbidden):
+            await at.keep(at.words(a="2"))
+        assert delete.await_count == 2
+        assert [change.deleted for change in at.changes] == [False]
+
+    async def test_what_is_made_anew_counts_as_nobody_elses_doing(self, replacing: Keeping) -> None:
+        at = replacing
+        at.cached(await at.keep(at.words(a="0")))
+        for turn in range(1, 2 * REPAIRS):
+            at.user_asks()
+            await replaced(at, at.words(a=str(turn)))
+            at.cached(await at.keep(at.words(a=str(turn)), seen=True))
+        assert at.repairs.contested == 0
+        assert all(change.asked for change in at.changes)
+
+    async def test_one_that_somebody_else_deletes_afterwards_is_told_as_such(self, replacing: Keeping) -> None:
+        at = replacing
+        at.cached(await at.keep(at.words(a="1")))
+        await replaced(at, at.words(a="2"))
+        await at.client.delete(CONFIG_MAPS, await at.keep(at.words(a="2"), seen=True))
+        await at.keep(at.words(a="2"), seen=True)
+        assert [change.asked for change in at.changes] == [True, True, True, False]
+
+    async def test_whoever_keeps_making_it_wrong_is_named_and_held_back_for(self, replacing: Keeping) -> None:
+        at = replacing
+        for _ in range(REPAIRS + 1):  # the first may have been asked for
+            at.cached(await at.client.apply(CONFIG_MAPS, at.words(a="1")))
+            await replaced(at, at.words(a="2"))
+        assert at.repairs.contested == 1
+        (note,) = at.recorder.notes
+        assert " keeps changing data[a] of the ConfigMap default/words: put right 5 times within 60 s" in note
+        assert at.repairs.wait_s(at.owner.key) > 0.0
+
+    async def test_a_deletion_without_an_answer_is_ours_all_the_same(
+        self, replacing: Keeping, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        at = replacing
+        at.cached(await at.keep(at.words(a="1")))
+        delete = at.client.delete
+
+        async def unanswered(*args: Any, **more: Any) -> None:
+            await delete(*args, **more)
+            raise Unreachable("the connection was reset")
+
+        monkeypatch.setattr(at.client, "delete", unanswered)
+        with pytest.raises(Unreachable):
+            await at.keep(at.words(a="2"), seen=True)
+        at.uncached()
+        await at.keep(at.words(a="2"), seen=True)
+        assert at.changes[-1].asked
+
+
+class TestRemoving:
+    async def test_what_is_the_owners_is_deleted(self, at: Keeping) -> None:
+        made = await at.keep(at.words(a="1"))
+        at.cached(made)
+        assert await at.keeper.remove(at.owner, WORDS) == (None, "The ConfigMap is being deleted.")
+        assert await live(at) == []
+        change = at.changes[-1]
+        assert (change.before, change.obj, change.fields, change.deleted) == (made, made, (), True)
+
+    async def test_without_one_in_the_cache_nothing_is_sent(self, at: Keeping, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = await at.client.apply(CONFIG_MAPS, at.words(a="1"))
+        monkeypatch.setattr(at.client, "get", AsyncMock(side_effect=AssertionError))
+        assert await at.keeper.remove(at.owner, WORDS) == (None, "")
+        assert await live(at) == [made]
+
+    async def test_a_strangers_is_left_alone_without_a_word(self, at: Keeping) -> None:
+        metadata = {"namespace": WORDS.namespace, "name": WORDS.name, "labels": {"app": "words"}}
+        theirs = await at.client.create(CONFIG_MAPS, {"metadata": metadata})
+        at.cached(theirs)
+        assert await at.keeper.remove(at.owner, WORDS) == (None, "")
+        assert await live(at) == [theirs]
+
+    async def test_one_that_is_going_is_waited_for(self, at: Keeping, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = await at.keep(at.words(a="1"))
+        await at.client.patch(CONFIG_MAPS, made, {"metadata": {"finalizers": ["example.com/wait"]}})
+        await at.client.delete(CONFIG_MAPS, made)
+        at.cached(await at.client.get(CONFIG_MAPS, WORDS))
+        monkeypatch.setattr(at.client, "delete", AsyncMock(side_effect=AssertionError))
+        assert await at.keeper.remove(at.owner, WORDS) == (None, "The ConfigMap is being deleted.")
+
+    async def test_how_it_is_deleted_is_the_callers_choice(self, at: Keeping, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = await at.keep(at.words(a="1"))
+        at.cached(made)
+        delete = AsyncMock()
+        monkeypatch.setattr(at.client, "delete", delete)
+        await at.keeper.remove(at.owner, WORDS, propagation="Foreground")
+        delete.assert_awaited_once_with(
+            CONFIG_MAPS, made, resource_version=made.resource_version, propagation="Foreground"
+        )
+
+    async def test_another_version_than_the_cached_one_is_looked_at_first(self, at: Keeping) -> None:
+        at.cached(await at.keep(at.words(a="1")))
+        changed = await at.client.patch(CONFIG_MAPS, WORDS, {"metadata": {"ownerReferences": None}})
+        with pytest.raises(StaleCache):
+            await at.keeper.remove(at.owner, WORDS)
+        assert await live(at) == [changed]
+
+    async def test_one_that_is_wanted_again_is_nobody_elses_doing(self, at: Keeping) -> None:
+        for _ in range(2 * REPAIRS):
+            at.cached(await at.keep(at.words(a="1"), seen=False))
+            at.user_asks()
+            await at.keeper.remove(at.owner, WORDS)
+            at.uncached()
+        assert (await at.keep(at.words(a="1"), seen=True)).body["data"] == {"a": "1"}
+        assert all(change.asked and not change.fields for change in at.changes)
+        assert at.repairs.contested == 0
+
+    async def test_whoever_keeps_making_it_is_told_of_and_held_back_for(self, at: Keeping) -> None:
+        for _ in range(REPAIRS + 1):
+            at.cached(await at.client.apply(CONFIG_MAPS, at.words(a="1")))
+            await at.keeper.remove(at.owner, WORDS)
+        (note,) = at.recorder.notes
+        assert note == (
+            "Another client keeps making the ConfigMap default/words, which the ConfigMap is to be without: deleted 5 "
+            "times within 60 s, from now on once a second at most. Stop that client."
+        )
+        assert at.repairs.wait_s(at.owner.key) > 0.0
+
+
+@pytest.mark.parametrize("seen", [True, False])
+async def test_what_cannot_be_watched_is_neither_made_nor_deleted(at: Keeping, *, seen: bool) -> None:
+    at.refusal = Forbidden(403, "Forbidden", 'configmaps is forbidden: User "x" cannot list resource "configmaps"')
+    said = '^The ConfigMap is left as it is, as configmaps cannot be watched: configmaps is forbidden: User "x" cannot'
+    with pytest.raises(Unwatched, match=said):
+        await at.keep(at.words(a="1"), seen=seen)
+    assert await at.keeper.remove(at.owner, WORDS) == (None, "")
+    assert await live(at) == []
+    at.refusal = None
+    assert (await at.keep(at.words(a="1"), seen=seen)).body["data"] == {"a": "1"}
+
+
+async def test_a_refusal_without_words_is_told_by_its_sort(at: Keeping) -> None:
+    at.refusal = KubeError("no answer")
+    with pytest.raises(Unwatched, match=r"cannot be watched: no answer$"):
+        await at.keep(at.words(a="1"))
+
+
+async def test_the_default_words_tell_a_replacement_from_an_end(replacing: Keeping) -> None:
+    at = replacing
+    tell = telling(at.recorder, CONFIG_MAPS, CONFIG_MAPS)  # type: ignore[arg-type]
+    at.cached(await at.keep(at.words(a="1")))
+    await replaced(at, at.words(a="2"))
+    at.cached(await at.keep(at.words(a="2"), seen=True))
+    await at.keeper.remove(at.owner, WORDS)
+    for change in at.changes:
+        tell(at.owner, change)
+    assert at.recorder.notes == [
+        "Created ConfigMap words: new",
+        f"Deleted ConfigMap words: to be replaced, as {FIXED}",
+        f"Created ConfigMap words: replaced, as {FIXED}",
+        "Deleted ConfigMap words: no longer wanted",
+    ]
