@@ -36,7 +36,7 @@ class _History(Generic[F]):
     """The repairs for one owner.
 
     Attributes:
-        generation: of the owner at the last repair, 0 before.
+        wishes: by object, of which generation of the owner, and to what, it was last put right.
         looked_generation: at the last look; another one is looked at at once.
         free: the last look was not damped, because of what the user asked for.
         repaired: when each field was last put right, `REPAIRS` times at most.
@@ -48,7 +48,7 @@ class _History(Generic[F]):
         repairs: how many there were since it is contested.
     """
 
-    generation: int = 0
+    wishes: dict[Hashable, tuple[int, Hashable]] = field(default_factory=dict)
     repaired_s: float = 0.0
     repaired: dict[F, list[float]] = field(default_factory=dict)
     contested: list[F] = field(default_factory=list)
@@ -130,23 +130,34 @@ class FieldContention(Generic[F]):
             if each not in history.contested and sum(at > since for at in history.repaired.get(each, ())) == REPAIRS - 1
         )
 
-    def repaired(self, key: ObjectKey, generation: int, fields: Iterable[F], *, asked: bool) -> bool:
+    def repaired(
+        self,
+        key: ObjectKey,
+        generation: int,
+        fields: Iterable[F],
+        *,
+        asked: bool,
+        of: Hashable = None,
+        wish: Hashable = None,
+    ) -> bool:
         """These fields were put right; whether it is time to say again that they are contested.
 
         Args:
             key: the owner's.
             generation: its `metadata.generation`.
-            fields: of whichever object.
-            asked: by what is known, the user asked for this change. Believed once for each generation.
+            fields: of one object.
+            asked: by what is known, this is what is wanted since just now. Believed once for each generation and wish.
+            of: the object.
+            wish: what is wanted of it, or a digest.
         """
         now = self._clock()
         history = self._histories.find(key)
         if history is None:
             self._sweep(now)
             history = self._histories.of(key)
-        elif asked and history.generation == generation:
+        elif history.wishes.get(of) == (generation, wish):
             asked = False
-        history.generation = generation
+        history.wishes[of] = (generation, wish)
         history.repaired_s = now
         history.wrote = True
         if asked:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import msgspec
+
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import Propagation
 from operator_runtime.client.errors import (
@@ -122,8 +124,8 @@ class Keeper(Generic[O, W, P]):
             wanted: the object.
             seen: the owner's status tells of such an object, so that one that is missing was deleted, unless we did
                 that; None: if there is a status at all.
-            asked: the owner's specification is newer than its status, so that a difference is nobody's doing. It is
-                believed once for each generation.
+            asked: the owner's specification is newer than its status, or `wanted` follows from what has changed
+                elsewhere, so that a difference is nobody's doing. It is believed once for each generation and body.
 
         Raises:
             NotOwned: an object of that name is there and is not this owner's. It is left alone. Where the cache cannot
@@ -214,7 +216,15 @@ class Keeper(Generic[O, W, P]):
             return await self._client.apply(self._kind, self._rules.body(wanted), create_only=True)
 
         try:
-            made = await self._repairs.write(owner, self._kind, key, create, fields=[""] if again else [], what=wanted)
+            made = await self._repairs.write(
+                owner,
+                self._kind,
+                key,
+                create,
+                fields=[""] if again else [],
+                what=wanted,
+                wish=self._digest(wanted),
+            )
         except Conflict:
             return None
         except (Unreachable, MalformedAnswer):
@@ -245,8 +255,8 @@ class Keeper(Generic[O, W, P]):
                 raise Refused(
                     f"The {kind}'s {fixed[0]}, which Kubernetes does not allow. Delete the {kind}: a new one follows."
                 )
-            paths = [each.path for each in fixed]
-            await self._delete(owner, live, fixed, self._rules.replace, paths=paths, asked=asked)
+            paths, wish = [each.path for each in fixed], self._digest(wanted)
+            await self._delete(owner, live, fixed, self._rules.replace, paths=paths, asked=asked, wish=wish)
             return Kept(
                 None,
                 f"The {kind} is being replaced, as {fixed[0]}, which Kubernetes does not allow; a new one follows.",
@@ -274,9 +284,15 @@ class Keeper(Generic[O, W, P]):
                 )
             return kept
 
-        paths = [each.path for each in repaired]
         kept = await self._repairs.write(
-            owner, self._kind, key_of(live), send, fields=paths, what=(live.uid, wanted, found), asked=asked
+            owner,
+            self._kind,
+            key_of(live),
+            send,
+            fields=[each.path for each in repaired],
+            what=(live.uid, wanted, found),
+            asked=asked,
+            wish=self._digest(wanted),
         )
         self._tell(owner, Change(live, kept, repaired, asked, self._repairs.is_routine(owner)))
         return Kept(kept)
@@ -290,8 +306,9 @@ class Keeper(Generic[O, W, P]):
         *,
         paths: Sequence[str],
         asked: bool,
+        wish: int | None = None,
     ) -> None:
-        """Delete this very version of an object; `paths` is what is put right by it, as `Repairs.write` takes it."""
+        """Delete this very version of an object; `paths` is what is put right by it, as `Repairs.write` has it."""
 
         async def send() -> None:
             if not await self._repairs.still_there(owner):
@@ -302,13 +319,16 @@ class Keeper(Generic[O, W, P]):
         of, key, deletion = key_of(owner), key_of(live), _Deletion(owner.uid, live.uid, fields)
         try:
             await self._repairs.write(
-                owner, self._kind, key, send, fields=paths, what=(live.uid, propagation), asked=asked
+                owner, self._kind, key, send, fields=paths, what=(live.uid, propagation), asked=asked, wish=wish
             )
         except (Unreachable, MalformedAnswer):
             self._deleted.of(of)[key] = deletion  # it may have been done all the same
             raise
         self._deleted.of(of)[key] = deletion
         self._tell(owner, Change(live, live, fields, asked, self._repairs.is_routine(owner), deleted=True))
+
+    def _digest(self, wanted: W) -> int:
+        return hash(msgspec.json.encode(self._rules.body(wanted)))
 
     def _somebody_elses(self, owner: O, live: P) -> Kept[P]:
         kind, resource, holder = self._kind.resource.kind, self._owners.resource, live.controller

@@ -195,6 +195,7 @@ class Repairs(Generic[O]):
         fields: Sequence[str] = (),
         what: object = None,
         asked: bool = False,
+        wish: int | None = None,
     ) -> T:
         """Do what `write` does, unless the API server refused the same within `REFUSED_S`: then that error once more.
 
@@ -206,7 +207,8 @@ class Repairs(Generic[O]):
             fields: what is put right by it, as `comparison.Difference.path` names them; "" for the object itself, which
                 is made again, `UNWANTED` for one that is deleted.
             what: equal for the same write, None for one that is always sent.
-            asked: by what is known, the user asked for this, so that nobody else's doing is put right.
+            asked: by what is known, this is wanted since just now, so that nobody else's doing is put right.
+            wish: a digest of what is wanted of the object: `asked` is believed once for each, and for each generation.
         """
         key, place = key_of(owner), (kind.resource.qualified_name, at)
         refusals = self._refusals.find(key)
@@ -223,7 +225,7 @@ class Repairs(Generic[O]):
                 self.refused(owner, kind, at, what, error)
             raise
         if repaired:
-            self._repaired(owner, repaired, others, asked=asked)
+            self._repaired(owner, repaired, others, asked=asked, wish=wish)
         return done
 
     def refused(self, owner: O, kind: Kind[Any], at: ObjectKey, what: object, error: KubeError) -> None:
@@ -309,11 +311,20 @@ class Repairs(Generic[O]):
             writers = Writers(b"")
         return {each: _other_manager(writers, each.path, self._client.field_manager) for each in beginning}
 
-    def _repaired(self, owner: O, fields: Sequence[_Field], others: Mapping[_Field, str], *, asked: bool) -> None:
+    def _repaired(
+        self,
+        owner: O,
+        fields: Sequence[_Field],
+        others: Mapping[_Field, str],
+        *,
+        asked: bool,
+        wish: int | None = None,
+    ) -> None:
         """These fields were put right: say what has become contested, and from time to time what still is."""
         key, kind = key_of(owner), self._owners.resource.kind
         before = self._contention.contested(key)
-        again = self._contention.repaired(key, owner.generation, fields, asked=asked)
+        place = (fields[0].kind, fields[0].at)
+        again = self._contention.repaired(key, owner.generation, fields, asked=asked, of=place, wish=wish)
         for each in self._contention.contested(key)[len(before) :]:
             who, often = others.get(each, "Another client"), f"{REPAIRS} times within {WINDOW_S:.0f} s"
             of = each.kind if each.at == key else f"{each.kind} {each.at}"

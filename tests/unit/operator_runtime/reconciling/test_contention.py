@@ -103,6 +103,19 @@ def test_what_the_user_asked_for_is_believed_once(bench: Bench) -> None:
     assert bench.contested == (SIZE,)
 
 
+def test_what_is_wanted_of_each_object_and_each_other_wish_is_believed_once(bench: Bench) -> None:
+    def repair(of: str, wish: int) -> None:
+        bench.contention.repaired(KEY, bench.generation, [f"data of {of}"], asked=True, of=of, wish=wish)
+
+    for wish in range(2 * REPAIRS):
+        repair("a", wish)
+        repair("b", wish)
+    assert not bench.contested
+    for _ in range(REPAIRS):
+        repair("a", 2 * REPAIRS - 1)
+    assert list(bench.contested) == ["data of a"]
+
+
 def test_a_new_generation_is_looked_at_at_once_and_once(bench: Bench) -> None:
     bench.contend()
     bench.generation = 2

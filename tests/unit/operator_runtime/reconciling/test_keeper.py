@@ -211,6 +211,12 @@ async def test_a_field_that_another_manager_rewrites_in_a_loop_is_left_to_it_and
     assert at.repairs.wait_s(at.owner.key) > 0.0
 
 
+async def test_what_the_owner_wants_otherwise_again_and_again_is_nobody_elses_doing(at: Keeping) -> None:
+    for turn in range(2 * REPAIRS):
+        at.cached(await at.keep(at.words(a=str(turn)), seen=True))
+    assert at.repairs.contested == 0
+
+
 async def test_the_fields_of_a_successor_are_put_right_although_the_same_write_missed_its_predecessor(
     at: Keeping,
 ) -> None:
