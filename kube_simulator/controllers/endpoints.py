@@ -85,8 +85,9 @@ def subsets_of(service: Json, pods: Iterable[Json]) -> list[Json]:
     if not shown:
         return []
     tolerant = bool(service["spec"].get("publishNotReadyAddresses"))
-    ready = [_endpoint(pod) for pod in shown if tolerant or (is_ready(pod) and not is_deleting(pod))]
-    unready = [_endpoint(pod) for pod in shown if not tolerant and not is_ready(pod) and not is_deleting(pod)]
+    name = service["metadata"]["name"]
+    ready = [_endpoint(pod, name) for pod in shown if tolerant or (is_ready(pod) and not is_deleting(pod))]
+    unready = [_endpoint(pod, name) for pod in shown if not tolerant and not is_ready(pod) and not is_deleting(pod)]
     if not ready and not unready:
         return []
     ports = [_port(each, shown[0]) for each in service["spec"].get("ports") or ()]
@@ -99,11 +100,14 @@ def subsets_of(service: Json, pods: Iterable[Json]) -> list[Json]:
     ]
 
 
-def _endpoint(pod: Json) -> Json:
-    meta = pod["metadata"]
+def _endpoint(pod: Json, service: str) -> Json:
+    meta, spec = pod["metadata"], pod["spec"]
+    # By which DNS knows it: HOSTNAME.SERVICE.NAMESPACE.svc.
+    named = {"hostname": spec["hostname"]} if spec.get("hostname") and spec.get("subdomain") == service else {}
     return {
+        **named,
         "ip": _address(pod),
-        "nodeName": pod["spec"].get("nodeName"),
+        "nodeName": spec.get("nodeName"),
         "targetRef": {"kind": "Pod", "namespace": meta["namespace"], "name": meta["name"], "uid": meta["uid"]},
     }
 

@@ -36,6 +36,9 @@ _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _OPEN_TYPES = ("LoadBalancer", "NodePort")  # to the outside
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _STICKY_S = 10800
+_KEPT = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+# What a name that leads elsewhere has not.
+_OF_ADDRESSES = (*_KEPT, "internalTrafficPolicy")
 
 
 def _default(new: Json) -> Json:
@@ -102,12 +105,13 @@ def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
         return _BASE.prepare_update(new, old, subresource)
     spec, before = _typed(new.get("spec") or {}), old["spec"]
     if spec["type"] != "ExternalName" and before["type"] != "ExternalName" and not spec.get("clusterIP"):
-        kept = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
-        spec |= {key: before[key] for key in kept if key in before and not spec.get(key)}
+        spec |= {key: before[key] for key in _KEPT if key in before and not spec.get(key)}
     if before.get("clusterIP") not in (None, spec.get("clusterIP")) and spec.get("clusterIPs") == before["clusterIPs"]:
         spec["clusterIPs"] = [spec["clusterIP"]]  # a client that knows the older of the two fields
-    if spec["type"] == "ClusterIP" and before["type"] in _OPEN_TYPES:
+    if spec["type"] not in _OPEN_TYPES and before["type"] in _OPEN_TYPES:
         spec = _without_node_ports(spec, before)
+    if spec["type"] == "ExternalName" and before["type"] != "ExternalName":
+        spec = {key: value for key, value in spec.items() if not (key in _OF_ADDRESSES and value == before.get(key))}
     return _BASE.prepare_update({**new, "spec": spec}, old, subresource)
 
 
@@ -140,7 +144,7 @@ def _validate(new: Json, old: Json | None) -> list[Cause]:
         name = spec.get("externalName") or ""
         wrong = unlike("spec.externalName", name, dns_subdomain(name.removesuffix(".")))
         found += wrong if name else [required("spec.externalName")]
-    elif address not in (None, "None"):
+    else:
         found += _address_problems(spec, old)
     return found
 
@@ -172,13 +176,18 @@ def _port_list_problems(spec: Json) -> list[Cause]:
 
 
 def _address_problems(spec: Json, old: Json | None) -> list[Cause]:
-    addresses, address = spec["clusterIPs"], spec["clusterIP"]
-    if wrong := address_problems(address, "spec.clusterIPs[0]"):
+    """Of what the server has filled in, too."""
+    addresses, address, field = spec.get("clusterIPs"), spec.get("clusterIP"), "spec.clusterIPs[0]"
+    if address is None:
+        return []
+    if address == "None" and spec["type"] in _OPEN_TYPES:
+        return [invalid(field, address, f"may not be set to 'None' for {spec['type']} services")]
+    if address != "None" and (wrong := address_problems(address, field)):
         return wrong
     before = (old or {}).get("spec", {}).get("clusterIP")
     if before and before != address:
-        return [invalid("spec.clusterIPs[0]", addresses, "may not change once set")]
-    if not before and ipaddress.ip_address(address) not in RANGE:
+        return [invalid(field, addresses, "may not change once set")]
+    if not before and address != "None" and ipaddress.ip_address(address) not in RANGE:
         why = f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {RANGE}"
         return [invalid("spec.clusterIPs", addresses, f"failed to allocate IP {address}: {why}")]
     return []

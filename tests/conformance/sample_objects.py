@@ -78,6 +78,13 @@ def stateful_set(name: str, *, replicas: int = 1, image: str = "registry.example
     return {**body, "kind": "StatefulSet", "spec": spec}
 
 
+def service(name: str, **spec: Any) -> Json:
+    """A Service of the pods of :func:`deployment` and :func:`stateful_set`."""
+    ports = [{"name": "web", "port": 80, "targetPort": 8080}]
+    spec = {"selector": {"app": name}, "ports": ports, **spec}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+
+
 def widget(name: str, spec: Json | None = None, **metadata: Any) -> Json:
     """A custom resource of :func:`widget_crd`; without a spec, the key is left out."""
     body: Json = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name, **metadata}}

@@ -93,6 +93,28 @@ def test_the_address_stays() -> None:
     refusal = {'spec.clusterIPs[0]: Invalid value: ["10.96.9.9"]: may not change once set'}
     for change in ({"clusterIP": "10.96.9.9"}, {"clusterIP": "10.96.9.9", "clusterIPs": ["10.96.9.9"]}):
         assert problems(SERVICES, changed(old, **change), old) == refusal
+    for change in ({"clusterIP": "None"}, {"clusterIP": "None", "clusterIPs": ["None"]}):
+        refusal = {'spec.clusterIPs[0]: Invalid value: ["None"]: may not change once set'}
+        assert problems(SERVICES, changed(old, **change), old) == refusal
+
+
+def test_a_service_without_an_address_gets_none_later() -> None:
+    old = service(clusterIP="None", selector={"a": "b"})
+    assert changed(old, clusterIP="", clusterIPs=None) == old
+    assert problems(SERVICES, changed(old, clusterIP="10.96.9.9"), old) == {
+        'spec.clusterIPs[0]: Invalid value: ["10.96.9.9"]: may not change once set'
+    }
+    why = "spec.clusterIPs[0]: Invalid value: \"None\": may not be set to 'None' for"
+    assert problems(SERVICES, changed(old, type="LoadBalancer"), old) == {f"{why} LoadBalancer services"}
+
+
+def test_a_name_that_leads_elsewhere_has_no_address() -> None:
+    old = service(type="NodePort")
+    elsewhere = changed(old, type="ExternalName", externalName="a.b")
+    assert problems(SERVICES, elsewhere, old) == set()
+    assert set(elsewhere["spec"]) == {"type", "externalName", "ports", "sessionAffinity"}
+    assert "nodePort" not in elsewhere["spec"]["ports"][0]
+    assert problems(SERVICES, changed(elsewhere, type="ClusterIP"), elsewhere) == set()
 
 
 def test_node_ports_go_with_their_type() -> None:
