@@ -6,7 +6,7 @@ import pytest
 
 from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import TABLE, Api, Json, causes
-from tests.conformance.sample_objects import deployment, path
+from tests.conformance.sample_objects import deployment, path, stateful_set
 
 SELECTOR = {"matchLabels": {"app": "web"}}
 
@@ -52,8 +52,10 @@ def test_a_budget_that_cannot_be_is_422(api: Api, namespace: str, spec: Json, fi
     assert why in refused["message"]
 
 
-def test_its_status_counts_the_pods_that_it_selects(api: Api, namespace: str) -> None:
-    api.post(path("deployments", namespace), deployment("web", replicas=3)).expect(201)
+@pytest.mark.parametrize("workload", ["deployments", "statefulsets"])
+def test_its_status_counts_the_pods_that_it_selects(api: Api, namespace: str, workload: str) -> None:
+    made = (deployment if workload == "deployments" else stateful_set)("web", replicas=3)
+    api.post(path(workload, namespace), made).expect(201)
     collection, one = path("poddisruptionbudgets", namespace), path("poddisruptionbudgets", namespace, "few")
     api.post(collection, budget(maxUnavailable="34%", selector=SELECTOR)).expect(201)
     eventually(lambda: counted(status_of(api, namespace))[0], lambda expected: expected == 3)
