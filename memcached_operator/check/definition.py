@@ -20,6 +20,8 @@ _SHOWN_LENGTH = 80
 _DEFAULTS: Final[Json] = {"conversion": {"strategy": "None"}, "preserveUnknownFields": False}
 # The parts of a schema that hold other schemas, or are for people alone.
 _WALKED: Final = frozenset({"properties", "items", "description"})
+# What the API server publishes besides of a field that it takes as either, which says the same again.
+_EITHER: Final[Json] = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
 
 
 def absent(watched: tuple[str, ...]) -> Finding:
@@ -86,6 +88,8 @@ def differences(live: Json, ours: Json) -> Iterator[str]:
 
 def schema_differences(live: Json, ours: Json, path: str = "") -> Iterator[str]:
     """What differs between two schemas, named by the field that it concerns; `path` is where they stand."""
+    if _EITHER.items() <= live.items():
+        live = {keyword: value for keyword, value in live.items() if keyword != "anyOf"}
     place = path or "a Memcached"
     for keyword in sorted((live.keys() | ours.keys()) - _WALKED):
         yield from _compared(f"{place}: {keyword}", live.get(keyword), ours.get(keyword))

@@ -224,6 +224,16 @@ def test_the_published_schema_tells_of_the_fields_of_spec_and_status() -> None:
     ]
 
 
+def test_what_the_api_server_publishes_besides_of_a_field_of_two_types_is_no_difference() -> None:
+    document = live()
+    budget = schema(document)["properties"]["spec"]["properties"]["disruptionBudget"]["properties"]["maxUnavailable"]
+    budget["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+    assert list(published_differences(published(document), ours()) or ["nothing"]) == []
+    budget["anyOf"] = [{"type": "string"}]
+    (found,) = published_differences(published(document), ours()) or ["nothing"]
+    assert found.startswith("spec.disruptionBudget.maxUnavailable: anyOf is ")
+
+
 @pytest.mark.parametrize("document", [{}, {"components": {"schemas": {"Memcached": {"type": "object"}}}}])
 def test_a_document_that_does_not_tell_of_the_kind_says_nothing(document: Json) -> None:
     assert published_differences(document, ours()) is None
