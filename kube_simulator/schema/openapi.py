@@ -107,7 +107,8 @@ def _built_in_roots(resources: Iterable[Resource]) -> Iterator[str]:
 
 def _custom_definitions(resource: Resource) -> dict[str, Json]:
     name = definition_name(resource)
-    schema = {key: value for key, value in resource.schema.raw.items() if key != "x-kubernetes-embedded-resource"}
+    schema = _published(resource.schema.raw)
+    schema.pop("x-kubernetes-embedded-resource", None)
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     listed = {
         "description": f"{resource.list_kind} is a list of {resource.kind}",
@@ -129,6 +130,19 @@ def _custom_definitions(resource: Resource) -> dict[str, Json]:
         "x-kubernetes-group-version-kind": [kind],
     }
     return {name: shown, f"{name}List": listed}
+
+
+def _published(schema: Json) -> Json:
+    """A CRD's schema as it is shown: a field of two types says so in OpenAPI's words, too."""
+    shown = dict(schema)
+    if schema.get("x-kubernetes-int-or-string") is True:
+        shown.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
+    if "properties" in schema:
+        shown["properties"] = {name: _published(each) for name, each in schema["properties"].items()}
+    for entries in ("items", "additionalProperties"):
+        if isinstance(schema.get(entries), dict):
+            shown[entries] = _published(schema[entries])
+    return shown
 
 
 def _identity(metadata: str) -> Json:

@@ -107,6 +107,7 @@ def widget_crd() -> Json:
             "size": {**integer, "maximum": 100, "default": 1},
             "color": {"type": "string", "enum": ["red", "green"]},
             "notes": {"type": "array", "items": {"type": "string"}},
+            "target": {"x-kubernetes-int-or-string": True, "minimum": 1, "pattern": "^[a-z]+$"},
         },
     }
     condition = {

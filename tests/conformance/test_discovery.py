@@ -155,6 +155,12 @@ def test_the_schemas_are_indexed_by_group_and_version(api: Api, widgets: None) -
     }
     size = kinds["Widget"]["properties"]["spec"]["properties"]["size"]
     assert (size["type"], size["format"], size["maximum"]) == ("integer", "int32", 100)
+    assert kinds["Widget"]["properties"]["spec"]["properties"]["target"] == {
+        "x-kubernetes-int-or-string": True,
+        "anyOf": [{"type": "integer"}, {"type": "string"}],
+        "minimum": 1,
+        "pattern": "^[a-z]+$",
+    }
 
 
 def test_kubectl_knows_the_resource_of_a_crd(cluster: Cluster, widgets: None) -> None:

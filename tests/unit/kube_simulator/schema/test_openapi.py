@@ -69,6 +69,17 @@ def test_the_index_names_each_group_and_version_with_a_hash_of_its_document(docu
         documents.document("apis/absent/v1")
 
 
+def test_a_field_of_two_types_says_so_in_openapis_words_too(registry: Registry, documents: Documents) -> None:
+    either: Json = {"x-kubernetes-int-or-string": True}
+    fields = {"one": either, "list": {"type": "array", "items": either}, "map": an_object(additionalProperties=either)}
+    [resource] = custom.resources_of(custom.defaulted(crd("things", an_object({"spec": an_object(fields)}))))
+    registry.put(resource)
+    shown = kinds(document(documents, "apis/questions.example.com/v1"))["Thing"]["properties"]["spec"]["properties"]
+    both = {**either, "anyOf": [{"type": "integer"}, {"type": "string"}]}
+    assert (shown["one"], shown["list"]["items"], shown["map"]["additionalProperties"]) == (both, both, both)
+    assert "anyOf" not in resource.schema.raw["properties"]["spec"]["properties"]["one"]
+
+
 def test_a_crd_appears_changes_its_hash_when_it_changes_and_goes(registry: Registry, documents: Documents) -> None:
     path = "apis/questions.example.com/v1"
     [resource] = custom.resources_of(things())
