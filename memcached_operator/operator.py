@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from memcached_operator.about import PROGRAM
-from memcached_operator.memcached.desired import POD_SELECTOR
-from memcached_operator.memcached.kinds import DEPLOYMENTS, MEMCACHEDS, PODS
+from memcached_operator.memcached.beside.publication import publisher
+from memcached_operator.memcached.beside.rules import BudgetRecord
+from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.keeping import ObjectsConfig
+from memcached_operator.memcached.kinds import (
+    BUDGETS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    MEMCACHEDS,
+    NETWORK_POLICIES,
+    PODS,
+    SERVICES,
+    STATEFUL_SETS,
+)
+from memcached_operator.memcached.labels import POD_SELECTOR
 from memcached_operator.memcached.metrics import memcached_families
+from memcached_operator.memcached.owned import OwnedRecord
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
-from memcached_operator.memcached.records import DeploymentRecord, PodRecord
-from memcached_operator.memcached.reporter import Caches
+from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.settings import Settings
 from operator_runtime import ObjectKey, Operator, serve
 
 # What this operator writes in its daily work, for the metrics.
 WRITES = (
-    (DEPLOYMENTS.resource.qualified_name, "apply"),
-    (DEPLOYMENTS.resource.qualified_name, "patch"),
-    (DEPLOYMENTS.resource.qualified_name, "delete"),
+    *(
+        (kind.resource.qualified_name, verb)
+        for kind in (DEPLOYMENTS, STATEFUL_SETS, SERVICES, BUDGETS, NETWORK_POLICIES, CONFIG_MAPS)
+        for verb in ("apply", "patch", "delete")
+    ),
     (MEMCACHEDS.resource.qualified_name, "patch"),
     (f"{MEMCACHEDS.resource.qualified_name}/status", "patch"),
     ("events.events.k8s.io", "create"),
@@ -39,29 +56,49 @@ async def run(settings: Settings) -> int:
 def set_up(operator: Operator, settings: Settings) -> None:
     """Put Memcached's parts together; nothing runs yet."""
     caches = Caches(
-        operator.informer(MEMCACHEDS, missing=_CRD_REMEDY),
-        operator.informer(DEPLOYMENTS),
-        operator.informer(PODS, labels=POD_SELECTOR),
+        memcacheds=operator.informer(MEMCACHEDS, missing=_CRD_REMEDY),
+        deployments=operator.informer(DEPLOYMENTS),
+        pods=operator.informer(PODS, labels=POD_SELECTOR),
+        # Whoever gives no right to these has the rest.
+        stateful_sets=operator.informer(STATEFUL_SETS, optional=True),
+        services=operator.informer(SERVICES, optional=True),
+        budgets=operator.informer(BUDGETS, optional=True),
+        # Others have many of these, which are none of our affair.
+        network_policies=operator.informer(NETWORK_POLICIES, labels=POD_SELECTOR, optional=True),
+        config_maps=operator.informer(CONFIG_MAPS, labels=POD_SELECTOR, optional=True),
     )
-    caches.pods.add_index("memcached", _memcached_of)
+    caches.index()
+    objects = ObjectsConfig(
+        image=settings.memcached_image,
+        user_id=settings.memcached_user_id,
+        operator_namespace=operator.own_namespace,
+    )
     reconciler = MemcachedReconciler(
         operator,
         caches,
-        ReconcilerConfig(
-            image=settings.memcached_image,
-            user_id=settings.memcached_user_id,
-            status_delay_s=settings.status_interval_ms / 1000,
-            finalizer=settings.finalizer,
-        ),
+        ReconcilerConfig(objects, status_delay_s=settings.status_interval_ms / 1000, finalizer=settings.finalizer),
     )
 
-    def of_same_name(deployment: DeploymentRecord) -> ObjectKey | None:
-        # A Deployment bears the name of its Memcached; so does a stranger's that is in its way.
-        key = ObjectKey(deployment.namespace, deployment.name)
+    def of_same_name(record: OwnedRecord) -> ObjectKey | None:
+        # What a Memcached owns bears its name; so does a stranger's that is in its way.
+        key = ObjectKey(record.namespace, record.name)
+        return key if caches.memcacheds.get(key) is not None else None
+
+    def of_budget(record: BudgetRecord) -> Iterable[ObjectKey]:
+        # Somebody else's may select any pods of its namespace.
+        found = of_same_name(record)
+        return caches.memcacheds_in(record.namespace) if record.selector else (found,) if found else ()
+
+    def of_publication(record: OwnedRecord) -> ObjectKey | None:
+        key = ObjectKey(record.namespace, publisher(record.name))
         return key if caches.memcacheds.get(key) is not None else None
 
     controller = operator.controller("memcached", MEMCACHEDS, reconciler.reconcile)
     controller.watches(DEPLOYMENTS, of_same_name).watches(PODS, _memcached_of, labels=POD_SELECTOR)
+    controller.watches(STATEFUL_SETS, of_same_name, optional=True).watches(SERVICES, of_same_name, optional=True)
+    controller.watches(BUDGETS, of_budget, optional=True)
+    controller.watches(NETWORK_POLICIES, of_same_name, labels=POD_SELECTOR, optional=True)
+    controller.watches(CONFIG_MAPS, of_publication, labels=POD_SELECTOR, optional=True)
     operator.expects_writes(WRITES)
     operator.metrics.add(reconciler.families)
     if settings.metrics_per_object:

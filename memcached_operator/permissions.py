@@ -36,6 +36,9 @@ class Permission:
 
 _BLIND: Final = "nothing is done, as its caches stay incomplete"
 
+# All that is done with an object that is made, put right, and removed when it is no longer asked for.
+_KEPT: Final = ("get", "list", "watch", "create", "patch", "delete")
+
 WATCHED: Final = (
     Permission("cache.example.com", "memcacheds", ("get", "list", "watch"), _BLIND),
     # For metadata.finalizers alone, which have no finer permission. Also with --finalizer off: a Memcached may carry it
@@ -67,6 +70,16 @@ WATCHED: Final = (
         "a deleted Memcached that carries the finalizer is never gone; and no Deployment gets its owner back, or is "
         "taken over, where OwnerReferencesPermissionEnforcement is on",
     ),
+    Permission(
+        "apps",
+        "statefulsets",
+        _KEPT,
+        "no Memcached with spec.workload StatefulSet gets servers; Deployments go on",
+    ),
+    Permission("", "services", _KEPT, "no Service is made by which clients find the servers"),
+    Permission("policy", "poddisruptionbudgets", _KEPT, "a drain may take all servers of a node at once"),
+    Permission("networking.k8s.io", "networkpolicies", _KEPT, "spec.networkPolicy has no effect"),
+    Permission("", "configmaps", _KEPT, "spec.publish has no effect"),
     Permission("", "pods", ("list", "watch"), _BLIND),
     Permission("events.k8s.io", "events", ("create", "patch"), "no events are written; everything else goes on"),
 )

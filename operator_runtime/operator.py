@@ -67,6 +67,7 @@ class Operator:
     Attributes:
         settings: what it is told.
         namespaces: what is watched, () for all namespaces.
+        own_namespace: of the pod that this process runs in, "" where it runs in none.
         api: the API server, in bytes.
         events: records Kubernetes Events.
         metrics: what /metrics shows: the `registry` for prometheus-client's counters, gauges and histograms; `add`
@@ -83,6 +84,7 @@ class Operator:
         api: ApiClient,
         *,
         namespaces: tuple[str, ...] = (),
+        own_namespace: str = "",
         leadership: Leadership | None = None,
         tracer: ReconcileTracer | None = None,
     ) -> None:
@@ -92,6 +94,7 @@ class Operator:
             program: which operator this is.
             api: speaks to the API server; closed by the caller.
             namespaces: what is watched, () for all namespaces.
+            own_namespace: of the pod that this process runs in, "" where it runs in none.
             leadership: what the controllers wait for.
             tracer: entered around each reconcile.
         """
@@ -99,6 +102,7 @@ class Operator:
         self.program = program
         self.api = api
         self.namespaces = namespaces
+        self.own_namespace = own_namespace
         self.manager = Manager(leadership)
         self.events = EventRecorder(
             api,
@@ -360,6 +364,7 @@ async def serve(
             program,
             api,
             namespaces=namespaces,
+            own_namespace=(access.namespace or "") if access.in_pod else "",
             leadership=election,
             tracer=None if tracing is None else tracing.reconcile,
         )

@@ -1,24 +1,31 @@
-"""The end of a Memcached with our finalizer: its Deployment is deleted, and it goes when its pods are gone.
+"""The end of a Memcached with our finalizer: its workload is deleted, and it goes when its pods are gone.
 
-What is to be done is decided by `next_step` from what there is, never from what was done before. The Deployment is
-followed by its ownerReference, as the garbage collector does: one that was orphaned, or that is somebody else's, is
-left alone and keeps nobody waiting.
+What is to be done is decided by `next_step` from what there is, never from what was done before. The workload, of which
+there are two while its servers move from one to the other, is followed by its ownerReference, as the garbage collector
+does: one that was orphaned, or that is somebody else's, is left alone and keeps nobody waiting. What stands beside the
+servers is the garbage collector's affair alone.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
 
 from memcached_operator.api.names import FINALIZER, InvalidSpec
-from memcached_operator.memcached.kinds import DEPLOYMENTS, MEMCACHEDS
-from memcached_operator.memcached.records import ORPHAN_FINALIZER, DeploymentRecord, MemcachedRecord, PodRecord
-from memcached_operator.memcached.reporter import CONFLICT_PAUSE_S, SLOW_RETRY_S, Caches, Reporter
+from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.kinds import MEMCACHEDS, WORKLOADS
+from memcached_operator.memcached.observing import unplanned
+from memcached_operator.memcached.owned import ORPHAN_FINALIZER
+from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.reporter import CONFLICT_PAUSE_S, SLOW_RETRY_S, Reporter
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.status import Problem, Reason, decode_status
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import (
     Client,
     Conflict,
@@ -52,9 +59,9 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """The Deployment is to be deleted, its pods before it."""
+    """A workload is to be deleted, its pods before it."""
 
-    deployment: DeploymentRecord
+    workload: WorkloadRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,41 +78,46 @@ class Wait(Waiting):
 Step = Release | Delete | Wait
 
 
-def next_step(memcached: MemcachedRecord, deployment: DeploymentRecord | None, pods: Sequence[PodRecord]) -> Step:
+def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> Step:
     """What the deletion of a Memcached that carries our finalizer asks for.
 
     Args:
-        deployment: of the same name, None when there is none.
+        workloads: of its name, whosever they are.
         pods: those that are the Memcached's by name, in any order and whatever their state.
     """
     if ORPHAN_FINALIZER in memcached.finalizers:
-        return Release("it is deleted with --cascade=orphan, so its Deployment and pods stay")
-    if deployment is not None and deployment.owner_uid != memcached.uid:
-        # Among them a Deployment that was ours and was orphaned: the garbage collector takes its own finalizer off
-        # the Memcached as soon as it has done so.
-        return Release(f"the Deployment {deployment.name} is not controlled by it, and is left alone")
-    if deployment is not None and not deployment.deleting:
-        return Delete(deployment)
-    if pods:
-        return _wait_for_pods(deployment, pods)
-    if deployment is None:
+        return Release("it is deleted with --cascade=orphan, so its servers stay")
+    ours = [each for each in workloads if each.owner_uid == memcached.uid]
+    if workloads and not ours:
+        # Among them one that was ours and was orphaned: the garbage collector takes its own finalizer off the
+        # Memcached as soon as it has done so.
+        named = " and ".join(f"the {each.kind} {each.name}" for each in workloads)
+        return Release(f"{named} is not controlled by it, and is left alone")
+    for each in ours:
+        if not each.deleting:
+            return Delete(each)
+    strange = {each.kind for each in workloads if each not in ours}
+    if left := [pod for pod in pods if pod.workload not in strange]:
+        return _wait_for_pods(ours, left)
+    if not ours:
         return Release("its pods are gone")
-    if deployment.held_by:
+    held = next((each for each in ours if each.held_by), None)
+    if held is not None:
         return Wait(
-            f"Waiting for the Deployment {deployment.name} to go, which the finalizer {deployment.held_by} keeps.",
-            f"Whoever put {deployment.held_by} on the Deployment must take it off.",
+            f"Waiting for the {held.kind} {held.name} to go, which the finalizer {held.held_by} keeps.",
+            f"Whoever put {held.held_by} on the {held.kind} must take it off.",
         )
     return Wait(
-        f"Waiting for the Deployment {deployment.name} to go.",
+        f"Waiting for the {ours[0].kind} {ours[0].name} to go.",
         "The garbage collector removes it: does kube-controller-manager run?",
     )
 
 
-def _wait_for_pods(deployment: DeploymentRecord | None, pods: Sequence[PodRecord]) -> Wait:
+def _wait_for_pods(workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> Wait:
     what = f"Waiting for {_counted(pods)} to end: {_named(pods)}."
     left = [pod for pod in pods if pod.active]
-    if left and deployment is None:
-        return Wait(what, f"Nobody deletes {_named(left)}: delete them and their ReplicaSet.")
+    if left and not workloads:
+        return Wait(what, f"Nobody deletes {_named(left)}: delete them, and their ReplicaSet if they have one.")
     if left:
         return Wait(what, "The garbage collector deletes them: does kube-controller-manager run?")
     return Wait(
@@ -130,7 +142,7 @@ class _Progress:
 
     Attributes:
         step: what is being done about it.
-        deleted: the Deployment's deletion was asked for, so that one that is missing need not be looked for.
+        deleted: a workload's deletion was asked for, so that one that is missing need not be looked for.
         waits_for: what was last waited for, in words, "" before.
         since_s: since when, by the clock.
     """
@@ -156,8 +168,8 @@ class Ending:
     ) -> None:
         """
         Args:
-            client: reads and deletes Deployments.
-            caches: of all three kinds.
+            client: reads and deletes workloads.
+            caches: of all kinds.
             repairs: of Memcacheds.
             reporter: tells of it.
             wanted: each Memcached is to have the finalizer. What carries it is released in any case.
@@ -193,7 +205,9 @@ class Ending:
         try:
             stage, _ = await self._finalizer.finalize(memcached)
         except (Forbidden, Invalid, ServerError) as error:
-            what = f"The Deployment {key.name} cannot be deleted"
+            what = "Its servers cannot be deleted"
+            if isinstance(progress.step, Delete):
+                what = f"The {progress.step.workload.kind} {key.name} cannot be deleted"
             if isinstance(progress.step, Release):
                 what = f"The finalizer {FINALIZER} cannot be removed"
             reason = Reason.FORBIDDEN if isinstance(error, Forbidden) else Reason.TERMINATION_STALLED
@@ -210,47 +224,48 @@ class Ending:
             logger.info("removed the finalizer: %s", why, extra={"fields": {"action": "release", "why": why}})
             note = f"Removed the finalizer {FINALIZER}: {why}"
             self._reporter.tell(memcached, "Normal", "Finalized", "Release", note)
-        # Without our finalizer, what becomes of its Deployment is the garbage collector's, in the mode that the user
+        # Without our finalizer, what becomes of its objects is the garbage collector's, in the mode that the user
         # chose.
         self._progress.drop(key)
         self._reporter.forget(key)
         return Result()
 
     async def _clean_up(self, memcached: MemcachedRecord) -> Waiting | None:
-        """Delete the Deployment; what is to be waited for, None when nothing is."""
+        """Delete the workloads; what is to be waited for, None when nothing is."""
         key, progress = memcached.key, self._progress.of(memcached.key)
-        deployment, pods = self._caches.deployments.get(key), self._caches.pods_of(key)
-        progress.step = next_step(memcached, deployment, pods)
-        if isinstance(progress.step, Release) and deployment is None and not progress.deleted:
+        workloads, pods = self._caches.workloads(key), self._caches.pods_of(key)
+        progress.step = next_step(memcached, workloads, pods)
+        if isinstance(progress.step, Release) and not workloads and not progress.deleted:
             # One that was made a moment ago, by whoever led then, may not have been seen yet.
-            progress.step = next_step(memcached, await self._live_deployment(key), pods)
-        if isinstance(progress.step, Delete):
-            live = progress.step.deployment
+            workloads = await self._live_workloads(key)
+            progress.step = next_step(memcached, workloads, pods)
+        while isinstance(progress.step, Delete):
+            live = progress.step.workload
             await self._delete(memcached, live)
             progress.deleted = True
-            progress.step = next_step(memcached, msgspec.structs.replace(live, deleting=True), pods)
+            gone = msgspec.structs.replace(live, deleting=True)
+            workloads = [gone if each is live else each for each in workloads]
+            progress.step = next_step(memcached, workloads, pods)
         return progress.step if isinstance(progress.step, Wait) else None
 
-    async def _delete(self, memcached: MemcachedRecord, live: DeploymentRecord) -> None:
-        """Delete that Deployment.
+    async def _delete(self, memcached: MemcachedRecord, live: WorkloadRecord) -> None:
+        """Delete that workload.
 
-        Its pods and ReplicaSets go first: when it is gone, so are they. The version guards one that is being orphaned,
+        Its pods go first: when it is gone, so are they. The version guards one that is being orphaned,
         which the cache may not have seen yet.
         """
-        name = live.name
+        kind = WORKLOADS[live.kind]
 
         async def delete() -> None:
-            await self._client.delete(
-                DEPLOYMENTS, live, resource_version=live.resource_version, propagation="Foreground"
-            )
+            await self._client.delete(kind, live, resource_version=live.resource_version, propagation="Foreground")
 
         try:
-            await self._repairs.write(memcached, DEPLOYMENTS, memcached.key, delete, what=("delete", live.uid))
+            await self._repairs.write(memcached, kind, memcached.key, delete, what=("delete", live.uid))
         except Conflict as error:
-            self._client.outdated(DEPLOYMENTS, live)
-            raise StaleCache(f"the Deployment changed: {error}", retry_s=CONFLICT_PAUSE_S) from error
-        logger.info("deleted Deployment, as the Memcached is", extra={"fields": {"action": "delete"}})
-        note = f"Deleted Deployment {name}, as the Memcached is being deleted"
+            self._client.outdated(kind, live)
+            raise StaleCache(f"the {live.kind} changed: {error}", retry_s=CONFLICT_PAUSE_S) from error
+        logger.info("deleted %s, as the Memcached is", live.kind, extra={"fields": {"action": "delete"}})
+        note = f"Deleted {live.kind} {live.name}, as the Memcached is being deleted"
         self._reporter.tell(memcached, "Normal", "Deleted", "Delete", note)
 
     async def _report(self, memcached: MemcachedRecord, problem: Problem | None = None) -> Result:
@@ -264,10 +279,9 @@ class Ending:
             size = read_spec(memcached.spec).size
         except InvalidSpec:
             size = None
-        deployment = self._caches.deployments.get(memcached.key)
-        result = await self._reporter.report(
-            memcached, last, size, deployment=deployment, problem=problem, terminating=terminating
-        )
+        ours, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
+        seen = unplanned(memcached, last, ours, pods, problem, size=size, terminating=terminating)
+        result = await self._reporter.report(memcached, last, seen)
         return Result(requeue_after_s=min(retry_s, result.requeue_after_s or retry_s))
 
     def _judge_wait(self, memcached: MemcachedRecord, wait: Wait) -> tuple[Problem | None, float]:
@@ -286,11 +300,12 @@ class Ending:
             return stalled, SLOW_RETRY_S
         return None, left_s
 
-    async def _live_deployment(self, key: ObjectKey) -> DeploymentRecord | None:
-        try:
-            return await self._client.get(DEPLOYMENTS, key)
-        except NotFound:
-            return None
+    async def _live_workloads(self, key: ObjectKey) -> list[WorkloadRecord]:
+        found = []
+        for kind in WORKLOADS.values():
+            with suppress(NotFound):
+                found.append(await self._client.get(kind, key))
+        return found
 
     def _stale(self, memcached: MemcachedRecord, error: Exception) -> StaleCache:
         self._client.outdated(MEMCACHEDS, memcached)

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from memcached_operator.api.names import API_VERSION, KIND, PLURAL
-from memcached_operator.memcached.records import deployment_record, memcached_record, pod_record
+from collections.abc import Mapping
+
+from memcached_operator.api.names import API_VERSION, KIND, PLURAL, Workload
+from memcached_operator.memcached.beside import rules
+from memcached_operator.memcached.records import memcached_record
+from memcached_operator.memcached.workloads.pods import pod_record
+from memcached_operator.memcached.workloads.records import WorkloadRecord, deployment_record, stateful_set_record
 from operator_runtime import Kind, resource_of
 
 MEMCACHEDS = Kind(resource_of(API_VERSION, KIND, PLURAL), memcached_record)
 DEPLOYMENTS = Kind(resource_of("apps/v1", "Deployment", "deployments"), deployment_record)
+STATEFUL_SETS = Kind(resource_of("apps/v1", "StatefulSet", "statefulsets"), stateful_set_record)
 PODS = Kind(resource_of("v1", "Pod", "pods"), pod_record)
+SERVICES = Kind(resource_of("v1", "Service", "services"), rules.SERVICE.record)
+BUDGETS = Kind(resource_of("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"), rules.budget_record)
+NETWORK_POLICIES = Kind(
+    resource_of("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"), rules.NETWORK_POLICY.record
+)
+CONFIG_MAPS = Kind(resource_of("v1", "ConfigMap", "configmaps"), rules.PUBLICATION.record)
+WORKLOADS: Mapping[Workload, Kind[WorkloadRecord]] = {"Deployment": DEPLOYMENTS, "StatefulSet": STATEFUL_SETS}

@@ -2,48 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.memcached import desired
-from memcached_operator.memcached.records import MemcachedRecord, PodRecord
-from memcached_operator.memcached.rules import without_names
-from memcached_operator.memcached.spec import read_spec
+from memcached_operator.memcached.beside.wanted import beside
+from memcached_operator.memcached.objects import Manifest, without_names
+from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.spec import NetworkPolicy, Spec, read_spec
+from memcached_operator.memcached.workloads import desired
+from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime import Store, field_name, field_names
 
 OTHER_FIELDS = "other"
 
 
 class RepairCounts:
-    """Counts by field what others changed in our Deployments and we put right.
+    """Counts by kind and field what others changed in our objects and we put right.
 
-    The fields are those of a wanted Deployment; whatever is none of them counts as `OTHER_FIELDS`, so that nobody's
-    label becomes a series.
+    The fields are those of a wanted object; whatever is none of them counts as `OTHER_FIELDS`, so that nobody's label
+    becomes a series.
     """
 
     def __init__(self) -> None:
-        wanted = desired.deployment("name", "namespace", "uid", 1, "image")
-        self._counts = dict.fromkeys([*field_names(without_names(wanted)), OTHER_FIELDS], 0)
+        self._counts = {
+            (kind, name): 0 for kind, wanted in _examples().items() for name in [*field_names(wanted), OTHER_FIELDS]
+        }
 
-    def count(self, path: str) -> None:
+    def count(self, kind: str, path: str) -> None:
         """One field was put right; `path` as `Difference` has it."""
         name = field_name(path)
-        self._counts[name if name in self._counts else OTHER_FIELDS] += 1
+        self._counts[kind, name if (kind, name) in self._counts else OTHER_FIELDS] += 1
 
     def families(self) -> Iterator[Metric]:
         """The counts."""
         family = CounterMetricFamily(
             "memcached_operator_repairs_total",
-            "Fields of Deployments that somebody else had changed and the operator put right.",
-            labels=("field",),
+            "Fields of owned objects that somebody else had changed and the operator put right.",
+            labels=("kind", "field"),
         )
-        for name, number in self._counts.items():
-            family.add_metric((name,), number)
+        for (kind, name), number in self._counts.items():
+            family.add_metric((kind, name), number)
         yield family
+
+
+def _examples() -> Mapping[str, Manifest]:
+    """An object of each kind, without what names it, as a Memcached wants it."""
+    named = ("name", "namespace", "uid")
+    spec = Spec(size=2, networkPolicy=NetworkPolicy(from_=()), publish="ConfigMap")
+    manifests = (
+        desired.workload("Deployment", *named, 1, "image"),
+        desired.workload("StatefulSet", *named, 1, "image"),
+        *(each.manifest for each in beside(*named, spec, ())),
+    )
+    return {each.kind or "": without_names(each) for each in manifests if each is not None}
 
 
 def contested_family(contested: int) -> Metric:
@@ -56,7 +71,7 @@ def contested_family(contested: int) -> Metric:
 
 
 class MemcachedCaches(Protocol):
-    """What is read of `reporter.Caches`."""
+    """What is read of `caches.Caches`."""
 
     @property
     def memcacheds(self) -> Store[MemcachedRecord]: ...

@@ -1,13 +1,13 @@
-"""The part of a Deployment that this operator speaks of, as types.
+"""The parts that all objects of a Memcached have in common, as far as this operator speaks of them, as types.
 
-One set of structs serves both ways: the object that a Memcached wants is built from them, and a live object is decoded
+One set of structs serves both ways: an object that a Memcached wants is built from them, and a live object is decoded
 into them, which leaves out every field that is not ours to compare. A field that is None is not ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -50,113 +50,37 @@ class ObjectMeta(Fields, frozen=True, omit_defaults=True):
     ownerReferences: tuple[OwnerRef, ...] | None = None
 
 
-class ContainerPort(Fields, frozen=True, omit_defaults=True):
-    """`ports[]` of a container."""
-
-    containerPort: int = 0
-    name: str | None = None
-    protocol: str | None = None
-
-
-class Capabilities(Fields, frozen=True, omit_defaults=True):
-    """`securityContext.capabilities`."""
-
-    drop: tuple[str, ...] | None = None
-
-
-class ContainerSecurity(Fields, frozen=True, omit_defaults=True):
-    """`securityContext` of a container."""
-
-    allowPrivilegeEscalation: bool | None = None
-    capabilities: Capabilities | None = None
-    readOnlyRootFilesystem: bool | None = None
-
-
-class Container(Fields, frozen=True, omit_defaults=True):
-    """`containers[]` of a pod."""
-
-    entry_key: ClassVar[str] = "name"
-
-    name: str = ""
-    image: str | None = None
-    command: tuple[str, ...] | None = None
-    args: tuple[str, ...] | None = None
-    ports: tuple[ContainerPort, ...] | None = None
-    securityContext: ContainerSecurity | None = None
-
-
-class SeccompProfile(Fields, frozen=True, omit_defaults=True):
-    """`securityContext.seccompProfile`."""
-
-    type: str | None = None
-
-
-class PodSecurity(Fields, frozen=True, omit_defaults=True):
-    """`securityContext` of a pod."""
-
-    # A user id that was wanted once, and is none any more.
-    absent: ClassVar[tuple[str, ...]] = ("runAsUser", "runAsGroup")
-
-    runAsNonRoot: bool | None = None
-    runAsUser: int | None = None
-    runAsGroup: int | None = None
-    seccompProfile: SeccompProfile | None = None
-
-
-class PodSpec(Fields, frozen=True, omit_defaults=True):
-    """`spec` of a pod template."""
-
-    automountServiceAccountToken: bool | None = None
-    securityContext: PodSecurity | None = None
-    containers: tuple[Container, ...] | None = None
-
-
-class PodTemplate(Fields, frozen=True, omit_defaults=True):
-    """`spec.template` of a Deployment."""
-
-    metadata: ObjectMeta | None = None
-    spec: PodSpec | None = None
-
-
-class LabelSelector(Fields, frozen=True, omit_defaults=True):
-    """`spec.selector` of a Deployment."""
-
-    matchLabels: dict[str, str] | None = None
-
-
-class DeploymentSpec(Fields, frozen=True, omit_defaults=True):
-    """`spec` of a Deployment."""
-
-    replicas: int | None = None
-    selector: LabelSelector | None = None
-    template: PodTemplate | None = None
-
-
-class Deployment(Fields, frozen=True, omit_defaults=True):
-    """A Deployment, as far as a Memcached has an opinion about it."""
+class Manifest(Fields, frozen=True, omit_defaults=True):
+    """An object, as far as a Memcached has an opinion about it."""
 
     apiVersion: str | None = None
     kind: str | None = None
     metadata: ObjectMeta = ObjectMeta()
-    spec: DeploymentSpec = DeploymentSpec()
 
+
+M = TypeVar("M", bound=Manifest)
 
 _encoder = msgspec.json.Encoder(order="deterministic")
-_decode_deployment = msgspec.json.Decoder(Deployment).decode
 
 
-def encode_deployment(deployment: Deployment) -> bytes:
-    """Compact JSON, equal for equal Deployments."""
-    return _encoder.encode(deployment)
+def encode(manifest: Manifest) -> bytes:
+    """Compact JSON, equal for equal manifests."""
+    return _encoder.encode(manifest)
 
 
-def comparable(deployment: Deployment) -> bytes:
-    """JSON of what is compared with a live object: all but kind and name, which cannot differ."""
-    meta = deployment.metadata
+def without_names(manifest: M) -> M:
+    """What is compared with a live object: all but kind and name, which cannot differ."""
+    meta = manifest.metadata
     bare = ObjectMeta(labels=meta.labels, annotations=meta.annotations, ownerReferences=meta.ownerReferences)
-    return _encoder.encode(Deployment(metadata=bare, spec=deployment.spec))
+    return msgspec.structs.replace(manifest, apiVersion=None, kind=None, metadata=bare)
 
 
-def decode_deployment(body: bytes) -> Deployment:
-    """The inverse of `encode_deployment`."""
-    return _decode_deployment(body)
+def comparable(manifest: Manifest) -> bytes:
+    """`without_names` as JSON."""
+    return encode(without_names(manifest))
+
+
+def body(manifest: Manifest) -> dict[str, Any]:
+    """What is wanted, as a manifest has it."""
+    found: dict[str, Any] = msgspec.to_builtins(manifest)
+    return found

@@ -11,6 +11,7 @@ from memcached_operator.memcached.status import Reason
 from operator_runtime import crd_reference
 
 CONDITIONS: Final[Mapping[str, str]] = {
+    "Ready": "Is all that the specification asks for there, and does it serve?",
     "Available": "Do enough servers serve?",
     "Progressing": "Is a change on its way?",
     "Degraded": "Must somebody do something?",
@@ -31,7 +32,9 @@ class Told(NamedTuple):
     meaning: str
 
 
-_TROUBLE = (Bearing("Progressing", "False"), Bearing("Degraded", "True"))
+_NOT_READY = Bearing("Ready", "False")
+_TROUBLE = (Bearing("Progressing", "False"), Bearing("Degraded", "True"), _NOT_READY)
+_ON_ITS_WAY = (Bearing("Progressing", "True"), _NOT_READY)
 
 # A unit test holds the bearings against what `status_of` makes of all that can be observed.
 REASONS: Final[Mapping[Reason, Told]] = {
@@ -41,38 +44,53 @@ REASONS: Final[Mapping[Reason, Told]] = {
     Reason.MINIMUM_REPLICAS_UNAVAILABLE: Told(
         (Bearing("Available", "False"),), "More are not ready; the message counts them and names the commonest cause."
     ),
-    Reason.DEPLOYING: Told((Bearing("Progressing", "True"),), "The first rollout."),
-    Reason.SCALING: Told((Bearing("Progressing", "True"),), "Servers are being added or removed."),
-    Reason.UPDATING: Told((Bearing("Progressing", "True"),), "Pods of the former template are being replaced."),
+    Reason.DEPLOYING: Told(_ON_ITS_WAY, "The first rollout."),
+    Reason.SCALING: Told(_ON_ITS_WAY, "Servers are being added or removed."),
+    Reason.UPDATING: Told(_ON_ITS_WAY, "Pods of the former template are being replaced."),
+    Reason.MIGRATING: Told(
+        _ON_ITS_WAY,
+        "`spec.workload` has changed: the new servers are made, or the old ones leave; the message says which.",
+    ),
     Reason.TERMINATING: Told(
-        (Bearing("Progressing", "True"),),
+        _ON_ITS_WAY,
         "It is being deleted and carries the finalizer; the message names the pods that it waits for.",
     ),
     Reason.COMPLETE: Told((Bearing("Progressing", "False"),), "All servers have been rolled out."),
     Reason.DEADLINE_EXCEEDED: Told(
-        (Bearing("Progressing", "False"),), "Pods have not become ready for 10 minutes; the rollout goes on."
+        (Bearing("Progressing", "False"), _NOT_READY), "Pods have not become ready for 10 minutes; the rollout goes on."
     ),
-    Reason.NOT_CONTROLLED: Told(_TROUBLE, "A Deployment of the same name belongs to somebody else."),
+    Reason.NOT_CONTROLLED: Told(
+        _TROUBLE,
+        "An object of a name that ours should have belongs to somebody else. Only where it is the workload's is "
+        "nothing changed, and Progressing False.",
+    ),
     Reason.INVALID_SPEC: Told(
-        (Bearing("Available", "Unknown"), *_TROUBLE),
-        "A field is wrong, or the API server refused the Deployment; the message says which and what is allowed. "
-        "Available is Unknown where the specification cannot be read.",
+        (Bearing("Available", "Unknown"), Bearing("Ready", "Unknown"), *_TROUBLE),
+        "A field is wrong, or the API server refused an object; the message says which and what is allowed. "
+        "Available and Ready are Unknown where the specification cannot be read.",
     ),
-    Reason.FORBIDDEN: Told(_TROUBLE, "RBAC, an admission plugin or a policy is against the Deployment or its pods."),
-    Reason.QUOTA_EXCEEDED: Told(_TROUBLE, "A ResourceQuota is against the Deployment or its pods."),
+    Reason.FORBIDDEN: Told(_TROUBLE, "RBAC, an admission plugin or a policy is against an object or the pods."),
+    Reason.QUOTA_EXCEEDED: Told(_TROUBLE, "A ResourceQuota is against an object or the pods."),
     Reason.TERMINATION_STALLED: Told(
-        (Bearing("Degraded", "True"),),
-        "It is being deleted, and its pods or its Deployment do not go; the message names what stays, and the remedy.",
+        (Bearing("Degraded", "True"), _NOT_READY),
+        "It is being deleted, and its pods or its workload do not go; the message names what stays, and the remedy.",
+    ),
+    Reason.OTHER_BUDGET: Told(
+        (Bearing("Degraded", "True"), _NOT_READY),
+        "Somebody else's PodDisruptionBudget selects the pods, so that none of ours is made.",
     ),
     Reason.AS_EXPECTED: Told((Bearing("Degraded", "False"),), "Nothing is in the way."),
+    Reason.ALL_SERVERS_READY: Told((Bearing("Ready", "True"),), "All that the specification asks for is there."),
+    Reason.SERVERS_NOT_READY: Told((_NOT_READY,), "A server is not ready, although nothing is being changed."),
+    Reason.WAITING: Told((_NOT_READY,), "An object is being replaced or deleted; the message says which."),
 }
 
 
 def api_reference() -> str:
     """The page, from its title on."""
     name = (
-        "Lower-case letters, digits and `-`, a letter first. It is also the name of the Deployment, the value of a "
-        "label, and fit to be the name of a Service."
+        "Lower-case letters, digits and `-`, a letter first. It is also the name of what is made of it, and the value "
+        "of a label."
     )
     return "\n".join(
         [

@@ -9,11 +9,9 @@ from datetime import datetime
 from typing import Literal
 
 from memcached_operator.memcached.kinds import MEMCACHEDS
-from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord
+from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.status import (
     Observation,
-    Problem,
-    Reason,
     Status,
     is_settled,
     our_part,
@@ -30,7 +28,6 @@ from operator_runtime import (
     Repairs,
     Result,
     StaleCache,
-    Store,
     reference,
     rfc3339,
 )
@@ -45,19 +42,6 @@ _NO_STATUS = (
     "the kind Memcached in the cluster has no status; install the operator's own CustomResourceDefinition with "
     "`kubectl apply --server-side -f manifests/crd/cache.example.com_memcacheds.yaml`"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Caches:
-    """The three stores, as the reflectors fill them. `pods` has the index "memcached"."""
-
-    memcacheds: Store[MemcachedRecord]
-    deployments: Store[DeploymentRecord]
-    pods: Store[PodRecord]
-
-    def pods_of(self, key: ObjectKey) -> list[PodRecord]:
-        """The pods that are a Memcached's by name, whatever their state."""
-        return self.pods.by_index("memcached", key)
 
 
 @dataclass(slots=True)
@@ -79,7 +63,6 @@ class Reporter:
     def __init__(
         self,
         client: Client,
-        caches: Caches,
         repairs: Repairs[MemcachedRecord],
         recorder: EventRecorder,
         *,
@@ -88,7 +71,6 @@ class Reporter:
         utc_now: Callable[[], datetime],
     ) -> None:
         self._client = client
-        self._caches = caches
         self._repairs = repairs
         self._recorder = recorder
         self._status_delay_s = status_delay_s
@@ -97,47 +79,35 @@ class Reporter:
         self._unwritten = repairs.memory.slot(_Unwritten)
 
     async def report(
-        self,
-        memcached: MemcachedRecord,
-        last: Status,
-        size: int | None,
-        *,
-        deployment: DeploymentRecord | None,
-        problem: Problem | None = None,
-        waiting: str = "",
-        terminating: str = "",
+        self, memcached: MemcachedRecord, last: Status, observed: Observation, *, next_s: float | None = None
     ) -> Result:
         """Write the status if it differs, at the latest `status_delay_s` after it began to.
 
         Args:
             memcached: whose status.
             last: its live status.
-            size: pods that are wanted; None when the specification cannot be read.
-            deployment: the Deployment that it controls, None when there is none.
-            problem: what is in the way.
-            waiting: what is being waited for, "" for nothing.
-            terminating: what its deletion waits for, "" while it is not being deleted.
+            observed: what it is to tell of.
+            next_s: when to look again in any case, in seconds, None where nothing calls for it.
 
         Raises:
             StaleCache: somebody else wrote the Memcached, or deleted it, and the cache has yet to show it.
         """
         key = memcached.key
-        # Under a Deployment that is not ours, pods with our labels are not ours either.
-        ours = problem is None or problem.reason is not Reason.NOT_CONTROLLED
-        pods = [pod for pod in self._caches.pods_of(key) if pod.active] if ours else []
-        observed = Observation(key.name, memcached.generation, size, deployment, pods, problem, waiting, terminating)
         wanted = status_of(observed, last, rfc3339(self._utc_now()))
         patch = status_patch(wanted, last)
         # A specification that cannot be read is mended by an event alone.
-        retry = Result(requeue_after_s=SLOW_RETRY_S) if problem and size is not None else Result()
+        retry_s = SLOW_RETRY_S if observed.problem and observed.size is not None else None
+        again = [each for each in (retry_s, next_s) if each is not None]
+        retry = Result(requeue_after_s=min(again)) if again else Result()
         if not patch:
             self.forget(key)
             return retry
-        if (held_back_s := self._held_back_s(key, settled=is_settled(wanted, last, size))) > 0.0:
+        if (held_back_s := self._held_back_s(key, settled=is_settled(wanted, last, observed.size))) > 0.0:
             return Result(requeue_after_s=held_back_s)
         await self._write(memcached, wanted, patch)
         self.forget(key)
         self._warn(memcached, wanted.condition("Degraded"), last.condition("Degraded"))
+        self._advise(memcached, observed.advice, last.condition("Ready"))
         return retry
 
     def forget(self, key: ObjectKey) -> None:
@@ -191,3 +161,9 @@ class Reporter:
             return
         logger.warning("degraded: %s: %s", degraded.reason, degraded.message)
         self.tell(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
+
+    def _advise(self, memcached: MemcachedRecord, advice: str, before: Condition | None) -> None:
+        """Say once what a person should know although all is as they asked; the condition bears it from then on."""
+        if advice and (before is None or advice not in before.message):
+            logger.warning("%s", advice)
+            self.tell(memcached, "Warning", "FoundByChance", "Reconcile", advice)

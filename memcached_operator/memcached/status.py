@@ -1,7 +1,7 @@
 """Pure: what was observed -> the status of a Memcached, and the patch that brings the live one there.
 
 The table of conditions is in docs/conditions.md; here is what decides each. Everything derives from the pods, the
-Deployment's record and the last status, never from the order of events.
+workload's record and the last status, never from the order of events.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from memcached_operator.memcached.desired import selector_text
-from memcached_operator.memcached.records import DeploymentRecord, PodRecord
+from memcached_operator.api.names import Workload
+from memcached_operator.memcached.labels import selector_text
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import UNDECODABLE, Condition, condition_of, decode_nested, set_conditions
 
 
@@ -26,6 +28,7 @@ class Reason(StrEnum):
     DEPLOYING = "Deploying"
     SCALING = "Scaling"
     UPDATING = "Updating"
+    MIGRATING = "Migrating"
     TERMINATING = "Terminating"
     COMPLETE = "Complete"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
@@ -34,7 +37,11 @@ class Reason(StrEnum):
     FORBIDDEN = "Forbidden"
     QUOTA_EXCEEDED = "QuotaExceeded"
     TERMINATION_STALLED = "TerminationStalled"
+    OTHER_BUDGET = "OtherBudget"
     AS_EXPECTED = "AsExpected"
+    ALL_SERVERS_READY = "AllServersReady"
+    SERVERS_NOT_READY = "ServersNotReady"
+    WAITING = "Waiting"
 
 
 class Drain(msgspec.Struct, frozen=True):
@@ -54,15 +61,15 @@ class Drain(msgspec.Struct, frozen=True):
 class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     """`status` of a Memcached."""
 
+    workload: str | None = None
+    service: str | None = None
+    serverList: tuple[str, ...] | None = None
+    draining: tuple[Drain, ...] | None = None
     nodes: tuple[str, ...] | None = None
     replicas: int | None = None
     readyReplicas: int | None = None
     selector: str | None = None
     image: str | None = None
-    workload: str | None = None
-    service: str | None = None
-    serverList: tuple[str, ...] | None = None
-    draining: tuple[Drain, ...] | None = None
     observedGeneration: int | None = None
     conditions: tuple[Condition, ...] | None = None
 
@@ -75,12 +82,34 @@ class Problem(NamedTuple):
     """What makes a Memcached Degraded.
 
     Attributes:
-        blocking: for its sake nothing is changed; False when all else goes on.
+        blocking: for its sake its servers are not changed; False when all else goes on.
     """
 
     reason: Reason
     message: str
     blocking: bool = True
+
+
+def joined(problems: Sequence[Problem]) -> Problem | None:
+    """Several problems as one, what blocks first; None for none."""
+    if not problems:
+        return None
+    ordered = sorted(problems, key=lambda each: not each.blocking)
+    return Problem(ordered[0].reason, " ".join(each.message for each in ordered), ordered[0].blocking)
+
+
+class Servers(NamedTuple):
+    """What is published of the servers.
+
+    Attributes:
+        workload: whose servers are listed.
+        listed: `host:port` of each, in their order.
+        draining: servers that left the list and still run.
+    """
+
+    workload: Workload
+    listed: tuple[str, ...]
+    draining: tuple[Drain, ...] = ()
 
 
 class Observation(NamedTuple):
@@ -90,24 +119,44 @@ class Observation(NamedTuple):
         name: of the Memcached.
         generation: of the Memcached.
         size: pods that are wanted; None when the specification cannot be read.
-        deployment: the Deployment that this Memcached controls, None without one.
-        pods: the active pods, in any order.
+        kind: what is to run them.
+        workload: it, None while there is none.
+        pods: the active pods, in any order, of both workloads while it moves from one to the other.
+        servers: what is to be published of them; None where nothing is known yet.
+        service: name of the Service that this Memcached controls, "" without one.
         problem: what keeps the operator from doing its work, None when nothing does.
-        waiting: what is being waited for before there can be a Deployment, "" for nothing.
+        waiting: what is being waited for before all is there, "" for nothing.
         terminating: what its deletion waits for, "" while it is not being deleted.
+        leaving: the kind of the workload that is there beside, which the servers move from; None for none.
+        advice: what a person should know although all is as they asked, "" for nothing.
     """
 
     name: str
     generation: int
     size: int | None
-    deployment: DeploymentRecord | None
+    kind: Workload
+    workload: WorkloadRecord | None
     pods: Sequence[PodRecord]
+    servers: Servers | None = None
+    service: str = ""
     problem: Problem | None = None
     waiting: str = ""
     terminating: str = ""
+    leaving: Workload | None = None
+    advice: str = ""
+
+    @property
+    def target(self) -> Sequence[PodRecord]:
+        """The pods of the workload that the specification asks for."""
+        return [pod for pod in self.pods if self.leaving is None or pod.workload != self.leaving]
+
+    @property
+    def serving(self) -> Sequence[PodRecord]:
+        """The pods of the workload whose servers are listed."""
+        return [pod for pod in self.pods if self.servers is None or pod.workload == self.servers.workload]
 
 
-_OUR_CONDITIONS = ("Available", "Progressing", "Degraded")
+_OUR_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded")
 _decode = msgspec.json.Decoder(Status).decode
 _NONE = Status()
 
@@ -129,17 +178,19 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
     """
     nodes = tuple(sorted(pod.name for pod in observed.pods))
     ready = sum(pod.ready for pod in observed.pods)
-    ours = (
-        _available(observed, ready),
-        _progressing(observed, ready, last),
-        _degraded(observed),
-    )
+    available, progressing, degraded = _available(observed), _progressing(observed, last), _degraded(observed)
+    ours = (available, progressing, degraded, _ready(observed, progressing, degraded))
+    servers = observed.servers
     return Status(
+        workload=servers.workload if servers else None,
+        service=observed.service or None,
+        serverList=servers.listed if servers else None,
+        draining=(servers.draining or None) if servers else None,
         nodes=nodes,
         replicas=len(nodes),
         readyReplicas=ready,
         selector=selector_text(observed.name),
-        image=_image(observed, ours[1], last),
+        image=_image(observed, progressing, last),
         observedGeneration=observed.generation,
         conditions=set_conditions(last.conditions, ours, generation=observed.generation, now=now),
     )
@@ -166,8 +217,11 @@ def our_part(status: Status) -> dict[str, object]:
 def is_settled(wanted: Status, last: Status, size: int | None) -> bool:
     """Whether a change is worth writing at once: its servers are all there, or all ready.
 
-    On the way there each pod would cost a write of its own; those wait a moment for the next one.
+    On the way there each pod would cost a write of its own; those wait a moment for the next one. So does no server
+    that leaves the list, as its end is counted from the write.
     """
+    if wanted.draining != last.draining:
+        return True
     if wanted.nodes != last.nodes:
         return wanted.replicas == size
     return wanted.readyReplicas != last.readyReplicas and wanted.readyReplicas == size
@@ -187,19 +241,26 @@ def _image(observed: Observation, progressing: Condition, last: Status) -> str |
     It changes with the end of a rollout, whose write it shares. Until its controller has seen a Deployment's present
     template, pods run the former, whatever the Deployment says.
     """
-    if observed.problem and observed.problem.reason is Reason.NOT_CONTROLLED:
+    if _is_strange(observed):
         return None
-    deployment = observed.deployment
-    if deployment is None or not deployment.settled or progressing.reason != Reason.COMPLETE:
+    workload = observed.workload
+    if workload is None or not workload.settled or progressing.reason != Reason.COMPLETE:
         return last.image
-    return deployment.image or None
+    return workload.image or None
 
 
-def _available(observed: Observation, ready: int) -> Condition:
+def _is_strange(observed: Observation) -> bool:
+    """Whether the workload of the Memcached's name is somebody else's."""
+    problem = observed.problem
+    return problem is not None and problem.blocking and problem.reason is Reason.NOT_CONTROLLED
+
+
+def _available(observed: Observation) -> Condition:
     if observed.size is None:
         return Condition("Available", "Unknown", Reason.INVALID_SPEC, "The specification cannot be read.")
-    if observed.problem and observed.problem.reason is Reason.NOT_CONTROLLED:
-        message = "No server runs: another Deployment bears the name."
+    ready = sum(pod.ready for pod in observed.serving)
+    if _is_strange(observed) and not observed.pods:
+        message = f"No server runs: another {observed.kind} bears the name."
         return Condition("Available", "False", Reason.MINIMUM_REPLICAS_UNAVAILABLE, message)
     # While it scales down or replaces pods there may be more than are wanted; `readyReplicas` counts these too.
     count = f"{min(ready, observed.size)} of {observed.size} servers are ready"
@@ -211,65 +272,118 @@ def _available(observed: Observation, ready: int) -> Condition:
 
 
 def _commonest_problem(observed: Observation) -> str:
-    if observed.deployment and observed.deployment.create_failure:
-        return observed.deployment.create_failure
-    problems = Counter(pod.problem for pod in observed.pods if pod.problem and not pod.ready)
+    if observed.workload and observed.workload.create_failure:
+        return observed.workload.create_failure
+    problems = Counter(pod.problem for pod in observed.serving if pod.problem and not pod.ready)
     if not problems:
-        return observed.problem.message if observed.problem and observed.problem.blocking else ""
+        if observed.problem and observed.problem.blocking:
+            return observed.problem.message
+        return _missing_pods(observed)
     # By count, then by name: equal counts must not make the message flap.
     reason, count = min(problems.items(), key=lambda item: (-item[1], item[0]))
-    return f"{count} with {reason}" if len(problems) > 1 or count < len(observed.pods) else reason
+    return f"{count} with {reason}" if len(problems) > 1 or count < len(observed.serving) else reason
 
 
-def _progressing(observed: Observation, ready: int, last: Status) -> Condition:
-    deployment, size = observed.deployment, observed.size
+def _missing_pods(observed: Observation) -> str:
+    """A StatefulSet does not tell in its status what keeps it from making pods, such as a quota; its events do."""
+    workload, size = observed.workload, observed.size or 0
+    if workload is None or workload.kind != "StatefulSet" or not workload.settled or len(observed.target) >= size:
+        return ""
+    return (
+        f"the StatefulSet has made {len(observed.target)} of {size} pods; `kubectl describe statefulset "
+        f"{observed.name}` says what keeps the others"
+    )
+
+
+def _progressing(observed: Observation, last: Status) -> Condition:
+    workload, size = observed.workload, observed.size
+    pods = observed.target
+    ready = sum(pod.ready for pod in pods)
     if observed.terminating:
         return Condition("Progressing", "True", Reason.TERMINATING, observed.terminating)
     if observed.problem is not None and observed.problem.blocking:
         # Not Complete: what follows once the problem is over is a rollout, not the loss of a pod.
         message = "Nothing is being changed; see the condition Degraded."
         return Condition("Progressing", "False", observed.problem.reason, message)
-    if deployment is None or size is None:
-        return Condition("Progressing", "True", Reason.DEPLOYING, observed.waiting or "The Deployment is being made.")
-    if deployment.deadline_exceeded:
-        return Condition("Progressing", "False", Reason.DEADLINE_EXCEEDED, deployment.deadline_exceeded)
-    if len({pod.template_hash for pod in observed.pods}) > 1:
+    if workload is None or size is None:
+        made = f"The {observed.kind} is being made."
+        return Condition("Progressing", "True", Reason.DEPLOYING, observed.waiting or made)
+    if workload.deadline_exceeded:
+        return Condition("Progressing", "False", Reason.DEADLINE_EXCEEDED, workload.deadline_exceeded)
+    if observed.leaving is not None:
+        return Condition("Progressing", "True", Reason.MIGRATING, _migrating(observed, workload, ready, size))
+    if len({pod.template_hash for pod in pods}) > 1:
         return Condition("Progressing", "True", Reason.UPDATING, "Pods of the former template are being replaced.")
     before = last.condition("Progressing")
-    existing = len(observed.pods)
-    # The first template's pods speak for themselves, sooner than the Deployment does. Of a later template there may be
+    existing = len(pods)
+    # The first template's pods speak for themselves, sooner than the workload does. Of a later template there may be
     # none yet, while those of the former are all ready.
-    one_template = deployment.rolled_out or not deployment.revised
-    complete = existing == ready == size and deployment.settled and one_template
+    one_template = workload.rolled_out or not workload.revised
+    complete = existing == ready == size and workload.settled and one_template
     # A pod that is lost, restarted or replaced in place is no rollout: once complete, stay so.
     stays_complete = (
         before is not None
         and before.reason == Reason.COMPLETE
         and last.observedGeneration == observed.generation
-        and deployment.rolled_out
+        and workload.rolled_out
     )
     if complete or stays_complete:
         return Condition("Progressing", "False", Reason.COMPLETE, f"All {size} servers have been rolled out.")
-    if before is not None and before.status == "True":
+    if before is not None and before.status == "True" and before.reason != Reason.MIGRATING:
         reason = before.reason
-    elif deployment.generation == 1:
+    elif workload.generation == 1:
         reason = Reason.DEPLOYING
     else:
-        # Until the Deployment's controller has told what it made of the change, the last number of pods does. (Not
+        # Until the workload's controller has told what it made of the change, the last number of pods does. (Not
         # today's: its ReplicaSet may be done with a new size before it says so.)
-        scaling = one_template if deployment.settled else last.replicas != size
+        scaling = one_template if workload.settled else last.replicas != size
         reason = Reason.SCALING if scaling else Reason.UPDATING
-    return Condition("Progressing", "True", reason, f"{size} servers are wanted, {existing} exist, {ready} are ready.")
+    counted = f"{size} servers are wanted, {existing} exist, {ready} are ready."
+    if observed.servers and observed.servers.draining:
+        counted += " Those that left the list end when spec.drainSeconds are over."
+    return Condition("Progressing", "True", reason, counted)
+
+
+def _migrating(observed: Observation, workload: WorkloadRecord, ready: int, size: int) -> str:
+    moved = observed.servers is not None and observed.servers.workload == workload.kind
+    if not moved:
+        return (
+            f"The servers move from a {observed.leaving} to a {workload.kind}, of which {ready} of {size} are ready; "
+            "until all are, the list stays as it is."
+        )
+    return (
+        f"The list names the servers of the {workload.kind}. Those of the {observed.leaving} end when "
+        "spec.drainSeconds are over."
+    )
 
 
 def _degraded(observed: Observation) -> Condition:
     if observed.problem is not None:
         return Condition("Degraded", "True", observed.problem.reason, observed.problem.message)
-    deployment = observed.deployment
-    if deployment is not None and deployment.create_failure:
-        reason = refusal_reason(deployment.create_failure)
-        return Condition("Degraded", "True", reason, deployment.create_failure)
+    workload = observed.workload
+    if workload is not None and workload.create_failure:
+        reason = refusal_reason(workload.create_failure)
+        return Condition("Degraded", "True", reason, workload.create_failure)
     return Condition("Degraded", "False", Reason.AS_EXPECTED, "Nothing is in the way.")
+
+
+def _ready(observed: Observation, progressing: Condition, degraded: Condition) -> Condition:
+    """Whether all that the specification asks for is there and serves."""
+    if observed.size is None:
+        return Condition("Ready", "Unknown", Reason.INVALID_SPEC, "The specification cannot be read.")
+    status, reason, message = "False", progressing.reason, progressing.message
+    ready = sum(pod.ready for pod in observed.serving)
+    if degraded.status == "True":
+        reason, message = degraded.reason, "See the condition Degraded."
+    elif progressing.status == "True" or progressing.reason == Reason.DEADLINE_EXCEEDED:
+        pass
+    elif ready < observed.size:
+        reason, message = Reason.SERVERS_NOT_READY, f"{ready} of {observed.size} servers are ready."
+    elif observed.waiting:
+        reason, message = Reason.WAITING, observed.waiting
+    else:
+        status, reason, message = "True", Reason.ALL_SERVERS_READY, f"All {observed.size} servers are ready."
+    return Condition("Ready", status, reason, f"{message} {observed.advice}".rstrip())
 
 
 def refusal_reason(message: str) -> Reason:

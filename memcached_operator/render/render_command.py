@@ -1,4 +1,4 @@
-"""`memcached-operator render -f FILE`: Deployments to standard output, complaints to standard error."""
+"""`memcached-operator render -f FILE`: objects to standard output, complaints to standard error."""
 
 from __future__ import annotations
 
@@ -68,12 +68,15 @@ def _render(document: Document, options: RenderOptions) -> bool:
 
 
 def as_yaml(rendered: Rendered, place: str) -> str:
-    """One document, below a line that says what it is."""
+    """A document for each object, below a line that says what it is of."""
     comments = [f"Made of Memcached {rendered.name} ({place})"]
     if not rendered.uid_known:
         comments.append("Its uid is given out when it is created")
     lines = "".join(f"# {escape(comment)}.\n" for comment in comments)
-    return f"---\n{lines}" + yaml.dump(rendered.deployment, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    return "".join(
+        f"---\n{lines}" + yaml.dump(each, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+        for each in rendered.manifests
+    )
 
 
 class _Dumper(yaml.SafeDumper):

@@ -1,26 +1,29 @@
-"""Pure: a Memcached as a user wrote it -> the Deployment that the operator would apply, by the operator's own rules."""
+"""Pure: a Memcached as a user wrote it -> the objects that the operator would make, by the operator's own rules."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
-
 from memcached_operator.api.names import API_VERSION, KIND, InvalidSpec
 from memcached_operator.api.v1alpha1 import NAME_MAX_LENGTH, NAME_PATTERN
-from memcached_operator.memcached import desired
+from memcached_operator.memcached.beside.wanted import beside
 from memcached_operator.memcached.crd import memcached_crd
-from memcached_operator.memcached.spec import read_spec
+from memcached_operator.memcached.labels import server
+from memcached_operator.memcached.objects import body
+from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.workloads import desired
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 
 # Stands for what the API server gives out when the Memcached is created.
 UNKNOWN_UID: Final = "UID-OF-THE-MEMCACHED"
 
+# More servers than nodes of the largest cluster that Kubernetes is made for.
+_LISTED: Final = 5000
 # Fields of meta/v1 ObjectMeta. The CRD leaves them to the API server.
 _METADATA: Final = frozenset(
     {
@@ -37,13 +40,13 @@ class Rendered:
 
     Attributes:
         name: NAMESPACE/NAME.
-        deployment: as the operator applies it.
-        uid_known: the Memcached has been created, so that its uid stands in the Deployment.
+        manifests: the objects as the operator applies them, in the order in which it does.
+        uid_known: the Memcached has been created, so that its uid stands in the objects.
         warnings: fields that have no effect, a sentence each.
     """
 
     name: str
-    deployment: dict[str, Any]
+    manifests: tuple[dict[str, Any], ...]
     uid_known: bool
     warnings: tuple[str, ...]
 
@@ -54,7 +57,7 @@ def is_memcached(content: Mapping[str, Any]) -> bool:
 
 
 def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: int | None) -> Rendered:
-    """The Deployment of a Memcached.
+    """The objects of a Memcached, once all its servers are ready.
 
     Args:
         content: the object's fields.
@@ -71,8 +74,21 @@ def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: i
     spec = read_spec(_json(_without_nulls(content["spec"])) if "spec" in content else b"")
     uid = _text(metadata, "uid")
     place = _namespace(metadata) or namespace
-    wanted = desired.deployment(name, place, uid or UNKNOWN_UID, spec.size, spec.image or image, user_id)
-    return Rendered(f"{place}/{name}", msgspec.to_builtins(wanted), bool(uid), tuple(unknown_fields(content)))
+    named = (name, place, uid or UNKNOWN_UID)
+    workload = desired.workload(spec.workload, *named, spec.size, spec.image or image, user_id, spec.pod)
+    manifests = [workload, *(each.manifest for each in beside(*named, spec, _servers(name, place, spec)))]
+    return Rendered(
+        f"{place}/{name}",
+        tuple(body(each) for each in manifests if each is not None),
+        bool(uid),
+        tuple(unknown_fields(content)),
+    )
+
+
+def _servers(name: str, namespace: str, spec: Spec) -> Sequence[str]:
+    """The list, as far as it can be known: a Deployment's pods have no addresses yet."""
+    ordinals = range(min(spec.size, _LISTED)) if spec.workload == "StatefulSet" else ()
+    return [server(name, namespace, ordinal) for ordinal in ordinals]
 
 
 def _name(metadata: Mapping[str, Any]) -> str:

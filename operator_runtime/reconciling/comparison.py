@@ -27,10 +27,12 @@ class Fields(msgspec.Struct, frozen=True, omit_defaults=True):
         entry_key: by which field an entry of a list is known, as Kubernetes' own list-maps have it. Lists of others are
             compared as a whole: an argument more is another command.
         absent: fields of which None means that they must not be there.
+        whole: fields whose dicts are compared as a whole: of a selector, one label more is another selector.
     """
 
     entry_key: ClassVar[str] = ""
     absent: ClassVar[tuple[str, ...]] = ()
+    whole: ClassVar[tuple[str, ...]] = ()
 
 
 class Difference(NamedTuple):
@@ -70,7 +72,11 @@ def differences(wanted: object, live: object, path: str = "") -> Iterator[Differ
                 ours, theirs = getattr(wanted, field), getattr(live, field)
                 if ours is None and theirs is not None and field in wanted.absent:
                     yield Difference(inner, None, theirs)
-                yield from differences(ours, theirs, inner)
+                if field in wanted.whole:
+                    if ours is not None and ours != theirs:
+                        yield Difference(inner, ours, theirs)
+                else:
+                    yield from differences(ours, theirs, inner)
         case Mapping():
             held = live if isinstance(live, Mapping) else {}
             for key, value in wanted.items():

@@ -306,7 +306,7 @@ class TestRender:
         assert cli.main(["render", "-f", str(tmp_path / "a,b.yaml"), "--filename", str(tmp_path / "c.yaml")]) == 0
         captured = capsys.readouterr()
         assert captured.err == ""
-        assert re.findall("Made of Memcached default/(of-.)", captured.out) == ["of-a", "of-c"]
+        assert re.findall("Made of Memcached default/(of-.)", captured.out) == ["of-a"] * 2 + ["of-c"] * 2
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

@@ -9,7 +9,9 @@ import pytest
 
 from memcached_operator import operator
 from memcached_operator.about import PROGRAM
-from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord
+from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
 from memcached_operator.settings import SCHEMA
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.reflector import Reflector
@@ -89,11 +91,10 @@ def memcached(version: str = "1", *, name: str = KEY.name, spec: bytes = b'{"siz
     )  # fmt: skip
 
 
-def deployment(version: str = "1", *, name: str = KEY.name, ready: bool = False) -> DeploymentRecord:
-    return DeploymentRecord(
-        namespace=KEY.namespace, name=name, uid="d", resource_version=version, owner="", owner_uid="", made_for_uid="",
-        deleting=False, generation=1, settled=ready, revised=False, rolled_out=False, create_failure="",
-        deadline_exceeded="", form=b"",
+def deployment(version: str = "1", *, name: str = KEY.name, ready: bool = False) -> WorkloadRecord:
+    return WorkloadRecord(
+        namespace=KEY.namespace, name=name, kind="Deployment", uid="d", resource_version=version, owner="",
+        owner_uid="", made_for_uid="", deleting=False, generation=1, settled=ready, revised=False, rolled_out=False,
     )  # fmt: skip
 
 
@@ -130,7 +131,10 @@ class TestWatchedNamespaces:
         assert watched_namespaces(asked, own) == watched
 
     async def test_each_namespace_has_a_watch_for_each_kind(self) -> None:
-        kinds = ("memcacheds", "deployments", "pods")
+        kinds = (
+            *("memcacheds", "deployments", "pods", "statefulsets", "services"),
+            *("poddisruptionbudgets", "networkpolicies", "configmaps"),
+        )
         assert set(build("a", "b").reflectors) == {(kind, namespace) for kind in kinds for namespace in ("a", "b")}
         assert set(build().reflectors) == {(kind, None) for kind in kinds}
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memcached_operator.memcached.records import DeploymentRecord, PodRecord
+from memcached_operator.api.names import Workload
 from memcached_operator.memcached.status import Observation, Problem, Status, decode_status, status_of
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
 from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
 
 NEW = Status()
@@ -31,17 +33,33 @@ def pods(ready: int, unready: int = 0, problem: str = "", template: str = "a") -
 def look(
     size: int | None = 3,
     found: Sequence[PodRecord] = (),
-    deployment: DeploymentRecord | None = ROLLED_OUT,
+    deployment: WorkloadRecord | None = ROLLED_OUT,
     *,
     last: Status = NEW,
     problem: Problem | None = None,
     waiting: str = "",
     terminating: str = "",
+    leaving: Workload | None = None,
     generation: int = 1,
     now: str = NOW,
 ) -> Status:
     """The status after one look, read back as the API server would return it."""
-    status = status_of(Observation(NAME, generation, size, deployment, found, problem, waiting, terminating), last, now)
+    status = status_of(
+        Observation(
+            NAME,
+            generation,
+            size,
+            "Deployment",
+            deployment,
+            found,
+            problem=problem,
+            waiting=waiting,
+            terminating=terminating,
+            leaving=leaving,
+        ),
+        last,
+        now,
+    )
     assert decode_status(msgspec.json.encode(status)) == status
     return status
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from memcached_operator.memcached import desired
-from memcached_operator.memcached.objects import Deployment
-from memcached_operator.memcached.records import DeploymentRecord, PodRecord, deployment_record
+from memcached_operator.memcached.workloads import desired
+from memcached_operator.memcached.workloads.objects import WorkloadManifest
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord, deployment_record
 
 HERE = Path(__file__).parent
 NAMESPACE, NAME = "shop", "sessions"
@@ -25,6 +26,7 @@ IMAGE = "memcached:1.6.45-alpine"
 SIZE = 2
 OTHER_UID = "00000000-0000-4000-8000-000000000001"
 
+decode_workload = msgspec.json.Decoder(WorkloadManifest).decode
 _LIVE = json.loads((HERE / "live_deployment.json").read_text())
 _POD = {
     "apiVersion": "v1",
@@ -90,12 +92,12 @@ def container_of(deployment: dict[str, Any]) -> dict[str, Any]:
     return next(each for each in containers if each["name"] == "memcached")
 
 
-def wanted_deployment(size: int = SIZE, image: str = IMAGE) -> Deployment:
+def wanted_deployment(size: int = SIZE, image: str = IMAGE) -> WorkloadManifest:
     """What the Memcached of these tests wants."""
-    return desired.deployment(NAME, NAMESPACE, UID, size, image)
+    return desired.workload("Deployment", NAME, NAMESPACE, UID, size, image)
 
 
-def deployment_of(live: dict[str, Any] | None = None, **changes: object) -> DeploymentRecord:
+def deployment_of(live: dict[str, Any] | None = None, **changes: object) -> WorkloadRecord:
     """The record of a live Deployment, with fields of the record changed."""
     record = deployment_record(json.dumps(live or _LIVE).encode())
     return msgspec.structs.replace(record, **changes)

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.objects import Container, PodSpec, comparable, decode_deployment
+from memcached_operator.memcached.objects import comparable
+from memcached_operator.memcached.workloads.objects import Container, PodSpec
 from operator_runtime.reconciling.comparison import Difference, differences
 from tests.unit.memcached_operator.memcached.support import (
     OTHER_UID,
     UID,
     container_of,
+    decode_workload,
     deployment_of,
     live_deployment,
     wanted_deployment,
@@ -26,8 +28,8 @@ CONTAINER = "spec.template.spec.containers[memcached]"
 def found(edit: Edit, size: int = 2, image: str = "memcached:1.6.45-alpine") -> list[Difference]:
     live = live_deployment()
     edit(live)
-    wanted = decode_deployment(comparable(wanted_deployment(size, image)))
-    return list(differences(wanted, decode_deployment(deployment_of(live).owned)))
+    wanted = decode_workload(comparable(wanted_deployment(size, image)))
+    return list(differences(wanted, decode_workload(deployment_of(live).owned)))
 
 
 def untouched(_: dict[str, Any]) -> None:

@@ -11,8 +11,10 @@ import pytest
 
 from memcached_operator.api.names import FINALIZER
 from memcached_operator.memcached.ending import STALLED_AFTER_S, Delete, Release, Wait, next_step
-from memcached_operator.memcached.records import DeploymentRecord, MemcachedRecord, PodRecord
+from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.reporter import CONFLICT_PAUSE_S, SLOW_RETRY_S
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime.cache.own_writes import PATIENCE_S
 from operator_runtime.client.errors import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
 from operator_runtime.controller.controller import Result
@@ -21,7 +23,6 @@ from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID
 from tests.unit.memcached_operator.memcached.world import (
     DELAY_S,
     DONE,
-    GET_DEPLOYMENT,
     GET_MEMCACHED,
     KEY,
     SOON,
@@ -30,6 +31,7 @@ from tests.unit.memcached_operator.memcached.world import (
     World,
 )
 
+GET_WORKLOADS = ["get Deployment", "get StatefulSet"]
 PATCH, DELETE = "merge_patch Memcached", "delete Deployment"
 WHEN = "2026-11-21T12:00:00Z"
 OURS = deployment_of()
@@ -48,10 +50,10 @@ def deleted(*finalizers: str) -> MemcachedRecord:
 
 @pytest.mark.parametrize("mode", [(), ("foregroundDeletion",)], ids=["background", "foreground"])
 def test_the_deployment_is_deleted_and_then_waited_for(mode: tuple[str, ...]) -> None:
-    assert next_step(deleted(*mode), OURS, PODS) == Delete(OURS)
-    assert isinstance(next_step(deleted(*mode), GOING, ENDING), Wait)
-    assert isinstance(next_step(deleted(*mode), None, ENDING), Wait)
-    assert next_step(deleted(*mode), None, []) == Release("its pods are gone")
+    assert next_step(deleted(*mode), [OURS], PODS) == Delete(OURS)
+    assert isinstance(next_step(deleted(*mode), [GOING], ENDING), Wait)
+    assert isinstance(next_step(deleted(*mode), [], ENDING), Wait)
+    assert next_step(deleted(*mode), [], []) == Release("its pods are gone")
 
 
 @pytest.mark.parametrize(
@@ -66,9 +68,9 @@ def test_the_deployment_is_deleted_and_then_waited_for(mode: tuple[str, ...]) ->
     ids=["being orphaned", "orphaned and deleted by hand", "orphaned", "of a former Memcached", "a stranger's"],
 )
 def test_what_is_orphaned_or_not_its_own_is_left_alone_and_keeps_nobody_waiting(
-    memcached: MemcachedRecord, deployment: DeploymentRecord | None
+    memcached: MemcachedRecord, deployment: WorkloadRecord | None
 ) -> None:
-    assert isinstance(next_step(memcached, deployment, PODS), Release)
+    assert isinstance(next_step(memcached, [deployment] if deployment else [], PODS), Release)
 
 
 MANY = [pod_of(str(number)) for number in range(7)]
@@ -80,7 +82,7 @@ MANY = [pod_of(str(number)) for number in range(7)]
         (GOING, ENDING, f"Waiting for 2 pods to end: {A}, {B}.", "kubectl describe pod"),
         (None, ENDING[:1], f"Waiting for 1 pod to end: {B}.", "--force"),
         (GOING, PODS, f"Waiting for 2 pods to end: {A}, {B}.", "kube-controller-manager"),
-        (None, PODS, f"Waiting for 2 pods to end: {A}, {B}.", "delete them and their ReplicaSet"),
+        (None, PODS, f"Waiting for 2 pods to end: {A}, {B}.", "delete them, and their ReplicaSet"),
         (None, MANY, "Waiting for 7 pods to end: ", "and 2 more"),
         (GOING, [], f"Waiting for the Deployment {NAME} to go.", "garbage collector"),
         (
@@ -92,9 +94,9 @@ MANY = [pod_of(str(number)) for number in range(7)]
     ],
 )
 def test_it_is_said_what_is_waited_for_and_what_a_person_can_do(
-    deployment: DeploymentRecord | None, pods: list[PodRecord], what: str, remedy: str
+    deployment: WorkloadRecord | None, pods: list[PodRecord], what: str, remedy: str
 ) -> None:
-    step = next_step(deleted(), deployment, pods)
+    step = next_step(deleted(), [deployment] if deployment else [], pods)
     assert isinstance(step, Wait)
     assert step.why.startswith(what)
     assert remedy in step.remedy
@@ -300,7 +302,7 @@ async def test_a_deployment_that_is_being_orphaned_is_not_deleted_by_an_operator
     held.deployment["metadata"]["ownerReferences"] = []
     held.api.put(held.deployment)
     assert await held.reconcile() == Result(requeue_after_s=CONFLICT_PAUSE_S)
-    assert held.api.verbs() == [DELETE, GET_DEPLOYMENT]
+    assert held.api.verbs() == [DELETE, GET_WORKLOADS[0]]
     assert held.wait_s(KEY) > 0, "the watch is waited for"
     assert await held.look() == DONE
     assert "deletionTimestamp" not in held.deployment["metadata"]
@@ -314,7 +316,7 @@ async def test_a_deployment_that_the_watch_has_not_shown_yet_is_deleted_too(held
     held.show()
     held.api.objects["Deployment", NAMESPACE, NAME] = hidden
     await held.reconcile()
-    assert held.api.verbs()[:2] == [GET_DEPLOYMENT, DELETE]
+    assert held.api.verbs()[:3] == [*GET_WORKLOADS, DELETE]
     assert finalizers(held) == [FINALIZER]
 
 
@@ -322,7 +324,7 @@ async def test_a_memcached_without_a_deployment_goes_at_once(held: World) -> Non
     delete(held)
     end(held)
     await held.reconcile()
-    assert held.api.verbs() == [GET_DEPLOYMENT, PATCH]
+    assert held.api.verbs() == [*GET_WORKLOADS, PATCH]
     assert finalizers(held) == []
 
 
@@ -350,7 +352,7 @@ async def test_a_cleanup_that_is_forbidden_is_told_and_tried_again_until_it_is_n
     held.api.refuse(what, "Deployment" if what == "delete" else "Memcached", error)
     assert (await held.reconcile()).requeue_after_s is not None
     await held.reconcile(after_s=DELAY_S)
-    assert [verb for verb in held.api.verbs() if verb != GET_DEPLOYMENT] == [WRITE_STATUS], "it is not asked again"
+    assert [verb for verb in held.api.verbs() if verb not in GET_WORKLOADS] == [WRITE_STATUS], "it is not asked again"
     assert held.condition("Degraded") == ("True", "Forbidden")
     assert held.message("Degraded").endswith(f": cannot {what}")
     assert held.condition("Progressing") == ("True", "Terminating")
@@ -438,7 +440,7 @@ async def test_a_memcached_that_changed_while_it_was_released_goes_all_the_same(
     end(held)
     held.api.refuse("merge_patch", "Memcached", Conflict(409))
     assert await held.reconcile() == DONE
-    assert held.api.verbs() == [GET_DEPLOYMENT, PATCH, GET_MEMCACHED, PATCH]
+    assert held.api.verbs() == [*GET_WORKLOADS, PATCH, GET_MEMCACHED, PATCH]
     assert finalizers(held) == []
 
 

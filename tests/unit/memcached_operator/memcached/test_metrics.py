@@ -12,17 +12,23 @@ def values(family: Metric) -> dict[tuple[str, ...], float]:
     return {tuple(sample.labels.values()): sample.value for sample in family.samples}
 
 
+OWNED = ("Service", "PodDisruptionBudget", "NetworkPolicy", "ConfigMap")
+
+
 def test_every_field_of_ours_is_there_from_the_first_scrape_and_no_other_ever_comes() -> None:
     repairs = RepairCounts()
     (before,) = repairs.families()
-    assert ("spec.replicas",) in values(before)
-    assert ("spec.template.spec.containers.image",) in values(before)
-    assert not any("[" in name or name.endswith("metadata.name") for (name,) in values(before))
+    assert ("Deployment", "spec.replicas") in values(before)
+    assert ("Deployment", "spec.template.spec.containers.image") in values(before)
+    assert ("StatefulSet", "spec.serviceName") in values(before)
+    assert ("Service", "spec.ports") in values(before)
+    assert {kind for kind, _ in values(before)} == {*OWNED, "Deployment", "StatefulSet"}
+    assert not any("[" in name or name.endswith("metadata.name") for _, name in values(before))
     for path in ("spec.replicas", "metadata.labels[app]", "metadata.annotations[some.body/else]", "status.whatever"):
-        repairs.count(path)
+        repairs.count("Deployment", path)
     (after,) = repairs.families()
     assert set(values(after)) == set(values(before))
-    assert {name: number for (name,), number in values(after).items() if number} == {
+    assert {name: number for (kind, name), number in values(after).items() if number} == {
         "spec.replicas": 1,
         "metadata.labels": 1,
         "metadata.annotations": 1,

@@ -4,28 +4,19 @@ import json
 
 import msgspec
 
-from memcached_operator.memcached.objects import (
-    Container,
-    Deployment,
-    ObjectMeta,
-    OwnerRef,
-    PodSpec,
-    comparable,
-    controller_of,
-    decode_deployment,
-    encode_deployment,
-)
-from tests.unit.memcached_operator.memcached.support import wanted_deployment
+from memcached_operator.memcached.objects import Manifest, ObjectMeta, OwnerRef, comparable, controller_of, encode
+from memcached_operator.memcached.workloads.objects import Container, PodSpec
+from tests.unit.memcached_operator.memcached.support import decode_workload, wanted_deployment
 
 
 def test_a_deployment_survives_being_encoded_and_decoded() -> None:
-    assert decode_deployment(encode_deployment(wanted_deployment())) == wanted_deployment()
+    assert decode_workload(encode(wanted_deployment())) == wanted_deployment()
 
 
 def test_equal_deployments_have_equal_bytes_whatever_the_order_of_their_labels() -> None:
-    there = Deployment(metadata=ObjectMeta(labels={"app": "memcached", "team": "web"}))
-    back = Deployment(metadata=ObjectMeta(labels={"team": "web", "app": "memcached"}))
-    assert encode_deployment(there) == encode_deployment(back)
+    there = Manifest(metadata=ObjectMeta(labels={"app": "memcached", "team": "web"}))
+    back = Manifest(metadata=ObjectMeta(labels={"team": "web", "app": "memcached"}))
+    assert encode(there) == encode(back)
 
 
 def test_fields_that_are_not_ours_are_left_out_and_empty_lists_stay() -> None:
@@ -41,7 +32,7 @@ def test_what_is_compared_has_neither_kind_nor_name_nor_preconditions() -> None:
     compared = json.loads(comparable(guarded))
     assert set(compared) == {"metadata", "spec"}
     assert set(compared["metadata"]) == {"labels", "annotations", "ownerReferences"}
-    assert compared["spec"] == json.loads(encode_deployment(wanted))["spec"]
+    assert compared["spec"] == json.loads(encode(wanted))["spec"]
 
 
 def test_the_controller_is_the_owner_that_says_so() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
+from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
 from memcached_operator.memcached.records import memcached_record
 from operator_runtime.cache.store import Store
 from operator_runtime.client.errors import Conflict, KubeError, MalformedAnswer, Unreachable

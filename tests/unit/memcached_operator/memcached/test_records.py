@@ -7,16 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
 from memcached_operator.memcached.kinds import MEMCACHEDS
-from memcached_operator.memcached.records import (
-    DeploymentRecord,
-    MemcachedRecord,
-    PodRecord,
-    deployment_record,
-    memcached_record,
-    pod_record,
-)
+from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
+from memcached_operator.memcached.records import MemcachedRecord, memcached_record
+from memcached_operator.memcached.workloads.pods import PodRecord, pod_record
+from memcached_operator.memcached.workloads.records import WorkloadRecord, deployment_record
 from operator_runtime.cache.store import ObjectKey
 from tests.unit.memcached_operator.memcached.support import (
     DEPLOYMENT_UID,
@@ -49,7 +44,7 @@ def pod(edit: Edit = lambda _: None) -> PodRecord:
     return pod_record(json.dumps(live).encode())
 
 
-def deployment(edit: Edit) -> DeploymentRecord:
+def deployment(edit: Edit) -> WorkloadRecord:
     live = live_deployment()
     edit(live)
     return deployment_of(live)

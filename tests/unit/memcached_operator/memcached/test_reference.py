@@ -55,8 +55,11 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
             *(
                 Problem(reason, "words")
                 for reason in Reason
-                if ("Degraded", "True", reason) in TOLD and (terminating or reason is not Reason.TERMINATION_STALLED)
+                if ("Progressing", "False", reason) in TOLD
+                and reason not in (Reason.COMPLETE, Reason.DEADLINE_EXCEEDED)
             ),
+            Problem(Reason.OTHER_BUDGET, "words", blocking=False),
+            *([Problem(Reason.TERMINATION_STALLED, "words")] if terminating else []),
         ]
         for terminating in ("", "Waiting.")
     }
@@ -73,6 +76,8 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
         for condition in look(size, there, deployment, problem=problem, last=last, terminating=terminating).conditions
         or ()
     }
+    beside = [look(3, pods(3), waiting="The Service is being deleted."), look(3, pods(3), leaving="StatefulSet")]
+    seen |= {(each.type, each.status, each.reason) for status in beside for each in status.conditions or ()}
     assert seen == TOLD
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.desired import OWNER_UID_ANNOTATION
-from memcached_operator.memcached.objects import encode_deployment
-from memcached_operator.memcached.rules import RULES, cheapest, differ, is_ours
+from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
+from memcached_operator.memcached.objects import encode
+from memcached_operator.memcached.owned import is_ours
+from memcached_operator.memcached.workloads.rules import DEPLOYMENT_RULES, SHAPE, cheapest
 from operator_runtime import Difference, NotOwned, Patch
 from tests.unit.memcached_operator.memcached.support import (
     DEPLOYMENT_UID,
@@ -30,13 +31,13 @@ CONTROLLING = {"controller": True, "blockOwnerDeletion": True}
 def planned(live: dict[str, Any], size: int = 2, image: str = IMAGE) -> tuple[list[Difference], Patch | None]:
     """What differs, and the patch for it."""
     wanted, record = wanted_deployment(size, image), deployment_of(live)
-    found = list(differ(wanted, record))
+    found = list(SHAPE.differ(wanted, record))
     return found, cheapest(wanted, record, found)
 
 
 def owned_by(owner: dict[str, Any] | None, *, annotation: str | None = None) -> dict[str, Any]:
     """A Deployment whose specification and labels are just what we want, but whose owner is somebody else."""
-    live: dict[str, Any] = json.loads(encode_deployment(wanted_deployment()))
+    live: dict[str, Any] = json.loads(encode(wanted_deployment()))
     live["metadata"] |= {"uid": DEPLOYMENT_UID, "resourceVersion": "5", "generation": 1}
     live["metadata"]["ownerReferences"] = [] if owner is None else [CONTROLLING | owner]
     live["metadata"]["annotations"] = {} if annotation is None else {OWNER_UID_ANNOTATION: annotation}
@@ -142,5 +143,5 @@ async def test_what_a_deleted_memcached_of_the_same_name_left_to_the_garbage_col
 
 
 def test_the_body_is_what_a_manifest_has() -> None:
-    body = RULES.body(wanted_deployment())
+    body = DEPLOYMENT_RULES.body(wanted_deployment())
     assert (body["kind"], body["metadata"]["name"], body["spec"]["replicas"]) == ("Deployment", NAME, 2)

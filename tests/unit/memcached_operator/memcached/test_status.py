@@ -9,17 +9,20 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.api.v1alpha1 import MemcachedStatus
-from memcached_operator.memcached.records import DeploymentRecord, PodRecord
 from memcached_operator.memcached.status import (
+    Drain,
     Observation,
     Problem,
     Reason,
+    Servers,
     Status,
     decode_status,
     is_settled,
     status_of,
     status_patch,
 )
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime.objects.conditions import Condition
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
@@ -50,7 +53,7 @@ def test_no_nodes_are_an_empty_list_and_not_absent() -> None:
 
 def test_our_conditions_bear_the_generation_that_they_speak_of() -> None:
     conditions = look(3, pods(3), generation=4).conditions or ()
-    assert [condition.type for condition in conditions] == ["Available", "Progressing", "Degraded"]
+    assert [condition.type for condition in conditions] == ["Available", "Progressing", "Degraded", "Ready"]
     assert {condition.observedGeneration for condition in conditions} == {4}
 
 
@@ -58,9 +61,9 @@ def test_a_transition_is_timed_when_the_status_changes_and_not_when_reason_or_me
     first = look(3, pods(0, 3), DEPLOYING, now=NOW)
     second = look(3, pods(1, 2, "ImagePullBackOff"), DEPLOYING, last=first, generation=2, now=LATER)
     assert said(first, "Available") != said(second, "Available")
-    assert [condition.lastTransitionTime for condition in second.conditions or ()] == [NOW, NOW, NOW]
+    assert [condition.lastTransitionTime for condition in second.conditions or ()] == [NOW, NOW, NOW, NOW]
     third = look(3, pods(3), DEPLOYING, last=second, now=LATER)
-    assert [condition.lastTransitionTime for condition in third.conditions or ()] == [LATER, LATER, NOW]
+    assert [condition.lastTransitionTime for condition in third.conditions or ()] == [LATER, LATER, NOW, LATER]
 
 
 def test_a_rollout_that_turns_into_another_kind_of_rollout_is_no_transition() -> None:
@@ -84,7 +87,7 @@ def test_conditions_of_others_stay_as_they_came_and_where_they_were() -> None:
     last = decode_status(json.dumps({"conditions": [foreign[0], ours, foreign[1]]}).encode())
     patch = json.loads(msgspec.json.encode(status_patch(look(3, last=last, now=LATER), last)))
     conditions = patch["conditions"]
-    types = ["example.com/Backed", "Progressing", "Warm", "Available", "Degraded"]
+    types = ["example.com/Backed", "Progressing", "Warm", "Available", "Degraded", "Ready"]
     assert [condition["type"] for condition in conditions] == types
     assert [conditions[0], conditions[2]] == foreign
 
@@ -95,7 +98,7 @@ def test_conditions_of_others_stay_as_they_came_and_where_they_were() -> None:
 OLD, OTHER = "registry.example.com/memcached:1", "registry.example.com/memcached:2"
 
 
-def of_image(deployment: DeploymentRecord, image: str) -> DeploymentRecord:
+def of_image(deployment: WorkloadRecord, image: str) -> WorkloadRecord:
     return msgspec.structs.replace(deployment, image=image)
 
 
@@ -207,6 +210,11 @@ some_deployments = st.none() | st.builds(
     create_failure=st.sampled_from(["", EXCEEDED]),
     deadline_exceeded=st.sampled_from(["", "has timed out progressing"]),
 )
+some_drains = st.lists(
+    st.builds(Drain, st.just("StatefulSet"), st.integers(0, 3), st.just(NOW)),
+    max_size=2,
+    unique_by=lambda each: each.first,
+).map(tuple)
 some_troubles = st.none() | st.builds(
     Problem,
     st.sampled_from([Reason.NOT_CONTROLLED, Reason.INVALID_SPEC, Reason.FORBIDDEN, Reason.QUOTA_EXCEEDED]),
@@ -217,10 +225,14 @@ looks = st.builds(
     st.just(NAME),
     st.integers(1, 3),
     st.integers(0, 5),
+    st.just("Deployment"),
     some_deployments,
     some_pods,
+    st.none() | st.builds(Servers, st.just("Deployment"), st.tuples(st.text("abc")), some_drains),
+    st.sampled_from(["", NAME]),
     some_troubles,
     st.sampled_from(["", "waiting"]),
+    leaving=st.sampled_from([None, "StatefulSet"]),
 )
 
 
@@ -231,7 +243,7 @@ def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_look_writes_n
         status = status_of(observed, last, NOW)
         MemcachedStatus.model_validate_json(msgspec.json.encode(status))
         conditions = status.conditions or ()
-        assert [condition.type for condition in conditions] == ["Available", "Progressing", "Degraded"]
+        assert [condition.type for condition in conditions] == ["Available", "Progressing", "Degraded", "Ready"]
         assert all(condition.message and condition.reason in set(Reason) for condition in conditions)
         last = decode_status(msgspec.json.encode(status))
         assert status_patch(status_of(observed, last, LATER), last) == {}

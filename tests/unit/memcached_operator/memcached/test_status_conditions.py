@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from memcached_operator.memcached.records import DeploymentRecord, PodRecord
 from memcached_operator.memcached.status import Problem, Reason, Status, minimum_available, refusal_reason
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
     EXCEEDED,
@@ -232,7 +233,7 @@ def test_a_deployment_that_is_made_anew_is_deployed_anew(complete: Status) -> No
 
 @pytest.mark.parametrize("reason", [Reason.NOT_CONTROLLED, Reason.FORBIDDEN, Reason.QUOTA_EXCEEDED])
 @pytest.mark.parametrize("deployment", [None, ROLLED_OUT], ids=["no deployment", "a deployment"])
-def test_where_something_is_in_the_way_nothing_progresses(reason: Reason, deployment: DeploymentRecord | None) -> None:
+def test_where_something_is_in_the_way_nothing_progresses(reason: Reason, deployment: WorkloadRecord | None) -> None:
     status = look(3, [], deployment, problem=Problem(reason, "in the way"))
     message = "Nothing is being changed; see the condition Degraded."
     assert said(status, "Progressing") == ("False", reason, message)

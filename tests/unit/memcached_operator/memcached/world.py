@@ -9,13 +9,24 @@ import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
-from memcached_operator.memcached.desired import USER_ID
-from memcached_operator.memcached.kinds import DEPLOYMENTS, MEMCACHEDS, PODS
-from memcached_operator.memcached.objects import Deployment
+from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.keeping import ObjectsConfig
+from memcached_operator.memcached.kinds import (
+    BUDGETS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    MEMCACHEDS,
+    NETWORK_POLICIES,
+    PODS,
+    SERVICES,
+    STATEFUL_SETS,
+)
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
-from memcached_operator.memcached.records import DeploymentRecord
-from memcached_operator.memcached.reporter import SLOW_RETRY_S, Caches
-from memcached_operator.memcached.rules import RULES
+from memcached_operator.memcached.reporter import SLOW_RETRY_S
+from memcached_operator.memcached.workloads.objects import WorkloadManifest
+from memcached_operator.memcached.workloads.records import WorkloadRecord
+from memcached_operator.memcached.workloads.rules import DEPLOYMENT_RULES
+from memcached_operator.memcached.workloads.template import USER_ID
 from operator_runtime import Client, Keeper, Kept, Kind, ObjectKey, Operator, Repairs, Result, StaleCache, Store
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.client.api_client import ApiClient
@@ -34,6 +45,8 @@ DELAY_S = 0.25
 APPLY, GET_DEPLOYMENT, GET_MEMCACHED = "apply Deployment", "get Deployment", "get Memcached"
 WRITE_STATUS = "merge_patch/status Memcached"
 DONE = Result()
+# Nothing stands beside the servers.
+BARE = {"service": {"type": "None"}, "disruptionBudget": {"maxUnavailable": "100%"}}
 SLOWLY = Result(requeue_after_s=SLOW_RETRY_S)
 SOON = Result(requeue_after_s=VANISHED_RETRY_S)
 
@@ -68,7 +81,7 @@ class Parts:
         assert owners is MEMCACHEDS
         return self.of_memcacheds
 
-    def owned(self, owners: Kind[Any], kind: Kind[Any], *, rules: Any, tell: Any) -> Keeper[Any, Any, Any]:
+    def owned(self, owners: Kind[Any], kind: Kind[Any], *, rules: Any, tell: Any, **_: Any) -> Keeper[Any, Any, Any]:
         return Keeper(self.client, owners, kind, self.stores[kind], self.of_memcacheds, rules, tell)
 
 
@@ -79,14 +92,21 @@ class World:
         self.clock = FakeClock()
         self.api = FakeApi()
         self.recorder = Recorder()
-        self.caches = Caches(Store(), Store(), Store({"memcached": lambda pod: pod.memcached_key}))
-        stores: dict[Kind[Any], Store[Any]] = {
+        self.caches = Caches(*(Store() for _ in range(8)))
+        self.caches.index()
+        self.stores: dict[Kind[Any], Store[Any]] = {
             MEMCACHEDS: self.caches.memcacheds,
             DEPLOYMENTS: self.caches.deployments,
+            STATEFUL_SETS: self.caches.stateful_sets,
             PODS: self.caches.pods,
+            SERVICES: self.caches.services,
+            BUDGETS: self.caches.budgets,
+            NETWORK_POLICIES: self.caches.network_policies,
+            CONFIG_MAPS: self.caches.config_maps,
         }
+        stores = self.stores
         self.own_writes = OwnWrites(clock=self.clock)
-        for kind in (MEMCACHEDS, DEPLOYMENTS):
+        for kind in stores.keys() - {PODS}:
             self.own_writes.observe(kind.resource.qualified_name, stores[kind])
         client = Client(
             cast(ApiClient, self.api),
@@ -99,14 +119,14 @@ class World:
         self.reconciler = MemcachedReconciler(
             cast(Operator, self.parts),
             self.caches,
-            ReconcilerConfig(image=IMAGE, user_id=user_id, status_delay_s=DELAY_S, finalizer=finalizer),
+            ReconcilerConfig(ObjectsConfig(IMAGE, user_id), status_delay_s=DELAY_S, finalizer=finalizer),
             clock=self.clock,
             utc_now=lambda: datetime.fromtimestamp(1_800_000_000 + self.clock.now, UTC),
         )
         self.wait_s = self.repairs.delayed(own_writes_delay_s(self.own_writes))
 
     def memcached(self, **spec: Any) -> Json:
-        """Create the Memcached, or change its specification."""
+        """Create the Memcached, or change its specification; with nothing beside its servers, if it does not say."""
         fresh: Json = {
             "kind": "Memcached",
             "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": UID, "generation": 0},
@@ -114,7 +134,7 @@ class World:
         }
         memcached = self.api.objects.get(("Memcached", NAMESPACE, NAME), fresh)
         memcached["metadata"]["generation"] += 1
-        memcached["spec"] = spec
+        memcached["spec"] = BARE | spec
         return self.api.put(memcached)
 
     def pods(self, ready: int, unready: int = 0) -> None:
@@ -128,13 +148,9 @@ class World:
             self.api.put(pod)
 
     def show(self) -> None:
-        for kind, store in (
-            (MEMCACHEDS, self.caches.memcacheds),
-            (DEPLOYMENTS, self.caches.deployments),
-            (PODS, self.caches.pods),
-        ):
+        for kind, store in self.stores.items():
             held = [object_ for key, object_ in self.api.objects.items() if key[0] == kind.resource.kind]
-            cast("Store[Any]", store).replace([kind.decode(json.dumps(each).encode()) for each in held], set())
+            store.replace([kind.decode(json.dumps(each).encode()) for each in held], set())
 
     async def look(self) -> Result:
         """Reconcile once the watch has kept up."""
@@ -153,12 +169,12 @@ class World:
         finally:
             current_reconcile.reset(token)
 
-    async def keep(self, wanted: Deployment) -> Kept[DeploymentRecord]:
+    async def keep(self, wanted: WorkloadManifest) -> Kept[WorkloadRecord]:
         """Keep the Memcached's Deployment, and nothing else."""
         memcached = self.caches.memcacheds.get(KEY)
         assert memcached is not None
-        keeper = self.parts.owned(MEMCACHEDS, DEPLOYMENTS, rules=RULES, tell=lambda *_: None)
-        return cast("Kept[DeploymentRecord]", await keeper.keep(memcached, wanted))
+        keeper = self.parts.owned(MEMCACHEDS, DEPLOYMENTS, rules=DEPLOYMENT_RULES, tell=lambda *_: None)
+        return cast("Kept[WorkloadRecord]", await keeper.keep(memcached, wanted))
 
     async def refused(self, verb: str, error: KubeError) -> Result:
         """Let the API server refuse `verb` on the Deployment once, have that reported, and pass the time of a retry."""

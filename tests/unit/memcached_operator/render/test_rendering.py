@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.memcached import desired
-from memcached_operator.memcached.desired import USER_ID
 from memcached_operator.memcached.spec import read_spec
+from memcached_operator.memcached.workloads import desired
+from memcached_operator.memcached.workloads.template import USER_ID
 from memcached_operator.render.rendering import UNKNOWN_UID, Rendered, is_memcached, render, unknown_fields
 
 DEFAULT_IMAGE = "memcached:of-the-operator"
@@ -26,7 +26,7 @@ def rendered(content: dict[str, Any]) -> Rendered:
 
 
 def wanted(size: int, image: str = DEFAULT_IMAGE, *, namespace: str = "default", uid: str = UNKNOWN_UID) -> object:
-    return msgspec.to_builtins(desired.deployment("example", namespace, uid, size, image))
+    return msgspec.to_builtins(desired.workload("Deployment", "example", namespace, uid, size, image))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,10 @@ def wanted(size: int, image: str = DEFAULT_IMAGE, *, namespace: str = "default",
 )
 def test_it_is_what_the_operator_wants_of_that_memcached(content: dict[str, Any], expected: object) -> None:
     found = rendered(content)
-    assert found.deployment == expected
+    deployment, service, *budget = found.manifests
+    assert deployment == expected
+    assert service["kind"] == "Service"
+    assert len(budget) == (deployment["spec"]["replicas"] > 1)
     assert found.warnings == ()
 
 

@@ -1,0 +1,1 @@
+"""What stands beside the servers: Service, disruption budget, network policy, published list."""

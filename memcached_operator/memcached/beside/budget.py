@@ -1,0 +1,108 @@
+"""Pure: the disruption budget of a Memcached, and the budgets of others that select its pods.
+
+Where two budgets select one pod, the eviction API refuses to evict it at all, and a drain never ends. So ours gives
+way to one that somebody else has made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from memcached_operator.memcached.labels import labels, metadata, selector_labels
+from memcached_operator.memcached.objects import Manifest
+from memcached_operator.memcached.spec import DisruptionBudget, Spec
+from operator_runtime import Fields
+
+_NO_LIMIT: Final = "100%"
+
+
+class BudgetSpec(Fields, frozen=True, omit_defaults=True):
+    """`spec` of a PodDisruptionBudget."""
+
+    absent: ClassVar[tuple[str, ...]] = ("minAvailable",)
+    whole: ClassVar[tuple[str, ...]] = ("selector",)
+
+    maxUnavailable: int | str | None = None
+    minAvailable: int | str | None = None
+    selector: dict[str, Any] | None = None
+    unhealthyPodEvictionPolicy: str | None = None
+
+
+class BudgetManifest(Manifest, frozen=True, omit_defaults=True):
+    """A PodDisruptionBudget, as far as a Memcached has an opinion about it."""
+
+    spec: BudgetSpec = BudgetSpec()
+
+
+class _Requirement(msgspec.Struct):
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class _Selector(msgspec.Struct):
+    matchLabels: dict[str, str] = {}
+    matchExpressions: tuple[_Requirement, ...] = ()
+
+
+_decode_selector = msgspec.json.Decoder(_Selector).decode
+
+
+def budget(name: str, namespace: str, uid: str, spec: Spec) -> BudgetManifest | None:
+    """The PodDisruptionBudget that a Memcached of that name, namespace and uid wants, if it wants one."""
+    wanted = spec.disruptionBudget or (DisruptionBudget() if spec.size > 1 else None)
+    if wanted is None or wanted.maxUnavailable == _NO_LIMIT:
+        return None
+    return BudgetManifest(
+        apiVersion="policy/v1",
+        kind="PodDisruptionBudget",
+        metadata=metadata(name, namespace, uid),
+        spec=BudgetSpec(
+            maxUnavailable=wanted.maxUnavailable,
+            selector={"matchLabels": selector_labels(name)},
+            # A server that does not answer anyway must not keep a node from being drained.
+            unhealthyPodEvictionPolicy="AlwaysAllow",
+        ),
+    )
+
+
+def others_budget(selectors: Mapping[str, bytes], name: str, spec: Spec) -> str:
+    """The name of a budget of others that selects a Memcached's pods, "" where there is none.
+
+    Args:
+        selectors: of the budgets in its namespace that are no Memcached's, as JSON, by name.
+    """
+    pods = (spec.pod.labels or {}) | labels(name)
+    return min((budget for budget, selector in selectors.items() if _selects(selector, pods)), default="")
+
+
+def in_the_way(other: str, name: str) -> str:
+    """What is said where somebody else's budget selects the pods."""
+    return (
+        f"The PodDisruptionBudget {other} selects the pods of {name}, too, and a pod under two budgets cannot be "
+        f'evicted: none is made. Delete that budget, or set spec.disruptionBudget.maxUnavailable to "{_NO_LIMIT}".'
+    )
+
+
+def _selects(selector: bytes, labels_: Mapping[str, str]) -> bool:
+    if selector == b"null":
+        return False
+    wanted = _decode_selector(selector)
+    if any(labels_.get(key) != value for key, value in wanted.matchLabels.items()):
+        return False
+    return all(_meets(each, labels_) for each in wanted.matchExpressions)
+
+
+def _meets(requirement: _Requirement, labels_: Mapping[str, str]) -> bool:
+    match requirement.operator:
+        case "In":
+            return labels_.get(requirement.key) in requirement.values
+        case "NotIn":
+            return labels_.get(requirement.key) not in requirement.values
+        case "Exists":
+            return requirement.key in labels_
+        case _:
+            return requirement.key not in labels_

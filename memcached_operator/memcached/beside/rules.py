@@ -1,0 +1,96 @@
+"""Pure: how what stands beside the servers is held in the caches, compared, and put right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from memcached_operator.memcached.beside.budget import BudgetManifest
+from memcached_operator.memcached.beside.network_policy import PolicyManifest
+from memcached_operator.memcached.beside.publication import PublicationManifest
+from memcached_operator.memcached.beside.service import HEADLESS, ServiceManifest
+from memcached_operator.memcached.owned import OwnedRecord, Shape
+from operator_runtime import Difference, Patch
+
+
+def _our_service(live: ServiceManifest) -> ServiceManifest:
+    spec = live.spec
+    return msgspec.structs.replace(
+        live,
+        spec=msgspec.structs.replace(
+            spec,
+            clusterIP=HEADLESS if spec.clusterIP == HEADLESS else None,
+            publishNotReadyAddresses=bool(spec.publishNotReadyAddresses),  # the API server leaves out what is false
+        ),
+    )
+
+
+def _ports(wanted: ServiceManifest, live: OwnedRecord, found: Sequence[Difference]) -> Patch | None:
+    """Ports merge by their number, so an apply would leave an edited one beside ours."""
+    ports = [each for each in found if each.path == "spec.ports"]
+    if not ports:
+        return None
+    body: dict[str, Any] = {"spec": {"ports": msgspec.to_builtins(wanted.spec.ports)}}
+    return Patch(body, ports)
+
+
+SERVICE: Final = Shape(ServiceManifest, _our_service)
+# Neither can a Service get an address that has none, nor lose it.
+SERVICE_RULES: Final = SERVICE.rules(patch=_ports, fixed=("spec.clusterIP",), replace="Background")
+
+
+class BudgetRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
+    """A PodDisruptionBudget.
+
+    Attributes:
+        selector: JSON of the selector of one that is no Memcached's.
+    """
+
+    selector: bytes = b""
+
+
+class _Spec(msgspec.Struct):
+    selector: msgspec.Raw = msgspec.Raw()
+
+
+class _Object(msgspec.Struct):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+_decode_object = msgspec.json.Decoder(_Object).decode
+
+
+def budget_record(raw: msgspec.Raw | bytes) -> BudgetRecord:
+    """A record from a PodDisruptionBudget's JSON."""
+    record = BUDGET.record(raw)
+    fields = {field: getattr(record, field) for field in record.__struct_fields__}
+    # Of ours it stands in the form.
+    selector = b"" if record.form else bytes(_decode_object(raw).spec.selector)
+    return BudgetRecord(**fields, selector=selector)
+
+
+def _limits(wanted: BudgetManifest, live: OwnedRecord, found: Sequence[Difference]) -> Patch | None:
+    """A budget has one limit or the other: an apply of ours beside somebody's `minAvailable` would be refused."""
+    if not any(each.path == "spec.minAvailable" for each in found):
+        return None
+    limits = [each for each in found if each.path in ("spec.minAvailable", "spec.maxUnavailable")]
+    return Patch({"spec": {"minAvailable": None, "maxUnavailable": wanted.spec.maxUnavailable}}, limits)
+
+
+BUDGET: Final = Shape(BudgetManifest)
+BUDGET_RULES: Final = BUDGET.rules(patch=_limits)
+
+
+def _our_policy(live: PolicyManifest) -> PolicyManifest:
+    # The API server leaves out an empty list; the wanted form says that there are no rules.
+    return msgspec.structs.replace(live, spec=msgspec.structs.replace(live.spec, ingress=live.spec.ingress or ()))
+
+
+NETWORK_POLICY: Final = Shape(PolicyManifest, _our_policy)
+NETWORK_POLICY_RULES: Final = NETWORK_POLICY.rules()
+
+
+PUBLICATION: Final = Shape(PublicationManifest)
+PUBLICATION_RULES: Final = PUBLICATION.rules()

@@ -1,0 +1,69 @@
+"""Pure: the Service by which clients find the servers of a Memcached."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from memcached_operator.memcached.labels import PORT, PORT_NAME, TAKEN_ANNOTATION, metadata, selector_labels
+from memcached_operator.memcached.objects import Manifest
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.taken import taken
+from operator_runtime import Fields
+
+HEADLESS: Final = "None"
+"""The `clusterIP` of a Service without an address of its own, whose name resolves to those of its pods."""
+
+
+class ServicePort(Fields, frozen=True, omit_defaults=True):
+    """`ports[]` of a Service."""
+
+    name: str | None = None
+    port: int | None = None
+    protocol: str | None = None
+    targetPort: int | str | None = None
+
+
+class ServiceSpec(Fields, frozen=True, omit_defaults=True):
+    """`spec` of a Service. An address that Kubernetes has given out is left out."""
+
+    absent: ClassVar[tuple[str, ...]] = ("clusterIP",)
+    whole: ClassVar[tuple[str, ...]] = ("selector",)
+
+    clusterIP: str | None = None
+    ports: tuple[ServicePort, ...] | None = None
+    publishNotReadyAddresses: bool | None = None
+    selector: dict[str, str] | None = None
+    type: str | None = None
+
+
+class ServiceManifest(Manifest, frozen=True, omit_defaults=True):
+    """A Service, as far as a Memcached has an opinion about it."""
+
+    spec: ServiceSpec = ServiceSpec()
+
+
+def service(name: str, namespace: str, uid: str, spec: Spec) -> ServiceManifest | None:
+    """The Service that a Memcached of that name, namespace and uid wants, if it wants one."""
+    wanted = spec.service
+    if wanted.type == "None":
+        return None
+    passed = {field: value for field in ("labels", "annotations") if (value := getattr(wanted, field))}
+    mark = {TAKEN_ANNOTATION: text} if (text := taken(passed)) else {}
+    return ServiceManifest(
+        apiVersion="v1",
+        kind="Service",
+        metadata=metadata(name, namespace, uid, more_labels=wanted.labels, annotations=wanted.annotations | mark),
+        spec=ServiceSpec(
+            clusterIP=HEADLESS if wanted.type == "Headless" else None,
+            ports=(ServicePort(PORT_NAME, PORT, "TCP", PORT_NAME),),
+            # Names must not come and go with a server's readiness. Where it has none, its address must.
+            publishNotReadyAddresses=spec.workload == "StatefulSet",
+            selector=selector_labels(name),
+            type="ClusterIP",
+        ),
+    )
+
+
+def found_by_chance(spec: Spec) -> bool:
+    """Whether each connection to the Service may meet another server, so that a key is found by chance."""
+    return spec.service.type == "ClusterIP" and spec.size > 1

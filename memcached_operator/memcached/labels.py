@@ -1,0 +1,72 @@
+"""By which names, labels and annotations what belongs to a Memcached is known."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from memcached_operator.api.names import API_VERSION, KIND
+from memcached_operator.memcached.objects import ObjectMeta, OwnerRef
+
+CONTAINER: Final = "memcached"
+PORT: Final = 11211
+PORT_NAME: Final = "memcached"
+"""Of the container's port and the Service's, so that the SRV records are `_memcached._tcp`."""
+OWNER_UID_ANNOTATION: Final = "cache.example.com/memcached-uid"
+"""Says for which Memcached (its uid) an object was made. By it one that lost its ownerReference is still known as ours,
+and a stranger's never is."""
+TAKEN_ANNOTATION: Final = "cache.example.com/taken"
+"""Which fields were passed through from the specification, and their digest: by it is seen what was taken out again."""
+POD_SELECTOR: Final = "app=memcached,memcached_cr"
+"""Which objects are watched of kinds that others have many of: those of any Memcached."""
+
+
+def selector_labels(name: str) -> dict[str, str]:
+    """The labels by which pods are found. The selector of a workload can never change, so neither may these."""
+    return {"app": "memcached", "memcached_cr": name}
+
+
+def selector_text(name: str) -> str:
+    """`selector_labels` as the scale subresource and `kubectl get pods --selector` take them."""
+    return f"app=memcached,memcached_cr={name}"
+
+
+def labels(name: str) -> dict[str, str]:
+    """All labels of what is made for a Memcached: the selector's and the recommended ones."""
+    return {
+        **selector_labels(name),
+        "app.kubernetes.io/component": "cache",
+        "app.kubernetes.io/instance": name,
+        "app.kubernetes.io/managed-by": "memcached-operator",
+        "app.kubernetes.io/name": "memcached",
+    }
+
+
+def metadata(
+    memcached: str,
+    namespace: str,
+    uid: str,
+    *,
+    name: str | None = None,
+    more_labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+) -> ObjectMeta:
+    """The metadata of an object that the Memcached of that name, namespace and uid owns.
+
+    Args:
+        name: the object's, None for the Memcached's.
+        more_labels: what the user wants beside ours, which nobody takes away.
+        annotations: likewise.
+    """
+    owner = OwnerRef(API_VERSION, KIND, memcached, uid, controller=True, blockOwnerDeletion=True)
+    return ObjectMeta(
+        name=name or memcached,
+        namespace=namespace,
+        labels=(more_labels or {}) | labels(memcached),
+        annotations=(annotations or {}) | {OWNER_UID_ANNOTATION: uid},
+        ownerReferences=(owner,),
+    )
+
+
+def server(name: str, namespace: str, ordinal: int) -> str:
+    """`host:port` of a StatefulSet's server, by the name that it keeps."""
+    return f"{name}-{ordinal}.{name}.{namespace}.svc:{PORT}"

@@ -1,0 +1,191 @@
+"""Pure: which servers clients are told of, in which order, and when those that left the list may go.
+
+The list is a promise to clients that hash keys to servers: a place in it changes only with the specification. What is
+decided here follows from the caches and from the status as it was last written, so that a new leader goes on where the
+last one was.
+
+- Of a StatefulSet the list has names, in the order of ordinals. A server is listed once it was ready for the first
+  time, and keeps its place from then on. When the size shrinks, servers leave the list first; they are removed
+  `spec.drainSeconds` after that was written, from the top.
+- Of a Deployment it has the addresses of the ready pods.
+- Where `spec.workload` changes, the new workload is made beside the old one, which stays listed until all servers of
+  the new one are ready; then it drains as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from memcached_operator.api.names import Workload
+from memcached_operator.memcached.labels import PORT, server
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.status import Drain, Servers, Status
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
+from operator_runtime import ObjectKey, rfc3339
+
+OTHER: Final[Mapping[Workload, Workload]] = {"Deployment": "StatefulSet", "StatefulSet": "Deployment"}
+"""The workload that a Memcached moves from, by the one that it moves to."""
+
+
+class Plan(NamedTuple):
+    """What is to be done about the workloads of a Memcached, and what is to be published.
+
+    Attributes:
+        target: the kind of workload that the specification asks for.
+        replicas: how many pods each workload is to have that is to be kept.
+        removed: the workload that is to be deleted now, None for none.
+        drained: servers are removed now that the user no longer asks for, and that have drained.
+        servers: what is to be published.
+        next_s: seconds until servers have drained, None where none do.
+    """
+
+    target: Workload
+    replicas: Mapping[Workload, int]
+    removed: Workload | None
+    drained: bool
+    servers: Servers
+    next_s: float | None
+
+
+def plan(
+    key: ObjectKey,
+    spec: Spec,
+    last: Status,
+    ours: Mapping[Workload, WorkloadRecord],
+    pods: Sequence[PodRecord],
+    now: datetime,
+) -> Plan:
+    """What follows from the specification and from what there is.
+
+    Args:
+        last: the status as it was last written.
+        ours: the workloads of the Memcached that there are.
+        pods: the active pods, in any order.
+        now: the time, with its zone.
+    """
+    target: Workload = spec.workload
+    listed = _listed_workload(spec, last, ours, pods)
+    replicas: dict[Workload, int] = {target: spec.size, listed: spec.size}
+    drained_before = now - timedelta(seconds=spec.drainSeconds)
+    draining: list[Drain] = []
+    removed, drained = None, False
+    if listed == "StatefulSet":
+        live = _live_replicas(ours, pods)
+        replicas["StatefulSet"] = kept = _replicas(spec.size, live, last, drained_before)
+        drained = kept < live
+        draining += [each for each in _leaving(spec.size, last, now) if each.first < kept]
+    if listed == target and (other := ours.get(OTHER[target])) is not None and not other.deleting:
+        drain = next((each for each in last.draining or () if each.workload == other.kind and each.first == 0), None)
+        if drain is None and last.workload != target:
+            drain = Drain(other.kind, 0, _upwards(now))
+        elif drain is None or _is_over(drain, drained_before):
+            removed = other.kind  # one without an entry was never listed
+        draining += [drain] if drain is not None else []
+    servers = Servers(listed, _list(key, spec.size, listed, last, pods), tuple(draining))
+    return Plan(target, replicas, removed, drained, servers, _next_s(draining, last, spec, now))
+
+
+def as_published(last: Status, pods: Sequence[PodRecord]) -> Servers | None:
+    """What stays published while the specification cannot be read; None where nothing was."""
+    match last.workload:
+        case "Deployment":
+            return Servers("Deployment", _addresses(pods), last.draining or ())
+        case "StatefulSet":
+            return Servers("StatefulSet", last.serverList or (), last.draining or ())
+        case _:
+            return None
+
+
+def _listed_workload(
+    spec: Spec, last: Status, ours: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]
+) -> Workload:
+    target: Workload = spec.workload
+    other = ours.get(OTHER[target])
+    if other is None or other.deleting or last.workload == target:
+        return target
+    ready = sum(pod.ready for pod in pods if pod.workload == target)
+    return target if target in ours and ready >= spec.size else other.kind
+
+
+def _list(key: ObjectKey, size: int, listed: Workload, last: Status, pods: Sequence[PodRecord]) -> tuple[str, ...]:
+    if listed == "Deployment":
+        return _addresses(pods)
+    there = {pod.ordinal: pod.ready for pod in pods if pod.workload == "StatefulSet"}
+    # Taken back, as it was not removed yet. It was ready once, or it would not have been on the list that it left.
+    first = min((each.first for each in _of_stateful_set(last)), default=size)
+    ordinals = _listed_ordinals(last) | {each for each, ready in there.items() if ready or each >= first}
+    return tuple(server(key.name, key.namespace, ordinal) for ordinal in sorted(ordinals) if ordinal < size)
+
+
+def _addresses(pods: Iterable[PodRecord]) -> tuple[str, ...]:
+    ready = (pod.address for pod in pods if pod.workload == "Deployment" and pod.ready and pod.address)
+    return tuple(sorted(f"[{each}]:{PORT}" if ":" in each else f"{each}:{PORT}" for each in ready))
+
+
+def _listed_ordinals(last: Status) -> set[int]:
+    """Of the servers of a StatefulSet that the last list had."""
+    if last.workload != "StatefulSet":
+        return set()
+    numbers = (each.partition(".")[0].rpartition("-")[2] for each in last.serverList or ())
+    return {int(each) for each in numbers if each.isascii() and each.isdigit()}
+
+
+def _of_stateful_set(last: Status) -> list[Drain]:
+    return [each for each in last.draining or () if each.workload == "StatefulSet"]
+
+
+def _leaving(size: int, last: Status, now: datetime) -> list[Drain]:
+    """What leaves the list of a StatefulSet, and has left it: from which ordinal on, since when."""
+    since: dict[int, str] = {}
+    for each in _of_stateful_set(last):
+        first = max(each.first, size)  # what is below has been taken back
+        since[first] = min(since.get(first, each.since), each.since)
+    if any(ordinal >= size for ordinal in _listed_ordinals(last)):
+        since.setdefault(size, _upwards(now))
+    return [Drain("StatefulSet", first, since[first]) for first in sorted(since)]
+
+
+def _live_replicas(ours: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]) -> int:
+    """How many pods a StatefulSet has, or had before it was deleted and left its pods behind."""
+    if (live := ours.get("StatefulSet")) is not None:
+        return live.replicas
+    return 1 + max((pod.ordinal for pod in pods), default=-1)
+
+
+def _replicas(size: int, live: int, last: Status, drained_before: datetime) -> int:
+    """How many pods a StatefulSet is to have now: from the top, without those that have drained or were never listed.
+
+    The status as it was written decides: what is yet to leave the list stays.
+    """
+    over = {each.first: _is_over(each, drained_before) for each in _of_stateful_set(last)}
+    drained_from = min((first for first, is_over in over.items() if is_over), default=live)
+    kept = [size, *(ordinal + 1 for ordinal in _listed_ordinals(last))]
+    if any(first < drained_from for first, is_over in over.items() if not is_over):
+        kept.append(drained_from)
+    return min(max(kept), max(live, size))
+
+
+def _is_over(drain: Drain, drained_before: datetime) -> bool:
+    try:
+        return datetime.fromisoformat(drain.since) <= drained_before
+    except (ValueError, TypeError):  # written by somebody else
+        return True
+
+
+def _next_s(draining: Iterable[Drain], last: Status, spec: Spec, now: datetime) -> float | None:
+    """Seconds until something has drained. What has is acted upon; only what was not written before is yet to be."""
+    written = last.draining or ()
+    left_s = [
+        (datetime.fromisoformat(each.since) - now).total_seconds() + spec.drainSeconds
+        for each in draining
+        if not _is_over(each, now - timedelta(seconds=spec.drainSeconds)) or each not in written
+    ]
+    return max(0.0, min(left_s)) if left_s else None
+
+
+def _upwards(now: datetime) -> str:
+    """The time in whole seconds, which is not before `now`."""
+    return rfc3339(now + timedelta(microseconds=999_999))

@@ -1,0 +1,34 @@
+"""Pure: what is passed through from a specification, so that what is taken out of it again is seen.
+
+A field that the operator says nothing about is not its own to compare. One that was passed through, and no longer is,
+would look like somebody else's. `labels.TAKEN_ANNOTATION` on the object says which fields were taken, and how they
+looked; where it differs, the object is applied anew, and what we applied before goes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+_DIGEST_CHARACTERS = 12
+
+
+def present(part: msgspec.Struct) -> dict[str, Any]:
+    """The fields of a part of the specification that the user set to something."""
+    values = {field: getattr(part, field) for field in part.__struct_fields__}
+    return {field: value for field, value in values.items() if value is not None}
+
+
+def taken(fields: dict[str, Any]) -> str | None:
+    """The annotation's text: the fields' names and a digest; None where there are none."""
+    if not fields:
+        return None
+    digest = hashlib.sha256(msgspec.json.encode(fields, order="deterministic")).hexdigest()[:_DIGEST_CHARACTERS]
+    return f"{','.join(sorted(fields))} {digest}"
+
+
+def fields_taken(annotation: str) -> frozenset[str]:
+    """The fields' names in such a text."""
+    return frozenset(annotation.partition(" ")[0].split(",")) - {""}

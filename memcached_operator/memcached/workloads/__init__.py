@@ -1,0 +1,1 @@
+"""The pods that run memcached: the Deployment or the StatefulSet of a Memcached."""
