@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from prometheus_client import Metric
 
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.beside import budget
+from memcached_operator.memcached.beside.publication import is_untouched
 from memcached_operator.memcached.beside.rules import (
     BUDGET_RULES,
     NETWORK_POLICY_RULES,
+    PUBLICATION,
     PUBLICATION_RULES,
     SERVICE_RULES,
 )
@@ -35,9 +37,10 @@ from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.servers import Plan
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.status import Problem, Reason, Status, refusal_reason
+from memcached_operator.memcached.telling import in_words
 from memcached_operator.memcached.workloads import desired
 from memcached_operator.memcached.workloads.records import WorkloadRecord
-from memcached_operator.memcached.workloads.rules import DEPLOYMENT_RULES, REPLICAS, STATEFUL_SET_RULES
+from memcached_operator.memcached.workloads.rules import DEPLOYMENT_RULES, STATEFUL_SET_RULES
 from operator_runtime import (
     Change,
     Forbidden,
@@ -130,7 +133,7 @@ class Objects:
         """
         outcome = Outcome()
         await self._keep_workloads(memcached, spec, plan, last, outcome)
-        await self._keep_beside(memcached, spec, plan, last, outcome)
+        await self._keep_beside(memcached, spec, last, outcome)
         return outcome
 
     async def _keep_workloads(
@@ -157,24 +160,34 @@ class Objects:
         """The workload as it stays, where nothing could be done about it."""
         return None if kind in outcome.strange else self._caches.workloads_of(memcached).get(kind)
 
-    async def _keep_beside(
-        self, memcached: MemcachedRecord, spec: Spec, plan: Plan, last: Status, outcome: Outcome
-    ) -> None:
+    async def _keep_beside(self, memcached: MemcachedRecord, spec: Spec, last: Status, outcome: Outcome) -> None:
         namespace, uid = memcached.namespace, memcached.uid
         # That its status is of this generation says that these were made before.
         seen = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
-        all_wanted = beside(memcached.name, namespace, uid, spec, plan.servers.listed, self._config.operator_namespace)
+        # The list as it was written into the status, which coalesces what comes together.
+        published = last.serverList or ()
+        all_wanted = beside(memcached.name, namespace, uid, spec, published, self._config.operator_namespace)
         for kind, name, wanted in all_wanted:
             keeper, manifest = self._beside[kind], wanted
             if kind == "PodDisruptionBudget" and wanted is not None and (other := self._others_budget(memcached, spec)):
                 manifest = None
                 outcome.problems.append(Problem(Reason.OTHER_BUDGET, budget.in_the_way(other, name), blocking=False))
+            if kind == "ConfigMap" and wanted is not None and last.serverList is None:
+                continue  # nothing is published yet
             if manifest is None:
                 await self._try(outcome, kind, keeper.remove(memcached, ObjectKey(namespace, name)))
                 continue
-            kept = await self._try(outcome, kind, keeper.keep(memcached, manifest, seen=seen, asked=not seen))
+            made_before, asked = seen, not seen
+            if kind == "ConfigMap":  # it follows the status
+                made_before, asked = False, asked or self._is_untouched(ObjectKey(namespace, name))
+            kept = await self._try(outcome, kind, keeper.keep(memcached, manifest, seen=made_before, asked=asked))
             if kind == "Service" and kept is not None and kept.obj is not None:
                 outcome.service = name
+
+    def _is_untouched(self, key: ObjectKey) -> bool:
+        """Whether a list that is no longer right is so because the servers have changed since."""
+        live = self._caches.config_maps.get(key)
+        return live is not None and is_untouched(PUBLICATION.held(live))
 
     def _others_budget(self, memcached: MemcachedRecord, spec: Spec) -> str:
         others = self._caches.others_budgets(memcached.namespace)
@@ -214,49 +227,11 @@ class Objects:
     def _told(self, memcached: MemcachedRecord, kind: str, change: Change[Any]) -> None:
         """Say in the log and in an event what was done, and count what somebody else had changed."""
         paths = [each.path for each in change.fields]
-        text = _in_words(memcached, kind, change)
+        text = in_words(memcached, kind, change)
         if not change.asked and not change.deleted:
             for path in paths:
                 self._counts.count(kind, path)
         level = logging.DEBUG if change.routine else logging.INFO
         logger.log(level, "%s", text.line, extra={"fields": text.fields})
         if not change.routine:
-            self._tell_event(memcached, "Normal", text.reason, text.reason.removesuffix("d"), text.note)
-
-
-class _Words(NamedTuple):
-    reason: str
-    line: str
-    note: str
-    fields: dict[str, object]
-
-
-def _in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> _Words:
-    """What is told of a write: the event's reason, the line of the log, the event's note, the line's fields."""
-    name, paths = change.obj.name, [each.path for each in change.fields]
-    if change.deleted:
-        why = "; ".join(map(str, change.fields)) or "the specification no longer asks for it"
-        done = "Replaced" if change.fields else "Deleted"
-        fields: dict[str, object] = {"action": done.removesuffix("d").lower(), "kind": kind, "why": why}
-        return _Words(done, f"{done.lower()} {kind}: {why}", f"{done} {kind} {name}: {why}", fields)
-    if change.before is None:
-        replaced = "; ".join(map(str, change.fields))
-        asked = "new Memcached" if memcached.generation == 1 else "the specification asks for it"
-        why = f"in place of the one that was deleted, as {replaced}" if replaced else asked
-        why = why if change.asked else "there was none"
-        replicas = f" with {change.obj.replicas} replicas" if isinstance(change.obj, WorkloadRecord) else ""
-        note = f"Created {kind} {name}{replicas}" + ("" if change.asked else f": {why}")
-        fields = {"action": "create", "kind": kind, "why": why}
-        if isinstance(change.obj, WorkloadRecord):
-            fields["replicas"] = change.obj.replicas
-        return _Words("Created", f"created {kind}{replicas} ({why})", note, fields)
-    if paths == [REPLICAS]:
-        (size,) = change.fields
-        why = "spec.size changed" if change.asked else "somebody else had changed them"
-        line = f"scaled {kind} from {size.live} to {size.wanted} replicas ({why})"
-        note = f"Scaled {kind} {name} from {size.live} to {size.wanted} replicas: {why}"
-        fields = {"action": "scale", "kind": kind, "from": size.live, "to": size.wanted, "why": why}
-        return _Words("Scaled", line, note, fields)
-    what = "; ".join(map(str, change.fields))
-    fields = {"action": "update", "kind": kind, "changed": paths}
-    return _Words("Updated", f"updated {kind}: {what}", f"Updated {kind} {name}: {what}", fields)
+            self._tell_event(memcached, "Normal", text.reason, text.action, text.note)

@@ -51,6 +51,7 @@ def observed(
         " ".join(outcome.waiting),
         leaving=other.kind if other is not None else None,
         advice=_BY_CHANCE if found_by_chance(spec) else "",
+        followed=spec.publish != "None",
     )
 
 

@@ -158,12 +158,16 @@ class Shape(Generic[M]):
         manifest = msgspec.structs.replace(live, metadata=ours_of(meta))
         return OwnedRecord(**common, form=form_of(manifest, common["name"], common["made_for_uid"]))
 
+    def held(self, live: OwnedRecord) -> M:
+        """What is ours of a live object."""
+        return self._decode(live.owned)
+
     def differ(self, wanted: M, live: OwnedRecord) -> Sequence[Difference]:
         """The fields of an object of ours that are not as wanted."""
         compared = comparable(wanted)
         if live.owned == compared:
             return ()
-        held = self._decode(live.owned)
+        held = self.held(live)
         return (
             *differences(self._decode(compared), held),
             *self._excess(wanted, held),

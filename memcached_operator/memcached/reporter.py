@@ -108,7 +108,8 @@ class Reporter:
         self.forget(key)
         self._warn(memcached, wanted.condition("Degraded"), last.condition("Degraded"))
         self._advise(memcached, observed.advice, last.condition("Ready"))
-        return retry
+        # What is published besides follows the status.
+        return Result(requeue_after_s=0.0) if observed.followed and wanted.serverList != last.serverList else retry
 
     def forget(self, key: ObjectKey) -> None:
         """Nothing of the status waits to be written."""

@@ -129,6 +129,7 @@ class Observation(NamedTuple):
         terminating: what its deletion waits for, "" while it is not being deleted.
         leaving: the kind of the workload that is there beside, which the servers move from; None for none.
         advice: what a person should know although all is as they asked, "" for nothing.
+        followed: something else is made of the list that the status has.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Observation(NamedTuple):
     terminating: str = ""
     leaving: Workload | None = None
     advice: str = ""
+    followed: bool = False
 
     @property
     def target(self) -> Sequence[PodRecord]:

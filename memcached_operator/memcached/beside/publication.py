@@ -7,11 +7,13 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.memcached.labels import metadata
+from memcached_operator.memcached.labels import TAKEN_ANNOTATION, metadata
 from memcached_operator.memcached.objects import Manifest
 from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.taken import taken
 
 _SUFFIX: Final = "-servers"
+_LIST, _JSON = "servers", "servers.json"
 
 
 class PublicationManifest(Manifest, frozen=True, omit_defaults=True):
@@ -38,12 +40,35 @@ def publication(name: str, namespace: str, uid: str, spec: Spec, servers: Sequen
     """
     if spec.publish == "None":
         return None
+    mark = taken({_LIST: list(servers)})
     return PublicationManifest(
         apiVersion="v1",
         kind="ConfigMap",
-        metadata=metadata(name, namespace, uid, name=publication_name(name)),
-        data={
-            "servers": "".join(f"{each}\n" for each in servers),
-            "servers.json": msgspec.json.encode(list(servers)).decode(),
-        },
+        metadata=metadata(
+            name,
+            namespace,
+            uid,
+            name=publication_name(name),
+            annotations={TAKEN_ANNOTATION: mark} if mark else None,
+        ),
+        data=_data(servers),
     )
+
+
+def is_untouched(live: PublicationManifest) -> bool:
+    """Whether the list is as it was written, so that another one that is wanted is nobody's doing but ours."""
+    servers = listed(live)
+    as_marked = taken({_LIST: servers}) == (live.metadata.annotations or {}).get(TAKEN_ANNOTATION)
+    return as_marked and (live.data or {}).items() >= _data(servers).items()
+
+
+def listed(live: PublicationManifest) -> list[str]:
+    """The servers that a ConfigMap names; none where that cannot be read."""
+    try:
+        return msgspec.json.decode((live.data or {})[_JSON], type=list[str])
+    except (KeyError, msgspec.MsgspecError):
+        return []
+
+
+def _data(servers: Sequence[str]) -> dict[str, str]:
+    return {_LIST: "".join(f"{each}\n" for each in servers), _JSON: msgspec.json.encode(list(servers)).decode()}
