@@ -37,7 +37,7 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
     """What is told of a write of an object of that kind."""
     name, paths = change.obj.name, [each.path for each in change.fields]
     if change.deleted:
-        why = "; ".join(map(str, change.fields)) or "the specification no longer asks for it"
+        why = "; ".join(map(str, change.fields)) or "no longer wanted"
         done = "Replaced" if change.fields else "Deleted"
         fields: dict[str, object] = {"action": done.removesuffix("d").lower(), "kind": kind, "why": why}
         return Words(done, f"{done.lower()} {kind}: {why}", f"{done} {kind} {name}: {why}", fields)

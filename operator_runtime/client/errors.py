@@ -130,7 +130,7 @@ class Conflict(ApiError):
 
 
 class Invalid(ApiError):
-    """400 or 422: the request itself is wrong; sending it again cannot help."""
+    """400 or 422, or an apply's 500: the request itself is wrong; sending it again cannot help."""
 
 
 class ServerError(ApiError):
@@ -166,6 +166,11 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 }
 
 
+# How an apply is answered, with 500, of which a field does not exist or has another type (structuredmerge.go of
+# kube-apiserver); sending it again cannot help.
+_WRONG_BODY = "failed to create typed patch object"
+
+
 def classify(
     status: int,
     reason: str = "",
@@ -179,6 +184,8 @@ def classify(
         kind = Expired
     elif any(cause.reason == "ResourceVersionTooLarge" for cause in causes):
         kind = ResourceVersionTooLarge
+    elif status == 500 and message.startswith(_WRONG_BODY):
+        kind = Invalid
     elif status in _BY_STATUS:
         kind = _BY_STATUS[status]
     elif status >= 500:

@@ -119,3 +119,10 @@ def test_the_wait_that_a_status_asks_for_is_bounded(asked: int, waited_s: float)
 def test_an_error_without_words_still_says_what_it_is() -> None:
     assert str(classify(503)) == "503 ServerError: no message"
     assert isinstance(classify(503), KubeError)
+
+
+@pytest.mark.parametrize("wrong", [".spec.size2: field not declared in schema", ".spec.size: expected numeric"])
+def test_an_apply_of_a_field_that_the_kind_does_not_have_is_wrong_itself_whatever_the_code_says(wrong: str) -> None:
+    message = f"failed to create typed patch object (a/b; apps/v1, Kind=Deployment): {wrong}"
+    assert isinstance(classify(500, "", message), Invalid)
+    assert isinstance(classify(500, "", "etcdserver: request timed out"), ServerError)
