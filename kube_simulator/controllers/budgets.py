@@ -1,7 +1,8 @@
 """The status of PodDisruptionBudgets: how many of their pods are healthy, must be, and may be disrupted.
 
 Differs from Kubernetes: of the owners that say how many pods there should be, only Deployments, ReplicaSets and
-StatefulSets are known; and as no pod is ever evicted, none is remembered as disrupted.
+StatefulSets are known; and as no pod is ever evicted, none is remembered as disrupted. Of pods that nobody controls
+no event is made.
 """
 
 from __future__ import annotations

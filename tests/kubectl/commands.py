@@ -128,7 +128,7 @@ def _is_ready(pod: dict[str, object]) -> bool:
 
 
 _REPLACED = [
-    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}", "DATE"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? [+-]\d{4}", "DATE"),
     (r"(X509SHA256=)[0-9a-f]{64}", r"\1HASH"),
     (r"(kube-api-access-)[a-z0-9]{5}\b", r"\1RANDOM"),
     (r"(Resource Version: +)\d+", r"\1VERSION"),
@@ -147,7 +147,7 @@ _REPLACED = [
     # Ages: 0s, 5s, 3m20s; in tables, and in words.
     (r"\b(?=\d+[dhms])(\d+d)?(\d+h)?(\d+m)?(\d+s)?(?<=[dhms])\b", "AGE"),
     # How far a rollout is when one looks, which differs from run to run.
-    (r"(?m)^Waiting for deployment .*\n", ""),
+    (r"(?m)^Waiting for (deployment|\d+ pods) .*\n", ""),
 ]
 
 
@@ -178,6 +178,42 @@ spec:
       containers:
       - {name: web, image: "registry.example.com/web:1", ports: [{containerPort: 80, name: http}]}
 """)
+_SERVERS = yaml.safe_load("""
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Service
+  metadata: {name: db}
+  spec: {clusterIP: None, selector: {app: db}, ports: [{name: db, port: 80}]}
+- apiVersion: apps/v1
+  kind: StatefulSet
+  metadata: {name: db}
+  spec:
+    replicas: 2
+    serviceName: db
+    podManagementPolicy: Parallel
+    selector: {matchLabels: {app: db}}
+    template:
+      metadata: {labels: {app: db}}
+      spec: {containers: [{name: db, image: "registry.example.com/db:1"}]}
+- apiVersion: networking.k8s.io/v1
+  kind: NetworkPolicy
+  metadata: {name: db}
+  spec:
+    podSelector: {matchLabels: {app: db}}
+    ingress:
+    - from:
+      - podSelector: {matchLabels: {app: web}}
+        namespaceSelector: {}
+      - ipBlock: {cidr: 10.0.0.0/8, except: [10.1.0.0/16]}
+      ports: [{port: 80}]
+- apiVersion: policy/v1
+  kind: PodDisruptionBudget
+  metadata: {name: db}
+  spec: {maxUnavailable: 1, unhealthyPodEvictionPolicy: AlwaysAllow, selector: {matchLabels: {app: db}}}
+""")
+[_STATEFUL_SET] = [each for each in _SERVERS["items"] if each["kind"] == "StatefulSet"]
 _WRONG = {
     **_WEB,
     "metadata": {"name": "wrong"},
@@ -269,6 +305,36 @@ COMMANDS: tuple[Command, ...] = (
     Command(("describe", "secret", "key")),
     Command(("delete", "configmap", "absent")),
     Command(("delete", "configmap", "absent", "--ignore-not-found")),
+    # StatefulSets, and what stands beside them.
+    Command(("explain", "statefulset.spec.podManagementPolicy")),
+    Command(("explain", "networkpolicy.spec.ingress.from")),
+    Command(("apply", "-f", "-"), input=_document(_SERVERS)),
+    Command(("rollout", "status", "statefulset/db", "--timeout=60s"), pods=2),
+    _get("sts,svc,netpol,pdb,pods", "-o", "wide", settled="pdb/db --for=jsonpath={.status.currentHealthy}=2"),
+    _get("statefulset", "db", "-o", "yaml"),
+    _get("networkpolicy", "db", "-o", "yaml"),
+    Command(("describe", "statefulset", "db"), unordered=True),
+    Command(("describe", "pod", "db-1"), unordered=True),
+    Command(("describe", "networkpolicy", "db")),
+    Command(("apply", "-f", "-"), input=_document(_SERVERS)),
+    Command(("patch", "statefulset", "db", "-p", '{"spec":{"serviceName":"other"}}')),
+    Command(("patch", "service", "db", "-p", '{"spec":{"clusterIP":"10.96.7.7"}}')),
+    Command(("scale", "statefulset/db", "--replicas=3")),
+    Command(("rollout", "status", "statefulset/db", "--timeout=60s"), pods=3),
+    _get("all", unordered=True),
+    # Of pods that nobody controls Kubernetes' budgets warn.
+    Command(("delete", "pdb", "db")),
+    Command(("delete", "statefulset", "db", "--cascade=orphan")),
+    _get("pods", "-o", "custom-columns=N:.metadata.name,O:.metadata.ownerReferences"),
+    Command(("apply", "-f", "-"), input=_document(_STATEFUL_SET)),
+    Command(
+        ("rollout", "status", "statefulset/db", "--timeout=60s"),
+        pods=2,
+        settled="statefulset/db --for=jsonpath={.status.readyReplicas}=2",
+    ),
+    Command(("delete", "statefulset", "db", "--cascade=foreground")),
+    _get("pods"),
+    Command(("delete", "-f", "-", "--ignore-not-found"), input=_document(_SERVERS)),
     # Deployments.
     Command(("apply", "-f", "-"), input=_document(_WRONG)),
     Command(("create", "deployment", "web", "--image=registry.example.com/web:1", "--replicas=2")),
