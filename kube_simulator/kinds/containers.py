@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 
 from kube_simulator.errors import Cause
 from kube_simulator.kinds.causes import (
-    MAX_INT32,
     NOT_NEGATIVE,
     at_least_zero,
     between,
@@ -31,27 +30,13 @@ from kube_simulator.kinds.names import (
     qualified_name,
 )
 from kube_simulator.kinds.quantities import amount, canonical
+from kube_simulator.kinds.security_contexts import context_problems
 from kube_simulator.values import Json
 
 MAX_PORT = 65535
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _STANDARD_RESOURCES = ("cpu", "memory", "ephemeral-storage")
-# The fields of a container's securityContext, by their names in Go, in its order.
-_SECURITY_FIELDS = {
-    "Capabilities": "capabilities",
-    "Privileged": "privileged",
-    "SELinuxOptions": "seLinuxOptions",
-    "WindowsOptions": "windowsOptions",
-    "RunAsUser": "runAsUser",
-    "RunAsGroup": "runAsGroup",
-    "RunAsNonRoot": "runAsNonRoot",
-    "ReadOnlyRootFilesystem": "readOnlyRootFilesystem",
-    "AllowPrivilegeEscalation": "allowPrivilegeEscalation",
-    "ProcMount": "procMount",
-    "SeccompProfile": "seccompProfile",
-    "AppArmorProfile": "appArmorProfile",
-}
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _POD_FIELDS = (
     *("metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.annotations"),
@@ -92,26 +77,8 @@ def container_problems(
         pulled = container.get("imagePullPolicy")
         found += one_of(f"{at}.imagePullPolicy", pulled, ("Always", "IfNotPresent", "Never"))
         found += _resource_problems(container.get("resources") or {}, f"{at}.resources")
-        found += _security_problems(container.get("securityContext") or {}, f"{at}.securityContext")
+        found += context_problems(container.get("securityContext") or {}, f"{at}.securityContext")
     return found
-
-
-def _security_problems(context: Json, at: str) -> list[Cause]:
-    found: list[Cause] = []
-    for key in ("runAsUser", "runAsGroup"):
-        found += between(f"{at}.{key}", context.get(key), 0, MAX_INT32)
-    if context.get("allowPrivilegeEscalation") is not False:
-        return found
-    added = (context.get("capabilities") or {}).get("add") or ()
-    clashes = {
-        "`privileged` to true": context.get("privileged") is True,
-        "`capabilities.Add` CAP_SYS_ADMIN": "CAP_SYS_ADMIN" in added,
-    }
-    shown = {go_name: context.get(name) for go_name, name in _SECURITY_FIELDS.items()}
-    if (capabilities := context.get("capabilities")) is not None:
-        shown["Capabilities"] = {"Add": capabilities.get("add"), "Drop": capabilities.get("drop")}
-    why = "cannot set `allowPrivilegeEscalation` to false and"
-    return found + [invalid(at, shown, f"{why} {clash}") for clash, is_set in clashes.items() if is_set]
 
 
 def _port_problems(ports: Sequence[Json], field: str, *, host_network: bool) -> list[Cause]:

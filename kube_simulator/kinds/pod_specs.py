@@ -1,6 +1,6 @@
 """What is wrong with a pod's spec, in a Pod or in a template of pods.
 
-Differs from Kubernetes: affinity and volumes of rarely used types are not looked at.
+Differs from Kubernetes: volumes of rarely used types are not looked at.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from kube_simulator.kinds.causes import (
 )
 from kube_simulator.kinds.containers import container_problems
 from kube_simulator.kinds.metadata import annotation_problems, label_problems
-from kube_simulator.kinds.names import dns_label, dns_subdomain, qualified_name
+from kube_simulator.kinds.names import dns_label, dns_subdomain
+from kube_simulator.kinds.pod_placement import affinity_problems, spread_problems, toleration_problems
+from kube_simulator.kinds.security_contexts import pod_context_problems
 from kube_simulator.values import Json
 
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_TOLERATION_OPERATORS = ("Equal", "Exists")
-_UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
 # What a volume must say, by its type.
 _NEEDED = {
     "secret": "secretName",
@@ -70,20 +69,20 @@ def spec_problems(spec: Json, field: str) -> list[Cause]:
     found += one_of(f"{field}.restartPolicy", spec.get("restartPolicy"), _RESTART_POLICIES)
     found += one_of(f"{field}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES)
     found += label_problems(spec.get("nodeSelector") or {}, f"{field}.nodeSelector")
-    for key in ("fsGroup", "runAsUser", "runAsGroup"):
-        value = (spec.get("securityContext") or {}).get(key)
-        found += between(f"{field}.securityContext.{key}", value, 0, MAX_INT32)
+    found += pod_context_problems(spec.get("securityContext") or {}, f"{field}.securityContext")
+    found += affinity_problems(spec.get("affinity") or {}, f"{field}.affinity")
+    found += spread_problems(spec.get("topologySpreadConstraints") or [], f"{field}.topologySpreadConstraints")
     for key, rule in (
         ("serviceAccountName", dns_subdomain),
         ("nodeName", dns_subdomain),
         ("hostname", dns_label),
         ("subdomain", dns_label),
+        ("priorityClassName", dns_subdomain),
     ):
         if spec.get(key):
             found += unlike(f"{field}.{key}", spec[key], rule(spec[key]))
     found += between(f"{field}.activeDeadlineSeconds", spec.get("activeDeadlineSeconds"), 1, MAX_INT32)
-    found += _toleration_problems(spec.get("tolerations") or [], f"{field}.tolerations")
-    found += _spread_problems(spec.get("topologySpreadConstraints") or [], f"{field}.topologySpreadConstraints")
+    found += toleration_problems(spec.get("tolerations") or [], f"{field}.tolerations")
     return found + _alias_problems(spec.get("hostAliases") or [], f"{field}.hostAliases")
 
 
@@ -106,39 +105,6 @@ def _volume_problems(volumes: Sequence[Json], field: str) -> list[Cause]:
         needed = _NEEDED.get(first, "")
         if needed and not (volume[first] or {}).get(needed):
             found.append(required(f"{at}.{first}.{needed}"))
-    return found
-
-
-def _toleration_problems(tolerations: Sequence[Json], field: str) -> list[Cause]:
-    found: list[Cause] = []
-    for index, each in enumerate(tolerations):
-        at = f"{field}[{index}]"
-        key, operator, effect = each.get("key") or "", each.get("operator") or "", each.get("effect") or ""
-        found += unlike(f"{at}.key", key, qualified_name(key)) if key else []
-        if not key and operator != "Exists":
-            why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-            found.append(invalid(f"{at}.operator", operator, why))
-        if each.get("tolerationSeconds") is not None and effect != "NoExecute":
-            why = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-            found.append(invalid(f"{at}.effect", effect, why))
-        if operator == "Exists" and each.get("value"):
-            found.append(invalid(f"{at}.operator", each["value"], "value must be empty when `operator` is 'Exists'"))
-        if operator:
-            found += one_of(f"{at}.operator", operator, _TOLERATION_OPERATORS)
-        if effect:
-            found += one_of(f"{at}.effect", effect, _EFFECTS)
-    return found
-
-
-def _spread_problems(constraints: Sequence[Json], field: str) -> list[Cause]:
-    found: list[Cause] = []
-    for index, each in enumerate(constraints):
-        at = f"{field}[{index}]"
-        if each.get("maxSkew", 0) <= 0:
-            found.append(invalid(f"{at}.maxSkew", each.get("maxSkew", 0), "must be greater than zero"))
-        if not each.get("topologyKey"):
-            found.append(required(f"{at}.topologyKey", "can not be empty"))
-        found += one_of(f"{at}.whenUnsatisfiable", each.get("whenUnsatisfiable") or "", _UNSATISFIABLE)
     return found
 
 
