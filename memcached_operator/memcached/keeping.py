@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast
 
@@ -133,7 +133,11 @@ class Objects:
         """
         outcome = Outcome()
         await self._keep_workloads(memcached, spec, plan, last, outcome)
-        await self._keep_beside(memcached, spec, last, outcome)
+        # A list that servers leave is published before the time begins after which they are gone: the operator may end
+        # in between. Any other is as the status has it, which coalesces what comes together.
+        leave = not set(plan.servers.draining) <= set(last.draining or ())
+        published = plan.servers.listed if leave else last.serverList or ()
+        await self._keep_beside(memcached, spec, last, published, outcome)
         return outcome
 
     async def _keep_workloads(
@@ -160,12 +164,12 @@ class Objects:
         """The workload as it stays, where nothing could be done about it."""
         return None if kind in outcome.strange else self._caches.workloads_of(memcached).get(kind)
 
-    async def _keep_beside(self, memcached: MemcachedRecord, spec: Spec, last: Status, outcome: Outcome) -> None:
+    async def _keep_beside(
+        self, memcached: MemcachedRecord, spec: Spec, last: Status, published: Sequence[str], outcome: Outcome
+    ) -> None:
         namespace, uid = memcached.namespace, memcached.uid
         # That its status is of this generation says that these were made before.
         seen = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
-        # The list as it was written into the status, which coalesces what comes together.
-        published = last.serverList or ()
         all_wanted = beside(memcached.name, namespace, uid, spec, published, self._config.operator_namespace)
         for kind, name, wanted in all_wanted:
             keeper, manifest = self._beside[kind], wanted
@@ -178,7 +182,7 @@ class Objects:
                 await self._try(outcome, kind, keeper.remove(memcached, ObjectKey(namespace, name)))
                 continue
             made_before, asked = seen, not seen
-            if kind == "ConfigMap":  # it follows the status
+            if kind == "ConfigMap":  # it follows the servers
                 made_before, asked = False, asked or self._is_untouched(ObjectKey(namespace, name))
             kept = await self._try(outcome, kind, keeper.keep(memcached, manifest, seen=made_before, asked=asked))
             if kind == "Service" and kept is not None and kept.obj is not None:

@@ -1,0 +1,73 @@
+"""When the published list of servers changes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, live_pod
+from tests.unit.memcached_operator.memcached.world import DELAY_S, WRITE_STATUS, World
+
+SIZE = 3
+WRITE_LIST = "apply ConfigMap"
+
+
+@pytest.fixture
+async def named() -> World:
+    """Servers of a StatefulSet, whose list is published."""
+    world = World()
+    _ask_for(world, SIZE)
+    await world.look()
+    for ordinal in range(SIZE):
+        _make_pod(world, ordinal)
+    await world.settle()
+    assert _published(world) == world.status["serverList"] == _names(SIZE)
+    return world
+
+
+async def test_servers_leave_the_published_list_before_the_time_begins_after_which_they_are_gone(named: World) -> None:
+    _ask_for(named, SIZE - 1)
+    assert await _writes(named) == [WRITE_LIST, WRITE_STATUS]
+    assert _published(named) == named.status["serverList"] == _names(SIZE - 1)
+    assert named.status["draining"][0]["first"] == SIZE - 1
+
+
+async def test_servers_come_to_the_published_list_with_the_status(named: World) -> None:
+    _ask_for(named, SIZE + 2)
+    await _writes(named)
+    for ordinal in (SIZE, SIZE + 1):
+        _make_pod(named, ordinal)
+    assert await _writes(named) == [WRITE_STATUS, WRITE_LIST]
+    assert _published(named) == named.status["serverList"] == _names(SIZE + 2)
+
+
+def _ask_for(world: World, size: int) -> None:
+    world.memcached(size=size, workload="StatefulSet", publish="ConfigMap")
+
+
+def _make_pod(world: World, ordinal: int) -> None:
+    pod = live_pod()
+    (owner,) = pod["metadata"]["ownerReferences"]
+    owner |= {"kind": "StatefulSet", "name": NAME}
+    pod["metadata"] |= {"name": f"{NAME}-{ordinal}", "uid": f"uid-of-server-{ordinal}"}
+    world.api.put(pod)
+
+
+async def _writes(world: World) -> list[str]:
+    """What is written until nothing more is."""
+    written = []
+    for _ in range(4):
+        world.show()
+        await world.reconcile(after_s=DELAY_S)
+        written += world.api.verbs()
+    return written
+
+
+def _names(size: int) -> list[str]:
+    return [f"{NAME}-{ordinal}.{NAME}.{NAMESPACE}.svc:11211" for ordinal in range(size)]
+
+
+def _published(world: World) -> list[str]:
+    found: list[str] = json.loads(world.api.objects["ConfigMap", NAMESPACE, f"{NAME}-servers"]["data"]["servers.json"])
+    return found
