@@ -1,8 +1,11 @@
-"""A key through a memcached: what shows that a pod is a server and not only a name."""
+"""Keys through memcacheds: what shows that a pod is a server and not only a name, and what its name is good for."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from memcached_operator.demo.cluster_state import ClusterState
 
@@ -14,25 +17,38 @@ class NoAnswerError(Exception):
     """A server did not keep a key; the message says which, and what it said."""
 
 
+class Found(NamedTuple):
+    """What became of keys that were set before.
+
+    Attributes:
+        hits: keys that were found.
+        misses: keys that were not.
+    """
+
+    hits: frozenset[str]
+    misses: frozenset[str]
+
+
+def spread(keys: Sequence[str], servers: Sequence[str]) -> Mapping[str, list[str]]:
+    """Which keys each server has, by the hash of its name and the key (rendezvous hashing).
+
+    A client that hashes the listed names finds its keys again as long as the names are the same, wherever they lead.
+    """
+    found: dict[str, list[str]] = {server: [] for server in servers}
+    for key in keys:
+        found[max(servers, key=lambda server: hashlib.sha256(f"{server} {key}".encode()).digest())].append(key)
+    return found
+
+
 async def set_and_get(address: str, key: str, value: bytes) -> None:
     """Store a key and read it again, by memcached's text protocol.
 
     Raises:
         NoAnswerError: it was not stored, or another value came back, or nobody answered in time.
     """
-    try:
-        async with asyncio.timeout(_DEADLINE_S):
-            reader, writer = await asyncio.open_connection(address, PORT)
-            try:
-                writer.write(b"set %b 0 60 %d\r\n%b\r\nget %b\r\n" % (key.encode(), len(value), value, key.encode()))
-                answer = await reader.readuntil(b"END\r\n")
-            finally:
-                writer.close()
-    except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
-        raise NoAnswerError(f"{address}:{PORT} does not answer: {error!r}") from error
-    wanted = b"STORED\r\nVALUE %b 0 %d\r\n%b\r\nEND\r\n" % (key.encode(), len(value), value)
-    if answer != wanted:
-        raise NoAnswerError(f"{address}:{PORT} answered {answer!r}")
+    await _set(address, key, value)
+    if not await _is_there(address, key, value):
+        raise NoAnswerError(f"{address}:{PORT} has forgotten {key}")
 
 
 async def through_each_pod(state: ClusterState, memcached: str) -> int:
@@ -46,3 +62,58 @@ async def through_each_pod(state: ClusterState, memcached: str) -> int:
         name = pod["metadata"]["name"]
         await set_and_get(pod["status"]["podIP"], f"demo-{name}", name.encode())
     return len(pods)
+
+
+async def set_all(state: ClusterState, keys_of: Mapping[str, Sequence[str]]) -> None:
+    """Set keys, each on the listed server that it is spread to.
+
+    Raises:
+        NoAnswerError: one of them is no server.
+    """
+    for server, keys in keys_of.items():
+        for key in keys:
+            await _set(state.address_of(server), key, key.encode())
+
+
+async def look_up(state: ClusterState, keys_of: Mapping[str, Sequence[str]]) -> Found:
+    """Read keys, each from the listed server that it is spread to.
+
+    Raises:
+        NoAnswerError: one of them is no server.
+    """
+    there = {
+        key: await _is_there(state.address_of(server), key, key.encode())
+        for server, keys in keys_of.items()
+        for key in keys
+    }
+    return Found(
+        frozenset(key for key, found in there.items() if found),
+        frozenset(key for key, found in there.items() if not found),
+    )
+
+
+async def _set(address: str, key: str, value: bytes) -> None:
+    line = b"set %b 0 60 %d\r\n%b\r\n" % (key.encode(), len(value), value)
+    answer = await _answer(address, line, b"\r\n")
+    if answer != b"STORED\r\n":
+        raise NoAnswerError(f"{address}:{PORT} answered {answer!r}")
+
+
+async def _is_there(address: str, key: str, value: bytes) -> bool:
+    answer = await _answer(address, b"get %b\r\n" % key.encode(), b"END\r\n")
+    if answer not in (b"END\r\n", b"VALUE %b 0 %d\r\n%b\r\nEND\r\n" % (key.encode(), len(value), value)):
+        raise NoAnswerError(f"{address}:{PORT} answered {answer!r}")
+    return answer != b"END\r\n"
+
+
+async def _answer(address: str, line: bytes, ends: bytes) -> bytes:
+    try:
+        async with asyncio.timeout(_DEADLINE_S):
+            reader, writer = await asyncio.open_connection(address, PORT)
+            try:
+                writer.write(line)
+                return await reader.readuntil(ends)
+            finally:
+                writer.close()
+    except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+        raise NoAnswerError(f"{address}:{PORT} does not answer: {error!r}") from error

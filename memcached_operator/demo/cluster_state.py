@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from memcached_operator.api.names import KIND
-from memcached_operator.memcached.kinds import MEMCACHEDS
+from memcached_operator.memcached.kinds import MEMCACHEDS, STATEFUL_SETS
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError, NotFound
 from operator_runtime.client.resources import DEPLOYMENTS, EVENTS, PODS, Resource
@@ -18,7 +18,7 @@ from operator_runtime.client.resources import DEPLOYMENTS, EVENTS, PODS, Resourc
 Json = dict[str, Any]
 
 NAMESPACE = "default"
-# Four lists of a handful of objects: often enough for eyes, and no burden for any server.
+# Five lists of a handful of objects: often enough for eyes, and no burden for any server.
 _LOOK_EVERY_S = 0.1
 _REST_S = 1.0
 
@@ -29,6 +29,7 @@ class ClusterState:
 
     memcacheds: Mapping[str, Json] = field(default_factory=dict)
     deployments: Mapping[str, Json] = field(default_factory=dict)
+    stateful_sets: Mapping[str, Json] = field(default_factory=dict)
     pods: Mapping[str, Json] = field(default_factory=dict)
     events: tuple[Json, ...] = ()
     """Those that regard a Memcached, oldest first."""
@@ -42,6 +43,14 @@ class ClusterState:
         """`status.nodes`, empty where there is none."""
         return list(self.status(memcached).get("nodes", []))
 
+    def servers(self, memcached: str) -> list[str]:
+        """`status.serverList`, empty where there is none."""
+        return list(self.status(memcached).get("serverList", []))
+
+    def address_of(self, server: str) -> str:
+        """The address behind a listed name, which only a cluster's DNS resolves: that of the pod it begins with."""
+        return str(self.pods[server.partition(".")[0]]["status"]["podIP"])
+
     def status(self, memcached: str) -> Json:
         """`status` of a Memcached, empty where there is none."""
         return dict(self.memcacheds.get(memcached, {}).get("status", {}))
@@ -52,15 +61,18 @@ class ClusterState:
         return next((each for each in found if each["type"] == type_), {})
 
     def runs(self, memcached: str, size: int) -> bool:
-        """That many servers are there, ready, and named in the status, and nothing is under way any more."""
-        deployment = self.deployments.get(memcached, {})
-        names = sorted(each["metadata"]["name"] for each in self.pods_of(memcached))
+        """That many servers are there, ready, and listed in the status, and nothing is under way any more."""
+        workload = self.deployments.get(memcached) or self.stateful_sets.get(memcached, {})
+        pods = self.pods_of(memcached)
+        names = sorted(each["metadata"]["name"] for each in pods)
         return (
-            deployment.get("spec", {}).get("replicas") == size
+            workload.get("spec", {}).get("replicas") == size
             and len(names) == size
+            and all(ready(each) for each in pods)
             and self.nodes(memcached) == names
+            and len(self.servers(memcached)) == size
             and self.status(memcached).get("readyReplicas") == size
-            and self.condition(memcached, "Available").get("status") == "True"
+            and self.condition(memcached, "Ready").get("status") == "True"
             and self.condition(memcached, "Progressing").get("status") == "False"
         )
 
@@ -105,12 +117,20 @@ class Observer:
         return True
 
     async def _look(self) -> ClusterState:
-        memcacheds, deployments, pods, events = await asyncio.gather(
-            self._list(MEMCACHEDS.resource), self._list(DEPLOYMENTS), self._list(PODS), self._list(EVENTS)
+        memcacheds, deployments, stateful_sets, pods, events = await asyncio.gather(
+            self._list(MEMCACHEDS.resource),
+            self._list(DEPLOYMENTS),
+            self._list(STATEFUL_SETS.resource),
+            self._list(PODS),
+            self._list(EVENTS),
         )
         ours = [each for each in events if each.get("regarding", {}).get("kind") == KIND]
         return ClusterState(
-            _by_name(memcacheds), _by_name(deployments), _by_name(pods), tuple(sorted(ours, key=event_time))
+            _by_name(memcacheds),
+            _by_name(deployments),
+            _by_name(stateful_sets),
+            _by_name(pods),
+            tuple(sorted(ours, key=event_time)),
         )
 
     async def _list(self, resource: Resource) -> list[Json]:

@@ -16,8 +16,8 @@ from memcached_operator.demo.runner import Display, run_demo
 from memcached_operator.demo.script import STEPS
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
-# The stranger's Deployment is in the way then: the picture that says most.
-_PICTURE_AFTER = len(STEPS) - 2
+# All of the script has come true then.
+_PICTURE_AFTER = len(STEPS) - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,8 @@ async def run_demo(cluster: DemoCluster, display: Display) -> bool:
         try:
             await install_crd(client)
             await cluster.kind_installed()
-            in_background(ends, writes.follow(cluster.audit_log, display.wrote))
+            tail = writes.AuditTail(cluster.audit_log)
+            in_background(ends, writes.follow(tail, display.wrote))
             process = await ends.enter_async_context(operator(cluster.kubeconfig, display.heard))
             if not await process.in_sync(_SYNC_DEADLINE_S):
                 raise StepFailedError(f"the operator did not start; its last words: {process.last_words}")
@@ -76,6 +77,8 @@ async def run_demo(cluster: DemoCluster, display: Display) -> bool:
             display.failed(0, str(error))
         else:
             came_true = await run_steps(StepContext(client, observer, cluster), display, process)
+            for write in tail.writes():  # those of the last moment
+                display.wrote(write)
         observer.rest()
         await display.closes(came_true)
         return came_true == len(steps)

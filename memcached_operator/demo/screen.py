@@ -28,7 +28,7 @@ _LEFT_RATIO = 7 / 15
 _PANEL_FRAME = 2
 # Rows of those panels whose content has a size of its own, with their frames: two Memcacheds, and what becomes of a
 # Deployment of 4 that is made again.
-_RESOURCES_ROWS, _CONDITIONS_ROWS, _PODS_ROWS = 9, 11, 11
+_RESOURCES_ROWS, _CONDITIONS_ROWS, _PODS_ROWS = 9, 13, 11
 # What the text of a step that came true begins with.
 CAME_TRUE = "✓ "
 _STATUS_STYLES = {"True": "green", "False": "red", "Unknown": "yellow"}
@@ -74,9 +74,9 @@ class Screen:
             Layout(_panel("script", _Script(self.steps))),
             Layout(_panel("pods", _pods(self.state)), size=_PODS_ROWS),
         )
-        resources = Group(_memcacheds(self.state), Text(), _deployments(self.state))
+        resources = Group(_memcacheds(self.state), Text(), _workloads(self.state))
         layout["right"].split_column(
-            Layout(_panel("memcacheds and deployments", resources), size=_RESOURCES_ROWS),
+            Layout(_panel("memcacheds and workloads", resources), size=_RESOURCES_ROWS),
             Layout(_panel("conditions", _conditions(self.state, inner)), size=_CONDITIONS_ROWS),
             Layout(_panel("events", _Newest(_events(self.state))), ratio=3),
             Layout(_panel("the operator writes", _Newest(self.writes)), ratio=2),
@@ -157,11 +157,10 @@ def _panel(title: str, content: RenderableType) -> Panel:
 
 
 def _memcacheds(state: ClusterState) -> Table:
-    table = _table("MEMCACHED", "SIZE", "READY", "NODES")
-    for found in state.memcacheds.values():
-        status = found.get("status", {})
-        nodes = len(status.get("nodes", []))
-        table.add_row(_name(found), *_size_and_ready(found), f"{nodes} named" if nodes else "")
+    table = _table("MEMCACHED", "SIZE", "READY", "SERVERS")
+    for name, found in state.memcacheds.items():
+        listed = len(state.servers(name))
+        table.add_row(_name(found), *_size_and_ready(found), f"{listed} listed" if listed else "")
     return table
 
 
@@ -169,10 +168,10 @@ def _memcacheds_in_short(state: ClusterState) -> Table:
     """With the one condition that says most."""
     table = _table("MEMCACHED", "SIZE", "READY", "CONDITION")
     for name, found in state.memcacheds.items():
-        degraded, progressing, available = (
-            state.condition(name, each) for each in ("Degraded", "Progressing", "Available")
+        degraded, progressing, all_ready = (
+            state.condition(name, each) for each in ("Degraded", "Progressing", "Ready")
         )
-        telling = next((each for each in (degraded, progressing) if each.get("status") == "True"), available)
+        telling = next((each for each in (degraded, progressing) if each.get("status") == "True"), all_ready)
         said = f"{telling['type']}={telling['status']} {telling['reason']}" if telling else ""
         table.add_row(_name(found), *_size_and_ready(found), Text(said, style=_style(telling) if telling else ""))
     return table
@@ -182,13 +181,13 @@ def _size_and_ready(memcached: Json) -> tuple[str, str]:
     return str(memcached["spec"]["size"]), str(memcached.get("status", {}).get("readyReplicas", ""))
 
 
-def _deployments(state: ClusterState) -> Table:
-    table = _table("DEPLOYMENT", "READY", "OWNER")
-    for found in state.deployments.values():
-        owners = found["metadata"].get("ownerReferences", [])
-        owner = f"{owners[0]['kind']} {owners[0]['name']}" if owners else "nobody we know"
-        count = f"{found.get('status', {}).get('readyReplicas', 0)}/{found['spec']['replicas']}"
-        table.add_row(_name(found), count, owner)
+def _workloads(state: ClusterState) -> Table:
+    table = _table("WORKLOAD", "KIND", "READY", "OWNER")
+    for kind, objects in (("Deployment", state.deployments), ("StatefulSet", state.stateful_sets)):
+        for found in objects.values():
+            owned = bool(found["metadata"].get("ownerReferences"))
+            count = f"{found.get('status', {}).get('readyReplicas', 0)}/{found['spec']['replicas']}"
+            table.add_row(_name(found), kind, count, "its Memcached" if owned else "nobody we know")
     return table
 
 
@@ -212,7 +211,7 @@ def _conditions(state: ClusterState, width: int) -> Table:
 def _style(condition: Json) -> str:
     """Green for what is as it should be."""
     status = condition["status"]
-    good = status if condition["type"] == "Available" else {"True": "False"}.get(status, "")
+    good = status if condition["type"] in ("Available", "Ready") else {"True": "False"}.get(status, "")
     return _STATUS_STYLES.get(good, "dim")
 
 

@@ -9,18 +9,19 @@ from dataclasses import dataclass
 import orjson
 
 from memcached_operator.api.names import API_VERSION, KIND
-from memcached_operator.demo.caching import NoAnswerError, through_each_pod
+from memcached_operator.demo.caching import NoAnswerError, look_up, set_all, spread, through_each_pod
 from memcached_operator.demo.cluster_state import NAMESPACE, ClusterState, Json, Observer, labels
 from memcached_operator.demo.clusters import DemoCluster
 from memcached_operator.memcached.crd import memcached_crd
-from memcached_operator.memcached.kinds import MEMCACHEDS
+from memcached_operator.memcached.kinds import BUDGETS, MEMCACHEDS, SERVICES
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import NotFound, TooManyRequests
-from operator_runtime.client.resources import DEPLOYMENTS, Resource
+from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
 
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
-# The name of the sample in the manifests, and one that somebody has a Deployment of.
-EXAMPLE, TAKEN = "example-memcached", "taken"
+# The name of the sample in the manifests, one that somebody has a Deployment of, and one whose servers have names.
+EXAMPLE, TAKEN, NAMED = "example-memcached", "taken", "sessions"
+_NAMED_SIZE, _KEYS = 3, 60
 _FIELD_MANAGER = "demo"
 # Far above what a step takes, also on a machine that does other things besides.
 DEADLINE_S = 60.0
@@ -113,7 +114,10 @@ async def _is_served(client: ApiClient) -> bool:
 
 async def _create(context: StepContext) -> str:
     await context.client.create(MEMCACHEDS.resource, NAMESPACE, _memcached(EXAMPLE, 3), field_manager=_FIELD_MANAGER)
-    return await context.until_it_runs(EXAMPLE, 3)
+    seen = await context.until_it_runs(EXAMPLE, 3)
+    for kind in (SERVICES, BUDGETS):
+        await context.client.request("GET", kind.resource.path(NAMESPACE, EXAMPLE))
+    return seen
 
 
 async def _scale_up(context: StepContext) -> str:
@@ -170,13 +174,49 @@ async def _delete_all(context: StepContext) -> str:
     return ""
 
 
+async def _create_named(context: StepContext) -> str:
+    memcached = _memcached(NAMED, _NAMED_SIZE, workload="StatefulSet")
+    await context.client.create(MEMCACHEDS.resource, NAMESPACE, memcached, field_manager=_FIELD_MANAGER)
+    seen = await context.until_it_runs(NAMED, _NAMED_SIZE)
+    return "; ".join(filter(None, (", ".join(context.state.servers(NAMED)), seen)))
+
+
+async def _delete_named(context: StepContext) -> str:
+    """Delete a server that has keys; where it is real, its keys are lost, and those of no other."""
+    await context.until_it_runs(NAMED, _NAMED_SIZE)
+    servers = context.state.servers(NAMED)
+    keys_of = spread([f"session-{number}" for number in range(_KEYS)], servers)
+    lost = servers[1]
+    name = lost.partition(".")[0]
+    try:
+        if context.cluster.real_pods:
+            await set_all(context.state, keys_of)
+        uid = context.state.pods[name]["metadata"]["uid"]
+        await context.client.request("DELETE", PODS.path(NAMESPACE, name))
+        await context.until(
+            lambda state: state.pods.get(name, {"metadata": {"uid": uid}})["metadata"]["uid"] != uid,
+            lambda _: f"{name} did not come back",
+        )
+        await context.until_it_runs(NAMED, _NAMED_SIZE)
+        if (now := context.state.servers(NAMED)) != servers:
+            raise StepFailedError(f"the list was {servers}, and is {now}")
+        if not context.cluster.real_pods:
+            return ""
+        found = await look_up(context.state, keys_of)
+    except NoAnswerError as error:
+        raise StepFailedError(str(error)) from error
+    if found.misses != set(keys_of[lost]):
+        raise StepFailedError(f"of {keys_of} these were not found: {sorted(found.misses)}")
+    return f"of {_KEYS} keys {len(found.hits)} are hits; {len(found.misses)} are misses, all of them {name}'s"
+
+
 STEPS = (
     Step(
         f"Create the Memcached {EXAMPLE} with spec.size 3",
-        "a Deployment of 3; 3 servers ready, their names in status.nodes",
+        "a Deployment, a Service and a PodDisruptionBudget; 3 servers ready, listed in the status",
         _create,
     ),
-    Step("Change spec.size to 4", "a fourth server, named in the status as well", _scale_up),
+    Step("Change spec.size to 4", "a fourth server, listed in the status as well", _scale_up),
     Step("Delete its Deployment", "it is made again, with 4 new servers", _delete_deployment),
     Step("Edit the Deployment's replicas to 1 by hand", "4 again: the Memcached decides", _edit_replicas),
     Step(
@@ -185,6 +225,16 @@ STEPS = (
         _stranger_in_the_way,
     ),
     Step("Delete both Memcacheds", "all is gone but what is the stranger's", _delete_all),
+    Step(
+        f"Create the Memcached {NAMED} with spec.workload StatefulSet",
+        "3 servers with names that last, in status.serverList",
+        _create_named,
+    ),
+    Step(
+        f"Delete a server of {NAMED}, whose clients spread keys over the list",
+        "it comes back under its name, and the list stays: no other server's keys are lost",
+        _delete_named,
+    ),
 )
 
 # After the others where the demo stays, so that there is something to scale, edit and delete.
@@ -195,8 +245,8 @@ TO_PLAY_WITH = Step(
 )
 
 
-def _memcached(name: str, size: int) -> Json:
-    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "spec": {"size": size}}
+def _memcached(name: str, size: int, **spec: str) -> Json:
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "spec": {"size": size, **spec}}
 
 
 def _strangers_deployment() -> Json:

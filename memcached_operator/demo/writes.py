@@ -47,9 +47,8 @@ class AuditTail:
         return [write for line in lines if (write := parsed(line)) is not None]
 
 
-async def follow(path: Path, told: Callable[[Write], None]) -> None:
-    """Tell of each write from now on, until cancelled."""
-    tail = AuditTail(path)
+async def follow(tail: AuditTail, told: Callable[[Write], None]) -> None:
+    """Tell of each write, until cancelled."""
     while True:
         await asyncio.sleep(_LOOK_EVERY_S)
         for write in tail.writes():  # a few kilobytes from the page cache: nothing to wait for

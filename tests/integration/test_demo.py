@@ -14,7 +14,7 @@ import pytest
 
 from kube_simulator.state import state_directory
 from lab.programs import kubernetes
-from memcached_operator.demo.script import EXAMPLE, STEPS, TAKEN
+from memcached_operator.demo.script import EXAMPLE, NAMED, STEPS, TAKEN
 from tests.cluster import REQUIRED_VARIABLE
 from tests.integration.demo_process import (
     ALL_CAME_TRUE,
@@ -85,6 +85,10 @@ class TestPlain:
         for size, line in zip((3, 4, 4, 4), told, strict=False):
             assert f"a key set and read through each of the {size} pods" in line
         assert "is left alone" in told[4]
+        assert f"{NAMED}-0.{NAMED}.default.svc:11211, {NAMED}-1.{NAMED}" in told[6]
+        counted = re.search(rf"of 60 keys (\d+) are hits; (\d+) are misses, all of them {NAMED}-1's", told[7])
+        assert counted is not None
+        assert int(counted[1]) + int(counted[2]) == 60
         assert re.fullmatch(r"demo: the operator wrote [1-9]\d* times", demo.lines[-2])
         assert demo.lines[-1] == f"demo: {ALL_CAME_TRUE}"
         assert demo.left_nothing()

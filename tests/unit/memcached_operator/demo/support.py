@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from memcached_operator.demo import caching
 from memcached_operator.demo.cluster_state import ClusterState
 from memcached_operator.demo.clusters import DemoCluster
 
@@ -28,7 +34,7 @@ def cluster(*, real_pods: bool = False, kubeconfig: Path = Path("/k/config")) ->
     )
 
 
-def named(name: str, **fields: Any) -> Json:
+def object_of(name: str, **fields: Any) -> Json:
     """An object of that name."""
     return {"metadata": {"name": name, **fields.pop("metadata", {})}, **fields}
 
@@ -36,38 +42,41 @@ def named(name: str, **fields: Any) -> Json:
 def pod(memcached: str, suffix: str, *, ready: bool = True, address: str = "127.0.0.1", **metadata: Any) -> Json:
     """A pod of a Memcached."""
     conditions = [{"type": "Ready", "status": str(ready)}]
-    return named(
+    return object_of(
         f"{memcached}-{suffix}",
-        metadata={"labels": {"app": "memcached", "memcached_cr": memcached}, **metadata},
+        metadata={"labels": {"app": "memcached", "memcached_cr": memcached}, "uid": "1", **metadata},
         status={"phase": "Running", "podIP": address, "conditions": conditions},
     )
 
 
-def running(name: str, size: int, *, address: str = "127.0.0.1") -> ClusterState:
-    """A Memcached at rest, with all of its servers."""
+def running(name: str, size: int, *, address: str = "127.0.0.1", named: bool = False) -> ClusterState:
+    """A Memcached at rest, with all of its servers, whose names last or do not."""
     pods = [pod(name, str(number), address=address) for number in range(size)]
     conditions = [
+        {"type": "Ready", "status": "True", "reason": "AllServersReady", "message": "all is as asked."},
         {"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable", "message": "all are ready."},
         {"type": "Progressing", "status": "False", "reason": "Complete", "message": "done."},
         {"type": "Degraded", "status": "False", "reason": "AsExpected", "message": "fine."},
     ]
+    hosts = [f"{name}-{number}.{name}.default.svc" if named else address for number in range(size)]
     status = {
+        "serverList": [f"{each}:11211" for each in hosts],
         "nodes": [each["metadata"]["name"] for each in pods],
         "replicas": size,
         "readyReplicas": size,
         "conditions": conditions,
     }
     owner = {"kind": "Memcached", "name": name}
+    workload = object_of(
+        name,
+        metadata={"ownerReferences": [owner], "uid": "1", "generation": 1},
+        spec={"replicas": size},
+        status={"readyReplicas": size},
+    )
     return ClusterState(
-        memcacheds={name: named(name, spec={"size": size}, status=status)},
-        deployments={
-            name: named(
-                name,
-                metadata={"ownerReferences": [owner], "uid": "1", "generation": 1},
-                spec={"replicas": size},
-                status={"readyReplicas": size},
-            )
-        },
+        memcacheds={name: object_of(name, spec={"size": size}, status=status)},
+        deployments={} if named else {name: workload},
+        stateful_sets={name: workload} if named else {},
         pods={each["metadata"]["name"]: each for each in pods},
         events=(
             {
@@ -78,3 +87,29 @@ def running(name: str, size: int, *, address: str = "127.0.0.1") -> ClusterState
             },
         ),
     )
+
+
+@asynccontextmanager
+async def memcached_server(
+    monkeypatch: pytest.MonkeyPatch, *, forgets: frozenset[str] = frozenset(), answers: bool = True
+) -> AsyncIterator[str]:
+    """A server of memcached's text protocol on a port of its own; its address."""
+    kept: dict[bytes, bytes] = {}
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        verb, key, *_ = (await reader.readline()).split()
+        if answers and verb == b"set":
+            kept[key] = (await reader.readline()).strip()
+            writer.write(b"STORED\r\n")
+        elif answers:
+            value = kept.get(key)
+            there = value is not None and key.decode() not in forgets
+            writer.write(
+                (b"VALUE %b 0 %d\r\n%b\r\n" % (key, len(value or b""), value or b"") if there else b"") + b"END\r\n"
+            )
+        writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    monkeypatch.setattr(caching, "PORT", listening.sockets[0].getsockname()[1])
+    async with listening:
+        yield "127.0.0.1"

@@ -1,50 +1,60 @@
-"""Setting and getting a key, against servers that do and do not keep it."""
+"""Keys set and read, against servers that do and do not keep them."""
 
 from __future__ import annotations
-
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
 from memcached_operator.demo import caching
-from tests.unit.memcached_operator.demo.support import running
+from tests.unit.memcached_operator.demo.support import memcached_server, running
 
-
-@asynccontextmanager
-async def server(monkeypatch: pytest.MonkeyPatch, *, keeps: bool = True, answers: bool = True) -> AsyncIterator[str]:
-    """A server of memcached's text protocol on a port of its own; its address."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if answers:
-            head = (await reader.readline()).split()
-            value = (await reader.readline()).strip()
-            assert (await reader.readline()) == b"get %b\r\n" % head[1]
-            found = b"VALUE %b 0 %d\r\n%b\r\n" % (head[1], len(value), value) if keeps else b""
-            writer.write(b"STORED\r\n" + found + b"END\r\n")
-        writer.close()
-
-    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
-    monkeypatch.setattr(caching, "PORT", listening.sockets[0].getsockname()[1])
-    async with listening:
-        yield "127.0.0.1"
+KEYS = [f"session-{number}" for number in range(60)]
+SERVERS = [f"shop-{number}.shop.default.svc:11211" for number in range(3)]
 
 
 async def test_a_key_is_set_and_read_through_each_pod(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with server(monkeypatch) as address:
+    async with memcached_server(monkeypatch) as address:
         assert await caching.through_each_pod(running("shop", 3, address=address), "shop") == 3
 
 
-async def test_a_server_that_forgets_is_told_of_with_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with server(monkeypatch, keeps=False) as address:
-        with pytest.raises(caching.NoAnswerError, match=r"127.0.0.1:\d+ answered b'STORED"):
+async def test_a_server_that_forgets_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with memcached_server(monkeypatch, forgets=frozenset({"k"})) as address:
+        with pytest.raises(caching.NoAnswerError, match=r"127.0.0.1:\d+ has forgotten k"):
             await caching.set_and_get(address, "k", b"v")
 
 
+async def test_a_server_that_keeps_another_value_is_told_of_with_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with memcached_server(monkeypatch) as address:
+        await caching.set_and_get(address, "session-0", b"another value")
+        with pytest.raises(caching.NoAnswerError, match=r"127.0.0.1:\d+ answered b'VALUE session-0 0 13"):
+            await caching.look_up(running("shop", 1, address=address, named=True), {SERVERS[0]: ["session-0"]})
+
+
 async def test_a_server_that_hangs_up_or_is_not_there_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with server(monkeypatch, answers=False) as address:
+    async with memcached_server(monkeypatch, answers=False) as address:
         with pytest.raises(caching.NoAnswerError, match="does not answer"):
             await caching.set_and_get(address, "k", b"v")
     with pytest.raises(caching.NoAnswerError, match="does not answer"):
         await caching.set_and_get("127.0.0.1", "k", b"v")
+
+
+async def test_keys_that_were_set_through_the_list_are_hits_and_those_that_are_gone_misses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    keys_of = caching.spread(KEYS, SERVERS)
+    gone = frozenset(keys_of[SERVERS[1]])
+    async with memcached_server(monkeypatch, forgets=gone) as address:
+        state = running("shop", 3, address=address, named=True)
+        await caching.set_all(state, keys_of)
+        assert await caching.look_up(state, keys_of) == (frozenset(KEYS) - gone, gone)
+
+
+def test_each_key_has_one_server_and_no_server_is_without() -> None:
+    keys_of = caching.spread(KEYS, SERVERS)
+    assert sorted(key for keys in keys_of.values() for key in keys) == sorted(KEYS)
+    assert all(keys_of.values())
+
+
+def test_keys_keep_their_servers_in_whatever_order_these_are_listed_and_only_those_of_one_that_leaves_move() -> None:
+    before, fewer = caching.spread(KEYS, SERVERS), caching.spread(KEYS, SERVERS[:2])
+    assert before == caching.spread(KEYS, SERVERS[::-1])
+    assert all(set(before[server]) <= set(fewer[server]) for server in SERVERS[:2])

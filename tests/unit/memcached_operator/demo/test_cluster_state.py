@@ -21,8 +21,9 @@ def changed(state: ClusterState, **fields: object) -> ClusterState:
     return dataclasses.replace(state, memcacheds={"shop": shop | {"status": shop["status"] | fields}})
 
 
-def test_a_memcached_runs_when_all_its_servers_are_there_ready_and_named() -> None:
+def test_a_memcached_runs_when_all_its_servers_are_there_ready_and_listed() -> None:
     assert running("shop", 3).runs("shop", 3)
+    assert running("shop", 3, named=True).runs("shop", 3)
     assert running("shop", 0).runs("shop", 0)
     assert not running("shop", 3).runs("shop", 4)
     assert not ClusterState().runs("shop", 1)
@@ -32,10 +33,11 @@ def test_a_memcached_runs_when_all_its_servers_are_there_ready_and_named() -> No
     "fields",
     [
         {"nodes": ["shop-0"]},
+        {"serverList": ["127.0.0.1:11211"]},
         {"readyReplicas": 1},
         {"conditions": []},
-        {"conditions": [{"type": "Available", "status": "False"}, {"type": "Progressing", "status": "False"}]},
-        {"conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True"}]},
+        {"conditions": [{"type": "Ready", "status": "False"}, {"type": "Progressing", "status": "False"}]},
+        {"conditions": [{"type": "Ready", "status": "True"}, {"type": "Progressing", "status": "True"}]},
     ],
 )
 def test_it_does_not_run_while_its_status_says_otherwise(fields: dict[str, object]) -> None:
@@ -47,6 +49,17 @@ def test_pods_that_end_and_pods_of_others_do_not_count() -> None:
     ending = pod("shop", "old", deletionTimestamp="2026-01-01T00:00:00Z")
     more = {"shop-old": ending, "other-0": pod("other", "0")}
     assert dataclasses.replace(state, pods={**state.pods, **more}).runs("shop", 1)
+
+
+def test_a_pod_that_is_not_ready_counts_whatever_the_status_says_still() -> None:
+    state = running("shop", 2)
+    again = pod("shop", "1", ready=False)
+    assert not dataclasses.replace(state, pods={**state.pods, "shop-1": again}).runs("shop", 2)
+
+
+def test_a_listed_name_leads_to_the_address_of_its_pod() -> None:
+    state = running("shop", 2, address="127.64.0.1", named=True)
+    assert [state.address_of(each) for each in state.servers("shop")] == ["127.64.0.1", "127.64.0.1"]
 
 
 def test_an_event_s_time_is_that_of_its_series_where_it_has_one() -> None:

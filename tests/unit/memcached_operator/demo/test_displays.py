@@ -16,7 +16,7 @@ from memcached_operator.demo.script import STEPS
 from memcached_operator.demo.view import View
 from memcached_operator.demo.writes import Write
 from operator_runtime.client.api_client import ApiClient
-from tests.unit.memcached_operator.demo.support import cluster, named, running
+from tests.unit.memcached_operator.demo.support import cluster, object_of, running
 
 
 class NoClient(ApiClient):
@@ -79,9 +79,9 @@ def test_the_view_shows_resources_pods_conditions_events_writes_and_how_to_take_
         "export KUBECONFIG=/k/config",
         f"✓ {STEPS[0].deed}",
         "▶ ",
-        "2 named",
+        "2 listed",
         "2/2",
-        "Memcached shop",
+        "its Memcached",
         "shop-1",
         "MinimumReplicasAvailable: all are ready.",
         "10:11:12 Created Created Deployment shop",
@@ -92,8 +92,8 @@ def test_the_view_shows_resources_pods_conditions_events_writes_and_how_to_take_
 
 
 def test_the_view_shows_strangers_and_what_ends() -> None:
-    ending = named("gone-1", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-    state = ClusterState(deployments={"web": named("web", spec={"replicas": 1})}, pods={"gone-1": ending})
+    ending = object_of("gone-1", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    state = ClusterState(deployments={"web": object_of("web", spec={"replicas": 1})}, pods={"gone-1": ending})
     text = text_of(view(state, Console(file=io.StringIO())))
     assert "nobody we know" in text
     assert "ends" in text

@@ -12,7 +12,7 @@ from rich.text import Text
 from memcached_operator.demo.cluster_state import ClusterState
 from memcached_operator.demo.screen import Screen
 from memcached_operator.demo.script import EXAMPLE, STEPS, TO_PLAY_WITH
-from tests.unit.memcached_operator.demo.support import Json, cluster, named, pod, running
+from tests.unit.memcached_operator.demo.support import Json, cluster, object_of, pod, running
 
 SMALL, LARGE = (80, 24), (120, 40)
 # As long as those of a user with a large number, and of pods whose Deployment was changed.
@@ -40,9 +40,10 @@ def rolling_state() -> ClusterState:
             condition("Available", "True", REASONS[0]),
             condition("Progressing", "True", REASONS[1]),
             condition("Degraded", "False", "AsExpected"),
+            condition("Ready", "False", REASONS[1]),
         ],
     }
-    taken = named(
+    taken = object_of(
         "taken-name",
         spec={"size": 1},
         status={
@@ -50,12 +51,13 @@ def rolling_state() -> ClusterState:
                 condition("Available", "False", REASONS[2]),
                 condition("Progressing", "False", REASONS[2]),
                 condition("Degraded", "True", REASONS[2]),
+                condition("Ready", "False", REASONS[2]),
             ]
         },
     )
     return ClusterState(
         memcacheds={EXAMPLE: example, "taken-name": taken},
-        deployments={**state.deployments, "taken-name": named("taken-name", spec={"replicas": 1})},
+        deployments={**state.deployments, "taken-name": object_of("taken-name", spec={"replicas": 1})},
         pods={each["metadata"]["name"]: each for each in pods},
         events=state.events,
     )

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections import Counter
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 
 import pytest
 
+from memcached_operator.demo.caching import spread
 from memcached_operator.demo.cluster_state import ClusterState, Observer
 from memcached_operator.demo.plain import Plain
 from memcached_operator.demo.runner import in_background, run_steps, steps_for
-from memcached_operator.demo.script import EXAMPLE, STEPS, TO_PLAY_WITH, Step, StepContext, StepFailedError
+from memcached_operator.demo.script import EXAMPLE, NAMED, STEPS, TO_PLAY_WITH, Step, StepContext, StepFailedError
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Unreachable
-from tests.unit.memcached_operator.demo.support import cluster, running
+from tests.unit.memcached_operator.demo.support import cluster, memcached_server, pod, running
 
 
 class AcceptingClient(ApiClient):
@@ -46,6 +48,51 @@ class RecordedDisplay(Plain):
         self.stays = stays
         super().__init__(self.out)
         self.opens(cluster(), Observer(AcceptingClient()), STEPS)
+
+
+class ReplacingClient(AcceptingClient):
+    """Whatever is deleted, the state becomes another."""
+
+    def __init__(self, observer: Observer, becomes: ClusterState) -> None:
+        super().__init__()
+        self.observer, self.becomes = observer, becomes
+
+    async def request(self, method: str, path: str, **_: object) -> bytes:
+        if method == "DELETE":
+            self.observer.state = self.becomes
+        return b"{}"
+
+
+def replacing_context(*, servers: int = 3, real_pods: bool = False) -> StepContext:
+    """A server of three comes back under its name when it is deleted, and as many are listed then."""
+    before, after = (running(NAMED, size, named=True) for size in (3, servers))
+    again = pod(NAMED, "1", uid="2")
+    observer = Observer(AcceptingClient())
+    observer.state = before
+    client = ReplacingClient(observer, dataclasses.replace(after, pods={**after.pods, f"{NAMED}-1": again}))
+    return StepContext(client, observer, cluster(real_pods=real_pods), deadline_s=0.01)
+
+
+DELETE_NAMED = STEPS[-1]
+SERVERS = running(NAMED, 3, named=True).servers(NAMED)
+
+
+async def test_a_server_that_comes_back_under_its_name_is_all_that_can_be_said_without_keys() -> None:
+    assert await DELETE_NAMED.run(replacing_context()) == ""
+
+
+async def test_keys_of_the_server_that_was_deleted_are_counted_as_misses(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = frozenset(spread([f"session-{number}" for number in range(60)], SERVERS)[SERVERS[1]])
+    async with memcached_server(monkeypatch, forgets=gone):
+        seen = await DELETE_NAMED.run(replacing_context(real_pods=True))
+    assert seen == f"of 60 keys {60 - len(gone)} are hits; {len(gone)} are misses, all of them {NAMED}-1's"
+
+
+@pytest.mark.parametrize("forgets", [frozenset(), frozenset({"session-0"})], ids=["none", "another"])
+async def test_other_misses_than_those_fail_the_step(monkeypatch: pytest.MonkeyPatch, forgets: frozenset[str]) -> None:
+    async with memcached_server(monkeypatch, forgets=forgets):
+        with pytest.raises(StepFailedError, match="these were not found"):
+            await DELETE_NAMED.run(replacing_context(real_pods=True))
 
 
 @pytest.mark.parametrize("step", [*STEPS, TO_PLAY_WITH], ids=lambda step: step.deed)
