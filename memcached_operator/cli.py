@@ -214,7 +214,7 @@ def _render_parser() -> Parser:
 
     parser = Parser(
         prog=f"{PROGRAM.name} render",
-        description="Prints the Deployment that the operator would make of each Memcached in a file, as YAML;\n"
+        description="Prints the objects that the operator would make of each Memcached in a file, as YAML;\n"
         "needs no cluster. What is wrong with a Memcached is said in the operator's words. Exit code: 0\n"
         "if something was made of each, 1 if not.",
     )

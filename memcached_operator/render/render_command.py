@@ -69,20 +69,29 @@ def _render(document: Document, options: RenderOptions) -> bool:
 
 def as_yaml(rendered: Rendered, place: str) -> str:
     """A document for each object, below a line that says what it is of."""
-    comments = [f"Made of Memcached {rendered.name} ({place})"]
-    if not rendered.uid_known:
-        comments.append("Its uid is given out when it is created")
-    lines = "".join(f"# {escape(comment)}.\n" for comment in comments)
-    return "".join(
-        f"---\n{lines}" + yaml.dump(each, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
-        for each in rendered.manifests
-    )
+    documents = []
+    for number, manifest in enumerate(rendered.manifests):
+        comments = [f"Made of Memcached {rendered.name} ({place})"]
+        if not (rendered.uid_known or number):
+            comments.append("Its uid is given out when it is created")
+        comments += filter(None, [rendered.notes.get(manifest["kind"])])
+        lines = "".join(f"# {escape(comment)}.\n" for comment in comments)
+        documents.append(f"---\n{lines}{yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, allow_unicode=True)}")
+    return "".join(documents)
 
 
 class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: object) -> bool:
         """Labels stand in three places, written out in each."""
         return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    """A list of servers as its lines."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if text.endswith("\n") else None)
+
+
+_Dumper.add_representer(str, _text)
 
 
 def _read(file: str, standard_input: TextIO) -> Iterator[Document]:

@@ -43,12 +43,14 @@ class Rendered:
         manifests: the objects as the operator applies them, in the order in which it does.
         uid_known: the Memcached has been created, so that its uid stands in the objects.
         warnings: fields that have no effect, a sentence each.
+        notes: in what an object in a cluster may differ, a sentence by the object's kind.
     """
 
     name: str
     manifests: tuple[dict[str, Any], ...]
     uid_known: bool
     warnings: tuple[str, ...]
+    notes: Mapping[str, str]
 
 
 def is_memcached(content: Mapping[str, Any]) -> bool:
@@ -82,6 +84,7 @@ def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: i
         tuple(body(each) for each in manifests if each is not None),
         bool(uid),
         tuple(unknown_fields(content)),
+        _notes(spec),
     )
 
 
@@ -89,6 +92,16 @@ def _servers(name: str, namespace: str, spec: Spec) -> Sequence[str]:
     """The list, as far as it can be known: a Deployment's pods have no addresses yet."""
     ordinals = range(min(spec.size, _LISTED)) if spec.workload == "StatefulSet" else ()
     return [server(name, namespace, ordinal) for ordinal in ordinals]
+
+
+def _notes(spec: Spec) -> Mapping[str, str]:
+    notes = {
+        "PodDisruptionBudget": "None is made where a budget of somebody else's selects these pods",
+        "NetworkPolicy": "An operator that runs in a cluster lets its own pods in, too",
+    }
+    if spec.workload == "Deployment" and spec.size:
+        notes["ConfigMap"] = "The list has the addresses of the servers once they are ready"
+    return notes
 
 
 def _name(metadata: Mapping[str, Any]) -> str:

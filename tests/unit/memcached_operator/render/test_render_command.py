@@ -34,7 +34,32 @@ def test_each_memcached_becomes_a_document(tmp_path: Path, capsys: pytest.Captur
     ]
     assert captured.err == ""
     assert captured.out.startswith(f"---\n# Made of Memcached default/good ({tmp_path}/mc.yaml, document 1).\n")
-    assert "# Its uid is given out when it is created.\n" in captured.out
+    assert captured.out.count("# Its uid is given out when it is created.\n") == 2
+
+
+def test_in_what_an_object_of_a_cluster_may_differ_is_told_above_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = "{size: 2, publish: ConfigMap, networkPolicy: {from: []}, workload: WORKLOAD}"
+    wanted = GOOD.replace("{size: 2}", more)
+    for workload, first in (("Deployment", "# The list has the addresses"), ("StatefulSet", "apiVersion")):
+        assert run(options(file(tmp_path, wanted.replace("WORKLOAD", workload)))) == 0
+        above = {
+            each["kind"]: text for text in capsys.readouterr().out.split("---\n")[1:] if (each := yaml.safe_load(text))
+        }
+        after = {kind: text.partition("\n")[2] for kind, text in above.items()}
+        assert after["Service"].startswith("apiVersion")
+        assert after["PodDisruptionBudget"].startswith("# None is made where")
+        assert after["NetworkPolicy"].startswith("# An operator that runs in a cluster")
+        assert after["ConfigMap"].startswith(first)
+
+
+def test_the_list_of_servers_is_written_line_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(options(file(tmp_path, GOOD.replace("{size: 2}", "{size: 2, publish: ConfigMap, workload: StatefulSet}"))))
+    assert (
+        "  servers: |\n    good-0.good.default.svc:11211\n    good-1.good.default.svc:11211\n"
+        in capsys.readouterr().out
+    )
 
 
 def test_labels_are_written_out_wherever_they_stand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
