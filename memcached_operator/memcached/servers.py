@@ -22,7 +22,7 @@ from memcached_operator.api.names import Workload
 from memcached_operator.memcached.labels import PORT, server
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.status import Drain, Servers, Status
-from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import ObjectKey, rfc3339
 
@@ -68,24 +68,31 @@ def plan(
     """
     target: Workload = spec.workload
     listed = _listed_workload(spec, last, ours, pods)
+    written = last.draining or ()
+    over = [each for each in written if _left_s(each, spec, now) == 0.0]
     replicas: dict[Workload, int] = {target: spec.size, listed: spec.size}
-    drained_before = now - timedelta(seconds=spec.drainSeconds)
     draining: list[Drain] = []
     removed, drained = None, False
-    if listed == "StatefulSet":
+    if "StatefulSet" in replicas:
         live = _live_replicas(ours, pods)
-        replicas["StatefulSet"] = kept = _replicas(spec.size, live, last, drained_before)
-        drained = kept < live
-        draining += [each for each in _leaving(spec.size, last, now) if each.first < kept]
-    if listed == target and (other := ours.get(OTHER[target])) is not None and not other.deleting:
-        drain = next((each for each in last.draining or () if each.workload == other.kind and each.first == 0), None)
+        replicas["StatefulSet"] = kept = _replicas(spec.size, live, last, over)
+        drained = kept < live and any(each.workload == "StatefulSet" for each in over)
+        if listed == "StatefulSet":
+            draining += [each for each in _leaving(spec.size, last, now) if each.first < kept]
+    if listed != target:
+        # It was moved from, and is moved to again: should the user think again once more, it has drained so far.
+        draining += [each for each in written if each.workload == target and each not in over]
+    elif (other := ours.get(OTHER[target])) is not None and not other.deleting:
+        drain = next((each for each in written if each.workload == other.kind and each.first == 0), None)
         if drain is None and last.workload != target:
             drain = Drain(other.kind, 0, _upwards(now))
-        elif drain is None or _is_over(drain, drained_before):
+        elif drain is None or drain in over:
             removed = other.kind  # one without an entry was never listed
         draining += [drain] if drain is not None else []
     servers = Servers(listed, _list(key, spec.size, listed, last, pods), tuple(draining))
-    return Plan(target, replicas, removed, drained, servers, _next_s(draining, last, spec, now))
+    # What has drained is acted upon, in this look or when the status has it.
+    next_s = min((_left_s(each, spec, now) for each in draining if each not in over), default=None)
+    return Plan(target, replicas, removed, drained, servers, next_s)
 
 
 def as_published(last: Status, pods: Sequence[PodRecord]) -> Servers | None:
@@ -103,11 +110,20 @@ def _listed_workload(
     spec: Spec, last: Status, ours: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]
 ) -> Workload:
     target: Workload = spec.workload
-    other = ours.get(OTHER[target])
-    if other is None or other.deleting or last.workload == target:
-        return target
-    ready = sum(pod.ready for pod in pods if pod.workload == target)
-    return target if target in ours and ready >= spec.size else other.kind
+    other = OTHER[target]
+    moves = last.workload == other or (last.workload is None and other in ours)
+    return other if moves and not _is_all_ready(target, spec.size, ours, pods) else target
+
+
+def _is_all_ready(
+    kind: Workload, size: int, ours: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]
+) -> bool:
+    """Whether a workload has so many servers that the list can go over to it."""
+    if (workload := ours.get(kind)) is None or workload.deleting:
+        return False
+    if kind == "Deployment":
+        return len(_addresses(pods)) >= size
+    return sum(pod.ready for pod in pods if NO_ORDINAL < pod.ordinal < size) == size
 
 
 def _list(key: ObjectKey, size: int, listed: Workload, last: Status, pods: Sequence[PodRecord]) -> tuple[str, ...]:
@@ -155,35 +171,28 @@ def _live_replicas(ours: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRe
     return 1 + max((pod.ordinal for pod in pods), default=-1)
 
 
-def _replicas(size: int, live: int, last: Status, drained_before: datetime) -> int:
+def _replicas(size: int, live: int, last: Status, over: Sequence[Drain]) -> int:
     """How many pods a StatefulSet is to have now: from the top, without those that have drained or were never listed.
 
     The status as it was written decides: what is yet to leave the list stays.
+
+    Args:
+        over: the entries of that status whose servers have drained.
     """
-    over = {each.first: _is_over(each, drained_before) for each in _of_stateful_set(last)}
-    drained_from = min((first for first, is_over in over.items() if is_over), default=live)
+    written = _of_stateful_set(last)
+    drained_from = min((each.first for each in written if each in over), default=live)
     kept = [size, *(ordinal + 1 for ordinal in _listed_ordinals(last))]
-    if any(first < drained_from for first, is_over in over.items() if not is_over):
+    if any(each.first < drained_from for each in written if each not in over):
         kept.append(drained_from)
     return min(max(kept), max(live, size))
 
 
-def _is_over(drain: Drain, drained_before: datetime) -> bool:
+def _left_s(drain: Drain, spec: Spec, now: datetime) -> float:
+    """Seconds until these servers have drained."""
     try:
-        return datetime.fromisoformat(drain.since) <= drained_before
+        return max(0.0, (datetime.fromisoformat(drain.since) - now).total_seconds() + spec.drainSeconds)
     except (ValueError, TypeError):  # written by somebody else
-        return True
-
-
-def _next_s(draining: Iterable[Drain], last: Status, spec: Spec, now: datetime) -> float | None:
-    """Seconds until something has drained. What has is acted upon; only what was not written before is yet to be."""
-    written = last.draining or ()
-    left_s = [
-        (datetime.fromisoformat(each.since) - now).total_seconds() + spec.drainSeconds
-        for each in draining
-        if not _is_over(each, now - timedelta(seconds=spec.drainSeconds)) or each not in written
-    ]
-    return max(0.0, min(left_s)) if left_s else None
+        return 0.0
 
 
 def _upwards(now: datetime) -> str:

@@ -154,8 +154,11 @@ class Observation(NamedTuple):
 
     @property
     def serving(self) -> Sequence[PodRecord]:
-        """The pods of the workload whose servers are listed."""
-        return [pod for pod in self.pods if self.servers is None or pod.workload == self.servers.workload]
+        """The pods of the workload whose servers are listed, without those that are on their way out."""
+        listed = self.servers.workload if self.servers else None
+        wanted = self.size if listed == "StatefulSet" else None
+        pods = (pod for pod in self.pods if listed in (None, pod.workload))
+        return [pod for pod in pods if wanted is None or pod.ordinal < wanted]
 
 
 _OUR_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded")

@@ -50,11 +50,17 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class _PodLabels(
-    msgspec.Struct, rename={"template_hash": "pod-template-hash", "revision_hash": "controller-revision-hash"}
+    msgspec.Struct,
+    rename={
+        "template_hash": "pod-template-hash",
+        "revision_hash": "controller-revision-hash",
+        "pod_name": "statefulset.kubernetes.io/pod-name",
+    },
 ):
     memcached_cr: str = ""
     template_hash: str = ""
     revision_hash: str = ""
+    pod_name: str = ""
 
 
 class _PodMeta(msgspec.Struct):
@@ -120,9 +126,10 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         and owner.kind == "ReplicaSet"
         and owner.name == f"{labels.memcached_cr}-{labels.template_hash}"
     )
-    ordinal = NO_ORDINAL
-    if owner is not None and owner.kind == "StatefulSet" and owner.name == labels.memcached_cr:
-        ordinal = _ordinal(meta.name, owner.name)
+    # A StatefulSet takes over what one of its name left behind.
+    left_behind = owner is None and labels.pod_name == meta.name
+    of_stateful_set = owner is not None and owner.kind == "StatefulSet" and owner.name == labels.memcached_cr
+    ordinal = _ordinal(meta.name, labels.memcached_cr) if of_stateful_set or left_behind else NO_ORDINAL
     return PodRecord(
         namespace=shared(meta.namespace),
         name=meta.name,

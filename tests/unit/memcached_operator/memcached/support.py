@@ -103,7 +103,9 @@ def deployment_of(live: dict[str, Any] | None = None, **changes: object) -> Work
     return msgspec.structs.replace(record, **changes)
 
 
-def pod_of(name: str = "a", *, ready: bool = True, problem: str = "", template: str = "7cc6f4b5f7") -> PodRecord:
+def pod_of(
+    name: str = "a", *, ready: bool = True, problem: str = "", template: str = "7cc6f4b5f7", address: str = ""
+) -> PodRecord:
     """An active pod of the Memcached of these tests."""
     return PodRecord(
         namespace=NAMESPACE,
@@ -115,4 +117,5 @@ def pod_of(name: str = "a", *, ready: bool = True, problem: str = "", template: 
         active=True,
         ready=ready,
         problem=problem,
+        address=address,
     )

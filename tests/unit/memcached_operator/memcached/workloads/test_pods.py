@@ -1,0 +1,74 @@
+"""Whose a pod is: a StatefulSet's by its owner, and by its name once it was left behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from memcached_operator.memcached.workloads.pods import NO_ORDINAL, PodRecord, pod_record
+from tests.unit.memcached_operator.memcached.support import NAME, live_pod
+
+Edit = Callable[[dict[str, Any]], object]
+POD_NAME = "statefulset.kubernetes.io/pod-name"
+
+
+def named(ordinal: int | str, edit: Edit = lambda _: None) -> PodRecord:
+    """A pod as a StatefulSet's controller makes it, edited."""
+    pod = live_pod()
+    pod["status"]["podIP"] = "10.0.0.1"
+    pod["metadata"] |= {
+        "name": f"{NAME}-{ordinal}",
+        "labels": {
+            "app": "memcached",
+            "memcached_cr": NAME,
+            "apps.kubernetes.io/pod-index": f"{ordinal}",
+            "controller-revision-hash": f"{NAME}-74c86c4cfd",
+            POD_NAME: f"{NAME}-{ordinal}",
+        },
+        "ownerReferences": [
+            {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": NAME, "uid": "u", "controller": True}
+        ],
+    }
+    edit(pod)
+    return pod_record(json.dumps(pod).encode())
+
+
+def test_a_pod_of_a_stateful_set_has_its_place_and_no_address_of_its_own() -> None:
+    pod = named(12)
+    assert (pod.memcached, pod.workload, pod.ordinal, pod.address) == (NAME, "StatefulSet", 12, "")
+    assert pod.template_hash == f"{NAME}-74c86c4cfd"
+
+
+def test_a_pod_of_a_deployment_has_an_address_and_no_place() -> None:
+    pod = live_pod()
+    pod["status"]["podIP"] = "10.0.0.1"
+    record = pod_record(json.dumps(pod).encode())
+    assert (record.workload, record.ordinal, record.address) == ("Deployment", NO_ORDINAL, "10.0.0.1")
+
+
+def test_a_pod_that_a_stateful_set_left_behind_keeps_its_place_as_the_next_one_takes_it_over() -> None:
+    pod = named(3, lambda live: live["metadata"].pop("ownerReferences"))
+    assert (pod.memcached, pod.ordinal) == (NAME, 3)
+
+
+STRANGE: dict[str, Edit] = {
+    "a StatefulSet of another name": lambda live: live["metadata"]["ownerReferences"][0].update(name="web"),
+    "another kind": lambda live: live["metadata"]["ownerReferences"][0].update(kind="CloneSet"),
+    "no owner, and another pod's name": lambda live: (
+        live["metadata"].pop("ownerReferences"),
+        live["metadata"]["labels"].update({POD_NAME: "web-0"}),
+    ),
+    "no owner, and no name": lambda live: (
+        live["metadata"].pop("ownerReferences"),
+        live["metadata"]["labels"].pop(POD_NAME),
+    ),
+    "no number": lambda live: live["metadata"].update(name=f"{NAME}-x"),
+}
+
+
+@pytest.mark.parametrize("edit", STRANGE.values(), ids=STRANGE)
+def test_a_pod_that_merely_looks_like_one_is_nobodys(edit: Edit) -> None:
+    assert named(0, edit).memcached == ""
