@@ -8,17 +8,38 @@ looked; where it differs, the object is applied anew, and what we applied before
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 _DIGEST_CHARACTERS = 12
+# Whose values may be empty texts.
+_NAMED_BY_PEOPLE = ("labels", "annotations", "nodeSelector", "matchLabels")
 
 
 def present(part: msgspec.Struct) -> dict[str, Any]:
-    """The fields of a part of the specification that the user set to something."""
-    values = {field: getattr(part, field) for field in part.__struct_fields__}
-    return {field: value for field, value in values.items() if value is not None}
+    """The fields of a part of the specification that the user set to something, as the API server keeps them."""
+    kept = _kept({field: getattr(part, field) for field in part.__struct_fields__})
+    return {field: value for field, value in kept.items() if value != {}}
+
+
+def as_kept(passed: Any, of: str = "") -> Any:
+    """What is passed through, without what the API server leaves out; else it would look as if somebody took it away.
+
+    Args:
+        passed: as JSON has it.
+        of: the field that holds it.
+    """
+    if isinstance(passed, Mapping):
+        return passed if of in _NAMED_BY_PEOPLE else _kept(passed)
+    return tuple(map(as_kept, passed)) if isinstance(passed, list | tuple) else passed
+
+
+def _kept(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """{} stays, as of a selector it means all."""
+    kept = {field: as_kept(value, field) for field, value in fields.items()}
+    return {field: value for field, value in kept.items() if value is not None and value not in ("", ())}
 
 
 def taken(fields: dict[str, Any]) -> str | None:

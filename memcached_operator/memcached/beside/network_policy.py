@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 from memcached_operator.memcached.labels import PORT, metadata, selector_labels
 from memcached_operator.memcached.objects import Manifest
 from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.taken import as_kept
 from operator_runtime import Fields
 
 # By which the operator's own pods are known, in its own namespace; each of its manifests has this label.
@@ -38,7 +39,7 @@ def network_policy(name: str, namespace: str, uid: str, spec: Spec, operator_nam
     """
     if spec.networkPolicy is None:
         return None
-    peers = [dict(each) for each in spec.networkPolicy.from_]
+    peers = list(as_kept(spec.networkPolicy.from_))
     if operator_namespace:
         peers.append(
             {

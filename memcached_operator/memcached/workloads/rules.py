@@ -25,13 +25,13 @@ def cheapest(wanted: WorkloadManifest, live: WorkloadRecord, found: Sequence[Dif
 
     Replicas alone are patched, at half the API server's cost of an apply. Ports merge by their number, so an apply
     would leave an edited one beside ours, under the same name, and be refused. Of fields that must not be there, an
-    apply takes away only what nobody else has set.
+    apply takes away only what nobody else has set; what it leaves is alone then, and costs no other rollout before.
     """
     if [each.path for each in found] == [REPLICAS]:
         return Patch({"spec": {"replicas": wanted.spec.replicas}}, found)
     ports = [each for each in found if each.path == _PORTS]
     excess = [each for each in found if each.wanted is None and each.path.startswith(_SECURITY)]
-    if not ports and not excess:
+    if not ports and len(excess) < len(found):
         return None
     pod: dict[str, object] = {}
     if ports:

@@ -10,7 +10,7 @@ import msgspec
 from memcached_operator.memcached import labels
 from memcached_operator.memcached.objects import ObjectMeta
 from memcached_operator.memcached.spec import Pod
-from memcached_operator.memcached.taken import present
+from memcached_operator.memcached.taken import as_kept, present
 from memcached_operator.memcached.workloads.objects import (
     Capabilities,
     Container,
@@ -46,7 +46,7 @@ def template(name: str, image: str, user_id: int | None, pod: Pod = NO_OPTIONS) 
     if options := {field: value for field, value in present(pod).items() if field not in _ELSEWHERE}:
         spec = msgspec.structs.replace(spec, **options)
     if pod.securityContext:
-        security: dict[str, Any] = (spec.securityContext or {}) | pod.securityContext
+        security: dict[str, Any] = (spec.securityContext or {}) | as_kept(pod.securityContext)
         spec = msgspec.structs.replace(spec, securityContext=security)
     return PodTemplate(meta, spec)
 

@@ -1,0 +1,95 @@
+"""A Memcached that asks for everything, and each object of it, as wanted and as a real API server returned it.
+
+The files were read from a kube-apiserver v1.36.3 whose controllers had acted on them, after an operator had applied
+what `full_spec.json` asks for: all defaults and managedFields are there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from memcached_operator.memcached.beside.rules import (
+    BUDGET_RULES,
+    NETWORK_POLICY,
+    NETWORK_POLICY_RULES,
+    PUBLICATION,
+    PUBLICATION_RULES,
+    SERVICE,
+    SERVICE_RULES,
+    budget_record,
+)
+from memcached_operator.memcached.beside.wanted import beside
+from memcached_operator.memcached.objects import Manifest
+from memcached_operator.memcached.owned import OwnedRecord
+from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.workloads import desired
+from memcached_operator.memcached.workloads.records import stateful_set_record
+from memcached_operator.memcached.workloads.rules import STATEFUL_SET_RULES
+from operator_runtime import Difference, Rules
+from tests.unit.memcached_operator.memcached.support import HERE, NAME, NAMESPACE, UID
+
+Json = dict[str, Any]
+Edit = Callable[[Json], object]
+IMAGE = "docker.io/library/memcached:1.6.45-alpine"
+OPERATOR_NAMESPACE = "operators"
+
+
+class Case(NamedTuple):
+    """A kind of object: where a live one is, what its record is made by, and how it is kept."""
+
+    file: str
+    record: Callable[[bytes], OwnedRecord]
+    rules: Rules[Any, Any]
+
+
+CASES = {
+    "StatefulSet": Case("workloads/live_stateful_set.json", stateful_set_record, STATEFUL_SET_RULES),
+    "Service": Case("beside/live_service.json", SERVICE.record, SERVICE_RULES),
+    "PodDisruptionBudget": Case("beside/live_budget.json", budget_record, BUDGET_RULES),
+    "NetworkPolicy": Case("beside/live_network_policy.json", NETWORK_POLICY.record, NETWORK_POLICY_RULES),
+    "ConfigMap": Case("beside/live_config_map.json", PUBLICATION.record, PUBLICATION_RULES),
+}
+
+
+def full_spec() -> Json:
+    """What the Memcached asks for, to be changed at will."""
+    spec: Json = json.loads((HERE / "full_spec.json").read_text())
+    return spec
+
+
+def spec_of(body: Json | None = None) -> Spec:
+    return read_spec(json.dumps(full_spec() if body is None else body).encode())
+
+
+def wanted(kind: str, spec: Spec | None = None, servers: Sequence[str] = (), operator_namespace: str = "") -> Manifest:
+    """The object of that kind; it is wanted."""
+    spec = spec or spec_of()
+    if kind in ("Deployment", "StatefulSet"):
+        return desired.workload(spec.workload, NAME, NAMESPACE, UID, spec.size, spec.image or IMAGE, pod=spec.pod)
+    found = {each.kind: each.manifest for each in beside(NAME, NAMESPACE, UID, spec, servers, operator_namespace)}
+    manifest = found[kind]
+    assert manifest is not None
+    return manifest
+
+
+def live(kind: str, edit: Edit = lambda _: None, file: str = "") -> OwnedRecord:
+    """The record of the live object of that kind, edited."""
+    body = json.loads((HERE / (file or CASES[kind].file)).read_text())
+    edit(body)
+    return CASES[kind].record(json.dumps(body).encode())
+
+
+def found(kind: str, edit: Edit = lambda _: None, spec: Spec | None = None, file: str = "") -> list[Difference]:
+    """How the live object, edited, differs from the wanted one."""
+    return list(CASES[kind].rules.differences(wanted(kind, spec), live(kind, edit, file)))
+
+
+def patched(kind: str, edit: Edit, spec: Spec | None = None) -> Json | None:
+    """The body of the patch that puts the edited object right first, None for an apply of the whole."""
+    manifest, record, rules = wanted(kind, spec), live(kind, edit), CASES[kind].rules
+    patch = rules.patch(manifest, record, list(rules.differences(manifest, record)))
+    return None if patch is None else cast(Json, json.loads(msgspec.json.encode(patch.body)))
