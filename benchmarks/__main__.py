@@ -22,17 +22,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; returns the exit code: 1 if a figure could not be had."""
     options = _parser().parse_args(arguments)
     names = list(dict.fromkeys(options.operator or (OPERATORS if options.peers else ["ours"])))
-    plan = Plan(count=options.count, size=options.size, writers=options.writers, changes=options.changes)
+    plan = Plan(
+        count=options.count, size=options.size, writers=options.writers, changes=options.changes, extras=options.extras
+    )
     # SIGTERM ends a benchmark as Ctrl-C does: through every `finally`, so that nothing stays behind. A shell that
     # starts it in the background has it ignore Ctrl-C, which would take SIGTERM with it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     runs: list[Run] = []
     report = Report(
-        count=plan.count, size=plan.size, writers=plan.writers, changes=plan.changes, machine=_machine(), runs=runs
+        count=plan.count,
+        size=plan.size,
+        writers=plan.writers,
+        changes=plan.changes,
+        extras=plan.extras,
+        machine=_machine(),
+        runs=runs,
     )
     try:
-        commands = {name: OPERATORS[name].prepare() for name in names}
+        commands = {name: OPERATORS[name].prepare(plan.extras) for name in names}
         for round_number in range(1, options.rounds + 1):
             # Alternating the order keeps a machine that slows down or warms up from favouring one of them.
             for name in names if round_number % 2 else reversed(names):
@@ -58,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--writers", type=_positive, default=64, help="how many are created at once (64)")
     parser.add_argument("--changes", type=_positive, default=200, help="number of timed changes of size (200)")
     parser.add_argument("--rounds", type=_positive, default=1, help="how often each operator is measured (1)")
+    parser.add_argument(
+        "--extras", action="store_true", help="each with a Service and a disruption budget, as by default; else neither"
+    )
     parser.add_argument("--peers", action="store_true", help="measure the peers as well, for the ratios")
     parser.add_argument("--operator", action="append", choices=OPERATORS, help="measure this one; may be repeated")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write every run to this file")

@@ -55,13 +55,17 @@ def memcached_name(index: int) -> str:
     return f"bench-{index:05d}"
 
 
-def memcached(name: str, size: int) -> Mapping[str, object]:
-    """The body that creates one."""
+# Nothing beside the servers.
+_BARE = {"service": {"type": "None"}, "disruptionBudget": {"maxUnavailable": "100%"}}
+
+
+def memcached(name: str, size: int, *, extras: bool) -> Mapping[str, object]:
+    """The body that creates one: with a Service and a disruption budget, as by default, or with neither."""
     return {
         "apiVersion": MEMCACHEDS.api_version,
         "kind": MEMCACHEDS.kind,
         "metadata": {"namespace": NAMESPACE, "name": name},
-        "spec": {"size": size},
+        "spec": {"size": size} | ({} if extras else _BARE),
     }
 
 

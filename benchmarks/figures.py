@@ -32,6 +32,7 @@ FIGURES = (
     Figure("rss_idle_mib", "RSS idle, MiB", 1),
     Figure("rss_after_mib", "RSS after the load, MiB", 1),
     Figure("rss_peak_mib", "RSS at its highest, MiB", 1),
+    Figure("rss_per_memcached_kib", "RSS after the load less RSS idle, per Memcached, KiB", 1),
     Figure("change_to_deployment_p50_ms", "size change -> Deployment changed, p50 ms", 1),
     Figure("change_to_deployment_p99_ms", "size change -> Deployment changed, p99 ms", 1),
     Figure("change_to_nodes_p50_ms", "size change -> status.nodes, p50 ms", 1),

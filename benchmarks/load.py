@@ -22,12 +22,16 @@ _PAUSE_S = 0.5
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """What to create: `count` Memcacheds of `size`, by `writers` connections that each send one after another."""
+    """What to create: `count` Memcacheds of `size`, by `writers` connections that each send one after another.
+
+    With `extras` each has what stands beside servers by default.
+    """
 
     endpoint: Endpoint
     count: int
     size: int
     writers: int
+    extras: bool
 
 
 async def create_all(load: Load) -> float:
@@ -36,7 +40,9 @@ async def create_all(load: Load) -> float:
     Raises:
         aiohttp.ClientError: the API server goes on refusing one.
     """
-    bodies = (orjson.dumps(memcached(memcached_name(index), load.size)) for index in range(load.count))
+    bodies = (
+        orjson.dumps(memcached(memcached_name(index), load.size, extras=load.extras)) for index in range(load.count)
+    )
     async with load.endpoint.session(load.writers) as session:
         first_sent_s = time.monotonic()
         async with asyncio.TaskGroup() as group:

@@ -34,14 +34,15 @@ class Operator:
     Attributes:
         name: as `--operator` takes it.
         prepare: builds or installs it if need be (minutes the first time), and returns how to start it with the
-            service account in a given folder.
+            service account in a given folder. Told whether it is to make Services and disruption budgets, too; ours
+            does as each Memcached says.
     """
 
     name: str
-    prepare: Callable[[], Callable[[Path], Command]]
+    prepare: Callable[[bool], Callable[[Path], Command]]
 
 
-def _ours() -> Callable[[Path], Command]:
+def _ours(_extras: bool) -> Callable[[Path], Command]:
     def command(service_account_dir: Path) -> Command:
         flags = ["--service-account-dir", str(service_account_dir), "-A", "--log-level", "warning"]
         # Counted and served as in a cluster, on ports that are free.
@@ -51,9 +52,10 @@ def _ours() -> Callable[[Path], Command]:
     return command
 
 
-def _go() -> Callable[[Path], Command]:
+def _go(extras: bool) -> Callable[[Path], Command]:
     binary = go_peer()
-    return lambda folder: Command([str(binary), "--service-account-dir", str(folder)], {})
+    flags = ["--extras"] if extras else []
+    return lambda folder: Command([str(binary), "--service-account-dir", str(folder), *flags], {})
 
 
 def go_peer(package: str = ".") -> Path:
@@ -109,13 +111,14 @@ def greetings() -> None:
     kopf_environment(GREETING_LOCK)
 
 
-def _kopf() -> Callable[[Path], Command]:
+def _kopf(extras: bool) -> Callable[[Path], Command]:
     python = kopf_environment()
 
     def command(service_account_dir: Path) -> Command:
         flags = ["--all-namespaces", "--standalone", "--quiet"]
         arguments = [str(python), "-m", "kopf", "run", *flags, str(PEERS / "kopf_operator.py")]
-        return Command(arguments, {"SERVICE_ACCOUNT_DIR": str(service_account_dir)})
+        environment = {"SERVICE_ACCOUNT_DIR": str(service_account_dir)} | ({"EXTRAS": "1"} if extras else {})
+        return Command(arguments, environment)
 
     return command
 

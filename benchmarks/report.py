@@ -19,6 +19,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     size: int
     writers: int
     changes: int
+    extras: bool
     machine: str
     runs: list[Run]
 
@@ -34,9 +35,10 @@ def table(report: Report) -> str:
     rows = [["", *operators]]
     rows += [[figure.label, *(_cell(report.runs, name, figure) for name in operators)] for figure in FIGURES]
     rounds = max((run.round for run in report.runs), default=0)
+    beside = ", each with Service and budget," if report.extras else ""
     head = (
-        f"{report.count} Memcacheds of size {report.size} by {report.writers} writers, {report.changes} changes of size"
-        f"; rounds: {rounds}; {report.machine}"
+        f"{report.count} Memcacheds of size {report.size}{beside} by {report.writers} writers, "
+        f"{report.changes} changes of size; rounds: {rounds}; {report.machine}"
     )
     parts = [head, _aligned(rows)]
     parts += [_requests(run) for run in _last_runs(report.runs) if run.requests]

@@ -50,12 +50,17 @@ class PhaseFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How much to do: Memcacheds of a size made by so many writers at once, then so many changes of size."""
+    """How much to do: Memcacheds of a size made by so many writers at once, then so many changes of size.
+
+    Attributes:
+        extras: each has a Service and a disruption budget, as by default; else neither.
+    """
 
     count: int
     size: int
     writers: int
     changes: int
+    extras: bool = False
 
 
 def measure(
@@ -104,20 +109,23 @@ class _Scenario:
     async def _phases(self, endpoint: Endpoint, session: aiohttp.ClientSession, observer: Observer) -> None:
         async with self._operator() as operator:
             await self._ready(operator, 0, _START_DEADLINE_S)
-            self.figures["rss_idle_mib"], _ = operator.rss_mib()
-            await self._load(endpoint, observer, operator)
+            idle_rss_mib, _ = operator.rss_mib()
+            self.figures["rss_idle_mib"] = idle_rss_mib
+            await self._load(endpoint, observer, operator, idle_rss_mib)
             await self._changes(session, observer)
         await self._control_plane_rests()
         await self._restart()
         await self._restart_with_a_change_waiting(session, observer)
 
-    async def _load(self, endpoint: Endpoint, observer: Observer, operator: OperatorProcess) -> None:
+    async def _load(
+        self, endpoint: Endpoint, observer: Observer, operator: OperatorProcess, idle_rss_mib: float
+    ) -> None:
         plan = self.plan
         self.say(f"load: {plan.count} Memcacheds")
         mark, cpu_before_s = self.control_plane.audit_mark(), operator.cpu_s
         made, complete = Goal(plan.count, plan.size), Goal(plan.count, plan.size)
         observer.replicas, observer.nodes = [made], [complete]
-        load = Load(endpoint=endpoint, count=plan.count, size=plan.size, writers=plan.writers)
+        load = Load(endpoint=endpoint, count=plan.count, size=plan.size, writers=plan.writers, extras=plan.extras)
         async with _within("the load", _LOAD_DEADLINE_S + _LOAD_DEADLINE_PER_MEMCACHED_S * plan.count):
             first_sent_s = await _generate(load)
             self.figures["deployments_made_s"] = await made.wait() - first_sent_s
@@ -125,7 +133,9 @@ class _Scenario:
             await operator.rests()
         # The end of the rest, not of the last status: late, needless work counts as well.
         self.figures["load_cpu_s"] = operator.cpu_s - cpu_before_s
-        self.figures["rss_after_mib"], self.figures["rss_peak_mib"] = operator.rss_mib()
+        rss_mib, self.figures["rss_peak_mib"] = operator.rss_mib()
+        self.figures["rss_after_mib"] = rss_mib
+        self.figures["rss_per_memcached_kib"] = (rss_mib - idle_rss_mib) * 1024 / plan.count
         events = asked(self.control_plane, mark)
         self.requests.update(requests.count(events))
         self.figures["creates_per_memcached"] = requests.creates(events) / plan.count

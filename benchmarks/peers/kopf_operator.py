@@ -29,6 +29,8 @@ DEFAULT_IMAGE = "docker.io/library/memcached:1.6.45-alpine"
 FIELD_MANAGER = "memcached-operator"
 OURS = {"app": "memcached", "memcached_cr": kopf.PRESENT}
 RETRY_S = 1.0
+# A Service and a disruption budget for each Memcached, too.
+EXTRAS = "EXTRAS" in os.environ
 
 Key = tuple[str, str]
 log = logging.getLogger("memcached")
@@ -62,7 +64,7 @@ async def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
     settings.scanning.disabled = True
     settings.watching.chunk_size = 500
     settings.watching.initial_streaming = True
-    for resource in ("deployments", "pods"):
+    for resource in ("deployments", "pods", "services", "poddisruptionbudgets"):
         settings.watching.label_selectors[resource] = "app=memcached,memcached_cr"
 
     token, authority = _account()
@@ -121,6 +123,17 @@ def pods(body: kopf.Body, **_: Any) -> dict[Key, str | None]:
     return {(meta["namespace"], meta["labels"]["memcached_cr"]): meta["name"] if lives else None}
 
 
+if EXTRAS:
+
+    @kopf.index("services", labels=OURS)
+    def services(body: kopf.Body, **_: Any) -> dict[Key, bool]:
+        return {(body["metadata"]["namespace"], body["metadata"]["name"]): True}
+
+    @kopf.index("policy", "v1", "poddisruptionbudgets", labels=OURS)
+    def budgets(body: kopf.Body, **_: Any) -> dict[Key, bool]:
+        return {(body["metadata"]["namespace"], body["metadata"]["name"]): True}
+
+
 @kopf.on.event(GROUP, VERSION, "memcacheds")
 async def memcached_changed(namespace: str, name: str, **indices: Any) -> None:
     await reconcile((namespace, name), indices)
@@ -166,6 +179,7 @@ async def _reconcile_once(key: Key, indices: Mapping[str, Any]) -> None:
     live = _only(indices["deployments"].get(key))
     if live is None:
         await _send("POST", deployments_path, _deployment(key, wanted), "application/json", accept=409)
+        await _make_extras(key, wanted, indices)
         return
     if live["owners"] != [wanted["uid"]]:
         return
@@ -177,6 +191,7 @@ async def _reconcile_once(key: Key, indices: Mapping[str, Any]) -> None:
     if patch:
         await _send("PATCH", f"{deployments_path}/{name}", {"spec": patch}, "application/merge-patch+json", accept=404)
 
+    await _make_extras(key, wanted, indices)
     nodes = sorted(pod for pod in indices["pods"].get(key, ()) if pod is not None)
     status = {
         "nodes": nodes,
@@ -189,7 +204,19 @@ async def _reconcile_once(key: Key, indices: Mapping[str, Any]) -> None:
         await _send("PATCH", path, {"status": status}, "application/merge-patch+json", accept=404)
 
 
-def _only(store: Any) -> dict[str, Any] | None:
+async def _make_extras(key: Key, wanted: Mapping[str, Any], indices: Mapping[str, Any]) -> None:
+    if not EXTRAS:
+        return
+    namespace, _ = key
+    if _only(indices["services"].get(key)) is None:
+        path = f"/api/v1/namespaces/{namespace}/services"
+        await _send("POST", path, _service(key, wanted), "application/json", accept=409)
+    if wanted["size"] > 1 and _only(indices["budgets"].get(key)) is None:
+        path = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
+        await _send("POST", path, _budget(key, wanted), "application/json", accept=409)
+
+
+def _only(store: Any) -> Any:
     return next(iter(store), None) if store is not None else None
 
 
@@ -222,10 +249,13 @@ def _container(wanted: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _deployment(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _selector(name: str) -> dict[str, str]:
+    return {"app": "memcached", "memcached_cr": name}
+
+
+def _metadata(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
     namespace, name = key
-    selector = {"app": "memcached", "memcached_cr": name}
-    labels = selector | {
+    labels = _selector(name) | {
         "app.kubernetes.io/component": "cache",
         "app.kubernetes.io/name": "memcached",
         "app.kubernetes.io/instance": name,
@@ -239,6 +269,30 @@ def _deployment(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+    return {"namespace": namespace, "name": name, "labels": labels, "ownerReferences": [owner]}
+
+
+def _service(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    port = {"name": "memcached", "port": 11211, "protocol": "TCP", "targetPort": "memcached"}
+    spec = {"type": "ClusterIP", "clusterIP": "None", "selector": _selector(key[1]), "ports": [port]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(key, wanted), "spec": spec}
+
+
+def _budget(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": _metadata(key, wanted),
+        "spec": {
+            "maxUnavailable": 1,
+            "selector": {"matchLabels": _selector(key[1])},
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        },
+    }
+
+
+def _deployment(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = _metadata(key, wanted)
     pod_security = {
         "runAsNonRoot": True,
         "runAsUser": 11211,
@@ -248,12 +302,12 @@ def _deployment(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"namespace": namespace, "name": name, "labels": labels, "ownerReferences": [owner]},
+        "metadata": metadata,
         "spec": {
             "replicas": wanted["size"],
-            "selector": {"matchLabels": selector},
+            "selector": {"matchLabels": _selector(key[1])},
             "template": {
-                "metadata": {"labels": labels},
+                "metadata": {"labels": metadata["labels"]},
                 "spec": {
                     "automountServiceAccountToken": False,
                     "securityContext": pod_security,

@@ -19,29 +19,38 @@ func selectorLabels(name string) map[string]string {
 
 func size(m *Memcached) int32 { return ptr.Deref(m.Spec.Size, 1) }
 
-// desiredDeployment is the Deployment that a Memcached wants, its owner reference included.
-func desiredDeployment(m *Memcached) *appsv1.Deployment {
-	labels := selectorLabels(m.Name)
+// ownedMeta is the metadata of what a Memcached owns, its owner reference included.
+func ownedMeta(m *Memcached) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace:       m.Namespace,
+		Name:            m.Name,
+		Labels:          allLabels(m.Name),
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(m, groupVersion.WithKind("Memcached"))},
+	}
+}
+
+func allLabels(name string) map[string]string {
+	labels := selectorLabels(name)
 	labels["app.kubernetes.io/component"] = "cache"
 	labels["app.kubernetes.io/name"] = "memcached"
-	labels["app.kubernetes.io/instance"] = m.Name
+	labels["app.kubernetes.io/instance"] = name
 	labels["app.kubernetes.io/managed-by"] = "memcached-operator"
+	return labels
+}
+
+// desiredDeployment is the Deployment that a Memcached wants.
+func desiredDeployment(m *Memcached) *appsv1.Deployment {
 	image := m.Spec.Image
 	if image == "" {
 		image = defaultImage
 	}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       m.Namespace,
-			Name:            m.Name,
-			Labels:          labels,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(m, groupVersion.WithKind("Memcached"))},
-		},
+		ObjectMeta: ownedMeta(m),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To(size(m)),
 			Selector: &metav1.LabelSelector{MatchLabels: selectorLabels(m.Name)},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				ObjectMeta: metav1.ObjectMeta{Labels: allLabels(m.Name)},
 				Spec: corev1.PodSpec{
 					AutomountServiceAccountToken: ptr.To(false),
 					SecurityContext: &corev1.PodSecurityContext{

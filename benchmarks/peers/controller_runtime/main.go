@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,9 +41,10 @@ const (
 func main() {
 	serviceAccountDir := flag.String("service-account-dir", "/var/run/secrets/kubernetes.io/serviceaccount",
 		"folder of the service account's token and ca.crt")
+	extras := flag.Bool("extras", false, "make a Service and a disruption budget for each Memcached, too")
 	flag.Parse()
 	log.SetLogger(logr.Discard())
-	if err := run(ctrl.SetupSignalHandler(), inCluster(*serviceAccountDir)); err != nil {
+	if err := run(ctrl.SetupSignalHandler(), inCluster(*serviceAccountDir), *extras); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -61,7 +63,7 @@ func inCluster(serviceAccountDir string) *rest.Config {
 	}
 }
 
-func run(ctx context.Context, config *rest.Config) error {
+func run(ctx context.Context, config *rest.Config, extras bool) error {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return err
@@ -85,15 +87,19 @@ func run(ctx context.Context, config *rest.Config) error {
 	if err := manager.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, podsOfIndex, ownerKey); err != nil {
 		return err
 	}
-	err = ctrl.NewControllerManagedBy(manager).
+	operator := ctrl.NewControllerManagedBy(manager).
 		Named("memcached").
 		For(&Memcached{}).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: deploymentMatters})).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(requestOf),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: podMatters})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, CacheSyncTimeout: cacheSyncTimeout}).
-		Complete(&reconciler{Client: manager.GetClient()})
-	if err != nil {
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, CacheSyncTimeout: cacheSyncTimeout})
+	if extras {
+		// Neither's status is of interest.
+		operator = operator.Owns(&corev1.Service{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+			Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	}
+	if err := operator.Complete(&reconciler{Client: manager.GetClient(), extras: extras}); err != nil {
 		return err
 	}
 	return manager.Start(ctx)

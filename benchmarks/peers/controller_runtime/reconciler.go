@@ -28,6 +28,7 @@ const (
 
 type reconciler struct {
 	client.Client
+	extras bool
 }
 
 // Reconcile makes one Memcached's Deployment and status what they should be. What comes from the cache is shared and
@@ -47,6 +48,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case apierrors.IsNotFound(err):
 		// An "already exists" comes from a cache that lags behind our own write: its event will be back here.
 		err = r.Create(ctx, desiredDeployment(&memcached), fieldOwner)
+		if err == nil && r.extras {
+			err = r.makeExtras(ctx, &memcached)
+		}
 		return ctrl.Result{}, client.IgnoreAlreadyExists(err)
 	case err != nil:
 		return ctrl.Result{}, err
@@ -55,6 +59,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if err := r.correct(ctx, &memcached, &deployment); err != nil {
 		return ctrl.Result{}, err
+	}
+	if r.extras {
+		if err := r.makeExtras(ctx, &memcached); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	return ctrl.Result{}, r.report(ctx, &memcached, &deployment)
 }

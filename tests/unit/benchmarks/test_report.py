@@ -20,7 +20,7 @@ GO = Run(
 
 
 def report(*runs: Run) -> Report:
-    return Report(count=7, size=2, writers=64, changes=5, machine="2 CPUs", runs=list(runs))
+    return Report(count=7, size=2, writers=64, changes=5, extras=False, machine="2 CPUs", runs=list(runs))
 
 
 def row(text: str, label: str) -> list[str]:
