@@ -2,9 +2,9 @@
 
     python hashing_client.py FILE KEYS
 
-FILE has the servers as the operator publishes them (`servers.json`), and is read again before each round. Whoever asks
-on port 8080 gets a report as JSON; by POST, it begins anew after that. It runs in a pod with pymemcache and nothing of
-this project. Tests take `owners` from it, and how it is asked.
+FILE has the servers as the operator publishes them (`servers.json`), and is read again and again. Whoever asks on port
+8080 gets a report as JSON; by POST, it begins anew after that. It runs in a pod with pymemcache and nothing of this
+project. Tests take `owners` from it, and how it is asked.
 """
 
 import json
@@ -75,15 +75,15 @@ class _Counts:
         self._wrong: set[int] = set()
         self._errors: list[dict[str, object]] = []
 
-    def begin_round(self, servers: Sequence[str]) -> None:
+    def take(self, servers: Sequence[str]) -> None:
         with self._lock:
             self._servers = servers
-            self._is_quiet = True
 
     def end_round(self) -> None:
         with self._lock:
             self._rounds += 1
             self._quiet = self._quiet + 1 if self._is_quiet else 0
+            self._is_quiet = True
 
     def add(self, missed: Sequence[int], wrong: Sequence[int]) -> None:
         with self._lock:
@@ -139,12 +139,12 @@ def _read_for_ever(file: Path, keys: int) -> None:
     servers: list[str] = []
     client = connect(servers)
     while True:
-        published = json.loads(file.read_text())
-        if published != servers:
-            client.close()
-            servers, client = published, connect(published)
-        _counts.begin_round(servers)
         for first in range(0, keys, _BATCH):
+            published = json.loads(file.read_text())
+            if published != servers:
+                client.close()
+                servers, client = published, connect(published)
+                _counts.take(servers)
             _read(client, range(first, min(first + _BATCH, keys)))
             time.sleep(_PAUSE_S)
         _counts.end_round()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,12 +85,14 @@ class HashingPod:
         return self._ask("POST")
 
     def follow(self, servers: Sequence[str]) -> None:
-        """Wait until it goes by a list that its ConfigMap has.
+        """Wait until it goes by a list that is going to be in its ConfigMap."""
 
-        The kubelet brings a mounted ConfigMap up to date within 90 s, and at once where the pod changes.
-        """
-        self.kubectl("annotate", "pod", _NAME, "--overwrite", f"followed={self.report().rounds}")
-        eventually(lambda: self.report().servers, lambda found: found == list(servers))
+        def ask() -> Sequence[str]:
+            # The kubelet brings a mounted ConfigMap up to date within 90 s, and at once where the pod changes.
+            self.kubectl("annotate", "pod", _NAME, "--overwrite", f"asked={time.monotonic()}")
+            return self.report().servers
+
+        eventually(ask, lambda found: found == list(servers))
 
     def settle(self) -> Report:
         """Wait until it has read every key, and found it, after what was done before; what it has seen until then."""

@@ -84,3 +84,11 @@ def new_leader(kubectl: Kubectl, former: str) -> str:
 def nodes_of(kubectl: Kubectl, name: str) -> list[str]:
     """`status.nodes` of a Memcached."""
     return list(kubectl.get("mc", name).get("status", {}).get("nodes", ()))
+
+
+def incarnations(kubectl: Kubectl) -> dict[str, tuple[str, str]]:
+    """Which pod and which container each name of a pod is at present; of pods with one container."""
+    return {
+        pod["metadata"]["name"]: (pod["metadata"]["uid"], pod["status"]["containerStatuses"][0]["containerID"])
+        for pod in kubectl.get("pods")["items"]
+    }

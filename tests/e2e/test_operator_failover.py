@@ -9,7 +9,7 @@ from datetime import datetime
 
 from lab.node.node import Node
 from operator_runtime.testing.waiting import eventually
-from tests.e2e.node_cluster import LOCK, OPERATOR, leader, new_leader, nodes_of, operator_pods
+from tests.e2e.node_cluster import LOCK, OPERATOR, incarnations, leader, new_leader, nodes_of, operator_pods
 from tests.integration.conftest import memcached
 from tests.kubectl_in_namespace import Kubectl
 
@@ -54,15 +54,14 @@ def test_the_work_goes_on_when_the_leader_s_process_is_killed(kubectl: Kubectl, 
 def test_servers_go_on_when_no_operator_is_there(kubectl: Kubectl, system: Kubectl) -> None:
     kubectl.apply(memcached("left-alone"))
     kubectl.wait("mc/left-alone", "condition=Available")
-    before = kubectl.get("pods")["items"]
+    before = incarnations(kubectl)
     system("scale", f"deployment/{OPERATOR}", "--replicas=0")
     eventually(lambda: system.names("pods"), lambda found: found == [])
     assert leader(system) == ""
     system("scale", f"deployment/{OPERATOR}", "--replicas=2")
     system("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
     eventually(lambda: leader(system), bool)
-    after = kubectl.get("pods")["items"]
-    assert [_incarnation(pod) for pod in after] == [_incarnation(pod) for pod in before]
+    assert incarnations(kubectl) == before
 
 
 def _holder(system: Kubectl) -> str:
@@ -73,10 +72,3 @@ def _acquired(system: Kubectl) -> float:
     """When the present holder took the Lease, in seconds of this machine's clock, which is the node's too."""
     text = system("get", "lease", LOCK, "-o", "jsonpath={.spec.acquireTime}")
     return datetime.fromisoformat(text).timestamp()
-
-
-def _incarnation(pod: dict[str, object]) -> tuple[object, object]:
-    status, metadata = pod["status"], pod["metadata"]
-    assert isinstance(status, dict)
-    assert isinstance(metadata, dict)
-    return metadata["uid"], status["containerStatuses"][0]["containerID"]

@@ -69,6 +69,11 @@ class Watch:
                 assert left_s > 0, f"not seen within {DEADLINE_S} s; last: {[seen.object for seen in self._seen[-3:]]}"
                 self._changed.wait(left_s)
 
+    def so_far(self) -> list[Seen]:
+        """All that has come until now."""
+        with self._changed:
+            return list(self._seen)
+
     def _read(self) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as lines:
