@@ -191,7 +191,7 @@ class Objects:
     def _is_untouched(self, key: ObjectKey) -> bool:
         """Whether a list that is no longer right is so because the servers have changed since."""
         live = self._caches.config_maps.get(key)
-        return live is not None and is_untouched(PUBLICATION.held(live))
+        return live is not None and bool(live.form) and is_untouched(PUBLICATION.held(live))
 
     def _others_budget(self, memcached: MemcachedRecord, spec: Spec) -> str:
         others = self._caches.others_budgets(memcached.namespace)

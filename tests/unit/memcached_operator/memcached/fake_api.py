@@ -32,12 +32,14 @@ class FakeApi:
     Attributes:
         calls: requests in their order.
         refusals: for each verb (and kind) the answers that the next requests get instead.
+        applied: what was applied last, by kind, namespace and name: what an apply leaves out of it goes.
         admission: changes what an apply sends, as a mutating policy does.
     """
 
     objects: dict[tuple[str, str, str], Json] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     refusals: dict[tuple[str, str], list[KubeError]] = field(default_factory=dict)
+    applied: dict[tuple[str, str, str], Json] = field(default_factory=dict)
     version: int = 1000
     admission: Callable[[Json], object] | None = None
 
@@ -68,12 +70,15 @@ class FakeApi:
         if held is None:
             if "uid" in sent["metadata"]:
                 raise Conflict(409, "Conflict", "uid mismatch: no existing object was found")
+            self.applied[resource.kind, namespace, name] = copy.deepcopy(sent)
             return _encoded(self.put(sent | {"metadata": sent["metadata"] | {"generation": 1}, "status": {}}))
         if sent["metadata"].pop("resourceVersion", None) == "1":
             raise Conflict(409, "Conflict", "the object has been modified")
         if self.admission:
             self.admission(sent)
-        return self._merged(held, sent)
+        applied = self.applied.get((resource.kind, namespace, name), {})
+        self.applied[resource.kind, namespace, name] = copy.deepcopy(sent)
+        return self._merged(held, _without(applied, sent))
 
     async def merge_patch(
         self,
@@ -113,14 +118,17 @@ class FakeApi:
         return self._merged(held, sent)
 
     async def delete(
-        self, resource: Resource, namespace: str, name: str, *, uid: str, resource_version: str, propagation: str
+        self, resource: Resource, namespace: str, name: str, *, uid: str, resource_version: str, propagation: str | None
     ) -> bytes:
-        """In the foreground: it stays until the garbage collector, which is the test, has deleted its pods."""
+        """In the foreground it stays until the garbage collector, which is the test, has deleted its pods."""
         self._called(Call("delete", resource.kind, {"uid": uid, "propagation": propagation}))
         held = self._held(resource, namespace, name)
         meta = held["metadata"]
         if (uid, resource_version) != (meta["uid"], meta["resourceVersion"]):
             raise Conflict(409, "Conflict", "Precondition failed")
+        if propagation != "Foreground":
+            del self.objects[resource.kind, namespace, name]
+            return _encoded(held)
         meta |= {"deletionTimestamp": "2026-11-21T12:00:00Z", "finalizers": ["foregroundDeletion"]}
         return _encoded(self.put(held))
 
@@ -162,6 +170,13 @@ def _merge(into: Json, patch: Json) -> None:
             into.pop(key, None)
         else:
             into[key] = copy.deepcopy(value)
+
+
+def _without(applied: Json, sent: Json) -> Json:
+    """What is sent, with nulls where it leaves out what was applied before."""
+    gone: Json = {key: None for key in applied if key not in sent and key not in ("uid", "resourceVersion")}
+    inner = {key: _without(applied.get(key) or {}, each) for key, each in sent.items() if isinstance(each, dict)}
+    return gone | sent | inner
 
 
 def _encoded(object_: Json) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.status import Observation, Problem, Status, decode_status, status_of
+from memcached_operator.memcached.status import Observation, Problem, Servers, Status, decode_status, status_of
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
@@ -40,6 +40,8 @@ def look(
     waiting: str = "",
     terminating: str = "",
     leaving: Workload | None = None,
+    servers: Servers | None = None,
+    service: str = "",
     generation: int = 1,
     now: str = NOW,
 ) -> Status:
@@ -52,6 +54,8 @@ def look(
             "Deployment",
             deployment,
             found,
+            servers,
+            service,
             problem=problem,
             waiting=waiting,
             terminating=terminating,

@@ -153,8 +153,10 @@ def test_only_fields_that_differ_are_written() -> None:
 
 
 def test_a_first_status_is_written_in_full() -> None:
-    of_named_servers = {"workload", "service", "serverList", "draining"}
-    assert status_patch(look(0), NEW).keys() == set(Status.__struct_fields__) - of_named_servers
+    drains = (Drain("StatefulSet", 0, NOW),)
+    servers = Servers("StatefulSet", (), drains)
+    status = look(0, deployment=of_image(ROLLED_OUT, OLD), servers=servers, service=NAME)
+    assert status_patch(status, NEW).keys() == set(Status.__struct_fields__)
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b'{"nodes": 3}', b'{"conditions": [{"status": "True"}]}', b"[]"])

@@ -1,0 +1,281 @@
+"""What stands beside the servers comes, is kept, and goes, and whatever is in the way of one stops no other."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, TAKEN_ANNOTATION, labels
+from operator_runtime.client.errors import Forbidden
+from tests.unit.memcached_operator.memcached import live
+from tests.unit.memcached_operator.memcached.fake_api import FakeApi, Json
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID
+from tests.unit.memcached_operator.memcached.world import DELAY_S, SLOWLY, WRITE_STATUS, World
+
+BESIDE = ("Service", "PodDisruptionBudget", "NetworkPolicy", "ConfigMap")
+# By kind, what it takes to want none.
+NONE: dict[str, Json] = {
+    "Service": {"service": {"type": "None"}},
+    "PodDisruptionBudget": {"disruptionBudget": {"maxUnavailable": "100%"}},
+    "ConfigMap": {"publish": "None"},
+}
+DEFAULTS: Json = {"size": 2, "service": {}, "disruptionBudget": {"maxUnavailable": 1}}
+
+
+def full_spec() -> Json:
+    return live.full_spec() | {"disruptionBudget": {"maxUnavailable": 1}}
+
+
+def named(kind: str) -> str:
+    return f"{NAME}-servers" if kind == "ConfigMap" else NAME
+
+
+def held(world: World, kind: str) -> Json | None:
+    return world.api.objects.get((kind, NAMESPACE, named(kind)))
+
+
+def object_of(world: World, kind: str) -> Json:
+    found = held(world, kind)
+    assert found is not None
+    return found
+
+
+async def writes(world: World, looks: int = 5) -> list[str]:
+    """What is sent until nothing more is."""
+    sent = []
+    for _ in range(looks):
+        world.show()
+        await world.reconcile(after_s=DELAY_S)
+        sent += [each for each in world.api.verbs() if not each.startswith("get ")]
+    return [each for each in sent if each != WRITE_STATUS]
+
+
+@pytest.fixture
+async def full(world: World) -> World:
+    """A Memcached that asks for everything, and has it."""
+    world.memcached(**full_spec())
+    await world.settle()
+    return world
+
+
+async def test_everything_is_made_by_one_create_each_and_a_second_look_sends_nothing(world: World) -> None:
+    world.memcached(**full_spec())
+    assert sorted(await writes(world)) == sorted(["apply StatefulSet", *(f"apply {kind}" for kind in BESIDE)])
+    await world.look()
+    assert world.api.calls == []
+    assert world.status["service"] == NAME
+    for kind in ("StatefulSet", *BESIDE):
+        meta = object_of(world, kind)["metadata"]
+        assert meta["annotations"][OWNER_UID_ANNOTATION] == UID
+        assert meta["ownerReferences"][0]["uid"] == UID
+
+
+async def test_by_default_there_are_a_service_and_from_two_servers_on_a_budget(world: World) -> None:
+    world.memcached(**DEFAULTS | {"disruptionBudget": None})
+    assert sorted(await writes(world)) == ["apply Deployment", "apply PodDisruptionBudget", "apply Service"]
+    world.memcached(**DEFAULTS | {"disruptionBudget": None, "size": 1})
+    assert "delete PodDisruptionBudget" in await writes(world)
+    assert held(world, "PodDisruptionBudget") is None
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+async def test_what_somebody_deletes_is_made_again(full: World, kind: str) -> None:
+    del full.api.objects[kind, NAMESPACE, named(kind)]
+    assert await writes(full) == [f"apply {kind}"]
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+async def test_what_is_no_longer_wanted_is_deleted_once_and_comes_back(full: World, kind: str) -> None:
+    less = full_spec() | NONE.get(kind, {})
+    if kind == "NetworkPolicy":
+        del less["networkPolicy"]
+    if kind == "Service":
+        less["workload"] = "StatefulSet"
+    full.memcached(**less)
+    assert await writes(full) == [f"delete {kind}"]
+    assert held(full, kind) is None
+    deleted = [each for each in full.recorder.events if each.reason == "Deleted"]
+    assert [each.note for each in deleted] == [f"Deleted {kind} {named(kind)}: no longer wanted"]
+    full.memcached(**full_spec())
+    assert await writes(full) == [f"apply {kind}"]
+    assert "Contested" not in [each.reason for each in full.recorder.events]
+
+
+def strange(kind: str) -> Json:
+    return {
+        "kind": kind,
+        "apiVersion": "v1",
+        "metadata": {"name": named(kind), "namespace": NAMESPACE, "labels": labels(NAME)},
+        "spec": {"selector": {"matchLabels": {"app": "other"}}} if kind == "PodDisruptionBudget" else {},
+    }
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+async def test_a_stranger_of_its_name_is_left_alone_and_said_and_stops_nothing_else(world: World, kind: str) -> None:
+    stranger = world.api.put(strange(kind))
+    before = json.dumps(stranger)
+    world.memcached(**full_spec())
+    expected = ["apply StatefulSet", *(f"apply {each}" for each in BESIDE if each != kind)]
+    assert sorted(await writes(world)) == sorted(expected)
+    assert json.dumps(object_of(world, kind)) == before
+    assert world.condition("Degraded") == ("True", "NotControlled")
+    assert f"A {kind} named {named(kind)} exists" in world.message("Degraded")
+    assert world.condition("Progressing")[1] == "Deploying", "it blocks nothing"
+    assert world.condition("Ready") == ("False", "NotControlled")
+    assert await world.look() == SLOWLY
+    assert world.api.calls == []
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+async def test_a_stranger_of_a_name_that_is_not_wanted_is_nobody_s_concern(world: World, kind: str) -> None:
+    world.api.put(strange(kind))
+    assert await writes(world) == ["apply Deployment"]
+    assert world.condition("Degraded") == ("False", "AsExpected")
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+async def test_a_kind_that_may_not_be_made_stops_no_other_and_is_made_when_it_may(world: World, kind: str) -> None:
+    words = f"may not create {kind}"
+    world.api.refuse("apply", kind, Forbidden(403, "Forbidden", words))
+    world.memcached(**full_spec())
+    sent = await writes(world)
+    assert {f"apply {each}" for each in BESIDE} | {"apply StatefulSet"} == set(sent)
+    assert world.condition("Degraded") == ("True", "Forbidden")
+    assert words in world.message("Degraded")
+    world.clock.advance(SLOWLY.requeue_after_s or 0.0)
+    assert await writes(world) == [f"apply {kind}"]
+    assert world.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_two_problems_are_both_told(world: World) -> None:
+    world.api.put(strange("Service"))
+    world.api.put(strange("ConfigMap"))
+    world.memcached(**full_spec())
+    await writes(world)
+    message = world.message("Degraded")
+    assert f"A Service named {NAME}" in message
+    assert f"A ConfigMap named {NAME}-servers" in message
+
+
+# Another budget
+
+
+def others_budget(api: FakeApi) -> None:
+    api.put(
+        {
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "theirs", "namespace": NAMESPACE},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"memcached_cr": NAME}}},
+        }
+    )
+
+
+async def test_where_another_budget_selects_the_pods_ours_goes_and_comes_back_when_that_one_goes(full: World) -> None:
+    others_budget(full.api)
+    assert await writes(full) == ["delete PodDisruptionBudget"]
+    assert full.condition("Degraded") == ("True", "OtherBudget")
+    assert "The PodDisruptionBudget theirs selects the pods" in full.message("Degraded")
+    assert await writes(full) == []
+    del full.api.objects["PodDisruptionBudget", NAMESPACE, "theirs"]
+    assert await writes(full) == ["apply PodDisruptionBudget"]
+    assert full.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_another_budget_is_no_concern_where_none_is_wanted(world: World) -> None:
+    others_budget(world.api)
+    await writes(world)
+    assert world.condition("Degraded") == ("False", "AsExpected")
+
+
+# The Service
+
+
+async def test_a_service_is_replaced_when_it_is_to_have_an_address_or_none(world: World) -> None:
+    world.memcached(**DEFAULTS)
+    await writes(world)
+    for type_, address in (("ClusterIP", None), ("Headless", "None")):
+        world.memcached(**DEFAULTS | {"service": {"type": type_}})
+        assert await writes(world) == ["delete Service", "apply Service"]
+        assert object_of(world, "Service")["spec"].get("clusterIP") == address
+    reasons = [each.reason for each in world.recorder.events]
+    assert reasons.count("Replaced") == 2
+    assert "Contested" not in reasons
+
+
+async def test_that_keys_are_found_by_chance_is_said_once_and_again_when_it_is_so_again(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    by_chance = DEFAULTS | {"service": {"type": "ClusterIP"}}
+    told = []
+    with caplog.at_level(logging.WARNING):
+        for spec in (by_chance, by_chance | {"size": 3}, by_chance | {"size": 1}, by_chance):
+            world.memcached(**spec)
+            await writes(world)
+            told.append(len([each for each in world.recorder.events if each.reason == "FoundByChance"]))
+    assert told == [1, 1, 1, 2]
+    assert len([each for each in caplog.messages if "found by chance" in each]) == 2
+    assert "found by chance" in world.message("Ready")
+
+
+# What is passed through to the pods
+
+
+def template(world: World) -> Json:
+    found: Json = world.deployment["spec"]["template"]
+    return found
+
+
+async def test_options_of_the_pods_come_change_and_go_with_one_write_each(world: World) -> None:
+    await writes(world)
+    before = json.dumps(world.deployment["spec"], sort_keys=True)
+    for pod in (
+        {"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "a"}], "terminationGracePeriodSeconds": 0},
+        {"nodeSelector": {"disk": "hdd"}, "tolerations": [{"key": "a"}, {"key": "b"}]},
+    ):
+        world.memcached(size=2, pod=pod)
+        assert await writes(world) == ["apply Deployment"]
+        spec = template(world)["spec"]
+        assert {field: spec.get(field) for field in pod} == pod
+    assert "terminationGracePeriodSeconds" not in template(world)["spec"]
+    world.memcached(size=2)
+    assert await writes(world) == ["apply Deployment"]
+    assert json.dumps(world.deployment["spec"], sort_keys=True) == before
+    assert TAKEN_ANNOTATION not in world.deployment["metadata"]["annotations"]
+
+
+async def test_labels_of_ours_win_and_the_user_s_come_and_go(world: World) -> None:
+    world.memcached(size=2, pod={"labels": {"team": "web", "app": "mine", "memcached_cr": "other"}})
+    await writes(world)
+    assert template(world)["metadata"]["labels"] == labels(NAME) | {"team": "web"}
+    world.memcached(size=2)
+    await writes(world)
+    assert template(world)["metadata"]["labels"] == labels(NAME)
+
+
+SECURE: Json = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "made"),
+    [
+        ({}, SECURE),
+        ({"fsGroup": 5}, SECURE | {"fsGroup": 5}),
+        ({"runAsUser": 7, "runAsNonRoot": False}, SECURE | {"runAsUser": 7, "runAsNonRoot": False}),
+    ],
+    ids=["empty", "a group", "a user"],
+)
+async def test_a_security_context_of_the_user_s_leaves_user_ids_to_it_or_to_the_cluster(
+    world: World, asked: dict[str, Any], made: Json
+) -> None:
+    await writes(world)
+    ours = SECURE | {"runAsUser": 11211, "runAsGroup": 11211}
+    assert template(world)["spec"]["securityContext"] == ours
+    world.memcached(size=2, pod={"securityContext": asked})
+    assert len(await writes(world)) == 1
+    assert template(world)["spec"]["securityContext"] == made
+    world.memcached(size=2)
+    assert len(await writes(world)) == 1
+    assert template(world)["spec"]["securityContext"] == ours

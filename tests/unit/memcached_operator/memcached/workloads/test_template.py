@@ -1,0 +1,37 @@
+"""The pods' template, to the byte: a default that changes it costs every user a cache."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from memcached_operator.api.names import Workload
+from memcached_operator.memcached.spec import read_spec
+from memcached_operator.memcached.workloads import desired
+from memcached_operator.memcached.workloads.template import COMMAND
+from tests.unit.memcached_operator.memcached.support import HERE, IMAGE, NAME, NAMESPACE, UID
+
+SPECS = {
+    "nothing": b"",
+    "no new field": b'{"size": 3}',
+    "fields that are none of the pods'": b"""{"service": {"type": "ClusterIP", "labels": {"a": "b"}}, "drainSeconds": 1,
+        "disruptionBudget": {"maxUnavailable": "100%"}, "networkPolicy": {"from": []}, "publish": "ConfigMap"}""",
+    "options that say nothing": b'{"pod": {"labels": {}, "tolerations": [], "affinity": {}, "priorityClassName": ""}}',
+}
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+def test_without_options_the_template_is_that_of_the_first_release_byte_for_byte(kind: Workload, spec: bytes) -> None:
+    read = read_spec(spec)
+    made = desired.workload(kind, NAME, NAMESPACE, UID, read.size, IMAGE, pod=read.pod)
+    # The order of fields is the API server's own.
+    template = json.dumps(msgspec.to_builtins(made.spec.template), indent=2, sort_keys=True)
+    assert template.encode() + b"\n" == (HERE / "workloads" / "template_of_first_release.json").read_bytes()
+    assert set(made.metadata.annotations or {}) == {"cache.example.com/memcached-uid"}
+
+
+def test_the_command_names_each_option_and_its_value_as_two_words() -> None:
+    assert not [word for word in COMMAND if "=" in word]
