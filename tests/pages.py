@@ -57,7 +57,8 @@ PAGES_FOR_KUBERNETES = (
     Page("docs/operations.md", INSTALLED),
     Page("docs/leader-election.md", INSTALLED),
     Page("docs/drain.md", (*INSTALLED, *EXAMPLE)),
-    Page("docs/clients.md", (*INSTALLED, *EXAMPLE)),
+    Page("docs/clients.md", INSTALLED),
+    Page("docs/servers.md", INSTALLED),
     Page("docs/conditions.md", (*INSTALLED, *EXAMPLE)),
     Page("docs/troubleshooting.md", (*INSTALLED, *EXAMPLE)),
 )
