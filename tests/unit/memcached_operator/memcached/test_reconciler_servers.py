@@ -1,0 +1,152 @@
+"""Servers move from one workload to the other, leave and come back, through the reconciler."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.memcached_operator.memcached.fake_api import Json
+from tests.unit.memcached_operator.memcached.server_model import name_of
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, live_pod
+from tests.unit.memcached_operator.memcached.world import DELAY_S, WRITE_STATUS, World
+
+DRAIN_S = 30
+
+
+def stateful_set(world: World) -> Json | None:
+    return world.api.objects.get(("StatefulSet", NAMESPACE, NAME))
+
+
+def make_named_pods(world: World, *ordinals: int) -> None:
+    """Ready pods of the StatefulSet, whose controller has made them."""
+    found = stateful_set(world)
+    assert found is not None
+    found["status"] = {"observedGeneration": found["metadata"]["generation"]}
+    found["status"] |= {"currentRevision": "a", "updateRevision": "a"}
+    world.api.put(found)
+    for ordinal in ordinals:
+        pod = live_pod()
+        pod["metadata"]["ownerReferences"][0] |= {"kind": "StatefulSet", "name": NAME}
+        pod["metadata"] |= {"name": f"{NAME}-{ordinal}", "uid": f"uid-of-server-{ordinal}"}
+        pod["metadata"]["labels"] |= {"statefulset.kubernetes.io/pod-name": f"{NAME}-{ordinal}"}
+        world.api.put(pod)
+
+
+async def writes(world: World, looks: int = 4) -> list[str]:
+    """What is sent until nothing more is, in less time than servers drain."""
+    sent = []
+    for _ in range(looks):
+        world.show()
+        await world.reconcile(after_s=DELAY_S)
+        sent += [each for each in world.api.verbs() if not each.startswith("get ")]
+    return sent
+
+
+@pytest.fixture
+async def named(world: World) -> World:
+    """Three servers of a StatefulSet."""
+    world.memcached(size=3, workload="StatefulSet")
+    await world.look()
+    make_named_pods(world, 0, 1, 2)
+    await world.settle()
+    assert world.status["serverList"] == [name_of(each) for each in range(3)]
+    assert world.condition("Ready") == ("True", "AllServersReady")
+    return world
+
+
+async def test_the_list_shrinks_at_once_and_the_replicas_when_the_servers_have_drained(named: World) -> None:
+    named.memcached(size=1, workload="StatefulSet")
+    named.show()
+    result = await named.reconcile()
+    assert named.api.verbs() == [WRITE_STATUS]
+    assert named.status["serverList"] == [name_of(0)]
+    assert result.requeue_after_s == pytest.approx(DRAIN_S, abs=1.0)
+    named.show()
+    named.clock.advance(result.requeue_after_s or 0.0)
+    await named.reconcile()
+    assert named.api.verbs() == ["merge_patch StatefulSet", WRITE_STATUS]
+    assert "draining" not in named.status
+    (event,) = [each for each in named.recorder.events if each.reason == "Scaled"]
+    assert event.note == f"Scaled StatefulSet {NAME} from 3 to 1 replicas: spec.size changed"
+
+
+async def test_replicas_that_somebody_adds_by_hand_are_said_to_be_that_person_s(named: World) -> None:
+    found = stateful_set(named)
+    assert found is not None
+    found["spec"]["replicas"] = 5
+    named.api.put(found)
+    assert await writes(named) == ["merge_patch StatefulSet"]
+    assert named.recorder.events[-1].note.endswith("somebody else had changed them")
+
+
+async def test_neither_lost_pods_nor_an_unreadable_specification_change_the_list(named: World) -> None:
+    for ordinal in range(3):
+        del named.api.objects["Pod", NAMESPACE, f"{NAME}-{ordinal}"]
+    await writes(named)
+    assert named.status["serverList"] == [name_of(each) for each in range(3)]
+    assert named.condition("Ready")[0] == "False"
+    named.memcached(size="many", workload="StatefulSet")
+    await writes(named)
+    assert named.status["serverList"] == [name_of(each) for each in range(3)]
+    assert named.condition("Ready") == ("Unknown", "InvalidSpec")
+
+
+async def test_servers_move_without_a_moment_in_which_the_list_names_none(running: World) -> None:
+    for number, key in enumerate(each for each in list(running.api.objects) if each[0] == "Pod"):
+        running.api.objects[key]["status"]["podIP"] = f"10.0.0.{number}"
+        running.api.put(running.api.objects[key])
+    await writes(running)
+    listed = running.status["serverList"]
+    assert listed == ["10.0.0.0:11211", "10.0.0.1:11211"]
+    running.memcached(size=2, workload="StatefulSet")
+    assert "apply StatefulSet" in await writes(running)
+    assert (running.status["workload"], running.status["serverList"]) == ("Deployment", listed)
+    assert running.condition("Progressing") == ("True", "Migrating")
+    make_named_pods(running, 0, 1)
+    assert await writes(running) == [WRITE_STATUS]
+    assert running.status["serverList"] == [name_of(0), name_of(1)]
+    assert running.status["draining"][0]["workload"] == "Deployment"
+    running.clock.advance(DRAIN_S)
+    running.show()
+    await running.reconcile()
+    (deletion,) = [each for each in running.api.calls if each.verb == "delete"]
+    assert (deletion.kind, deletion.body["propagation"]) == ("Deployment", "Foreground")
+    former = [each for each in running.api.objects if each[0] == "Deployment" or "-7cc6f4b5f7-" in each[2]]
+    for key in former:
+        del running.api.objects[key]
+    await writes(running)
+    assert "draining" not in running.status
+    assert running.condition("Progressing") == ("False", "Complete")
+    assert running.condition("Ready") == ("True", "AllServersReady")
+
+
+async def test_a_move_that_is_taken_back_before_the_list_moved_leaves_nothing_behind(running: World) -> None:
+    before = running.status["serverList"]
+    running.memcached(size=2, workload="StatefulSet")
+    await writes(running)
+    running.memcached(size=2)
+    assert "delete StatefulSet" in await writes(running)
+    assert running.status["serverList"] == before
+
+
+async def test_a_stateful_set_that_another_release_made_otherwise_is_replaced_and_no_server_leaves(
+    named: World,
+) -> None:
+    found = stateful_set(named)
+    assert found is not None
+    found["spec"]["podManagementPolicy"] = "OrderedReady"
+    named.api.put(found)
+    named.show()
+    await named.reconcile(after_s=DELAY_S)
+    (deletion,) = [each for each in named.api.calls if each.verb == "delete"]
+    assert deletion.body["propagation"] == "Orphan"
+    for ordinal in range(3):
+        pod = named.api.objects["Pod", NAMESPACE, f"{NAME}-{ordinal}"]
+        del pod["metadata"]["ownerReferences"]
+        named.api.put(pod)
+    assert "apply StatefulSet" in await writes(named)
+    made = stateful_set(named)
+    assert made is not None
+    assert (made["spec"]["podManagementPolicy"], made["spec"]["replicas"]) == ("Parallel", 3)
+    assert named.status["serverList"] == [name_of(each) for each in range(3)]
+    assert named.condition("Available")[0] == "True"
+    assert "Contested" not in [each.reason for each in named.recorder.events]
