@@ -334,8 +334,11 @@ def _progressing(observed: Observation, last: Status) -> Condition:
     )
     if complete or stays_complete:
         return Condition("Progressing", "False", Reason.COMPLETE, f"All {size} servers have been rolled out.")
-    if before is not None and before.status == "True" and before.reason != Reason.MIGRATING:
-        reason = before.reason
+    draining = observed.servers is not None and bool(observed.servers.draining)
+    if draining:
+        reason = Reason.SCALING
+    elif before is not None and before.status == "True" and before.reason != Reason.MIGRATING:
+        reason = Reason(before.reason)
     elif workload.generation == 1:
         reason = Reason.DEPLOYING
     else:
@@ -344,7 +347,7 @@ def _progressing(observed: Observation, last: Status) -> Condition:
         scaling = one_template if workload.settled else last.replicas != size
         reason = Reason.SCALING if scaling else Reason.UPDATING
     counted = f"{size} servers are wanted, {existing} exist, {ready} are ready."
-    if observed.servers and observed.servers.draining:
+    if draining:
         counted += " Those that left the list end when spec.drainSeconds are over."
     return Condition("Progressing", "True", reason, counted)
 

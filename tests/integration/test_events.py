@@ -77,9 +77,9 @@ def test_an_event_tells_what_drifted_and_that_somebody_else_did_it(kubectl: Kube
 
 def test_a_deployment_that_was_made_again_has_an_event_of_its_own(kubectl: Kubectl) -> None:
     complete(kubectl, "shop", 0)
-    wait_event(kubectl, "shop", "Created")
+    wait_event(kubectl, "shop", "Created", count=2)
     kubectl("delete", "deployment/shop")
-    note = wait_event(kubectl, "shop", "Created", count=2).note
+    note = wait_event(kubectl, "shop", "Created", count=3).note
     assert note == "Created Deployment shop with 0 replicas: there was none"
 
 
@@ -113,4 +113,8 @@ def test_the_ordinary_life_of_pods_makes_no_event_of_ours(kubectl: Kubectl) -> N
     # Events are written in the order in which they were told: this one comes after any that should not be there.
     complete(kubectl, "later", 0)
     wait_event(kubectl, "later", "Created")
-    assert [event.reason for event in events(kubectl, "shop")] == ["Created"]
+    assert sorted(event.note for event in events(kubectl, "shop")) == [
+        "Created Deployment shop with 2 replicas",
+        "Created PodDisruptionBudget shop",
+        "Created Service shop",
+    ]

@@ -150,13 +150,16 @@ def test_an_orphaned_deployment_stays_and_a_new_memcached_takes_it_only_when_tol
     assert kubectl.get("mc", "shop")["status"]["nodes"] == []
     assert kubectl.get("deployment", "shop")["spec"]["replicas"] == 1
 
-    kubectl("annotate", "--overwrite", "deployment/shop", f"cache.example.com/memcached-uid={uid}")
+    assert "A Service named shop exists and has no owner: it is left alone." in degraded["message"]
+
+    handed_over = ("deployment/shop", "service/shop")
+    kubectl("annotate", "--overwrite", *handed_over, f"cache.example.com/memcached-uid={uid}")
     wait(kubectl, "mc/shop", ".status.replicas", 2)
     taken = kubectl.get("deployment", "shop")
     assert taken["metadata"]["uid"] == deployment
     assert [owner["uid"] for owner in taken["metadata"]["ownerReferences"]] == [uid]
     assert set(pods) < set(kubectl.get("mc", "shop")["status"]["nodes"])
-    assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
+    wait_condition(kubectl, "shop", "Degraded", "AsExpected")
 
 
 def test_a_deployment_survives_its_orphaning_also_when_the_operator_learns_of_it_late(

@@ -180,7 +180,7 @@ def test_a_restart_of_the_api_server_shows_in_each_stream(kubectl: Kubectl, oper
             "the lost streams are not counted",
             lambda: all(Scrape(metrics).values("watch_stream_restarts_total", cause="unreachable")),
         )
-        assert len(Scrape(metrics).values("watch_stream_restarts_total", cause="unreachable")) == 3
+        assert len(Scrape(metrics).values("watch_stream_restarts_total", cause="unreachable")) == 8
     finally:
         # A stream may be heard before the API server says that it is ready, and then be quiet for a minute.
         down_at = time.monotonic()

@@ -87,10 +87,9 @@ async def test_a_memcached_is_made_watched_patched_scaled_and_deleted(kubectl: K
     shop = await memcacheds.get("shop")
     assert shop["spec"]["size"] == 1
 
-    found = await async_eventually(lambda: events_of(client, namespace, "shop"), lambda found: len(found) >= 3)
-    assert [(each.type, each.reason) for each in found] == [
-        ("Normal", each) for each in ("Created", "Scaled", "Scaled")
-    ]
+    found = await async_eventually(lambda: events_of(client, namespace, "shop"), lambda found: len(found) >= 6)
+    assert {each.type for each in found} == {"Normal"}
+    assert [each.reason for each in found] == ["Created", "Created", "Created", "Scaled", "Scaled", "Deleted"]
     assert {each.regarding.uid for each in found} == {shop["metadata"]["uid"]}
 
     await memcacheds.delete("shop")

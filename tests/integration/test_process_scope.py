@@ -16,6 +16,16 @@ from tests.kubectl_in_namespace import Kubectl
 
 # What an operator may find in a file that names no namespace.
 NAMESPACE_OF_A_BARE_CONTEXT = "default"
+WATCHED = (
+    "configmaps",
+    "deployments",
+    "memcacheds",
+    "networkpolicies",
+    "poddisruptionbudgets",
+    "pods",
+    "services",
+    "statefulsets",
+)
 
 
 @pytest.fixture
@@ -53,7 +63,7 @@ def test_in_one_namespace_however_it_is_named_a_role_is_enough_and_no_request_le
         assert f"watching {one}\n" in operator.lines[0], way
         requests = requests_of(kubectl.cluster, f"{one}-{way}", since=mark)
         assert {event.namespace for event in requests} == {one}, way
-        assert {event.resource for event in requests if event.verb == "watch"} == {"memcacheds", "deployments", "pods"}
+        assert {event.resource for event in requests if event.verb == "watch"} == set(WATCHED)
         assert [event for event in requests if event.code == 403] == [], way
 
 
@@ -101,7 +111,7 @@ def test_all_namespaces_however_it_is_said_take_one_watch_for_each_kind(
         assert "watching all namespaces\n" in operator.lines[0], way
         requests = requests_of(kubectl.cluster, f"{kubectl.namespace}-{way}", since=mark)
         watches = sorted((event.resource, event.namespace) for event in requests if event.verb == "watch")
-        assert watches == [("deployments", ""), ("memcacheds", ""), ("pods", "")], way
+        assert watches == [(resource, "") for resource in WATCHED], way
     for each in (kubectl, neighbour):
         each.apply(memcached("anywhere", 1))
         each.wait_field("mc/anywhere", ".status.replicas", 1)

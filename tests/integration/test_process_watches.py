@@ -85,7 +85,9 @@ def test_a_pod_relabelled_out_of_the_selection_and_back_changes_the_nodes_and_no
     assert set(written(writes_of(kubectl.cluster, name, since=mark))) == {"patch memcacheds/status cache"}
 
 
-def test_snapshots_come_as_streaming_lists_and_pods_by_their_labels(kubectl: Kubectl, operators: Operators) -> None:
+def test_snapshots_come_as_streaming_lists_and_what_others_have_many_of_by_its_labels(
+    kubectl: Kubectl, operators: Operators
+) -> None:
     mark = kubectl.cluster.audit_mark()
     operators.start("-n", kubectl.namespace, OPERATOR_NAME=kubectl.namespace).ready()
     requests = requests_of(kubectl.cluster, kubectl.namespace, since=mark)
@@ -94,7 +96,8 @@ def test_snapshots_come_as_streaming_lists_and_pods_by_their_labels(kubectl: Kub
         assert query(each)["sendInitialEvents"] == "true"
         assert query(each)["allowWatchBookmarks"] == "true"
         assert 300 <= int(query(each)["timeoutSeconds"]) <= 600
-        assert query(each).get("labelSelector") == ("app=memcached,memcached_cr" if each.resource == "pods" else None)
+        by_label = each.resource in ("pods", "networkpolicies", "configmaps")
+        assert query(each).get("labelSelector") == ("app=memcached,memcached_cr" if by_label else None)
 
 
 @pytest.fixture

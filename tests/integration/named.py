@@ -1,0 +1,126 @@
+"""What the tests of servers with lasting names and of what stands beside them share."""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.integration.conftest import memcached
+from tests.integration.oracle import OPERATOR_NAME, complete, make_ready, wait
+from tests.integration.requests import writes_of
+from tests.kubectl_in_namespace import Kubectl
+
+# Longer than any test: what leaves the list then stays until the test shortens it.
+LONG_S = 3600
+PEERS = [{"podSelector": {"matchLabels": {"role": "shop"}}}]
+# One of each kind that is made on request or for more than one server.
+EVERYTHING: dict[str, object] = {
+    "workload": "StatefulSet",
+    "service": {"annotations": {"example.com/note": "ours"}, "labels": {"team": "shop"}},
+    "disruptionBudget": {"maxUnavailable": "50%"},
+    "pod": {
+        "labels": {"team": "shop"},
+        "annotations": {"example.com/note": "ours"},
+        "nodeSelector": {"disk": "fast"},
+        "tolerations": [{"key": "cache", "operator": "Exists"}],
+        "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": {"app": "memcached"}},
+            }
+        ],
+        "imagePullSecrets": [{"name": "registry"}],
+        "securityContext": {"fsGroup": 1000},
+        "terminationGracePeriodSeconds": 5,
+    },
+    "networkPolicy": {"from": PEERS},
+    "publish": "ConfigMap",
+}
+
+
+def names(kubectl: Kubectl, *ordinals: int) -> list[str]:
+    """`host:port` of servers of the StatefulSet named shop."""
+    return [f"shop-{ordinal}.shop.{kubectl.namespace}.svc:11211" for ordinal in ordinals]
+
+
+def status(kubectl: Kubectl) -> Any:
+    """The status of the Memcached named shop."""
+    return kubectl.get("mc", "shop")["status"]
+
+
+def wait_list(kubectl: Kubectl, *ordinals: int) -> None:
+    """Wait until the list of the Memcached named shop, which is not empty, ends with the last of these servers.
+
+    It names no others then.
+    """
+    listed = names(kubectl, *ordinals)
+    wait(kubectl, "mc/shop", ".status.serverList[-1:]", listed[-1])
+    assert status(kubectl)["serverList"] == listed
+
+
+def ready_when_there(kubectl: Kubectl, *ordinals: int) -> None:
+    """Let these servers of the StatefulSet named shop serve, as soon as there are such pods."""
+    pods = [f"shop-{ordinal}" for ordinal in ordinals]
+    for pod in pods:
+        kubectl.wait(f"pod/{pod}", "create")
+    make_ready(kubectl, pods)
+
+
+def change(kubectl: Kubectl, **spec: object) -> None:
+    """Merge fields into the specification of the Memcached named shop; None takes one out."""
+    kubectl("patch", "mc/shop", "--type=merge", "-p", json.dumps({"spec": spec}))
+
+
+def drain_soon(kubectl: Kubectl) -> tuple[datetime, int]:
+    """Shorten the drain seconds so far that what drains now is over in two seconds: since when, and the new seconds."""
+    (drain,) = status(kubectl)["draining"]
+    since = datetime.fromisoformat(drain["since"])
+    drain_s = math.ceil((datetime.now(UTC) - since).total_seconds()) + 2
+    change(kubectl, drainSeconds=drain_s)
+    return since, drain_s
+
+
+def replicas(kubectl: Kubectl, what: str = "statefulset") -> int:
+    """How many servers its workload is to have now."""
+    found: int = kubectl.get(what, "shop")["spec"]["replicas"]
+    return found
+
+
+def written(kubectl: Kubectl, since: int = 0) -> list[str]:
+    """What the operator wrote of the Memcached named shop but for status and events, such as "patch services 201"."""
+    events = [
+        event
+        for event in writes_of(kubectl.cluster, OPERATOR_NAME, since=since)
+        if event.namespace == kubectl.namespace and event.name in ("shop", "shop-servers")
+    ]
+    return [
+        f"{event.verb} {event.resource} {event.code}"
+        for event in sorted(events, key=lambda each: each.received_at)
+        if event.resource not in ("memcacheds", "events")
+    ]
+
+
+def all_caught_up(kubectl: Kubectl) -> None:
+    """As `catch_up`, of all kinds: return when the operator has dealt with all that happened before.
+
+    Each watch has shown that somebody changed an object that was made now, as the operator put it right.
+    """
+    name = f"later-{uuid.uuid4().hex[:8]}"
+    kubectl.apply(memcached(name, 0, **EVERYTHING), create=True)
+    for what in ("statefulset", "service", "pdb", "networkpolicy"):
+        _is_put_right(kubectl, f"{what}/{name}")
+    _is_put_right(kubectl, f"configmap/{name}-servers")
+    complete(kubectl, f"{name}-2", 1)
+
+
+def _is_put_right(kubectl: Kubectl, what: str) -> None:
+    label = "app.kubernetes.io/component"
+    kubectl.wait(what, "create")
+    kubectl("label", what, f"{label}=another", "--overwrite")
+    kubectl.wait_field(what, ".metadata.labels.app\\.kubernetes\\.io/component", "cache")
