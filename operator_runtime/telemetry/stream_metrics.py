@@ -19,8 +19,13 @@ _METHODS = ("GET", "PATCH", "POST")
 
 
 def stream_families(streams: Iterable[Reflector[Any]]) -> Iterator[Metric]:
-    """The state of each watch. `scope` is the namespace that it watches, "" for all; see `Reflector.scope`."""
-    held = [((each.resource.qualified_name, each.scope), each) for each in streams]
+    """The state of each watch. `scope` is the namespace that it watches, "" for all; see `Reflector.scope`.
+
+    Of one that is optional and refused only the restarts are shown: nobody waits for it, and it is not to alarm anybody
+    that it brings nothing.
+    """
+    asked = [((each.resource.qualified_name, each.scope), each) for each in streams]
+    held = [(labels, each) for labels, each in asked if not (each.optional and each.refusal is not None)]
 
     def gauges(name: str, help: str, value: Callable[[Reflector[Any]], float]) -> Metric:
         return gauge(f"watch_stream_{name}", help, _STREAM, ((labels, value(each)) for labels, each in held))
@@ -42,7 +47,7 @@ def stream_families(streams: Iterable[Reflector[Any]]) -> Iterator[Metric]:
         "watch_stream_restarts_total",
         "Requests that ended, by cause; closed is how every watch ends after 5 to 10 minutes.",
         (*_STREAM, "cause"),
-        (((*labels, cause.value), each.statistics.restarts.get(cause, 0)) for labels, each in held for cause in Cause),
+        (((*labels, cause.value), each.statistics.restarts.get(cause, 0)) for labels, each in asked for cause in Cause),
     )
     yield counters(
         "relists", "Complete lists that were taken, the first included.", lambda each: each.statistics.relists

@@ -6,6 +6,7 @@ import pytest
 
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Store
+from operator_runtime.client.errors import Forbidden
 from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
 from operator_runtime.client.watch import Cause
 from operator_runtime.telemetry.stream_metrics import client_families, stream_families
@@ -44,6 +45,21 @@ def test_restarts_are_shown_by_every_cause_from_the_first_scrape() -> None:
     stream.statistics.restarts[Cause.EXPIRED] = 3
     found = series(stream_families([stream]))["watch_stream_restarts_total"]
     assert found == {("pods", "", cause.value): 3 if cause is Cause.EXPIRED else 0 for cause in Cause}
+
+
+@pytest.mark.parametrize(("optional", "alarming"), [(True, False), (False, True)])
+def test_of_a_watch_that_may_be_refused_only_the_refusals_are_shown_so_that_nobody_is_alarmed(
+    optional: bool, alarming: bool
+) -> None:
+    stream = reflector()
+    stream.optional, stream.refusal = optional, Forbidden(403, "Forbidden", "no")
+    stream.statistics.restarts[Cause.FORBIDDEN] = 3
+    found = series(stream_families([stream]))
+    assert found["watch_stream_restarts_total"]["pods", "", "forbidden"] == 3
+    for name in ("watch_stream_last_byte_age_seconds", "watch_stream_relists_total"):
+        assert (("pods", "") in found.get(name, {})) is alarming, name
+    stream.refusal = None
+    assert ("pods", "") in series(stream_families([stream]))["watch_stream_relists_total"], "as soon as it is granted"
 
 
 @pytest.mark.parametrize("version", ["", "abc", "-1", "٣"])
