@@ -33,7 +33,6 @@ from operator_runtime import (
     Forbidden,
     Invalid,
     NotFound,
-    ObjectKey,
     Repairs,
     Result,
     ServerError,
@@ -237,7 +236,8 @@ class Ending:
         progress.step = next_step(memcached, workloads, pods)
         if isinstance(progress.step, Release) and not workloads and not progress.deleted:
             # One that was made a moment ago, by whoever led then, may not have been seen yet.
-            workloads = await self._live_workloads(key)
+            progress.step = None
+            workloads = await self._live_workloads(memcached)
             progress.step = next_step(memcached, workloads, pods)
         while isinstance(progress.step, Delete):
             live = progress.step.workload
@@ -300,17 +300,32 @@ class Ending:
             return stalled, SLOW_RETRY_S
         return None, left_s
 
-    async def _live_workloads(self, key: ObjectKey) -> list[WorkloadRecord]:
+    async def _live_workloads(self, memcached: MemcachedRecord) -> list[WorkloadRecord]:
         found = []
-        for kind in WORKLOADS.values():
-            with suppress(NotFound):
-                found.append(await self._client.get(kind, key))
+        for name, kind in WORKLOADS.items():
+            try:
+                found.append(await self._client.get(kind, memcached.key))
+            except NotFound:
+                pass
+            except Forbidden:
+                # An operator without the right to a kind has made none of it, unless it had the right before.
+                if name in _kinds_of(memcached):
+                    raise
         return found
 
     def _stale(self, memcached: MemcachedRecord, error: Exception) -> StaleCache:
         self._client.outdated(MEMCACHEDS, memcached)
         pause_s = CONFLICT_PAUSE_S if isinstance(error, Conflict) else 5.0
         return StaleCache(f"the Memcached changed under our write: {error}", retry_s=pause_s)
+
+
+def _kinds_of(memcached: MemcachedRecord) -> set[str]:
+    """The kinds of workloads that a Memcached asks for, or that its status tells of; a Deployment it may have had."""
+    last = decode_status(memcached.status)
+    kinds = {"Deployment", last.workload or "", *(each.workload for each in last.draining or ())}
+    with suppress(InvalidSpec):
+        kinds.add(read_spec(memcached.spec).workload)
+    return kinds
 
 
 def _was_told(memcached: MemcachedRecord, problem: Problem) -> bool:

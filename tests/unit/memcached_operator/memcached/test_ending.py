@@ -366,6 +366,37 @@ async def test_a_cleanup_that_is_forbidden_is_told_and_tried_again_until_it_is_n
     assert finalizers(held) == []
 
 
+@pytest.mark.parametrize(
+    ("spec", "status", "kind", "goes"),
+    [
+        pytest.param({}, {}, "StatefulSet", True, id="it never had one"),
+        pytest.param({"workload": "StatefulSet"}, {}, "StatefulSet", False, id="it asks for one"),
+        pytest.param({}, {"workload": "StatefulSet"}, "StatefulSet", False, id="its servers are of one"),
+        pytest.param(
+            {},
+            {"draining": [{"workload": "StatefulSet", "first": 0, "since": WHEN}]},
+            "StatefulSet",
+            False,
+            id="it moves from one",
+        ),
+        pytest.param({}, {}, "Deployment", False, id="every operator makes these"),
+    ],
+)
+async def test_a_kind_that_the_operator_has_no_right_to_keeps_only_those_that_may_have_made_use_of_it(
+    held: World, spec: Json, status: Json, kind: str, goes: bool
+) -> None:
+    held.memcached(**spec)["status"].update(status)
+    delete(held)
+    end(held)
+    held.api.refuse("get", kind, *[Forbidden(403, "Forbidden", "no right")] * 2)
+    await held.reconcile()
+    assert finalizers(held) == ([] if goes else [FINALIZER])
+    if not goes:
+        await held.reconcile(after_s=DELAY_S)
+        assert held.condition("Degraded") == ("True", "Forbidden")
+        assert held.message("Degraded") == "Its servers cannot be deleted: no right"
+
+
 async def test_a_deployment_that_somebody_else_deletes_is_waited_for_although_we_may_not(held: World) -> None:
     delete(held)
     held.api.refuse("delete", "Deployment", Forbidden(403, "Forbidden", "no right"))
