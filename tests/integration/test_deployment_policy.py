@@ -1,21 +1,25 @@
-"""The component deployment-policy: the operator's account writes Memcacheds' Deployments, and nobody else's."""
+"""The component deployment-policy: the operator's account writes Memcacheds' workloads, and nobody else's."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster
+from tests.conformance import sample_objects
 from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, MANIFESTS, Operators, memcached
-from tests.integration.oracle import catch_up, complete, deployment, wait, wait_condition
+from tests.integration.oracle import catch_up, complete, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 
 POLICY = MANIFESTS / "components" / "deployment-policy" / "policy.yaml"
 AS_OPERATOR = f"--as=system:serviceaccount:{ACCOUNT_NAMESPACE}:{ACCOUNT}"
-REFUSED = "memcached-operator writes only Deployments whose spec.selector.matchLabels are app=memcached"
+REFUSED = (
+    "memcached-operator writes only Deployments and StatefulSets whose spec.selector.matchLabels are app=memcached"
+)
 
 
 @pytest.fixture
@@ -32,32 +36,39 @@ def refused(kubectl: Kubectl, *words: str, body: str = "") -> bool:
     return done.returncode != 0
 
 
+def of_another(kind: str, name: str) -> dict[str, Any]:
+    """Somebody else's Deployment or StatefulSet."""
+    make = sample_objects.deployment if kind == "Deployment" else sample_objects.stateful_set
+    return make(name, replicas=0)
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
 @pytest.mark.usefixtures("policy")
-def test_the_operator_does_all_its_work_and_cannot_touch_a_stranger_s_deployment(
-    kubectl: Kubectl, operators: Operators
+def test_the_operator_does_all_its_work_and_cannot_touch_a_stranger_s_workload(
+    kubectl: Kubectl, operators: Operators, kind: str
 ) -> None:
-    stranger = deployment("stranger")
-    kubectl.apply(stranger, create=True)
+    stranger, shop = f"{kind}/stranger", f"{kind}/shop"
+    kubectl.apply(of_another(kind, "stranger"), create=True)
     # A policy is in force some time after it was written.
-    scale = ("patch", "deployment/stranger", "--type=merge", "-p", '{"spec":{"replicas":0}}')
-    until("the policy is not in force", lambda: refused(kubectl, *scale))
+    scale = ("patch", stranger, "--type=merge", "-p", '{"spec":{"replicas":1}}')
+    until("the policy is not in force", lambda: refused(kubectl, *scale, "--dry-run=server"))
     labels = '{"metadata":{"labels":{"app":"memcached","memcached_cr":"stranger"}}}'
-    assert refused(kubectl, "patch", "deployment/stranger", "--type=merge", "-p", labels), "labels are no way in"
-    assert refused(kubectl, "delete", "deployment/stranger")
-    other = json.dumps(deployment("other"))
+    assert refused(kubectl, "patch", stranger, "--type=merge", "-p", labels), "labels are no way in"
+    assert refused(kubectl, "delete", stranger)
+    other = json.dumps(of_another(kind, "other"))
     assert refused(kubectl, "create", "-f", "-", body=other)
     kubectl("create", "-f", "-", input=other)  # of anybody else nothing is asked
 
     operators.start("-n", kubectl.namespace, "--finalizer").ready()
-    complete(kubectl, "shop", 1)
+    complete(kubectl, "shop", 1, workload=kind, drainSeconds=0)
     kubectl("scale", "mc/shop", "--replicas=0")
-    wait(kubectl, "deployment/shop", ".spec.replicas", 0)
-    kubectl("label", "deployment/shop", "app-", "memcached_cr-")
-    wait(kubectl, "deployment/shop", ".metadata.labels.app", "memcached")
+    wait(kubectl, shop, ".spec.replicas", 0)
+    kubectl("label", shop, "app-", "memcached_cr-")
+    wait(kubectl, shop, ".metadata.labels.app", "memcached")
     kubectl("delete", "mc/shop", "--timeout=60s")
-    until("it is still there", lambda: not kubectl("get", "deployment/shop", "--ignore-not-found", "-o", "name"))
+    until("it is still there", lambda: not kubectl("get", shop, "--ignore-not-found", "-o", "name"))
 
-    kubectl.apply(memcached("stranger", 1), create=True)
+    kubectl.apply(memcached("stranger", 1, workload=kind), create=True)
     wait_condition(kubectl, "stranger", "Degraded", "NotControlled")
     catch_up(kubectl)
-    assert kubectl.get("deployment", "stranger")["metadata"]["generation"] == 1
+    assert kubectl.get(kind, "stranger")["metadata"]["generation"] == 1
