@@ -36,8 +36,28 @@ class Permission:
 
 _BLIND: Final = "nothing is done, as its caches stay incomplete"
 
-# All that is done with an object that is made, put right, and removed when it is no longer asked for.
-_KEPT: Final = ("get", "list", "watch", "create", "patch", "delete")
+# Whoever writes them is read from the live object alone, which no cache has.
+_UNTOLD: Final = "it is not told which client keeps changing one"
+_UNOWNED: Final = "none gets its owner back where OwnerReferencesPermissionEnforcement is on"
+
+
+def _beside(
+    group: str, resource: str, without: str, *, undeleted: str, unread: str = _UNTOLD
+) -> tuple[Permission, ...]:
+    """What is done with a kind that a Memcached can do without: all else goes on.
+
+    Args:
+        without: what is missed where none is made and put right.
+        undeleted: what is missed where none is deleted.
+        unread: what is missed where none is read but by the watch.
+    """
+    return (
+        Permission(group, resource, ("list", "watch", "create", "patch"), without),
+        Permission(group, resource, ("get",), unread),
+        # That plugin lets only those change an object's owners who may delete it.
+        Permission(group, resource, ("delete",), f"{undeleted}; and {_UNOWNED}"),
+    )
+
 
 WATCHED: Final = (
     Permission("cache.example.com", "memcacheds", ("get", "list", "watch"), _BLIND),
@@ -54,32 +74,57 @@ WATCHED: Final = (
         "cache.example.com",
         "memcacheds/finalizers",
         ("update",),
-        "no Deployment is made where the admission plugin OwnerReferencesPermissionEnforcement is on",
+        "nothing is made where the admission plugin OwnerReferencesPermissionEnforcement is on",
     ),
+    Permission("apps", "deployments", ("list", "watch"), _BLIND),
+    Permission("apps", "deployments", ("create", "patch"), "no servers are made, scaled or put right"),
     Permission(
         "apps",
         "deployments",
-        ("get", "list", "watch", "create", "patch"),
-        "no servers are made, scaled or put right",
+        ("get",),
+        f"{_UNTOLD}, and a deleted Memcached that carries the finalizer may never go",
     ),
-    # That plugin lets only those change an object's owners who may delete it.
     Permission(
         "apps",
         "deployments",
         ("delete",),
-        "a deleted Memcached that carries the finalizer is never gone; and no Deployment gets its owner back, or is "
-        "taken over, where OwnerReferencesPermissionEnforcement is on",
+        "a deleted Memcached that carries the finalizer is never gone, nor is the Deployment of one that has moved to "
+        f"a StatefulSet; and {_UNOWNED}",
     ),
-    Permission(
+    *_beside(
         "apps",
         "statefulsets",
-        _KEPT,
-        "no Memcached with spec.workload StatefulSet gets servers; Deployments go on",
+        "no Memcached with spec.workload StatefulSet gets servers, while those of Deployments go on",
+        unread=f"{_UNTOLD}, and a deleted Memcached that has one and carries the finalizer may never go",
+        undeleted="a deleted Memcached that has one and carries the finalizer is never gone, nor is the StatefulSet of "
+        "one that has moved to a Deployment, and none is replaced",
     ),
-    Permission("", "services", _KEPT, "no Service is made by which clients find the servers"),
-    Permission("policy", "poddisruptionbudgets", _KEPT, "a drain may take all servers of a node at once"),
-    Permission("networking.k8s.io", "networkpolicies", _KEPT, "spec.networkPolicy has no effect"),
-    Permission("", "configmaps", _KEPT, "spec.publish has no effect"),
+    *_beside(
+        "",
+        "services",
+        "no Service is made, so that clients find no servers by a name",
+        undeleted="a Service stays that is no longer asked for, and none changes between Headless and ClusterIP",
+    ),
+    *_beside(
+        "policy",
+        "poddisruptionbudgets",
+        "no PodDisruptionBudget is made, so that a drain of nodes may take all servers at once",
+        undeleted="a PodDisruptionBudget stays that is no longer asked for, or that is beside somebody else's",
+    ),
+    *_beside(
+        "networking.k8s.io",
+        "networkpolicies",
+        "spec.networkPolicy has no effect",
+        unread=f"{_UNTOLD}, or whose it is that bears the name",
+        undeleted="a NetworkPolicy stays that is no longer asked for",
+    ),
+    *_beside(
+        "",
+        "configmaps",
+        "spec.publish has no effect",
+        unread=f"{_UNTOLD}, or whose it is that bears the name",
+        undeleted="a ConfigMap stays that is no longer asked for",
+    ),
     Permission("", "pods", ("list", "watch"), _BLIND),
     Permission("events.k8s.io", "events", ("create", "patch"), "no events are written; everything else goes on"),
 )

@@ -9,12 +9,13 @@ from tests.faults.conftest import Starter
 from tests.faults.fault_workload import FaultWorkload
 from tests.faults.proxy import FaultProxy
 from tests.integration.accounts import account_with_role, grant, operator_rules
+from tests.integration.permissions_optional import KINDS as OPTIONAL_KINDS
 from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = pytest.mark.cluster("kubernetes")
 
-KINDS = ("memcacheds.cache.example.com", "deployments.apps", "pods")
+KINDS = ("memcacheds.cache.example.com", "deployments.apps", "pods", *(each.full_name for each in OPTIONAL_KINDS))
 
 
 def test_permissions_that_are_taken_away_end_nothing_and_when_they_are_back_the_rest_is_done(

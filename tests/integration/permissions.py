@@ -173,20 +173,23 @@ def _let_go(trial: Trial) -> None:
     trial.kubectl("patch", "lease", LOCK, "--type=merge", "-p", '{"spec":{"holderIdentity":""}}')
 
 
-def _watching(resource: str, full_name: str, feature: str) -> list[Use]:
+def watching(
+    resource: str,
+    full_name: str,
+    feature: str,
+    *,
+    works: Callable[[Trial], bool] = _in_sync,
+    act: Callable[[Trial], None] = nothing,
+) -> list[Use]:
+    """What the list and the watch of a kind are good for."""
+
     def words(verb: str) -> tuple[str, ...]:
         return f"cannot watch {full_name} in", f'cannot {verb} resource "{resource}"', "Grant list and watch"
 
+    lists = f"{feature}, on a server without streaming lists"
     return [
-        Use(
-            "list",
-            resource,
-            f"{feature}, on a server without streaming lists",
-            _in_sync,
-            words("list"),
-            streaming=False,
-        ),
-        Use("watch", resource, feature, _in_sync, words("watch")),
+        Use("list", resource, lists, works, words("list"), act, streaming=False),
+        Use("watch", resource, feature, works, words("watch"), act),
     ]
 
 
@@ -197,9 +200,9 @@ _NO_PART = (
 )
 
 OPERATOR: tuple[Use, ...] = (
-    *_watching("memcacheds", "memcacheds.cache.example.com", "it sees what users ask for"),
-    *_watching("deployments", "deployments.apps", "it sees what others do to its Deployments"),
-    *_watching("pods", "pods", "status.nodes"),
+    *watching("memcacheds", "memcacheds.cache.example.com", "it sees what users ask for"),
+    *watching("deployments", "deployments.apps", "it sees what others do to its Deployments"),
+    *watching("pods", "pods", "status.nodes"),
     Use(
         "get",
         "memcacheds",

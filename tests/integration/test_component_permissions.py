@@ -41,9 +41,12 @@ class ComponentNamespace:
     operators: Operators
     ends: ExitStack
 
-    def account(self, rules: Sequence[Rule], cluster_rules: Sequence[Rule]) -> Path:
-        """The account's folder."""
-        folder = account_with_role(self.kubectl, [*operator_rules(without=[("*", "leases")]), *rules])
+    def account(
+        self, rules: Sequence[Rule], cluster_rules: Sequence[Rule], *, lacking: Sequence[tuple[str, str]] = ()
+    ) -> Path:
+        """The account's folder; of the operator's own permissions it lacks these, too."""
+        own = operator_rules(without=[("*", "leases"), *lacking])
+        folder = account_with_role(self.kubectl, [*own, *rules])
         self.grant(ACCOUNT, cluster_rules)
         return folder
 
@@ -145,9 +148,13 @@ NODES = LifeUse(
 
 
 def try_life(place: ComponentNamespace, use: LifeUse, *, lacking: bool) -> OperatorProcess:
-    permission = (use.verb, use.resource) if lacking else ()
+    permission = (use.verb, use.resource)
+    taken = permission if lacking else ("", "")
     account = place.account(
-        without(LIFE / "role.yaml", *permission), without(LIFE / "nodes_cluster_role.yaml", *permission)
+        without(LIFE / "role.yaml", *taken),
+        without(LIFE / "nodes_cluster_role.yaml", *taken),
+        # What it watches for spec.publish is granted it a second time.
+        lacking=[permission] if lacking else (),
     )
     make_pod(place.kubectl, OWN)
     use.before(place)

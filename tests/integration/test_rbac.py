@@ -15,8 +15,11 @@ from tests.integration import permissions
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules
 from tests.integration.conftest import CRD, Operators
 from tests.integration.permissions import Trial, Use
+from tests.integration.permissions_optional import OPTIONAL
 from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
+
+USES = (*OPTIONAL, *permissions.OPERATOR)
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +57,7 @@ def cluster_of(use: Use, request: pytest.FixtureRequest) -> Cluster:
 
 @pytest.mark.cluster("kubernetes")  # which permission a request takes is the real one's to say
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize(
-    "use", permissions.OPERATOR, ids=[f"{use.verb} {use.resource}: {use.feature}" for use in permissions.OPERATOR]
-)
+@pytest.mark.parametrize("use", USES, ids=[f"{use.verb} {use.resource}: {use.feature}" for use in USES])
 def test_without_a_permission_something_is_missed_and_the_log_says_which_permission_it_is(
     use: Use, request: pytest.FixtureRequest, ends: ExitStack
 ) -> None:
@@ -68,7 +69,7 @@ def test_without_a_permission_something_is_missed_and_the_log_says_which_permiss
 
 # Uses that one operator can show one after the other.
 ALIKE: dict[str, list[Use]] = {}
-for _use in permissions.OPERATOR:
+for _use in USES:
     _server = "streaming lists" if _use.streaming else "lists"
     _kind = "a standby" if _use.before is not permissions.nothing else "a leader" if _use.flags else "alone"
     ALIKE.setdefault(f"{_kind}, {_server}", []).append(_use)
@@ -93,7 +94,7 @@ def test_with_all_permissions_it_works_and_nothing_is_refused(
 def test_no_permission_is_granted_that_nothing_is_known_to_need() -> None:
     rules = operator_rules()
     granted = {(verb, resource) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
-    assert granted == {use.permission for use in permissions.OPERATOR}
+    assert granted == {use.permission for use in USES}
 
 
 def test_leases_of_other_names_are_none_of_its_business(kubectl: Kubectl) -> None:

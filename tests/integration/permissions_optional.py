@@ -1,0 +1,175 @@
+"""What the operator needs its permissions on kinds for that it can do without: verb by verb, kind by kind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from operator_runtime.testing.waiting import until
+from tests.integration.conftest import memcached
+from tests.integration.permissions import Trial, Use, watching
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalKind:
+    """A kind of which a Memcached has one object, where it asks for it.
+
+    Attributes:
+        resource: plural.
+        full_name: with its group, as kubectl takes it.
+        kind: as it is told of.
+        asked: a specification that asks for it, and for no other of these kinds.
+        unasked: the same, without it.
+        edit: a change of a field of ours by hand.
+        field: that field, as the log names it.
+        suffix: of its name.
+    """
+
+    resource: str
+    full_name: str
+    kind: str
+    asked: dict[str, Any]
+    unasked: dict[str, Any]
+    edit: str
+    field: str
+    suffix: str = ""
+
+    def name(self, trial: Trial) -> str:
+        return f"{self.full_name}/{trial.name}{self.suffix}"
+
+
+ALONE: dict[str, Any] = {
+    "service": {"type": "None"},
+    "disruptionBudget": {"maxUnavailable": "100%"},
+    "publish": "None",
+    "workload": "Deployment",
+    "drainSeconds": 0,
+}
+"""A specification that asks for none of these kinds."""
+
+KINDS = (
+    OptionalKind(
+        "statefulsets",
+        "statefulsets.apps",
+        "StatefulSet",
+        {"workload": "StatefulSet"},
+        {"workload": "Deployment"},
+        '{"spec":{"replicas":3}}',
+        "from 3",
+    ),
+    OptionalKind(
+        "services",
+        "services",
+        "Service",
+        {"service": {"type": "Headless"}},
+        {"service": {"type": "None"}},
+        '{"spec":{"publishNotReadyAddresses":true}}',
+        "spec.publishNotReadyAddresses",
+    ),
+    OptionalKind(
+        "poddisruptionbudgets",
+        "poddisruptionbudgets.policy",
+        "PodDisruptionBudget",
+        {"disruptionBudget": {"maxUnavailable": 1}},
+        {"disruptionBudget": {"maxUnavailable": "100%"}},
+        '{"spec":{"maxUnavailable":3}}',
+        "spec.maxUnavailable",
+    ),
+    OptionalKind(
+        "networkpolicies",
+        "networkpolicies.networking.k8s.io",
+        "NetworkPolicy",
+        {"networkPolicy": {"from": [{"podSelector": {}}]}},
+        {},
+        '{"spec":{"ingress":[{}]}}',
+        "spec.ingress",
+    ),
+    OptionalKind(
+        "configmaps",
+        "configmaps",
+        "ConfigMap",
+        {"publish": "ConfigMap"},
+        {"publish": "None"},
+        '{"data":{"servers":"edited"}}',
+        "data[servers]",
+        suffix="-servers",
+    ),
+)
+
+
+def specified(trial: Trial, fields: dict[str, Any]) -> None:
+    """Have the Memcached ask for these kinds alone; of no server, so that it has all of them at once."""
+    document = memcached(trial.name, 0, **(ALONE | fields))
+    trial.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(document))
+
+
+def _there(kind: OptionalKind, trial: Trial) -> bool:
+    return trial.kubectl_gets(kind.name(trial)) is not None
+
+
+def _made(kind: OptionalKind, trial: Trial) -> None:
+    specified(trial, kind.asked)
+    until(f"there is no {kind.kind}", lambda: _there(kind, trial))
+
+
+def _edited(kind: OptionalKind, trial: Trial, times: int) -> None:
+    """Edit a field by hand and wait until it is put right, again and again."""
+    _made(kind, trial)
+    for number in range(1, times + 1):
+        trial.kubectl("patch", kind.name(trial), "--type=merge", "-p", kind.edit)
+        until(
+            f"{kind.field} of the {kind.kind} is not put right",
+            lambda number=number: len(_put_right(kind, trial)) >= number,  # type: ignore[misc]
+        )
+
+
+def _put_right(kind: OptionalKind, trial: Trial) -> list[str]:
+    return [line for verb in ("updated", "scaled") for line in trial.said(f"{verb} {kind.kind}") if kind.field in line]
+
+
+def _named(kind: OptionalKind, trial: Trial) -> bool:
+    return any("contested: " in line and '"kubectl-patch"' in line for line in trial.said(f"of the {kind.kind}"))
+
+
+def _undone(kind: OptionalKind, trial: Trial) -> None:
+    _made(kind, trial)
+    specified(trial, kind.unasked)
+
+
+def uses(kind: OptionalKind) -> Iterator[Use]:
+    """What each permission on a kind is good for."""
+
+    def there(trial: Trial) -> bool:
+        return _there(kind, trial)
+
+    def ask(trial: Trial) -> None:
+        specified(trial, kind.asked)
+
+    def refused(verb: str) -> tuple[str, ...]:
+        return "degraded: Forbidden", f'cannot {verb} resource "{kind.resource}"'
+
+    yield from watching(kind.resource, kind.full_name, f"a {kind.kind} is made", works=there, act=ask)
+    yield Use("create", kind.resource, f"a {kind.kind} is made", there, refused("create"), ask)
+    yield Use("patch", kind.resource, f"a {kind.kind} is made, and put right", there, refused("patch"), ask)
+    yield Use(
+        "get",
+        kind.resource,
+        f"a client that keeps changing the {kind.kind} is named",
+        lambda trial: _named(kind, trial),
+        ("cannot read who writes", f'cannot get resource "{kind.resource}"'),
+        lambda trial: _edited(kind, trial, times=5),
+    )
+    yield Use(
+        "delete",
+        kind.resource,
+        f"a {kind.kind} that is no longer asked for goes",
+        lambda trial: not there(trial),
+        refused("delete"),
+        lambda trial: _undone(kind, trial),
+    )
+
+
+OPTIONAL: tuple[Use, ...] = tuple(use for kind in KINDS for use in uses(kind))
+"""Of manifests/rbac, beside `permissions.OPERATOR`."""

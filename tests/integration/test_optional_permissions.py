@@ -1,0 +1,199 @@
+"""Without the right to a kind that the operator can do without, all else is done, and it is said what is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from lab.audit import AuditEvent
+from operator_runtime.testing.waiting import until
+from tests.integration.accounts import account_with_role, grant, operator_rules
+from tests.integration.conftest import Operators, memcached
+from tests.integration.oracle import catch_up, condition, make_ready, pods_of, wait, wait_condition
+from tests.integration.permissions_optional import ALONE, KINDS, OptionalKind
+from tests.integration.requests import received_at, requests_of
+from tests.kubectl_in_namespace import Kubectl
+from tests.operator_process import OperatorProcess
+
+# What was refused is not asked for again for so long (`operator_runtime.reconciling.repairs.REFUSED_S`), less what the
+# times in an audit log may be off by.
+PAUSE = timedelta(seconds=29)
+ALL = {name: value for kind in KINDS for name, value in kind.asked.items() if name != "workload"}
+BESIDE = [kind for kind in KINDS if kind.kind != "StatefulSet"]
+STATEFUL_SETS = KINDS[0]
+
+
+@pytest.fixture
+def neighbour(kubectl: Kubectl) -> Iterator[Kubectl]:
+    """kubectl in a second namespace."""
+    name = f"{kubectl.namespace}-b"
+    kubectl.cluster.kubectl("create", "namespace", name)
+    yield Kubectl(kubectl.cluster, name)
+    kubectl.cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def start(kubectl: Kubectl, operators: Operators, *without: tuple[str, str]) -> OperatorProcess:
+    """An operator of the test's own, without these permissions."""
+    account = account_with_role(kubectl, operator_rules(without=without))
+    return operators.start(account_dir=account, OPERATOR_NAME=kubectl.namespace).ready()
+
+
+def serve(kubectl: Kubectl, name: str, **spec: object) -> None:
+    """Create a Memcached of two servers, and have them serve."""
+    kubectl.apply(memcached(name, 2, **spec), create=True)
+    wait(kubectl, f"mc/{name}", ".status.replicas", 2)
+    make_ready(kubectl, pods_of(kubectl, name))
+    wait(kubectl, f"mc/{name}", ".status.readyReplicas", 2)
+
+
+def there(kubectl: Kubectl, kind: OptionalKind, name: str) -> bool:
+    return bool(kubectl("get", f"{kind.full_name}/{name}{kind.suffix}", "--ignore-not-found", "-o", "name"))
+
+
+def look_again(kubectl: Kubectl, name: str) -> None:
+    """Have the operator reconcile some times."""
+    for number in range(3):
+        kubectl("annotate", f"mc/{name}", f"look={number}", "--overwrite")
+        catch_up(kubectl)
+
+
+def asked(kubectl: Kubectl, kind: OptionalKind, since: int) -> list[AuditEvent]:
+    """What the operator asked about a kind, but for its watch."""
+    found = requests_of(kubectl.cluster, kubectl.namespace, since=since)
+    return [each for each in found if each.resource == kind.resource and each.verb not in ("list", "watch")]
+
+
+def what_is_missing(kind: OptionalKind) -> str:
+    return f"The {kind.kind} is left as it is, as {kind.resource} cannot be watched: "
+
+
+@pytest.mark.parametrize("kind", BESIDE, ids=[each.resource for each in BESIDE])
+def test_without_a_kind_beside_the_servers_they_serve_and_it_comes_as_soon_as_it_is_granted(
+    kubectl: Kubectl, operators: Operators, kind: OptionalKind
+) -> None:
+    mark = kubectl.cluster.audit_mark()
+    operator = start(kubectl, operators, ("*", kind.resource))
+    assert "; going on without " in operator.wait_for_log("caches are in sync")
+    serve(kubectl, "shop", **ALL)
+    degraded = wait_condition(kubectl, "shop", "Degraded", "Forbidden")
+    assert degraded["status"] == "True"
+    assert what_is_missing(kind) in degraded["message"]
+    assert f'resource "{kind.resource}"' in degraded["message"]
+    assert "cannot be watched" not in degraded["message"].replace(what_is_missing(kind), ""), "nothing else is missing"
+    assert condition(kubectl, "shop", "Available")["status"] == "True"
+    assert condition(kubectl, "shop", "Progressing")["reason"] == "Complete"
+    ready = condition(kubectl, "shop", "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "Forbidden")
+    for other in BESIDE:
+        assert there(kubectl, other, "shop") is (other is not kind), other.kind
+    look_again(kubectl, "shop")
+    assert asked(kubectl, kind, mark) == []
+    assert len([line for line in operator.lines if f"cannot watch {kind.full_name} in" in line]) == 1
+
+    grant(kubectl, operator_rules())
+    wait_condition(kubectl, "shop", "Degraded", "AsExpected")
+    until(f"there is no {kind.kind}", lambda: there(kubectl, kind, "shop"))
+    operator.wait_for_log(f"watching {kind.full_name}", "again")
+
+
+def test_without_stateful_sets_deployments_go_on_and_one_that_asks_for_lasting_names_waits_for_the_right(
+    kubectl: Kubectl, operators: Operators
+) -> None:
+    mark = kubectl.cluster.audit_mark()
+    start(kubectl, operators, ("*", "statefulsets"))
+    kubectl.apply(memcached("lasting", 2, workload="StatefulSet"), create=True)
+    degraded = wait_condition(kubectl, "lasting", "Degraded", "Forbidden")
+    assert what_is_missing(STATEFUL_SETS) in degraded["message"]
+    assert condition(kubectl, "lasting", "Available")["status"] == "False"
+    serve(kubectl, "shop")
+    assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
+    look_again(kubectl, "lasting")
+    assert asked(kubectl, STATEFUL_SETS, mark) == []
+
+    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"workload":"StatefulSet"}}')
+    wait_condition(kubectl, "shop", "Degraded", "Forbidden")
+    assert condition(kubectl, "shop", "Available")["status"] == "True", "its servers stay until the others are there"
+    grant(kubectl, operator_rules())
+    for name in ("lasting", "shop"):
+        wait_condition(kubectl, name, "Degraded", "AsExpected")
+        assert there(kubectl, STATEFUL_SETS, name)
+
+
+def test_without_a_kind_that_nobody_asks_for_nothing_is_said_but_once_in_the_log(
+    kubectl: Kubectl, operators: Operators
+) -> None:
+    mark = kubectl.cluster.audit_mark()
+    operator = start(kubectl, operators, *(("*", each.resource) for each in KINDS))
+    serve(kubectl, "shop", **ALONE)
+    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
+    # A specification that takes back what was never there.
+    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"image":"registry.example.com/memcached:2"}}')
+    look_again(kubectl, "shop")
+    assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
+    for each in KINDS:
+        assert asked(kubectl, each, mark) == []
+        operator.wait_for_log(f"cannot watch {each.full_name} in", f"Grant list and watch on {each.full_name}")
+    about = [line for line in operator.lines if "/shop: " in line]
+    assert [line for line in about if "orbidden" in line] == []
+    said = [line for line in operator.lines if " ERROR " in line or " WARNING " in line]
+    refused = [line for line in said if "/later-" not in line]
+    assert len(refused) == len(KINDS), refused
+
+
+@pytest.mark.parametrize("verb", ["create", "delete"])
+def test_writes_that_are_refused_block_nothing_are_not_asked_for_in_a_loop_and_are_done_when_they_are_granted(
+    kubectl: Kubectl, operators: Operators, verb: str
+) -> None:
+    mark = kubectl.cluster.audit_mark()
+    start(kubectl, operators, *((verb, each.resource) for each in KINDS))
+    names = {kind.resource: kind for kind in KINDS}
+    for name, kind in names.items():
+        kubectl.apply(memcached(name, 0, **(ALONE | kind.asked)), create=True)
+    if verb == "delete":
+        for name, kind in names.items():
+            until(f"there is no {kind.kind}", lambda name=name, kind=kind: there(kubectl, kind, name))  # type: ignore[misc]
+            kubectl("replace", "-f", "-", input=json.dumps(memcached(name, 0, **(ALONE | kind.unasked))))
+    for name, kind in names.items():
+        degraded = wait_condition(kubectl, name, "Degraded", "Forbidden")
+        assert f'cannot {verb} resource "{kind.resource}"' in degraded["message"]
+        assert condition(kubectl, name, "Available")["status"] == "True"
+        kubectl("annotate", f"mc/{name}", "look=again")
+    catch_up(kubectl)
+    for kind in KINDS:
+        of_it = [each for each in asked(kubectl, kind, mark) if each.name.startswith(kind.resource)]
+        times = sorted(received_at(each) for each in of_it if each.code == 403)
+        assert times
+        assert all(later - earlier > PAUSE for earlier, later in pairwise(times)), times
+
+    grant(kubectl, operator_rules())
+    for name, kind in names.items():
+        wait_condition(kubectl, name, "Degraded", "AsExpected")
+        done = f"it is not done: {verb}"
+        until(done, lambda name=name, kind=kind: there(kubectl, kind, name) is (verb == "create"))  # type: ignore[misc]
+
+
+def test_in_several_namespaces_each_has_what_its_own_role_grants(
+    kubectl: Kubectl, neighbour: Kubectl, operators: Operators
+) -> None:
+    account = account_with_role(kubectl, operator_rules())
+    rules = operator_rules(without=[("*", "services")])
+    account_with_role(neighbour, rules, subject_namespace=kubectl.namespace)
+    both = f"{kubectl.namespace},{neighbour.namespace}"
+    operator = operators.start(account_dir=account, WATCH_NAMESPACE=both, OPERATOR_NAME=kubectl.namespace).ready()
+    services = next(each for each in KINDS if each.kind == "Service")
+    for each in (kubectl, neighbour):
+        serve(each, "twin")
+    wait_condition(kubectl, "twin", "Ready", "AllServersReady")
+    assert there(kubectl, services, "twin")
+    degraded = wait_condition(neighbour, "twin", "Degraded", "Forbidden")
+    assert what_is_missing(services) in degraded["message"]
+    assert f'in the namespace "{neighbour.namespace}"' in degraded["message"]
+    assert not there(neighbour, services, "twin")
+    operator.wait_for_log(f"cannot watch services in namespace {neighbour.namespace}")
+    grant(neighbour, operator_rules())
+    wait_condition(neighbour, "twin", "Ready", "AllServersReady")
+    assert there(neighbour, services, "twin")
