@@ -1,0 +1,178 @@
+"""From one workload to the other and back, and an operator that ends in the middle of what takes its time."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.conftest import Operators, memcached
+from tests.integration.named import (
+    EVERYTHING,
+    LONG_S,
+    change,
+    drain_soon,
+    names,
+    ready_when_there,
+    replicas,
+    status,
+    wait_list,
+    written,
+)
+from tests.integration.oracle import complete, make_ready, patch_pods, pods_of, wait, wait_condition
+from tests.kubectl_in_namespace import Kubectl
+from tests.operator_process import OperatorProcess
+
+ADDRESSES = ["10.9.0.1:11211", "10.9.0.2:11211"]
+
+
+@pytest.fixture
+def of_namespace(kubectl: Kubectl, operators: Operators) -> OperatorProcess:
+    """An operator for the test's namespace alone, which the test may end."""
+    return start(kubectl, operators)
+
+
+def start(kubectl: Kubectl, operators: Operators) -> OperatorProcess:
+    return operators.start("-n", kubectl.namespace).ready()
+
+
+def on_deployment(kubectl: Kubectl) -> None:
+    """A Memcached named shop with two servers by address, whose former servers drain for long."""
+    kubectl.apply(memcached("shop", 2, drainSeconds=LONG_S), create=True)
+    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    give_addresses(kubectl)
+    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
+    assert status(kubectl)["serverList"] == ADDRESSES
+    assert status(kubectl)["workload"] == "Deployment"
+
+
+def give_addresses(kubectl: Kubectl) -> None:
+    """Let the Deployment's servers serve, each under its address."""
+    for pod, server in zip(pods_of(kubectl, "shop"), ADDRESSES, strict=True):
+        patch_pods(kubectl, [pod], podIP=server.partition(":")[0])
+        make_ready(kubectl, [pod])
+
+
+@pytest.mark.usefixtures("of_namespace")
+def test_a_move_changes_the_list_once_when_all_servers_are_ready_and_ends_the_former_ones_later(
+    kubectl: Kubectl,
+) -> None:
+    on_deployment(kubectl)
+    mark = kubectl.cluster.audit_mark()
+    change(kubectl, workload="StatefulSet")
+    ready_when_there(kubectl, 0)
+    migrating = wait_condition(kubectl, "shop", "Progressing", "Migrating")
+    assert "until all are, the list stays as it is" in migrating["message"]
+    wait(kubectl, "mc/shop", ".status.readyReplicas", 3)
+    assert (status(kubectl)["serverList"], status(kubectl)["workload"]) == (ADDRESSES, "Deployment")
+    assert replicas(kubectl, "deployment") == 2
+
+    ready_when_there(kubectl, 1)
+    wait(kubectl, "mc/shop", ".status.workload", "StatefulSet")
+    assert status(kubectl)["serverList"] == names(kubectl, 0, 1)
+    (drain,) = status(kubectl)["draining"]
+    assert (drain["workload"], drain["first"]) == ("Deployment", 0)
+    assert replicas(kubectl, "deployment") == 2
+
+    drain_soon(kubectl)
+    kubectl.wait("deployment/shop", "delete")
+    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
+    found = status(kubectl)
+    assert (found["serverList"], found.get("draining")) == (names(kubectl, 0, 1), None)
+    assert found["nodes"] == ["shop-0", "shop-1"]
+    done = [each for each in written(kubectl, mark) if not each.endswith(" 409")]
+    assert done == ["patch statefulsets 201", "patch services 200", "delete deployments 200"]
+
+
+@pytest.mark.usefixtures("of_namespace")
+def test_a_move_that_is_undone_before_its_servers_are_ready_leaves_the_list_as_it_was(kubectl: Kubectl) -> None:
+    on_deployment(kubectl)
+    change(kubectl, workload="StatefulSet")
+    ready_when_there(kubectl, 0)
+    wait(kubectl, "mc/shop", ".status.readyReplicas", 3)
+    change(kubectl, workload=None)
+    kubectl.wait("statefulset/shop", "delete")
+    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
+    found = status(kubectl)
+    assert (found["serverList"], found["workload"], found.get("draining")) == (ADDRESSES, "Deployment", None)
+
+
+@pytest.mark.usefixtures("of_namespace")
+def test_a_move_that_is_undone_while_the_former_servers_drain_takes_these_back(kubectl: Kubectl) -> None:
+    on_deployment(kubectl)
+    former = pods_of(kubectl, "shop")
+    change(kubectl, workload="StatefulSet")
+    ready_when_there(kubectl, 0, 1)
+    wait(kubectl, "mc/shop", ".status.workload", "StatefulSet")
+    change(kubectl, workload="Deployment")
+    wait(kubectl, "mc/shop", ".status.workload", "Deployment")
+    assert status(kubectl)["serverList"] == ADDRESSES
+    assert [each["workload"] for each in status(kubectl)["draining"]] == ["StatefulSet"]
+    change(kubectl, drainSeconds=0)
+    kubectl.wait("statefulset/shop", "delete")
+    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
+    assert status(kubectl)["nodes"] == former
+
+
+def test_an_operator_that_starts_in_the_middle_of_a_move_goes_on_by_the_status(
+    kubectl: Kubectl, operators: Operators, of_namespace: OperatorProcess
+) -> None:
+    on_deployment(kubectl)
+    change(kubectl, workload="StatefulSet")
+    ready_when_there(kubectl, 0)
+    wait(kubectl, "mc/shop", ".status.readyReplicas", 3)
+    of_namespace.kill()
+    ready_when_there(kubectl, 1)
+    second = start(kubectl, operators)
+    wait(kubectl, "mc/shop", ".status.workload", "StatefulSet")
+    assert status(kubectl)["serverList"] == names(kubectl, 0, 1)
+    second.kill()
+    draining = status(kubectl)["draining"]
+    # What it is to find: the time is over soon, by the status of the one before.
+    drain_soon(kubectl)
+    assert status(kubectl)["draining"] == draining
+    start(kubectl, operators)
+    kubectl.wait("deployment/shop", "delete")
+    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
+    assert status(kubectl)["serverList"] == names(kubectl, 0, 1)
+
+
+def test_an_operator_that_starts_in_the_middle_of_a_drain_goes_on_by_the_status(
+    kubectl: Kubectl, operators: Operators, of_namespace: OperatorProcess
+) -> None:
+    complete(kubectl, "shop", 3, workload="StatefulSet", drainSeconds=LONG_S)
+    kubectl("scale", "mc/shop", "--replicas=1")
+    wait_list(kubectl, 0)
+    before = status(kubectl)["draining"]
+    of_namespace.kill()
+    mark = kubectl.cluster.audit_mark()
+    second = start(kubectl, operators)
+    complete(kubectl, "later", 1)
+    assert status(kubectl)["draining"] == before
+    assert written(kubectl, mark) == []
+    second.kill()
+    drain_soon(kubectl)
+    start(kubectl, operators)
+    wait(kubectl, "statefulset/shop", ".spec.replicas", 1)
+    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
+    assert written(kubectl, mark) == ["patch statefulsets 200"]
+
+
+def test_with_every_option_each_object_is_created_once_and_an_operator_that_starts_again_writes_nothing(
+    kubectl: Kubectl, operators: Operators, of_namespace: OperatorProcess
+) -> None:
+    mark = kubectl.cluster.audit_mark()
+    complete(kubectl, "shop", 3, **EVERYTHING)
+    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
+    complete(kubectl, "later", 1)
+    made = written(kubectl, mark)
+    resources = ("statefulsets", "services", "poddisruptionbudgets", "networkpolicies", "configmaps")
+    assert [each for each in made if each.endswith(" 201")] == [f"patch {resource} 201" for resource in resources]
+    # The list is empty at first, and follows the status.
+    assert {each for each in made if not each.endswith(" 201")} <= {"patch configmaps 200"}
+
+    before = kubectl.get("mc", "shop")["metadata"]["resourceVersion"]
+    assert of_namespace.stop() == 0
+    mark = kubectl.cluster.audit_mark()
+    start(kubectl, operators)
+    complete(kubectl, "latest", 3, **EVERYTHING)
+    assert written(kubectl, mark) == []
+    assert kubectl.get("mc", "shop")["metadata"]["resourceVersion"] == before
