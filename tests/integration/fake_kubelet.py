@@ -1,4 +1,5 @@
-"""A kubelet's part on a cluster without nodes: pods become ready, and those of the operator are real processes.
+"""A kubelet's part on a cluster without nodes: pods get an address and become ready, and those of the operator are real
+processes.
 
 So that a document's outputs are those of a cluster with nodes, and an operator that was installed from a manifest runs
 with the manifest's flags, variables and account.
@@ -108,7 +109,10 @@ class FakeKubelet:
             for container in pod["spec"]["containers"]
         ]
         ready = [{"type": "Ready", "status": "True"}]
-        body = {"status": {"phase": "Running", "conditions": ready, "containerStatuses": running}}
+        number = len(self._told)
+        address = f"10.244.{number // 256}.{number % 256}"
+        status = {"phase": "Running", "conditions": ready, "containerStatuses": running}
+        body = {"status": status | {"podIP": address, "podIPs": [{"ip": address}]}}
         with contextlib.suppress(subprocess.SubprocessError):  # it may be gone
             self._cluster.kubectl(
                 "patch",
