@@ -47,7 +47,7 @@ def is_contested(writes: Sequence[AuditEvent]) -> bool:
 
 
 def repaired(metrics: str, field: str) -> float:
-    return Scrape(metrics).value("memcached_operator_repairs_total", field=field)
+    return Scrape(metrics).value("memcached_operator_repairs_total", kind="Deployment", field=field)
 
 
 def test_a_label_that_is_rewritten_in_a_loop_for_a_minute(kubectl: Kubectl, operators: Operators) -> None:

@@ -152,7 +152,10 @@ def test_work_writes_and_repairs_are_counted_as_they_happen(kubectl: Kubectl, op
     kubectl("scale", "deployment/cache", "--replicas=3")
     kubectl("set", "image", "deployment/cache", "memcached=memcached:0")
     until("the drift is not put right", lambda: len(_repaired(metrics)) == 2)
-    assert set(_repaired(metrics)) == {"spec.replicas", "spec.template.spec.containers.image"}
+    assert set(_repaired(metrics)) == {
+        ("Deployment", "spec.replicas"),
+        ("Deployment", "spec.template.spec.containers.image"),
+    }
     after = Scrape(metrics)
     assert after.value("api_writes_total", resource="deployments.apps", verb="apply") >= 2
     assert after.value("api_writes_total", resource="memcacheds.cache.example.com/status", verb="patch") >= 1
@@ -163,9 +166,9 @@ def test_work_writes_and_repairs_are_counted_as_they_happen(kubectl: Kubectl, op
     assert versions[0] < versions[1]
 
 
-def _repaired(metrics: str) -> dict[str, float]:
+def _repaired(metrics: str) -> dict[tuple[str, str], float]:
     return {
-        dict(labels)["field"]: value
+        (dict(labels)["kind"], dict(labels)["field"]): value
         for (name, labels), value in Scrape(metrics).series.items()
         if name == "memcached_operator_repairs_total" and value
     }
