@@ -13,9 +13,10 @@ from tests.faults.conftest import Starter, Watched
 from tests.faults.fault_workload import FaultWorkload
 from tests.faults.proxy import FaultProxy, every, writes_on
 from tests.integration.load import Load
+from tests.integration.requests import WATCHED
 from tests.kubectl_in_namespace import Kubectl
 
-KINDS = ("memcacheds.cache.example.com", "deployments.apps", "pods")
+KINDS = tuple(WATCHED.values())
 CRASHES = 10
 REFUSED_S = 30.0
 HUNG_S = 20.0

@@ -15,6 +15,7 @@ from tests.faults.fault_workload import FaultWorkload
 from tests.faults.proxy import FaultProxy, watch_of
 from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import memcached
+from tests.integration.requests import WATCHED
 from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = pytest.mark.cluster("kubernetes")
@@ -25,22 +26,23 @@ MANY = 2_000
 CREATORS = 8
 LEAST_BYTES = 500  # of a Memcached in a list, with room
 SLOW_BYTES_PER_S = 50_000
-FULL_NAMES = {"memcacheds": "memcacheds.cache.example.com", "deployments": "deployments.apps", "pods": "pods"}
+# Of these there are events in each test.
+KINDS = ("memcacheds", "deployments", "pods")
 
 
-@pytest.mark.parametrize("kind", FULL_NAMES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_watch_that_falls_silent_is_replaced_and_what_it_missed_is_done(
     workload: FaultWorkload, proxy: FaultProxy, start: Starter, kind: str
 ) -> None:
     watched = start(*IMPATIENT)
     workload.begin()
-    before = watched.figures.read().restarts("silent", FULL_NAMES[kind])
+    before = watched.figures.read().restarts("silent", WATCHED[kind])
     proxy.lose(watch_of(kind))
     workload.change()
     proxy.await_count("lost bytes")
     workload.await_healed()
     watched.process.wait_for_log(f"the watch of {kind}", "has fallen silent", after=watched.since)
-    assert watched.figures.read().restarts("silent", FULL_NAMES[kind]) > before
+    assert watched.figures.read().restarts("silent", WATCHED[kind]) > before
     assert watched.said("Traceback") == []
 
 
@@ -54,11 +56,11 @@ def test_when_everything_falls_silent_it_is_not_ready_says_so_and_goes_on_when_b
     with proxy.losing_all():
         workload.change()
         watched.figures.await_ready(False)
-        for kind in FULL_NAMES.values():
+        for kind in WATCHED.values():
             watched.process.wait_for_log(f"cannot watch {kind}", "no answer for 4 s", after=watched.since)
     workload.await_healed()
     watched.figures.await_ready(True)
-    for kind in FULL_NAMES.values():
+    for kind in WATCHED.values():
         watched.process.wait_for_log(f"watching {kind}", "again", after=watched.since)
         assert watched.figures.read().restarts("silent", kind) > before.restarts("silent", kind)
 
@@ -70,18 +72,18 @@ def test_connections_that_only_one_side_knows_of_are_given_up(
     workload.begin()
     before = watched.figures.read()
     proxy.lose(half_open=True)
-    assert proxy.count["lost"] > len(FULL_NAMES), "the watches, and connections for calls"
+    assert proxy.count["lost"] > len(WATCHED), "the watches, and connections for calls"
     workload.change()
     workload.await_healed()
     after = watched.figures.read()
     assert after.requests("<error>") > before.requests("<error>"), "calls went out on lost connections"
-    for kind in FULL_NAMES.values():
+    for kind in WATCHED.values():
         assert after.restarts("silent", kind) > before.restarts("silent", kind)
         watched.process.wait_for_log(f"the watch of {kind}", "has fallen silent", after=watched.since)
     assert watched.said("Traceback") == []
 
 
-@pytest.mark.parametrize("kind", FULL_NAMES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_connection_that_is_reset_in_the_middle_of_a_line_loses_no_event(
     workload: FaultWorkload, proxy: FaultProxy, start: Starter, kind: str
 ) -> None:
@@ -93,8 +95,8 @@ def test_a_connection_that_is_reset_in_the_middle_of_a_line_loses_no_event(
     proxy.await_count("reset")
     workload.await_healed()
     after = watched.figures.read()
-    assert after.restarts("unreachable", FULL_NAMES[kind]) == before.restarts("unreachable", FULL_NAMES[kind]) + 1
-    assert after.relists(FULL_NAMES[kind]) == before.relists(FULL_NAMES[kind]), "the next watch begins before it"
+    assert after.restarts("unreachable", WATCHED[kind]) == before.restarts("unreachable", WATCHED[kind]) + 1
+    assert after.relists(WATCHED[kind]) == before.relists(WATCHED[kind]), "the next watch begins before it"
     assert watched.complaints() == [], "it is nobody's business"
 
 
@@ -106,7 +108,7 @@ def test_with_200_ms_of_latency_all_goes_its_way(workload: FaultWorkload, proxy:
         workload.await_healed()
     assert proxy.count["delayed"] > 0
     figures = watched.figures.read()
-    assert [figures.relists(kind) for kind in FULL_NAMES.values()] == [1, 1, 1]
+    assert [figures.relists(kind) for kind in WATCHED.values()] == [1] * len(WATCHED)
     assert figures.requests("<error>") == 0
     assert watched.complaints() == []
 
@@ -118,7 +120,7 @@ def test_a_long_list_over_a_slow_line_is_waited_for_as_long_as_bytes_come(
     create_many(kubectl, MANY)
     let_account_elect(kubectl)
     let_another_lead(kubectl)
-    kind = FULL_NAMES["memcacheds"]
+    kind = WATCHED["memcacheds"]
     with proxy.slow(SLOW_BYTES_PER_S):
         electing = ("--leader-elect", f"--leader-elect-id={LOCK}", f"--leader-elect-namespace={kubectl.namespace}")
         watched = start(*IMPATIENT, *electing)
@@ -146,21 +148,21 @@ def test_a_renewed_certificate_is_taken_without_a_word_and_a_strange_one_is_not(
     proxy.cut()
     workload.change()
     workload.await_healed()
-    assert proxy.count["connections"] >= connections + len(FULL_NAMES)
+    assert proxy.count["connections"] >= connections + len(WATCHED)
     assert watched.complaints() == []
 
     before = watched.figures.read()
     proxy.show(Authority(tmp_path / "stranger").server("strange", ["127.0.0.1"]))
     proxy.cut()
     workload.resize("resized", 2)
-    for kind in FULL_NAMES.values():
+    for kind in WATCHED.values():
         watched.process.wait_for_log(f"cannot watch {kind}", "certificate is not trusted", after=watched.since)
         assert watched.figures.read().restarts("unreachable", kind) >= before.restarts("unreachable", kind) + 2
     proxy.show(authority.server("again", ["127.0.0.1"]))
     workload.await_sizes({"resized": 2})
-    for kind in FULL_NAMES.values():
+    for kind in WATCHED.values():
         watched.process.wait_for_log(f"watching {kind}", "again", after=watched.since)
-    assert len(watched.complaints()) == len(FULL_NAMES), watched.process.log
+    assert len(watched.complaints()) == len(WATCHED), watched.process.log
 
 
 def create_many(kubectl: Kubectl, count: int) -> None:

@@ -12,6 +12,7 @@ from kube_simulator.faults import Break, Delay, End, Fault, Refuse, Rule, SendEr
 from operator_runtime.testing.waiting import eventually
 from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.oracle import wait
+from tests.integration.requests import WATCHED
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 from tests.simulated_cluster import SimulatedCluster
@@ -135,7 +136,7 @@ class TestRefusals:
         log = Log(operator)
         faulty.add(Refuse(code, retry_after_s), verb="watch")
         faulty.end_watches()
-        for kind in KINDS:
+        for kind in WATCHED.values():
             operator.wait_for_log(f"cannot watch {kind}", words, "goes on by itself", after=log.start)
         kubectl("scale", "mc/resized", "--replicas=3")
         kubectl("delete", "deployment/bared", "mc/gone")
@@ -144,9 +145,9 @@ class TestRefusals:
         wait(kubectl, "mc/resized", ".status.replicas", 3)
         kubectl.wait("deployment/bared", "create")
         wait(kubectl, "mc/new", ".status.replicas", 1)
-        for kind in KINDS:
+        for kind in WATCHED.values():
             operator.wait_for_log(f"watching {kind}", "again", after=log.start)
-        assert len(log.complaints) == len(KINDS)
+        assert len(log.complaints) == len(WATCHED)
 
     def test_writes_that_are_refused_are_made_when_the_server_says_and_said_once_each(
         self, faulty: Faulty, operator: OperatorProcess, kubectl: Kubectl

@@ -7,6 +7,17 @@ from datetime import datetime
 from lab.audit import AuditEvent
 from tests.cluster import Cluster
 
+WATCHED = {
+    "configmaps": "configmaps",
+    "deployments": "deployments.apps",
+    "memcacheds": "memcacheds.cache.example.com",
+    "networkpolicies": "networkpolicies.networking.k8s.io",
+    "poddisruptionbudgets": "poddisruptionbudgets.policy",
+    "pods": "pods",
+    "services": "services",
+    "statefulsets": "statefulsets.apps",
+}
+"""What the operator watches in each namespace, as the audit log and as its own log and metrics name it."""
 _READS = frozenset({"get", "list", "watch"})
 
 

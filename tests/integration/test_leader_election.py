@@ -23,7 +23,7 @@ from tests.integration.load import Load
 from tests.integration.oracle import create_memcached, wait
 from tests.integration.other_client import asked
 from tests.integration.replicas import LEADS, LEASE_S, NOT_RENEWED, RETRY_S, STANDS_BY, Replicas
-from tests.integration.requests import received_at, requests_of
+from tests.integration.requests import WATCHED, received_at, requests_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import logged_at
 from tests.relays import TlsFront
@@ -53,9 +53,7 @@ def test_one_works_and_the_other_stands_by_without_a_write(kubectl: Kubectl, rep
     assert replicas.writes("first", mark) != []
     standby = requests_of(kubectl.cluster, "second", since=mark)
     assert {each.resource for each in standby if each.verb == "watch"} == {
-        "memcacheds",
-        "deployments",
-        "pods",
+        *WATCHED,
         "leases",
     }
     assert [each for each in standby if each.verb not in ("get", "list", "watch")] == []

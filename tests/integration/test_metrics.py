@@ -25,6 +25,7 @@ from tests.integration.monitoring import (
     url_of,
 )
 from tests.integration.oracle import wait, wait_condition
+from tests.integration.requests import WATCHED
 from tests.kubectl_in_namespace import Kubectl
 
 
@@ -183,7 +184,7 @@ def test_a_restart_of_the_api_server_shows_in_each_stream(kubectl: Kubectl, oper
             "the lost streams are not counted",
             lambda: all(Scrape(metrics).values("watch_stream_restarts_total", cause="unreachable")),
         )
-        assert len(Scrape(metrics).values("watch_stream_restarts_total", cause="unreachable")) == 8
+        assert len(Scrape(metrics).values("watch_stream_restarts_total", cause="unreachable")) == len(WATCHED)
     finally:
         # A stream may be heard before the API server says that it is ready, and then be quiet for a minute.
         down_at = time.monotonic()

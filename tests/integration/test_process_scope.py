@@ -11,21 +11,11 @@ import pytest
 from tests.cluster import Cluster
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import Operators, memcached
-from tests.integration.requests import requests_of
+from tests.integration.requests import WATCHED, requests_of
 from tests.kubectl_in_namespace import Kubectl
 
 # What an operator may find in a file that names no namespace.
 NAMESPACE_OF_A_BARE_CONTEXT = "default"
-WATCHED = (
-    "configmaps",
-    "deployments",
-    "memcacheds",
-    "networkpolicies",
-    "poddisruptionbudgets",
-    "pods",
-    "services",
-    "statefulsets",
-)
 
 
 @pytest.fixture
