@@ -19,6 +19,7 @@ from memcached_operator.memcached.beside.rules import (
     PUBLICATION_RULES,
     SERVICE_RULES,
 )
+from memcached_operator.memcached.beside.service import with_names
 from memcached_operator.memcached.beside.wanted import beside
 from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.kinds import (
@@ -137,7 +138,7 @@ class Objects:
         # in between. Any other is as the status has it, which coalesces what comes together.
         leave = not set(plan.servers.draining) <= set(last.draining or ())
         published = plan.servers.listed if leave else last.serverList or ()
-        await self._keep_beside(memcached, spec, last, published, outcome)
+        await self._keep_beside(memcached, spec, plan, last, published, outcome)
         return outcome
 
     async def _keep_workloads(
@@ -165,12 +166,22 @@ class Objects:
         return None if kind in outcome.strange else self._caches.workloads_of(memcached).get(kind)
 
     async def _keep_beside(
-        self, memcached: MemcachedRecord, spec: Spec, last: Status, published: Sequence[str], outcome: Outcome
+        self,
+        memcached: MemcachedRecord,
+        spec: Spec,
+        plan: Plan,
+        last: Status,
+        published: Sequence[str],
+        outcome: Outcome,
     ) -> None:
         namespace, uid = memcached.namespace, memcached.uid
         # That its status is of this generation says that these were made before.
         seen = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
-        all_wanted = beside(memcached.name, namespace, uid, spec, published, self._config.operator_namespace)
+        named = spec.workload == "StatefulSet" or plan.servers.has_names
+        if spec.workload != "StatefulSet" and named and last.service is not None:
+            spec = with_names(spec)  # the names that clients know stay as long as their servers do
+        operators = self._config.operator_namespace
+        all_wanted = beside(memcached.name, namespace, uid, spec, published, operators, named=named)
         for kind, name, wanted in all_wanted:
             keeper, manifest = self._beside[kind], wanted
             if kind == "PodDisruptionBudget" and wanted is not None and (other := self._others_budget(memcached, spec)):

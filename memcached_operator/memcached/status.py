@@ -95,7 +95,13 @@ def joined(problems: Sequence[Problem]) -> Problem | None:
     if not problems:
         return None
     ordered = sorted(problems, key=lambda each: not each.blocking)
-    return Problem(ordered[0].reason, " ".join(each.message for each in ordered), ordered[0].blocking)
+    message = " ".join(_sentence(each.message) for each in ordered) if len(ordered) > 1 else ordered[0].message
+    return Problem(ordered[0].reason, message, ordered[0].blocking)
+
+
+def _sentence(message: str) -> str:
+    """The API server's words end without a full stop."""
+    return message if message.endswith(".") else f"{message}."
 
 
 class Servers(NamedTuple):
@@ -110,6 +116,11 @@ class Servers(NamedTuple):
     workload: Workload
     listed: tuple[str, ...]
     draining: tuple[Drain, ...] = ()
+
+    @property
+    def has_names(self) -> bool:
+        """Whether clients know some of the servers by names."""
+        return "StatefulSet" in (self.workload, *(each.workload for each in self.draining))
 
 
 class Observation(NamedTuple):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+import msgspec
+
 from memcached_operator.memcached.labels import PORT, PORT_NAME, TAKEN_ANNOTATION, metadata, selector_labels
 from memcached_operator.memcached.objects import Manifest
 from memcached_operator.memcached.spec import Spec
@@ -42,8 +44,12 @@ class ServiceManifest(Manifest, frozen=True, omit_defaults=True):
     spec: ServiceSpec = ServiceSpec()
 
 
-def service(name: str, namespace: str, uid: str, spec: Spec) -> ServiceManifest | None:
-    """The Service that a Memcached of that name, namespace and uid wants, if it wants one."""
+def service(name: str, namespace: str, uid: str, spec: Spec, *, named: bool) -> ServiceManifest | None:
+    """The Service that a Memcached of that name, namespace and uid wants, if it wants one.
+
+    Args:
+        named: clients know its servers by names that the Service gives them.
+    """
     wanted = spec.service
     if wanted.type == "None":
         return None
@@ -57,11 +63,16 @@ def service(name: str, namespace: str, uid: str, spec: Spec) -> ServiceManifest 
             clusterIP=HEADLESS if wanted.type == "Headless" else None,
             ports=(ServicePort(PORT_NAME, PORT, "TCP", PORT_NAME),),
             # Names must not come and go with a server's readiness. Where it has none, its address must.
-            publishNotReadyAddresses=spec.workload == "StatefulSet",
+            publishNotReadyAddresses=named,
             selector=selector_labels(name),
             type="ClusterIP",
         ),
     )
+
+
+def with_names(spec: Spec) -> Spec:
+    """The specification, with a Service that gives servers names."""
+    return msgspec.structs.replace(spec, service=msgspec.structs.replace(spec.service, type="Headless"))
 
 
 def found_by_chance(spec: Spec) -> bool:

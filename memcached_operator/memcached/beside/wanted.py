@@ -28,15 +28,24 @@ class Wanted(NamedTuple):
 
 
 def beside(
-    name: str, namespace: str, uid: str, spec: Spec, servers: Sequence[str], operator_namespace: str = ""
+    name: str,
+    namespace: str,
+    uid: str,
+    spec: Spec,
+    servers: Sequence[str],
+    operator_namespace: str = "",
+    *,
+    named: bool | None = None,
 ) -> Iterator[Wanted]:
     """What a Memcached of that name, namespace and uid wants, in the order in which it is made.
 
     Args:
         servers: `host:port` of each that is listed.
         operator_namespace: where the operator's own pods are, "" where it runs in no pod.
+        named: clients know its servers by names; None: as the specification asks for.
     """
-    yield Wanted("Service", name, service(name, namespace, uid, spec))
+    named = spec.workload == "StatefulSet" if named is None else named
+    yield Wanted("Service", name, service(name, namespace, uid, spec, named=named))
     yield Wanted("PodDisruptionBudget", name, budget(name, namespace, uid, spec))
     yield Wanted("NetworkPolicy", name, network_policy(name, namespace, uid, spec, operator_namespace))
     yield Wanted("ConfigMap", publication_name(name), publication(name, namespace, uid, spec, servers))

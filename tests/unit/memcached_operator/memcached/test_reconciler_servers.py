@@ -119,6 +119,37 @@ async def test_servers_move_without_a_moment_in_which_the_list_names_none(runnin
     assert running.condition("Ready") == ("True", "AllServersReady")
 
 
+async def test_the_names_that_clients_know_stay_as_long_as_their_servers_whatever_service_follows(
+    world: World,
+) -> None:
+    def service() -> Json | None:
+        return world.api.objects.get(("Service", NAMESPACE, NAME))
+
+    of_a_stateful_set = {"size": 1, "workload": "StatefulSet", "service": {"type": "Headless"}}
+    world.memcached(**of_a_stateful_set)
+    await world.look()
+    make_named_pods(world, 0)
+    await world.settle()
+    before = service()
+    assert before is not None
+    world.memcached(size=1, service={"type": "ClusterIP"})
+    await writes(world)
+    assert service() == before, "while its servers are listed"
+    pod = live_pod()
+    pod["status"]["podIP"] = "10.0.0.1"
+    world.api.put(pod)
+    await writes(world)
+    assert world.status["serverList"] == ["10.0.0.1:11211"]
+    assert service() == before, "while they drain"
+    world.clock.advance(DRAIN_S)
+    sent = await writes(world)
+    assert sent.index("delete StatefulSet") < sent.index("delete Service")
+    after = service()
+    assert after is not None
+    assert "clusterIP" not in after["spec"]
+    assert after["spec"]["publishNotReadyAddresses"] is False
+
+
 async def test_a_move_that_is_taken_back_before_the_list_moved_leaves_nothing_behind(running: World) -> None:
     before = running.status["serverList"]
     running.memcached(size=2, workload="StatefulSet")

@@ -124,7 +124,7 @@ async def test_secure_metrics_without_their_certificate_name_the_flag(tmp_path: 
 async def test_there_is_a_check_for_each_watch_and_none_is_passed_before_its_first_list() -> None:
     manager, _ = built("shop", "bank")
     status, text = 0, ""
-    response = await probes_of(manager.reflectors).answer(HttpRequest("GET", "/readyz", {"verbose": ("",)}))
+    response = await probes_of(manager.awaited).answer(HttpRequest("GET", "/readyz", {"verbose": ("",)}))
     status, text = response.status, response.body.decode()
     assert status == 500
     kinds = ("memcacheds.cache.example.com", "deployments.apps", "pods")
@@ -133,9 +133,9 @@ async def test_there_is_a_check_for_each_watch_and_none_is_passed_before_its_fir
         *(f"[-]watch/{kind}/{where} failed: reason withheld" for kind in kinds for where in ("shop", "bank")),
         "readyz check failed",
     ]
-    for reflector in manager.reflectors:
+    for reflector in manager.awaited:
         reflector.synced.set()
-    response = await probes_of(manager.reflectors).answer(HttpRequest("GET", "/readyz"))
+    response = await probes_of(manager.awaited).answer(HttpRequest("GET", "/readyz"))
     assert response.status == 200
 
 
@@ -173,7 +173,7 @@ def test_no_label_has_values_without_end_but_those_that_are_asked_for() -> None:
         *("controller", "name", "priority", "result"),  # a controller's; at most 27 priorities
         *("resource", "scope", "cause"),  # the watches that were configured, and a closed set
         *("code", "method", "host", "verb"),  # HTTP's and ours
-        *("field", "reason"),  # closed sets
+        *("kind", "field", "reason"),  # closed sets
         *("version", "python"),
         "le",  # of histograms
     }
