@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 _DIGEST_CHARACTERS = 12
-# Whose values may be empty texts.
+# Maps of texts, any of which may be empty.
 _NAMED_BY_PEOPLE = ("labels", "annotations", "nodeSelector", "matchLabels")
 
 
@@ -37,9 +37,13 @@ def as_kept(passed: Any, of: str = "") -> Any:
 
 
 def _kept(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """{} stays, as of a selector it means all."""
+    """{} stays, as of a selector it means all, but for one of texts."""
     kept = {field: as_kept(value, field) for field, value in fields.items()}
-    return {field: value for field, value in kept.items() if value is not None and value not in ("", ())}
+    return {field: value for field, value in kept.items() if not _is_left_out(field, value)}
+
+
+def _is_left_out(field: str, value: object) -> bool:
+    return value is None or value in ("", ()) or (value == {} and field in _NAMED_BY_PEOPLE)
 
 
 def taken(fields: dict[str, Any]) -> str | None:

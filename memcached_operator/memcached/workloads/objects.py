@@ -53,6 +53,7 @@ class PodSpec(Fields, frozen=True, omit_defaults=True):
     imagePullSecrets: tuple[dict[str, Any], ...] | None = None
     nodeSelector: dict[str, str] | None = None
     priorityClassName: str | None = None
+    serviceAccount: str | None = None
     serviceAccountName: str | None = None
     terminationGracePeriodSeconds: int | None = None
     tolerations: tuple[dict[str, Any], ...] | None = None

@@ -78,7 +78,7 @@ _REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
 _FIRST_REVISION = "1"
 # Of a pod's specification: what is passed through from the Memcached's where the user asks for it, and else not ours.
 _OPTIONS = (
-    *("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "serviceAccountName"),
+    *("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "serviceAccount", "serviceAccountName"),
     *("terminationGracePeriodSeconds", "tolerations", "topologySpreadConstraints"),
 )
 
@@ -152,6 +152,8 @@ def _owned(meta: ObjectMeta, spec: WorkloadSpec) -> WorkloadManifest:
     pod = template.spec or PodSpec()
     # The API server drops empty lists; the wanted form says that there are no arguments.
     containers = tuple(msgspec.structs.replace(each, args=each.args or ()) for each in pod.containers or ())
+    if "serviceAccountName" in passed:
+        passed |= {"serviceAccount"}
     others = {option: None for option in _OPTIONS if option not in passed}
     return WorkloadManifest(
         metadata=ours_of(meta),

@@ -14,6 +14,7 @@ KEPT: dict[str, tuple[Any, Any]] = {
     "a null": ({"fsGroup": None, "runAsUser": 0}, {"runAsUser": 0}),
     "an empty list": ({"podAffinity": {"required": []}}, {"podAffinity": {}}),
     "a selector of everything": ({"podSelector": {}}, {"podSelector": {}}),
+    "labels that a selector does not name": ({"podSelector": {"matchLabels": {}}}, {"podSelector": {}}),
     "an empty value of a label": ({"matchLabels": {"a": ""}}, {"matchLabels": {"a": ""}}),
     "an empty text in a list": ({"values": ["", "b"]}, {"values": ("", "b")}),
     "false": ({"runAsNonRoot": False}, {"runAsNonRoot": False}),

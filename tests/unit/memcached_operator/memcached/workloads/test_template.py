@@ -33,5 +33,12 @@ def test_without_options_the_template_is_that_of_the_first_release_byte_for_byte
     assert set(made.metadata.annotations or {}) == {"cache.example.com/memcached-uid"}
 
 
+def test_an_account_has_both_its_names_or_the_api_server_would_put_one_back_that_is_taken_out_again() -> None:
+    for spec, names in ((b'{"pod": {"serviceAccountName": "robot"}}', ["robot"] * 2), (b"{}", [])):
+        made = desired.workload("Deployment", NAME, NAMESPACE, UID, 1, IMAGE, pod=read_spec(spec).pod)
+        pod = msgspec.to_builtins(made.spec.template)["spec"]
+        assert [value for field, value in pod.items() if field.startswith("serviceAccount")] == names
+
+
 def test_the_command_names_each_option_and_its_value_as_two_words() -> None:
     assert not [word for word in COMMAND if "=" in word]
