@@ -27,11 +27,13 @@ class Fields(msgspec.Struct, frozen=True, omit_defaults=True):
         entry_key: by which field an entry of a list is known, as Kubernetes' own list-maps have it. Lists of others are
             compared as a whole: an argument more is another command.
         absent: fields of which None means that they must not be there.
+        extensible: fields whose lists others may add to: an entry more is theirs.
         whole: fields whose dicts are compared as a whole: of a selector, one label more is another selector.
     """
 
     entry_key: ClassVar[str] = ""
     absent: ClassVar[tuple[str, ...]] = ()
+    extensible: ClassVar[tuple[str, ...]] = ()
     whole: ClassVar[tuple[str, ...]] = ()
 
 
@@ -74,6 +76,9 @@ def differences(wanted: object, live: object, path: str = "") -> Iterator[Differ
                     yield Difference(inner, None, theirs)
                 if field in wanted.whole:
                     if ours is not None and ours != theirs:
+                        yield Difference(inner, ours, theirs)
+                elif field in wanted.extensible:
+                    if any(entry not in (theirs or ()) for entry in ours or ()):
                         yield Difference(inner, ours, theirs)
                 else:
                     yield from differences(ours, theirs, inner)

@@ -46,6 +46,9 @@ class Container(Fields, frozen=True, omit_defaults=True):
 class PodSpec(Fields, frozen=True, omit_defaults=True):
     """`spec` of a pod template. What is passed through from `spec.pod` is as Kubernetes types it."""
 
+    # Admission adds some, and would again after each write of ours.
+    extensible: ClassVar[tuple[str, ...]] = ("tolerations",)
+
     automountServiceAccountToken: bool | None = None
     securityContext: dict[str, Any] | None = None
     containers: tuple[Container, ...] | None = None
