@@ -53,6 +53,7 @@ from operator_runtime import (
     ObjectKey,
     Operator,
     Refused,
+    ServerError,
 )
 
 logger = logging.getLogger(__name__)
@@ -86,6 +87,7 @@ class Outcome:
         problems: what was in the way.
         waiting: what is waited for before all is there.
         strange: kinds of workloads of which somebody else's bears the name.
+        failure: what is to be raised once all else is done and told, for all of it to be tried again.
     """
 
     workload: WorkloadRecord | None = None
@@ -93,6 +95,7 @@ class Outcome:
     problems: list[Problem] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     strange: set[Workload] = field(default_factory=set)
+    failure: ServerError | None = None
 
 
 class Objects:
@@ -215,7 +218,7 @@ class Objects:
         try:
             kept = await doing
         except NotOwned as error:
-            if kind in ("Deployment", "StatefulSet"):
+            if kind in self._workloads:
                 outcome.strange.add(cast("Workload", kind))
             problem = Problem(Reason.NOT_CONTROLLED, str(error), blocking)
         except Invalid as error:
@@ -225,6 +228,13 @@ class Objects:
             problem = Problem(refusal_reason(error.message), error.message or str(error), blocking)
         except Refused as error:
             problem = Problem(Reason.FORBIDDEN, str(error), blocking)
+        except ServerError as error:
+            if kind in self._workloads:
+                raise
+            # Such as an admission webhook for Services that does not answer: the servers' list is not to wait for it.
+            outcome.waiting.append(f"The API server failed to write the {kind}: {error.message or error}")
+            outcome.failure = error
+            return None
         else:
             if kept.waiting:
                 outcome.waiting.append(kept.waiting)

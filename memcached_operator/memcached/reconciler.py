@@ -101,7 +101,10 @@ class MemcachedReconciler:
         if self._repairs.is_spent(memcached):
             return Result()
         found = observed(memcached, spec, plan, outcome, ours, pods, aside)  # report
-        return await self._reporter.report(memcached, last, found, next_s=plan.next_s)
+        result = await self._reporter.report(memcached, last, found, next_s=plan.next_s)
+        if outcome.failure is not None:
+            raise outcome.failure
+        return result
 
     def families(self) -> Iterator[Metric]:
         """What was put right, and how many are contested."""

@@ -395,7 +395,8 @@ def _ready(observed: Observation, progressing: Condition, degraded: Condition) -
     if degraded.status == "True":
         reason, message = degraded.reason, "See the condition Degraded."
     elif progressing.status == "True" or progressing.reason == Reason.DEADLINE_EXCEEDED:
-        pass
+        if observed.waiting not in message:
+            message = f"{message} {observed.waiting}"
     elif ready < observed.size:
         reason, message = Reason.SERVERS_NOT_READY, f"{ready} of {observed.size} servers are ready."
     elif observed.waiting:

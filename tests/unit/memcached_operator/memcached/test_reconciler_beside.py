@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, TAKEN_ANNOTATION, labels
-from operator_runtime.client.errors import Forbidden
+from operator_runtime.client.errors import Forbidden, ServerError
 from tests.unit.memcached_operator.memcached import live
 from tests.unit.memcached_operator.memcached.fake_api import FakeApi, Json
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID
@@ -148,6 +148,25 @@ async def test_a_kind_that_may_not_be_made_stops_no_other_and_is_made_when_it_ma
     world.clock.advance(SLOWLY.requeue_after_s or 0.0)
     assert await writes(world) == [f"apply {kind}"]
     assert world.condition("Degraded") == ("False", "AsExpected")
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+async def test_a_kind_whose_write_fails_for_now_is_told_and_tried_again_and_stops_no_other(
+    full: World, kind: str
+) -> None:
+    full.api.refuse("apply", kind, *[ServerError(500, "InternalError", "failed calling webhook")] * 2)
+    for each in BESIDE:
+        del full.api.objects[each, NAMESPACE, named(each)]
+    for _ in range(2):
+        full.show()
+        with pytest.raises(ServerError):
+            await full.reconcile(after_s=DELAY_S)
+    assert [each for each in BESIDE if held(full, each) is None] == [kind]
+    assert full.condition("Ready")[0] == "False"
+    assert f"The API server failed to write the {kind}: failed calling webhook" in full.message("Ready")
+    assert full.condition("Degraded") == ("False", "AsExpected")
+    assert await writes(full) == [f"apply {kind}"]
+    assert "webhook" not in full.message("Ready")
 
 
 async def test_two_problems_are_both_told(world: World) -> None:
