@@ -18,6 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+import msgspec
+
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.labels import PORT, server
 from memcached_operator.memcached.spec import Spec
@@ -67,6 +69,7 @@ def plan(
         now: the time, with its zone.
     """
     target: Workload = spec.workload
+    last = _begun(last, now)
     listed = _listed_workload(spec, last, ours, pods)
     written = last.draining or ()
     over = [each for each in written if _left_s(each, spec, now) == 0.0]
@@ -185,6 +188,22 @@ def _replicas(size: int, live: int, last: Status, over: Sequence[Drain]) -> int:
     if any(each.first < drained_from for each in written if each not in over):
         kept.append(drained_from)
     return min(max(kept), max(live, size))
+
+
+def _begun(last: Status, now: datetime) -> Status:
+    """The status without times that are yet to come, as of a leader whose clock was ahead: else servers would drain for
+    as long as it was."""
+    latest = _upwards(now)
+    draining = tuple(_until(latest, each) for each in last.draining or ())
+    return last if draining == (last.draining or ()) else msgspec.structs.replace(last, draining=draining)
+
+
+def _until(latest: str, drain: Drain) -> Drain:
+    try:
+        ahead = datetime.fromisoformat(drain.since) > datetime.fromisoformat(latest)
+    except (ValueError, TypeError):  # written by somebody else
+        return drain
+    return msgspec.structs.replace(drain, since=latest) if ahead else drain
 
 
 def _left_s(drain: Drain, spec: Spec, now: datetime) -> float:

@@ -114,6 +114,9 @@ NAMED = {
     "replicas that somebody took are put back": Case(3, of_names(0, 1, 2), 1, (0,), (), (0, 1, 2), 3),
     "down to nothing, with as much patience": Case(0, of_names(0, 1), 2, (0, 1), (), (), 2, ((0, 0),)),
     "nothing is at rest with nothing": Case(0, of_names(), 0, (), (), (), 0),
+    "a time that is yet to come is now": Case(
+        1, of_names(0, draining=(since(1, -3600),)), 2, (0, 1), (), (0,), 2, ((1, 0),)
+    ),
     "a time that cannot be read is over": Case(
         1, of_names(0, draining=(Drain("StatefulSet", 1, "soon"),)), 2, (0, 1), (), (0,), 1, drained=True
     ),
