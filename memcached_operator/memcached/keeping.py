@@ -258,5 +258,5 @@ class Objects:
                 self._counts.count(kind, path)
         level = logging.DEBUG if change.routine else logging.INFO
         logger.log(level, "%s", text.line, extra={"fields": text.fields})
-        if not change.routine:
+        if text.note and not change.routine:
             self._tell_event(memcached, "Normal", text.reason, text.action, text.note)

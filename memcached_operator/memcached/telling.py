@@ -18,7 +18,7 @@ class Words(NamedTuple):
     Attributes:
         reason: of the event.
         line: of the log.
-        note: of the event.
+        note: of the event, "" for none.
         fields: of the line.
     """
 
@@ -62,9 +62,8 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
     if kind == "ConfigMap" and change.asked:
         number = len(listed(PUBLICATION.held(change.obj)))
         fields = {"action": "publish", "kind": kind, "servers": number}
-        return Words(
-            "Published", f"published {number} servers", f"Published {number} servers in ConfigMap {name}", fields
-        )
+        # No event: they would use up those of the Memcached while it grows.
+        return Words("", f"published {number} servers", "", fields)
     what = "; ".join(map(str, change.fields))
     fields = {"action": "update", "kind": kind, "changed": paths}
     return Words("Updated", f"updated {kind}: {what}", f"Updated {kind} {name}: {what}", fields)

@@ -42,6 +42,16 @@ async def test_servers_come_to_the_published_list_with_the_status(named: World) 
     assert _published(named) == named.status["serverList"] == _names(SIZE + 2)
 
 
+async def test_a_growing_list_is_no_event_each_time_or_none_would_be_left_for_what_goes_wrong(named: World) -> None:
+    _ask_for(named, SIZE + 2)
+    await _writes(named)
+    named.recorder.events.clear()
+    for ordinal in (SIZE, SIZE + 1):
+        _make_pod(named, ordinal)
+        assert WRITE_LIST in await _writes(named)
+    assert named.recorder.events == []
+
+
 def _ask_for(world: World, size: int) -> None:
     world.memcached(size=size, workload="StatefulSet", publish="ConfigMap")
 
