@@ -44,8 +44,8 @@ def template(name: str, image: str, user_id: int | None, pod: Pod = NO_OPTIONS) 
         user_id = None  # the user's own affair, or the cluster's
     spec = _pod_spec(image, user_id)
     if options := {field: value for field, value in present(pod).items() if field not in _ELSEWHERE}:
-        # The former name of the field, which the API server fills in. Left to it, it would put back a name that is taken
-        # out again.
+        # The former name of the field is filled in by the API server. Left to it, it would put back a name that is
+        # taken out again.
         spec = msgspec.structs.replace(spec, **options, serviceAccount=options.get("serviceAccountName"))
     if pod.securityContext:
         security: dict[str, Any] = (spec.securityContext or {}) | as_kept(pod.securityContext)
