@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 from prometheus_client import Metric
 
@@ -219,7 +219,7 @@ class Objects:
             kept = await doing
         except NotOwned as error:
             if kind in self._workloads:
-                outcome.strange.add(cast("Workload", kind))
+                outcome.strange.add(kind)
             problem = Problem(Reason.NOT_CONTROLLED, str(error), blocking)
         except Invalid as error:
             message = f"The API server refused the {kind}: {error.message or error}"
