@@ -196,6 +196,8 @@ class Objects:
                 await self._try(outcome, kind, keeper.remove(memcached, ObjectKey(namespace, name)))
                 continue
             made_before, asked = seen, not seen
+            if kind == "Service":  # it follows the servers' names
+                asked = asked or any(each.workload == "StatefulSet" for each in last.draining or ())
             if kind == "ConfigMap":  # it follows the servers
                 made_before, asked = False, asked or self._is_untouched(ObjectKey(namespace, name))
             kept = await self._try(outcome, kind, keeper.keep(memcached, manifest, seen=made_before, asked=asked))

@@ -14,7 +14,7 @@ from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = pytest.mark.usefixtures("operator")
 
-OPTIONS: dict[str, Any] = dict(EVERYTHING["pod"])  # type: ignore[call-overload]
+OPTIONS: dict[str, Any] = {**EVERYTHING["pod"], "serviceAccountName": "robot"}  # type: ignore[dict-item]
 # Beside the user's own, the operator's: no user ids, as the user says who runs.
 SECURITY = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}, "fsGroup": 1000}
 WORKLOADS = ("Deployment", "StatefulSet")
