@@ -37,6 +37,12 @@ def observed(
         aside: what was in the way of the finalizer.
     """
     other = ours.get(OTHER[plan.target])
+    waiting = list(outcome.waiting)
+    if other is not None and other.held_by:
+        waiting.append(
+            f"The {other.kind} {other.name} is kept by the finalizer {other.held_by}: whoever put it there must take it "
+            "off."
+        )
     return Observation(
         memcached.name,
         memcached.generation,
@@ -48,7 +54,7 @@ def observed(
         plan.servers,
         outcome.service,
         joined([*outcome.problems, *([aside] if aside else [])]),
-        " ".join(outcome.waiting),
+        " ".join(waiting),
         leaving=other.kind if other is not None else None,
         advice=_BY_CHANCE if found_by_chance(spec) else "",
         followed=spec.publish != "None",
