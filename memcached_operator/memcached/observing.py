@@ -40,8 +40,8 @@ def observed(
     waiting = list(outcome.waiting)
     if other is not None and other.held_by:
         waiting.append(
-            f"The {other.kind} {other.name} is kept by the finalizer {other.held_by}: whoever put it there must take it "
-            "off."
+            f"The {other.kind} {other.name} is kept by the finalizer {other.held_by}: whoever put it there must "
+            "take it off."
         )
     return Observation(
         memcached.name,
