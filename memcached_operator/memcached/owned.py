@@ -30,6 +30,7 @@ M = TypeVar("M", bound=Manifest)
 
 HANDOVER: Final = f"annotate it with {OWNER_UID_ANNOTATION}=UID, this Memcached's metadata.uid"
 _NO_OWNER: Final = OwnerRef()
+_OURS: Final = (OWNER_UID_ANNOTATION, TAKEN_ANNOTATION)
 # By which the garbage collector knows what an object's deletion is to do with its dependents.
 ORPHAN_FINALIZER, FOREGROUND_FINALIZER = "orphan", "foregroundDeletion"
 # JSON has no control characters, so these stand in its text for nothing else, and no text put back has any in it.
@@ -113,9 +114,9 @@ def form_of(manifest: Manifest, name: str, made_for_uid: str) -> bytes:
 def ours_of(meta: ObjectMeta) -> ObjectMeta:
     """What may be ours of a live object's metadata."""
     annotations = meta.annotations or {}
-    if TAKEN_ANNOTATION not in annotations:
+    if "annotations" not in passed_through(meta):
         # Of others' annotations nothing is compared, unless the user wants some, too.
-        annotations = {name: text for name, text in annotations.items() if name == OWNER_UID_ANNOTATION and text}
+        annotations = {name: text for name, text in annotations.items() if name in _OURS and text}
     return ObjectMeta(labels=meta.labels, annotations=annotations or None, ownerReferences=meta.ownerReferences)
 
 

@@ -201,7 +201,7 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         workload=servers.workload if servers else None,
         service=observed.service or None,
         serverList=servers.listed if servers else None,
-        draining=(servers.draining or None) if servers else None,
+        draining=_draining(servers, last, now) if servers else None,
         nodes=nodes,
         replicas=len(nodes),
         readyReplicas=ready,
@@ -210,6 +210,16 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         observedGeneration=observed.generation,
         conditions=set_conditions(last.conditions, ours, generation=observed.generation, now=now),
     )
+
+
+def _draining(servers: Servers, last: Status, now: str) -> tuple[Drain, ...] | None:
+    """What drains. What begins to does so when it is written, and not when it was planned, some writes ago."""
+    written = last.draining or ()
+    begun = (
+        each if each in written else msgspec.structs.replace(each, since=max(each.since, now))
+        for each in servers.draining
+    )
+    return tuple(begun) or None
 
 
 def status_patch(wanted: Status, last: Status) -> dict[str, object]:

@@ -249,3 +249,13 @@ def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_look_writes_n
         assert all(condition.message and condition.reason in set(Reason) for condition in conditions)
         last = decode_status(msgspec.json.encode(status))
         assert status_patch(status_of(observed, last, LATER), last) == {}
+
+
+def test_servers_drain_from_when_it_is_written_that_they_left_and_not_from_when_that_was_planned() -> None:
+    planned = Drain("StatefulSet", 3, NOW)
+    servers = Servers("StatefulSet", (), (planned,))
+    observed = Observation(NAME, 1, 3, "StatefulSet", None, [], servers)
+    first = status_of(observed, NEW, LATER)
+    assert first.draining == (msgspec.structs.replace(planned, since=LATER),)
+    again = observed._replace(servers=servers._replace(draining=first.draining))
+    assert status_of(again, first, "2027-01-01T00:00:00Z").draining == first.draining
