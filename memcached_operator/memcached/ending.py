@@ -18,12 +18,13 @@ import msgspec
 from memcached_operator.api.names import FINALIZER, InvalidSpec
 from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.kinds import MEMCACHEDS, WORKLOADS
+from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.observing import unplanned
 from memcached_operator.memcached.owned import ORPHAN_FINALIZER
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.reporter import CONFLICT_PAUSE_S, SLOW_RETRY_S, Reporter
 from memcached_operator.memcached.spec import read_spec
-from memcached_operator.memcached.status import Problem, Reason, decode_status
+from memcached_operator.memcached.status import decode_status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import (

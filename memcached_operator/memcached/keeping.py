@@ -33,11 +33,12 @@ from memcached_operator.memcached.kinds import (
 )
 from memcached_operator.memcached.labels import POD_SELECTOR
 from memcached_operator.memcached.metrics import RepairCounts
+from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.owned import OwnedRecord
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.servers import Plan
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.status import Problem, Reason, Status, refusal_reason
+from memcached_operator.memcached.status import Status, refusal_reason
 from memcached_operator.memcached.telling import in_words
 from memcached_operator.memcached.workloads import desired
 from memcached_operator.memcached.workloads.records import WorkloadRecord

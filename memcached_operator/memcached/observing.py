@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.beside.service import found_by_chance
 from memcached_operator.memcached.keeping import Outcome
+from memcached_operator.memcached.observation import Observation, Problem, Reason, joined
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.servers import OTHER, Plan, as_published
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.status import Observation, Problem, Reason, Status, joined
+from memcached_operator.memcached.status import Status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 

@@ -9,15 +9,9 @@ from datetime import datetime
 from typing import Literal
 
 from memcached_operator.memcached.kinds import MEMCACHEDS
+from memcached_operator.memcached.observation import Observation
 from memcached_operator.memcached.records import MemcachedRecord
-from memcached_operator.memcached.status import (
-    Observation,
-    Status,
-    is_settled,
-    our_part,
-    status_of,
-    status_patch,
-)
+from memcached_operator.memcached.status import Status, is_settled, our_part, status_of, status_patch
 from operator_runtime import (
     Client,
     Condition,

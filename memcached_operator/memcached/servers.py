@@ -22,8 +22,9 @@ import msgspec
 
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.labels import PORT, server
+from memcached_operator.memcached.observation import Drain, Servers
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.status import Drain, Servers, Status
+from memcached_operator.memcached.status import Status
 from memcached_operator.memcached.workloads.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import ObjectKey, rfc3339

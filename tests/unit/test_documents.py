@@ -14,7 +14,7 @@ import pytest
 from docs.site.repository import links
 from kube_simulator import faults
 from kube_simulator.schema import kubernetes
-from memcached_operator.memcached.status import Reason
+from memcached_operator.memcached.observation import Reason
 from tests.pages import EXAMPLES, PAGES, PAGES_FOR_KUBERNETES
 from tests.shell_blocks import How, steps
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.status import Observation, Problem, Servers, Status, decode_status, status_of
+from memcached_operator.memcached.observation import Observation, Problem, Servers
+from memcached_operator.memcached.status import Status, decode_status, status_of
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of

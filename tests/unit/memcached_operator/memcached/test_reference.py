@@ -6,8 +6,8 @@ import itertools
 import re
 from pathlib import Path
 
+from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.reference import CONDITIONS, REASONS, api_reference
-from memcached_operator.memcached.status import Problem, Reason
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
     EXCEEDED,

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from memcached_operator.api.names import Workload
+from memcached_operator.memcached.observation import Drain, Servers
 from memcached_operator.memcached.servers import Plan, as_published, plan
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.status import Drain, Servers, Status
+from memcached_operator.memcached.status import Status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import rfc3339

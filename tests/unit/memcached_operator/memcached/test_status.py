@@ -9,18 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.api.v1alpha1 import MemcachedStatus
-from memcached_operator.memcached.status import (
-    Drain,
-    Observation,
-    Problem,
-    Reason,
-    Servers,
-    Status,
-    decode_status,
-    is_settled,
-    status_of,
-    status_patch,
-)
+from memcached_operator.memcached.observation import Drain, Observation, Problem, Reason, Servers
+from memcached_operator.memcached.status import Status, decode_status, is_settled, status_of, status_patch
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime.objects.conditions import Condition

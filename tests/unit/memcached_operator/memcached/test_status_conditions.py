@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from memcached_operator.memcached.status import Problem, Reason, Status, minimum_available, refusal_reason
+from memcached_operator.memcached.observation import Problem, Reason
+from memcached_operator.memcached.status import Status, minimum_available, refusal_reason
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from tests.unit.memcached_operator.memcached.status_support import (

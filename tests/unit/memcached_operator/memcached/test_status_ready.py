@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.status import Drain, Observation, Problem, Reason, Servers, Status, joined, status_of
+from memcached_operator.memcached.observation import Drain, Observation, Problem, Reason, Servers, joined
+from memcached_operator.memcached.status import Status, status_of
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime import Condition
 from tests.unit.memcached_operator.memcached.server_model import named_pod, workload_of
