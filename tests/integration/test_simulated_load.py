@@ -22,6 +22,8 @@ from tests.integration.conftest import CRD, memcached
 from tests.operator_process import PROJECT, OperatorProcess
 
 COUNT, SIZE = 3_000, 2
+# Nothing beside the servers: the simulator's controllers look at each Service and budget of a namespace for each pod.
+BARE = {"service": {"type": "None"}, "disruptionBudget": {"maxUnavailable": "100%"}}
 NAMES = [f"cache-{number:04}" for number in range(COUNT)]
 NAMESPACE = "default"
 # No speed is asserted: it takes a minute on two cores that have nothing else to do.
@@ -152,6 +154,7 @@ async def _create(names: Sequence[str], kubeconfig: Path) -> None:
 
         async def create() -> None:
             for name in left:
-                await client.create(MEMCACHEDS.resource, NAMESPACE, memcached(name, SIZE), field_manager="users")
+                body = memcached(name, SIZE, **BARE)
+                await client.create(MEMCACHEDS.resource, NAMESPACE, body, field_manager="users")
 
         await asyncio.gather(*(create() for _ in range(_CREATORS)))
