@@ -227,6 +227,30 @@ demo-picture:
 bench *args:
     @python -m benchmarks "$@"
 
+# Measure all tables of docs/performance.md that have peers, three rounds each: 75 minutes (--only NAME, --help)
+[group('test')]
+[no-exit-message]
+bench-table *args:
+    @python -m benchmarks.whole "$@"
+
+# Measure what it costs the operator to hold and follow 100,000 pods, which a server only plays (--pods N, --help)
+[group('test')]
+[no-exit-message]
+bench-watch *args:
+    @python -m benchmarks.watching "$@"
+
+# Measure what it costs the operator to ask its servers how they do (--servers N, --help)
+[group('test')]
+[no-exit-message]
+bench-asking *args:
+    @python -m benchmarks.asking "$@"
+
+# Measure what memory memcached takes with which settings: the table of docs/sizing.md (--up-to-mib MIB, --help)
+[group('test')]
+[no-exit-message]
+sizing *args:
+    @python -m benchmarks.sizing "$@"
+
 # Remake the lock files; --upgrade moves to the newest versions
 [group('write')]
 lock *args:

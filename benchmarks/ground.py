@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks import bystander
 from lab.audit import AuditEvent
 from lab.control_plane import ControlPlane, Options
 
@@ -52,6 +53,24 @@ kind: ClusterRoleBinding
 metadata: {{name: {_ACCOUNT}}}
 roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {_ACCOUNT}}}
 subjects: [{{kind: ServiceAccount, name: {_ACCOUNT}, namespace: {_ACCOUNT_NAMESPACE}}}]
+---
+apiVersion: v1
+kind: Namespace
+metadata: {{name: {bystander.NAMESPACE}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{name: {bystander.USER}, namespace: {bystander.NAMESPACE}}}
+rules:
+  - apiGroups: [""]
+    resources: [configmaps]
+    verbs: [get, create]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{name: {bystander.USER}, namespace: {bystander.NAMESPACE}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: {bystander.USER}}}
+subjects: [{{kind: User, name: {bystander.USER}, apiGroup: rbac.authorization.k8s.io}}]
 """
 
 

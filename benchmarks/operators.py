@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from lab.cache import BuildError, cache_dir, refuse_builds
@@ -42,11 +43,14 @@ class Operator:
     prepare: Callable[[bool], Callable[[Path], Command]]
 
 
-def _ours(_extras: bool) -> Callable[[Path], Command]:
+def _ours(_extras: bool, workers: int | None = None) -> Callable[[Path], Command]:
     def command(service_account_dir: Path) -> Command:
         flags = ["--service-account-dir", str(service_account_dir), "-A", "--log-level", "warning"]
         # Counted and served as in a cluster, on ports that are free.
         flags += ["--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0"]
+        # The addresses of the pods are nobody's; what it costs to ask servers is measured by `benchmarks.asking`.
+        flags += ["--server-stats-interval-s=0"]
+        flags += [f"--workers={workers}"] if workers else []
         return Command([sys.executable, "-m", "memcached_operator", "run", *flags], {})
 
     return command
@@ -66,7 +70,10 @@ def go_peer(package: str = ".") -> Path:
     """
     folder = _GO_MODULE / package
     sources = sorted(
-        {*folder.glob("*.go"), *(path for path in _GO_MODULE.iterdir() if path.suffix in {".mod", ".sum"})}
+        {
+            *(path for path in folder.iterdir() if path.suffix in {".go", ".json"}),
+            *(path for path in _GO_MODULE.iterdir() if path.suffix in {".mod", ".sum"}),
+        }
     )
     name = "-".join(["controller-runtime", *folder.relative_to(_GO_MODULE).parts])
     binary = _cache_dir() / f"{name}-{_digest(sources)}"
@@ -123,7 +130,17 @@ def _kopf(extras: bool) -> Callable[[Path], Command]:
     return command
 
 
-OPERATORS = {name: Operator(name, prepare) for name, prepare in (("ours", _ours), ("go", _go), ("kopf", _kopf))}
+OPERATORS = {
+    each.name: each
+    for each in (
+        Operator("ours", _ours),
+        Operator("go", _go),
+        Operator("kopf", _kopf),
+        *(Operator(f"ours-{workers}", partial(_ours, workers=workers)) for workers in (8, 16)),
+    )
+}
+PEERS_OF_OURS = ("ours", "go", "kopf")
+"""What `--peers` measures: those that can be compared as they are, each with its own defaults."""
 
 
 def _cache_dir() -> Path:

@@ -1,4 +1,7 @@
-"""One operator under test as a child process: started, looked at through /proc, and ended by its id."""
+"""One operator under test as a child process: started, looked at through /proc, and ended by its id.
+
+The servers that it asks are looked at in the same way.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _STOP_DEADLINE_S = 15.0
@@ -98,6 +103,40 @@ async def rests(cpu: Callable[[], float], at_most_s: float) -> float:
 def cpu_s(pid: int) -> float:
     """User and system time of a process and all its threads."""
     return ticks(Path(f"/proc/{pid}/stat").read_text()) / _TICKS_PER_S
+
+
+class Servers(Protocol):
+    """Of a control plane, the process ids of what all operators ask; None: it does not run."""
+
+    @property
+    def apiserver_pid(self) -> int | None: ...
+
+    @property
+    def etcd_pid(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServersTime:
+    """User and system time of what all operators ask, in seconds."""
+
+    apiserver_s: float
+    etcd_s: float
+
+    @classmethod
+    def now(cls, servers: Servers) -> ServersTime:
+        """Since both were started."""
+        apiserver, etcd = servers.apiserver_pid, servers.etcd_pid
+        assert apiserver is not None, "it runs as long as its control plane"
+        assert etcd is not None, "it runs as long as its control plane"
+        return cls(cpu_s(apiserver), cpu_s(etcd))
+
+    def __sub__(self, earlier: ServersTime) -> ServersTime:
+        return ServersTime(self.apiserver_s - earlier.apiserver_s, self.etcd_s - earlier.etcd_s)
+
+    @property
+    def both_s(self) -> float:
+        """Together."""
+        return self.apiserver_s + self.etcd_s
 
 
 def ticks(stat: str) -> int:

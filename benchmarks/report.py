@@ -10,6 +10,7 @@ import msgspec
 from benchmarks.figures import FIGURES, Figure, Run, median, ratio
 
 BASELINE = "go"
+_TIMES = " \N{MULTIPLICATION SIGN}"
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,17 +31,11 @@ def write_json(report: Report, path: Path) -> None:
 
 
 def table(report: Report) -> str:
-    """The medians side by side, ratios to the baseline in brackets where it ran, then requests and notes."""
-    operators = list(dict.fromkeys(run.operator for run in report.runs))
-    rows = [["", *operators]]
-    rows += [[figure.label, *(_cell(report.runs, name, figure) for name in operators)] for figure in FIGURES]
-    rounds = max((run.round for run in report.runs), default=0)
-    beside = ", each with Service and budget," if report.extras else ""
-    head = (
-        f"{report.count} Memcacheds of size {report.size}{beside} by {report.writers} writers, "
-        f"{report.changes} changes of size; rounds: {rounds}; {report.machine}"
-    )
-    parts = [head, _aligned(rows)]
+    """The medians side by side, ratios to the baseline in brackets, then requests and notes.
+
+    The baseline is the peer of the best users, or without it the first of several operators.
+    """
+    parts = [_head(report), _aligned(_rows(report, "x"))]
     parts += [_requests(run) for run in _last_runs(report.runs) if run.requests]
     notes = [f"{run.operator}, round {run.round}: {note}" for run in report.runs for note in run.notes]
     if notes:
@@ -48,14 +43,42 @@ def table(report: Report) -> str:
     return "\n\n".join(parts)
 
 
-def _cell(runs: Sequence[Run], operator: str, figure: Figure) -> str:
+def markdown(report: Report) -> str:
+    """The medians and ratios alone, as a document shows them."""
+    head, *rows = ([cell.replace("->", "→") for cell in row] for row in _rows(report, _TIMES))
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join([f"{_head(report)}.", "", *(f"| {' | '.join(line)} |" for line in lines)])
+
+
+def _head(report: Report) -> str:
+    rounds = max((run.round for run in report.runs), default=0)
+    beside = ", each with Service and budget," if report.extras else ""
+    return (
+        f"{report.count} Memcacheds of size {report.size}{beside} by {report.writers} writers, "
+        f"{report.changes} changes of size; rounds: {rounds}; {report.machine}"
+    )
+
+
+def _rows(report: Report, times: str) -> list[list[str]]:
+    operators = list(dict.fromkeys(run.operator for run in report.runs))
+    baseline = BASELINE if BASELINE in operators else operators[0]
+    return [
+        ["", *operators],
+        *(
+            [figure.label, *(_cell(report.runs, name, baseline, figure, times) for name in operators)]
+            for figure in FIGURES
+        ),
+    ]
+
+
+def _cell(runs: Sequence[Run], operator: str, baseline: str, figure: Figure, times: str) -> str:
     value = median(runs, operator, figure.key)
     if value is None:
         return "-"
     text = f"{value:.{figure.digits}f}"
-    if operator == BASELINE or (times := ratio(runs, operator, BASELINE, figure.key)) is None:
+    if operator == baseline or (ratio_ := ratio(runs, operator, baseline, figure.key)) is None:
         return text
-    return f"{text} ({times:.2f}x)"
+    return f"{text} ({ratio_:.2f}{times})"
 
 
 def _last_runs(runs: Sequence[Run]) -> list[Run]:

@@ -10,7 +10,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,14 +19,14 @@ import aiohttp
 import msgspec
 import uvloop
 
-from benchmarks import requests
+from benchmarks import bystander, requests
 from benchmarks.endpoint import Endpoint, memcached_name, resize
 from benchmarks.figures import Run, percentile
 from benchmarks.ground import account_dir, asked, prepared_control_plane
 from benchmarks.load import Load
 from benchmarks.observer import Goal, Observer, WatchFailed
 from benchmarks.operators import Command
-from benchmarks.process import OperatorDied, OperatorProcess, cpu_s, rests
+from benchmarks.process import OperatorDied, OperatorProcess, ServersTime, rests
 from lab.control_plane import ControlPlane
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -36,7 +36,9 @@ _START_DEADLINE_S = 120.0
 _CHANGE_DEADLINE_S = 30.0
 _RESTART_DEADLINE_S = 180.0
 # Several times what a slow operator takes on two cores.
-_LOAD_DEADLINE_S, _LOAD_DEADLINE_PER_MEMCACHED_S = 120.0, 0.15
+_LOAD_DEADLINE_S, _LOAD_DEADLINE_PER_MEMCACHED_S, _LOAD_DEADLINE_PER_POD_S = 120.0, 0.05, 0.05
+# Tens of thousands of objects keep the API server busy with itself for a while: caches, compaction of etcd.
+_CONTROL_PLANE_REST_DEADLINE_S = 300.0
 # Lets a change's echoes (ReplicaSet, Deployment's status, operator's status) pass before the next one is timed.
 _BETWEEN_CHANGES_S = 0.1
 _POLL_S = 0.1
@@ -61,6 +63,12 @@ class Plan:
     writers: int
     changes: int
     extras: bool = False
+
+    @property
+    def load_deadline_s(self) -> float:
+        """How long the load may take."""
+        per_memcached_s = _LOAD_DEADLINE_PER_MEMCACHED_S + self.size * _LOAD_DEADLINE_PER_POD_S
+        return _LOAD_DEADLINE_S + self.count * per_memcached_s
 
 
 def measure(
@@ -95,15 +103,14 @@ class _Scenario:
 
     async def run(self) -> None:
         """All phases; what fails becomes a note."""
-        kubeconfig = self.control_plane.user_kubeconfig("benchmark", ["system:masters"])
-        endpoint = Endpoint.from_kubeconfig(kubeconfig, self.control_plane.ca_path)
+        endpoint = self._endpoint("benchmark", ["system:masters"])
         try:
             async with endpoint.session(connections=4) as session, asyncio.TaskGroup() as group:
                 observer = Observer(session)
                 watches = group.create_task(observer.watch(await observer.versions()))
                 await self._phases(endpoint, session, observer)
                 watches.cancel()
-        except* (PhaseFailed, OperatorDied, WatchFailed, aiohttp.ClientError) as failures:
+        except* (PhaseFailed, OperatorDied, WatchFailed, bystander.BystanderFailed, aiohttp.ClientError) as failures:
             self.notes += [str(failure) or repr(failure) for failure in _leaves(failures)]
 
     async def _phases(self, endpoint: Endpoint, session: aiohttp.ClientSession, observer: Observer) -> None:
@@ -112,6 +119,8 @@ class _Scenario:
             idle_rss_mib, _ = operator.rss_mib()
             self.figures["rss_idle_mib"] = idle_rss_mib
             await self._load(endpoint, observer, operator, idle_rss_mib)
+            # Its controllers are at work for some time after the load; what a change takes is not to depend on that.
+            await self._control_plane_rests()
             await self._changes(session, observer)
         await self._control_plane_rests()
         await self._restart()
@@ -126,13 +135,18 @@ class _Scenario:
         made, complete = Goal(plan.count, plan.size), Goal(plan.count, plan.size)
         observer.replicas, observer.nodes = [made], [complete]
         load = Load(endpoint=endpoint, count=plan.count, size=plan.size, writers=plan.writers, extras=plan.extras)
-        async with _within("the load", _LOAD_DEADLINE_S + _LOAD_DEADLINE_PER_MEMCACHED_S * plan.count):
-            first_sent_s = await _generate(load)
-            self.figures["deployments_made_s"] = await made.wait() - first_sent_s
-            self.figures["status_complete_s"] = await complete.wait() - first_sent_s
+        async with _within("the load", plan.load_deadline_s):
+            async with bystander.beside(self._endpoint(bystander.USER)) as beside:
+                # After the bystander's start, which takes CPU from everybody.
+                servers_before = ServersTime.now(self.control_plane)
+                first_sent_s = await _generate(load)
+                self.figures["deployments_made_s"] = await made.wait() - first_sent_s
+                self.figures["status_complete_s"] = await complete.wait() - first_sent_s
             await operator.rests()
         # The end of the rest, not of the last status: late, needless work counts as well.
-        self.figures["load_cpu_s"] = operator.cpu_s - cpu_before_s
+        load_cpu_s = operator.cpu_s - cpu_before_s
+        self.figures["load_cpu_s"] = load_cpu_s
+        self.figures["load_cpu_per_memcached_ms"] = load_cpu_s * 1000 / plan.count
         rss_mib, self.figures["rss_peak_mib"] = operator.rss_mib()
         self.figures["rss_after_mib"] = rss_mib
         self.figures["rss_per_memcached_kib"] = (rss_mib - idle_rss_mib) * 1024 / plan.count
@@ -140,9 +154,16 @@ class _Scenario:
         self.requests.update(requests.count(events))
         self.figures["creates_per_memcached"] = requests.creates(events) / plan.count
         self.figures["status_writes_per_memcached"] = requests.status_writes(events) / plan.count
+        # What the controllers still have to write comes of the operator's writes, too.
+        await self._control_plane_rests()
+        servers = ServersTime.now(self.control_plane) - servers_before
+        self.figures["load_apiserver_cpu_s"] = servers.apiserver_s
+        self.figures["load_etcd_cpu_s"] = servers.etcd_s
+        self.figures["load_servers_cpu_per_memcached_ms"] = servers.both_s * 1000 / plan.count
+        for name, values in (("get", beside.waits.get_ms), ("create", beside.waits.create_ms)):
+            self._percentiles(f"bystander_{name}", values)
 
     async def _changes(self, session: aiohttp.ClientSession, observer: Observer) -> None:
-        await self._control_plane_rests()
         self.say(f"{self.plan.changes} changes of size")
         to_deployment_ms, to_nodes_ms = [], []
         for index in range(self.plan.changes):
@@ -158,16 +179,16 @@ class _Scenario:
                 to_nodes_ms.append((await complete.wait() - sent_s) * 1000)
             await asyncio.sleep(_BETWEEN_CHANGES_S)
         for name, values in (("change_to_deployment", to_deployment_ms), ("change_to_nodes", to_nodes_ms)):
-            for percent in (50, 99):
-                self.figures[f"{name}_p{percent}_ms"] = percentile(values, percent)
+            self._percentiles(name, values)
 
     async def _restart(self) -> None:
         self.say("restart with nothing to do")
-        mark = self.control_plane.audit_mark()
+        mark, servers_before = self.control_plane.audit_mark(), ServersTime.now(self.control_plane)
         async with self._operator() as operator:
             rested_s = await self._ready(operator, mark, _RESTART_DEADLINE_S)
             self.figures["restart_settled_s"] = rested_s - operator.started_s
             self.figures["restart_cpu_s"] = operator.cpu_s
+            self.figures["restart_servers_cpu_s"] = (ServersTime.now(self.control_plane) - servers_before).both_s
             self.figures["restart_rss_mib"], self.figures["restart_rss_peak_mib"] = operator.rss_mib()
             self.figures["restart_writes"] = requests.writes(asked(self.control_plane, mark))
 
@@ -188,11 +209,16 @@ class _Scenario:
                 await asyncio.sleep(_POLL_S)
             return await operator.rests()
 
+    def _percentiles(self, name: str, values_ms: Sequence[float]) -> None:
+        for percent in (50, 99):
+            self.figures[f"{name}_p{percent}_ms"] = percentile(values_ms, percent)
+
+    def _endpoint(self, user: str, groups: Sequence[str] = ()) -> Endpoint:
+        return Endpoint.from_kubeconfig(self.control_plane.user_kubeconfig(user, groups), self.control_plane.ca_path)
+
     async def _control_plane_rests(self) -> None:
-        pid = self.control_plane.apiserver_pid
-        assert pid is not None, "the API server runs as long as its context"
-        async with _within("the API server's coming to rest", _START_DEADLINE_S):
-            await rests(lambda: cpu_s(pid), _CONTROL_PLANE_REST_CPU_S)
+        async with _within("the API server's coming to rest", _CONTROL_PLANE_REST_DEADLINE_S):
+            await rests(lambda: ServersTime.now(self.control_plane).apiserver_s, _CONTROL_PLANE_REST_CPU_S)
 
     @asynccontextmanager
     async def _operator(self) -> AsyncIterator[OperatorProcess]:

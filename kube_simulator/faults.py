@@ -26,7 +26,7 @@ from kube_simulator.errors import ApiError
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Answer with a Status of this code: 410, 429, 500, 503, or another without a reason of its own."""
+    """Answer with a Status of this code: 404, 410, 429, 500, 503, or another without a reason of its own."""
 
     code: int
     retry_after_s: int | None = None
@@ -71,6 +71,7 @@ Fault = Refuse | Delay | Stall | Break | End | SendError
 """What can be asked for."""
 
 _REFUSALS: Final = {
+    404: ("NotFound", "the server could not find the requested resource"),
     410: ("Expired", "The resourceVersion for the provided watch is too old."),
     429: ("TooManyRequests", "the server has received too many requests and has asked us to try again later"),
     500: ("InternalError", "Internal error occurred: a fault that was asked for"),

@@ -45,7 +45,9 @@ from kube_simulator.http.server import HttpServer, Parts
 from kube_simulator.http.specials import specials
 from kube_simulator.http.verbs import Verbs
 from kube_simulator.requests.api import Api
+from kube_simulator.requests.evictions import Evictions
 from kube_simulator.requests.types import Caller, Target, User
+from kube_simulator.resizes import Resizes
 from kube_simulator.resources import Registry
 from kube_simulator.schema import kubernetes
 from kube_simulator.schema.openapi import Documents
@@ -89,6 +91,8 @@ class Simulator:
         self.options = options
         self.faults = Faults()
         """Misbehaviour that the server is asked for; see `simulator.faults`."""
+        self.resizes = Resizes()
+        """How far resizes of pods get; see `simulator.resizes`."""
         self._ends = AsyncExitStack()
         self._stopped_controllers = False
 
@@ -158,6 +162,7 @@ class Simulator:
             self.registry,
             authorizer=authorizer,
             owner_references_permission_enforcement=options.owner_references_permission_enforcement,
+            resizes=self.resizes,
         )
         self._api = Api(self.store, self.registry, self._admission, now=_now, may_create=may_create(authorizer))
         self._crds = CustomResources(self._api, self.store, self.registry, self._watches, _now)
@@ -171,12 +176,14 @@ class Simulator:
                 ready_after_s=options.pods_ready_after_s,
                 real_memcached=options.memcached == "auto",
             ),
+            resizes=self.resizes,
         )
         self._audit = AuditLog(self.audit_log, _now)
         access = Access(authorizer, self._tokens, _now)
+        evictions = Evictions(self._api, self._admission, _now)
         self._http = HttpServer(
             Parts(
-                verbs=Verbs(self._api, specials(built_in, access, self.store), _now),
+                verbs=Verbs(self._api, specials(built_in, access, self.store, evictions), _now),
                 watches=self._watches,
                 discovery=Discovery(self.registry, Documents(self.registry), lambda: f"{options.host}:{self.port}"),
                 authenticate=self._authenticated,
@@ -228,6 +235,14 @@ class Simulator:
     async def _restart_controllers(self) -> None:
         await self._controllers.stop()
         self._controllers.start()
+
+    def crash_pod(self, namespace: str, name: str) -> None:
+        """Kill the containers of a pod, as a want of memory does; the node starts them again.
+
+        Raises:
+            KeyError: no such pod runs.
+        """
+        self._controllers.kubelet.crash(namespace, name)
 
     def end_watches(self) -> None:
         """End all running watches cleanly."""

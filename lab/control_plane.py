@@ -37,6 +37,8 @@ _PROBE_TIMEOUT_S = 5.0
 _REQUEST_TIMEOUT_S = 60.0
 # Well above what two cores can do, so that a load test measures the operator and not the controllers' defaults.
 _CONTROLLER_QPS = 2_000
+# etcd refuses writes beyond 2 GiB by default; tens of thousands of objects with all versions of minutes come near it.
+_ETCD_QUOTA_BYTES = 8 * 2**30
 _CONTROLLER_SYNCS = 25
 
 
@@ -153,6 +155,11 @@ class ControlPlane:
     def apiserver_pid(self) -> int | None:
         """The API server's process id while it runs."""
         return self._apiserver.pid
+
+    @property
+    def etcd_pid(self) -> int | None:
+        """etcd's process id while it runs."""
+        return self._etcd.pid
 
     # What a user has.
 
@@ -334,6 +341,7 @@ def _etcd_arguments(directory: Path, client_port: int, peer_port: int) -> list[s
         f"--listen-peer-urls={peer}",
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=lab={peer}",
+        f"--quota-backend-bytes={_ETCD_QUOTA_BYTES}",
         "--unsafe-no-fsync",  # the state does not outlive the process anyway
         "--log-level=warn",
     ]

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memcached_operator.about import PROGRAM
+from memcached_operator.memcached.asking.answers import Answers
+from memcached_operator.memcached.asking.credentials import Secrets, Ways
+from memcached_operator.memcached.asking.families import PATH, server_families
+from memcached_operator.memcached.asking.poll import Poller
 from memcached_operator.memcached.beside.publication import publisher
 from memcached_operator.memcached.beside.rules import BudgetRecord
 from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.changing.live_memory import telling
 from memcached_operator.memcached.keeping import ObjectsConfig
 from memcached_operator.memcached.kinds import (
     BUDGETS,
@@ -20,22 +25,26 @@ from memcached_operator.memcached.kinds import (
     STATEFUL_SETS,
 )
 from memcached_operator.memcached.labels import POD_SELECTOR
-from memcached_operator.memcached.metrics import memcached_families
+from memcached_operator.memcached.metrics import condition_family, memcached_families
 from memcached_operator.memcached.owned import OwnedRecord
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
+from memcached_operator.memcached.status import is_overdue
+from memcached_operator.memcached.waking import Waking
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.settings import Settings
-from operator_runtime import ObjectKey, Operator, serve
+from operator_runtime import Channel, ObjectKey, Operator, serve
 
 # What this operator writes in its daily work, for the metrics.
 WRITES = (
     *(
         (kind.resource.qualified_name, verb)
         for kind in (DEPLOYMENTS, STATEFUL_SETS, SERVICES, BUDGETS, NETWORK_POLICIES, CONFIG_MAPS)
-        for verb in ("apply", "patch", "delete")
+        for verb in ("create", "apply", "patch", "delete")
     ),
     (MEMCACHEDS.resource.qualified_name, "patch"),
     (f"{MEMCACHEDS.resource.qualified_name}/status", "patch"),
+    (f"{PODS.resource.qualified_name}/eviction", "create"),
+    (f"{PODS.resource.qualified_name}/resize", "patch"),
     ("events.events.k8s.io", "create"),
 )
 _CRD_REMEDY = (
@@ -73,10 +82,16 @@ def set_up(operator: Operator, settings: Settings) -> None:
         user_id=settings.memcached_user_id,
         operator_namespace=operator.own_namespace,
     )
+    woken: Channel[ObjectKey] = Channel()
+    answers = Answers() if settings.server_stats_interval_s > 0 else None
+    ways = Ways(caches, Secrets(operator.client) if settings.server_credentials else None)
     reconciler = MemcachedReconciler(
         operator,
         caches,
         ReconcilerConfig(objects, status_delay_s=settings.status_interval_ms / 1000, finalizer=settings.finalizer),
+        tell_memory=telling(ways),
+        wake=woken.send,
+        answers=answers,
     )
 
     def of_same_name(record: OwnedRecord) -> ObjectKey | None:
@@ -94,13 +109,25 @@ def set_up(operator: Operator, settings: Settings) -> None:
         return key if caches.memcacheds.get(key) is not None else None
 
     controller = operator.controller("memcached", MEMCACHEDS, reconciler.reconcile)
-    controller.watches(DEPLOYMENTS, of_same_name).watches(PODS, _memcached_of, labels=POD_SELECTOR)
-    controller.watches(STATEFUL_SETS, of_same_name, optional=True).watches(SERVICES, of_same_name, optional=True)
-    controller.watches(BUDGETS, of_budget, optional=True)
-    controller.watches(NETWORK_POLICIES, of_same_name, labels=POD_SELECTOR, optional=True)
-    controller.watches(CONFIG_MAPS, of_publication, labels=POD_SELECTOR, optional=True)
+    controller.begins_with(caches.memcacheds, is_overdue)
+    waking = Waking(caches, reconciler.awaited)
+    # Of what it made, a reconcile tells by the answer (`after_create`).
+    controller.watches(DEPLOYMENTS, of_same_name, when=waking.by_workload, after_create=False)
+    controller.watches(STATEFUL_SETS, of_same_name, when=waking.by_workload, optional=True, after_create=False)
+    controller.watches(PODS, _memcached_of, when=waking.by_pod, labels=POD_SELECTOR)
+    controller.watches(SERVICES, of_same_name, optional=True, after_create=False)
+    controller.watches(BUDGETS, of_budget, optional=True, after_create=False)
+    controller.watches(NETWORK_POLICIES, of_same_name, labels=POD_SELECTOR, optional=True, after_create=False)
+    controller.watches(CONFIG_MAPS, of_publication, labels=POD_SELECTOR, optional=True, after_create=False)
+    controller.watches_channel(woken, lambda key: key)
+    servers = operator.metrics_at(PATH)  # also where none is asked: who scrapes it finds nothing, and no fault
+    if answers is not None:
+        interval_s = settings.server_stats_interval_s
+        operator.manager.add_runnable(Poller(caches, answers, woken, interval_s=interval_s, ways=ways))
+        servers.add(lambda: server_families(caches.pods.values(), answers.of))
     operator.expects_writes(WRITES)
     operator.metrics.add(reconciler.families)
+    operator.metrics.add(lambda: (condition_family(caches.memcacheds.values()),))
     if settings.metrics_per_object:
         operator.metrics.add(lambda: memcached_families(caches))
 

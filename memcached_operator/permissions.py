@@ -126,6 +126,16 @@ WATCHED: Final = (
         undeleted="a ConfigMap stays that is no longer asked for",
     ),
     Permission("", "pods", ("list", "watch"), _BLIND),
+    Permission(
+        "", "pods", ("get",), "the servers of a StatefulSet get other memory by being replaced, which empties them"
+    ),
+    Permission(
+        "",
+        "pods/resize",
+        ("patch",),
+        "the servers of a StatefulSet get other memory by being replaced, which empties them",
+    ),
+    Permission("", "pods/eviction", ("create",), "the servers of a StatefulSet stay as they were made"),
     Permission("events.k8s.io", "events", ("create", "patch"), "no events are written; everything else goes on"),
 )
 """In each watched namespace, or in all."""
@@ -155,6 +165,17 @@ REVIEWS: Final = (
 )
 """Cluster-wide, with --metrics-secure."""
 
+SERVER_CREDENTIALS: Final = (
+    Permission(
+        "",
+        "secrets",
+        ("get",),
+        "servers that ask for a password or a client certificate are not asked how they do, and get other memory by "
+        "being replaced. A Role that names the Secrets grants it for these alone, which is not seen here",
+    ),
+)
+"""In each watched namespace, or in all, with --server-credentials."""
+
 TENANTS: Final = (
     Permission(
         "cache.example.com",
@@ -163,6 +184,7 @@ TENANTS: Final = (
     ),
     # For anyone who installs an operator in a namespace: nobody can grant a permission that they lack.
     Permission("cache.example.com", "memcacheds/finalizers", ("update",)),
+    Permission("", "pods/resize", ("patch",)),
     Permission("cache.example.com", "memcacheds/scale", ("get", "update", "patch")),
     Permission("cache.example.com", "memcacheds/status", ("get", "update", "patch")),
 )

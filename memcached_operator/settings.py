@@ -68,6 +68,29 @@ class Settings(RuntimeSettings, frozen=True):
             metavar="MILLISECONDS",
         ),
     ] = 250
+    server_stats_interval_s: Annotated[
+        float,
+        Meta(ge=0, le=3_600),
+        Setting(
+            "How it works",
+            help="How often each memcached that is ready is asked how it does, in seconds: for the condition Serving, "
+            "status.version and the metrics at /metrics/servers. 0 never asks.",
+            why="As often as most Prometheus servers scrape; two failures in a row are told within a minute.",
+            metavar="SECONDS",
+        ),
+    ] = 30.0
+    server_credentials: Annotated[
+        bool,
+        Setting(
+            "How it works",
+            help="Read the Secrets that Memcacheds name, each by its name, for what their servers ask for before they "
+            "answer: the first user of spec.auth, and the certificate of spec.tls where clientAuth is Require. It "
+            "takes the permission to get them.",
+            why="An operator that may read no Secret gives none away. Without it such servers run as well; they are "
+            "not asked how they do.",
+            metavar="true|false",
+        ),
+    ] = False
     metrics_per_object: Annotated[
         bool,
         Setting(

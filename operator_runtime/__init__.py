@@ -9,6 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from operator_runtime.cache.packing import (
+        Packing as Packing,
+    )
     from operator_runtime.cache.sharing import (
         shared as shared,
     )
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
         KubeError as KubeError,
         NotFound as NotFound,
         ServerError as ServerError,
+        TooManyRequests as TooManyRequests,
     )
     from operator_runtime.client.nesting import (
         decode_nested as decode_nested,
@@ -149,9 +153,19 @@ if TYPE_CHECKING:
 
 # Where each name stands, below this package.
 _PLACES = {
+    "cache.packing": ("Packing",),
     "cache.sharing": ("shared",),
     "cache.store": ("ObjectKey", "Store"),
-    "client.errors": ("Conflict", "Forbidden", "Invalid", "KubeError", "NotFound", "ServerError", "UNDECODABLE"),
+    "client.errors": (
+        "Conflict",
+        "Forbidden",
+        "Invalid",
+        "KubeError",
+        "NotFound",
+        "ServerError",
+        "TooManyRequests",
+        "UNDECODABLE",
+    ),
     "client.nesting": ("decode_nested", "shallow"),
     "controller.builder": ("ControllerBuilder",),
     "controller.channel": ("Channel",),

@@ -45,6 +45,7 @@ from operator_runtime.reconciling.repairs import Owner, Repairs
 from operator_runtime.reconciling.rules import Change, Ownable, Rules, rules_for_bodies, telling
 from operator_runtime.serving.monitoring import add_sources, served, traced
 from operator_runtime.serving.probes import Checks
+from operator_runtime.serving.scrape import PATH
 from operator_runtime.settings.runtime_settings import RuntimeSettings, S
 from operator_runtime.telemetry.metrics import ControllerMetrics, Metrics, loop_metrics
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
@@ -114,6 +115,7 @@ class Operator:
         self.urls: dict[str, str] = {}
         self.expected_writes: list[tuple[str, str]] = []
         self.metrics = Metrics()
+        self.further_metrics: dict[str, Metrics] = {}
         self._controller_metrics = ControllerMetrics(self.metrics)
         self._tracer = tracer
         self._informers = Informers(
@@ -295,6 +297,25 @@ class Operator:
         self._builders.append(builder)
         return builder.watches(kind, itself, when=when, labels=labels, fields=fields, missing=missing)
 
+    def metrics_at(self, path: str) -> Metrics:
+        """What another path of the metrics server shows: figures of what the operator looks after rather than its own,
+        or so many that they are scraped less often. Secure metrics are shown to those who may `get` that URL.
+
+        Args:
+            path: where, from "/" on, such as "/metrics/shops". The same path gives the same metrics.
+
+        Raises:
+            ValueError: it begins with no "/".
+            RuntimeError: the operator runs already, and serves the paths that it has.
+        """
+        if not path.startswith("/"):
+            raise ValueError(f"metrics are asked for at the path {path!r}: a path begins with /, as /metrics does")
+        if path == PATH:
+            return self.metrics
+        if path not in self.further_metrics and self.manager.running:
+            raise RuntimeError(f"the path {path} of metrics comes too late: ask for it in the set-up function")
+        return self.further_metrics.setdefault(path, Metrics())
+
     def add_service(self, name: str, service: Service) -> None:
         """Run this from the start on, on each replica, and stop it last."""
         self.manager.add_service(name, service)
@@ -383,6 +404,7 @@ async def serve(
                 access,
                 operator.checks.health,
                 ready_checks=operator.checks.ready,
+                further=operator.further_metrics,
             )
         )
         await manager.run(stop)

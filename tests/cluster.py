@@ -24,12 +24,16 @@ from lab.audit import AuditEvent
 from lab.cache import BuildError, NotBuiltError
 from lab.control_plane import ControlPlane, Options
 from lab.programs import kubernetes
+from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Api
 
 # Set by the test runner: what cannot be had is a failure then, and not a skip.
 REQUIRED_VARIABLE = "MEMCACHED_OPERATOR_TEST_CLUSTER_REQUIRED"
 
 CLUSTERS = ("simulator", "kubernetes")
+
+# For `kubectl wait` of a CRD. `--for=condition=Established` fails at once where a new one has no conditions yet.
+ESTABLISHED = '--for=jsonpath={.status.conditions[?(@.type=="Established")].status}=True'
 
 # Off by default, and on in some distributions. Permissions that are enough with it are enough without.
 ADMISSION_PLUGINS = ("OwnerReferencesPermissionEnforcement",)
@@ -165,11 +169,13 @@ def _cluster(name: str, streaming_lists: bool = True) -> AbstractContextManager[
 def namespace(cluster: Cluster) -> Iterator[str]:
     """A fresh namespace whose name is not used twice; its deletion is asked for and not awaited.
 
-    Without kubectl: two runs of it take longer than many a test.
+    Without kubectl: two runs of it take longer than many a test. Before it has its ServiceAccount, pods are refused.
     """
     name = f"test-{uuid.uuid4().hex[:10]}"
     client = Api(cluster, cluster.kubeconfig_path)
     client.post("/api/v1/namespaces", {"metadata": {"name": name}}).expect(201)
+    account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+    eventually(lambda: client.get(account).status, lambda status: status == 200, what=account)
     client.close()  # a test may end the server that it leads to
     yield name
     deleted = client.delete(f"/api/v1/namespaces/{name}")

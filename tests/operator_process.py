@@ -16,7 +16,12 @@ from operator_runtime.testing.waiting import DEADLINE_S
 
 PROJECT = Path(__file__).parents[1]
 # Many run at the same time, and each would take the same two ports. A test that wants them names them.
-NO_PORTS = {"MEMCACHED_OPERATOR_HEALTH_PROBE_BIND_ADDRESS": "0", "MEMCACHED_OPERATOR_METRICS_BIND_ADDRESS": "0"}
+NO_PORTS = {
+    "MEMCACHED_OPERATOR_HEALTH_PROBE_BIND_ADDRESS": "0",
+    "MEMCACHED_OPERATOR_METRICS_BIND_ADDRESS": "0",
+}
+# The addresses of a test's pods are nobody's. A test whose pods are real says so.
+_ASKS_NONE = {"MEMCACHED_OPERATOR_SERVER_STATS_INTERVAL_S": "0"}
 MODULE = "memcached_operator"
 IN_SYNC = "caches are in sync"
 
@@ -28,12 +33,13 @@ class OperatorProcess:
         """
         Args:
             arguments: after `python -m memcached_operator`.
-            environment: added to PATH and `NO_PORTS` and nothing else: no variable of the developer's has a say.
+            environment: added to PATH, no ports, no asking and nothing else: no variable of the developer's has a say.
             module: another operator than Memcached's.
         """
         self.lines: list[str] = []
         self._changed = threading.Condition()
-        bare = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(PROJECT), **NO_PORTS}
+        own = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(PROJECT)}
+        bare = {**own, **NO_PORTS, **_ASKS_NONE}
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             env={**bare, **environment},

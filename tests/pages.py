@@ -40,6 +40,7 @@ PAGES = (
     Page("docs/write-your-own.md", node=False, author=True),
     Page("examples/my_own_shell/README.md", node=False),
     Page("examples/publisher/README.md", node=False),
+    Page("docs/runbooks.md", ("kubectl apply --server-side -f manifests/install/crds.yaml", EXAMPLE[0]), node=False),
 )
 # Those that install a PodDisruptionBudget along, which the simulator does not serve.
 PAGES_FOR_KUBERNETES = (
@@ -48,6 +49,7 @@ PAGES_FOR_KUBERNETES = (
     Page("docs/install.md"),
     Page("docs/upgrade.md", (*INSTALLED, *EXAMPLE)),
     Page("docs/helm.md", helm=True),
+    Page("docs/split.md", helm=True),
     Page("docs/openshift.md"),
     Page("docs/uninstall.md", (*INSTALLED, *EXAMPLE)),
     Page("docs/namespaces.md"),
@@ -59,6 +61,9 @@ PAGES_FOR_KUBERNETES = (
     Page("docs/drain.md", (*INSTALLED, *EXAMPLE)),
     Page("docs/clients.md", INSTALLED),
     Page("docs/servers.md", INSTALLED),
+    Page("docs/changes.md", INSTALLED),
+    Page("docs/sizing.md", (*INSTALLED, *EXAMPLE)),
+    Page("docs/tls.md", INSTALLED),
     Page("docs/conditions.md", (*INSTALLED, *EXAMPLE)),
     Page("docs/troubleshooting.md", (*INSTALLED, *EXAMPLE)),
 )

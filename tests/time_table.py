@@ -1,4 +1,5 @@
-"""Where the time of a run of the tiers went, and which tests were skipped, from pytest's reports in JUnit's format."""
+"""Where the time of a run of the tiers went, and which tests failed or were skipped, from pytest's reports in JUnit's
+format."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,15 +10,17 @@ from xml.etree import ElementTree
 _SLOWEST = 20
 # What was there already is looked up in less; only what was built is worth a line.
 _BUILT_S = 2.0
+_LONGEST_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A test by the name that pytest takes, its seconds with those of its fixtures, and why it was skipped, if so."""
+    """A test by the name that pytest takes, its seconds with its fixtures, and why it was skipped or failed."""
 
     name: str
     took_s: float
     skipped: str | None = None
+    failed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +36,13 @@ def read(report: Path) -> list[Case]:
     if not report.is_file():
         return []
     return [
-        Case(_name(case), float(case.get("time", "0")), None if skip is None else _why(skip))
+        Case(_name(case), float(case.get("time", "0")), _why(case, "skipped"), _why(case, "failure", "error"))
         for case in ElementTree.parse(report).iter("testcase")
-        for skip in [case.find("skipped")]
     ]
 
 
 def lines(builds_s: Mapping[str, float], spent: Mapping[str, Spent], tests: Mapping[str, Sequence[Case]]) -> list[str]:
-    """The table: what was built, each tier, the slowest tests of all, and what was skipped.
+    """The table: what was built, each tier, the slowest tests of all, and what was skipped or failed.
 
     Args:
         builds_s: how long it took until each build was there.
@@ -58,7 +60,7 @@ def lines(builds_s: Mapping[str, float], spent: Mapping[str, Spent], tests: Mapp
     if timed:
         found.append(f"the {_SLOWEST} slowest tests, with the fixtures that they were the first to use:")
     found += [f"{took_s:8.1f} s  {tier}: {name}" for took_s, tier, name in timed[:_SLOWEST]]
-    return found + skips(tests)
+    return found + skips(tests) + failures(tests)
 
 
 def skips(tests: Mapping[str, Sequence[Case]]) -> list[str]:
@@ -70,6 +72,16 @@ def skips(tests: Mapping[str, Sequence[Case]]) -> list[str]:
     return found
 
 
+def failures(tests: Mapping[str, Sequence[Case]]) -> list[str]:
+    """Which tests of each tier failed, and why in a line: how each failed stands far above, where a log may be cut."""
+    return [
+        f"failed in {tier}: {test.name} ({test.failed})"
+        for tier, several in tests.items()
+        for test in several
+        if test.failed is not None
+    ]
+
+
 def _name(case: ElementTree.Element) -> str:
     file, classname, name = (case.get(key, "") for key in ("file", "classname", "name"))
     # The class of a test, if it has one, is all that `classname` says beyond the module.
@@ -77,6 +89,10 @@ def _name(case: ElementTree.Element) -> str:
     return "::".join([file, *([inside] if inside else []), name])
 
 
-def _why(skip: ElementTree.Element) -> str:
-    reason = skip.get("message", "").removeprefix("Skipped: ")
-    return reason or "it says no reason"
+def _why(case: ElementTree.Element, *outcomes: str) -> str | None:
+    """The first line of what a test ended with; None where it did not end so."""
+    found = next((each for outcome in outcomes for each in case.iter(outcome)), None)
+    if found is None:
+        return None
+    lines = found.get("message", "").removeprefix("Skipped: ").splitlines()
+    return lines[0][:_LONGEST_REASON] if lines else "it says no reason"

@@ -25,7 +25,9 @@ import kopf
 import orjson
 
 GROUP, VERSION = "cache.example.com", "v1alpha1"
-DEFAULT_IMAGE = "docker.io/library/memcached:1.6.45-alpine"
+# What all Deployments have in common, for both peers.
+COMMON = orjson.loads((Path(__file__).parent / "controller_runtime" / "deployment.json").read_bytes())["spec"]
+CONTAINER = COMMON["template"]["spec"]["containers"][0]
 FIELD_MANAGER = "memcached-operator"
 OURS = {"app": "memcached", "memcached_cr": kopf.PRESENT}
 RETRY_S = 1.0
@@ -95,7 +97,7 @@ def memcacheds(body: kopf.Body, **_: Any) -> dict[Key, dict[str, Any]]:
         "generation": meta["generation"],
         "deleted": "deletionTimestamp" in meta,
         "size": body.get("spec", {}).get("size", 1),
-        "image": body.get("spec", {}).get("image") or DEFAULT_IMAGE,
+        "image": body.get("spec", {}).get("image") or CONTAINER["image"],
         "status": dict(body.get("status", {})),
     }
     return {(meta["namespace"], meta["name"]): wanted}
@@ -186,7 +188,7 @@ async def _reconcile_once(key: Key, indices: Mapping[str, Any]) -> None:
     patch: dict[str, Any] = {}
     if live["size"] != wanted["size"]:
         patch["replicas"] = wanted["size"]
-    if live["image"] != wanted["image"] or live["command"] != _container(wanted)["command"]:
+    if live["image"] != wanted["image"] or live["command"] != CONTAINER["command"]:
         patch["template"] = {"spec": {"containers": [_container(wanted)]}}
     if patch:
         await _send("PATCH", f"{deployments_path}/{name}", {"spec": patch}, "application/merge-patch+json", accept=404)
@@ -236,17 +238,7 @@ async def _send(method: str, path: str, body: object, content_type: str, *, acce
 
 
 def _container(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "name": "memcached",
-        "image": wanted["image"],
-        "command": ["memcached", "-m", "64", "-o", "modern", "-v"],
-        "ports": [{"name": "memcached", "containerPort": 11211, "protocol": "TCP"}],
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
-    }
+    return CONTAINER | {"image": wanted["image"]}
 
 
 def _selector(name: str) -> dict[str, str]:
@@ -293,26 +285,15 @@ def _budget(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 def _deployment(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
     metadata = _metadata(key, wanted)
-    pod_security = {
-        "runAsNonRoot": True,
-        "runAsUser": 11211,
-        "runAsGroup": 11211,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
+    pod = COMMON["template"]["spec"] | {"containers": [_container(wanted)]}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": metadata,
-        "spec": {
+        "spec": COMMON
+        | {
             "replicas": wanted["size"],
             "selector": {"matchLabels": _selector(key[1])},
-            "template": {
-                "metadata": {"labels": metadata["labels"]},
-                "spec": {
-                    "automountServiceAccountToken": False,
-                    "securityContext": pod_security,
-                    "containers": [_container(wanted)],
-                },
-            },
+            "template": {"metadata": {"labels": metadata["labels"]}, "spec": pod},
         },
     }

@@ -125,6 +125,7 @@ def _edit_rules() -> list[Json]:
         _rule(("",), ("secrets",), _READ),
         _rule(("",), ("serviceaccounts",), ("impersonate",)),
         _rule(("",), ("pods",), _WRITE),
+        _rule(("",), ("pods/eviction",), ("create",)),
         _rule(("",), ("configmaps", "secrets", "serviceaccounts", "services"), _WRITE),
         _rule(("",), ("serviceaccounts/token",), ("create",)),
         _rule(_EVENT_GROUPS, ("events",), _WRITE),

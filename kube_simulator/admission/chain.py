@@ -15,6 +15,7 @@ from kube_simulator.admission import (
     definitions,
     namespaces,
     owners,
+    pod_resizes,
     pod_security,
     policies,
     quota,
@@ -25,6 +26,7 @@ from kube_simulator.admission.request import AdmissionRequest, Operation
 from kube_simulator.admission.webhooks import Webhooks
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import Caller, Target
+from kube_simulator.resizes import Resizes
 from kube_simulator.resources import Registry
 from kube_simulator.store.go_text import quoted
 from kube_simulator.store.store import Store
@@ -41,14 +43,17 @@ class Admission:
         *,
         authorizer: Authorizer,
         owner_references_permission_enforcement: bool = False,
+        resizes: Resizes | None = None,
     ) -> None:
         """
         Args:
+            resizes: says what the node has for pods; None: enough.
             owner_references_permission_enforcement: use the plugin of that name, which is off by default.
         """
         self._store = store
         self._registry = registry
         self._authorizer = authorizer
+        self._resizes = resizes or Resizes()
         self._check_owners = owner_references_permission_enforcement
         self._webhooks = Webhooks(store, registry)
 
@@ -97,6 +102,7 @@ class Admission:
             )
             if problem is not None:
                 raise problem
+        pod_resizes.admit(self._resizes, request)
         policies.check(request)
         webhooks.check(request)
         warnings += pod_security.admit(self._store, request)

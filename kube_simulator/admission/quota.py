@@ -3,8 +3,8 @@
 What is used is counted anew whenever it is asked for, so that it is never out of date.
 
 Differs from Kubernetes: scopes, and quotas on node ports, load balancers, storage and extended resources are refused
-with 501; so is a pod with resources of its own (`spec.resources`) where a quota counts cpu or memory; only creations
-are held against a quota.
+with 501; so is a pod with resources of its own (`spec.resources`) where a quota counts cpu or memory; of changes only
+resizes of pods are held against a quota, and a new quota is counted at once.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ _BINARY = 1024
 def admit(store: Store, registry: Registry, request: AdmissionRequest) -> None:
     """Raises ApiError: 403 for what would be too much, 501 for a quota that cannot be kept."""
     new = request.new
-    if new is None or not request.whole:
+    resized = request.resource_name == "pods" and request.target.subresource == "resize"
+    if new is None or not (request.whole or resized):
         return
     if request.resource_name == COLLECTION:
         _check_known(new)
-    if request.operation != "CREATE":
+    if request.operation != "CREATE" and not resized:
         return
     for quota in store.list(COLLECTION, request.namespace) if request.namespace else ():
         _hold_against(quota, store, registry, request, new)
@@ -56,13 +57,15 @@ def admit(store: Store, registry: Registry, request: AdmissionRequest) -> None:
 
 def _hold_against(quota: Json, store: Store, registry: Registry, request: AdmissionRequest, new: Json) -> None:
     hard = _hard(quota)
-    cost = {key: _cost(key, request.resource_name, new) for key in sorted(hard)}
-    cost = {key: each for key, each in cost.items() if each is not None}
+    cost = _costs(hard, request.resource_name, new)
     if not cost:
         return
     name, resource = quota["metadata"]["name"], request.target.resource
     if request.resource_name == "pods" and (missing := list(_missing(cost, new))):
         raise forbidden(resource, request.name, f"failed quota: {name}: must specify {'; '.join(missing)}")
+    if request.old is not None:
+        before = _costs(hard, request.resource_name, request.old)
+        cost = {key: _beyond(each, before[key]) for key, each in cost.items()}
     used = {key: _used(key, store, registry, request.namespace) or "0" for key in cost}
     over = [key for key in cost if _number(cost[key]) and _number(used[key]) + _number(cost[key]) > _number(hard[key])]
     if over:
@@ -101,17 +104,23 @@ def _collection(key: str) -> str | None:
     return key if key in _COUNTED else None
 
 
+def _costs(hard: Mapping[str, str], collection: str, new: Json) -> dict[str, str]:
+    """What an object costs of all that a quota limits."""
+    found = {key: _cost(key, collection, new) for key in sorted(hard)}
+    return {key: each for key, each in found.items() if each is not None}
+
+
 def _cost(key: str, collection: str, new: Json) -> str | None:
     """What a new object costs; None if it is no business of that quota."""
     if key in _MEASURED:
-        return _measure(key, new) if collection == "pods" else None
+        return measured(key, new) if collection == "pods" else None
     return "1" if _collection(key) == collection else None
 
 
 def _used(key: str, store: Store, registry: Registry, namespace: str) -> str | None:
     """How much there is; None if the kind is not served."""
     if key in _MEASURED:
-        return _sum(_measure(key, pod) for pod in store.list("pods", namespace) if _occupies(pod))
+        return _sum(measured(key, pod) for pod in store.list("pods", namespace) if _occupies(pod))
     collection = _collection(key)
     if key.startswith(_COUNT):
         plural, _, group = (collection or "").partition(".")
@@ -142,7 +151,27 @@ def _wanted(key: str, container: Json) -> str | None:
     return (resources.get(which) or {}).get(what) or (resources.get("limits") or {}).get(what)
 
 
-def _measure(key: str, pod: Json) -> str:
+def _counted(key: str, pod: Json, container: Json) -> str:
+    """What a container takes: the most of what it wants and, while a resize is not done, of what it has."""
+    which, what = _MEASURED[key]
+    status = pod.get("status") or {}
+    statuses: list[Json] = status.get("containerStatuses") or []
+    had: Json = next((each for each in statuses if each["name"] == container["name"]), {})
+    amounts = [((had.get("resources") or {}).get(which) or {}).get(what)]
+    if which == "requests":
+        amounts.append((had.get("allocatedResources") or {}).get(what))
+    if not (any(amounts) and _never_fits(status)):
+        amounts.append(_wanted(key, container))
+    return max((each for each in amounts if each is not None), key=_number, default="0")
+
+
+def _never_fits(status: Json) -> bool:
+    """Its node has said that it never can have what it wants."""
+    conditions = status.get("conditions") or ()
+    return any(each["type"] == "PodResizePending" and each.get("reason") == "Infeasible" for each in conditions)
+
+
+def measured(key: str, pod: Json) -> str:
     """What a pod takes: all its containers together or, if that is more, what it takes to start them in turn.
 
     Source: https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#resource-sharing-within-containers.
@@ -150,7 +179,7 @@ def _measure(key: str, pod: Json) -> str:
     spec = pod["spec"]
     if spec.get("resources"):
         raise not_implemented("resources of a pod as a whole, in a namespace with a ResourceQuota on cpu or memory")
-    running = [_wanted(key, each) or "0" for each in spec.get("containers") or ()]
+    running = [_counted(key, pod, each) for each in spec.get("containers") or ()]
     sidecars: list[str] = []
     starting = "0"
     for each in spec.get("initContainers") or ():
@@ -171,7 +200,17 @@ def _sum(quantities: Iterator[str] | tuple[str, ...]) -> str:
         total += number
         if binary is None and number:
             binary = str(each).endswith("i")
-    return str(canonical(f"{total / _BINARY:f}Ki" if binary else f"{total:f}"))
+    return _written(total, binary=bool(binary))
+
+
+def _beyond(quantity: str, before: str) -> str:
+    """How much more that is, if it is."""
+    more = max(_number(quantity) - _number(before), Decimal(0))
+    return _written(more, binary=str(quantity).endswith("i"))
+
+
+def _written(number: Decimal, *, binary: bool) -> str:
+    return str(canonical(f"{number / _BINARY:f}Ki" if binary else f"{number:f}"))
 
 
 def _number(quantity: object) -> Decimal:

@@ -13,6 +13,9 @@ from kube_simulator.values import Json
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 _OPTIONS = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
 
+# Of subresources that are written as a kind of their own.
+_OWN_KINDS = {"scale": ("autoscaling", "Scale"), "eviction": ("policy", "Eviction")}
+
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
@@ -92,6 +95,7 @@ class AdmissionRequest:
         return {**found, "apiVersion": f"{resource.group}/{version}"}
 
     def _kind(self, version: str) -> Json:
-        if self.target.subresource == "scale":
-            return {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+        if self.target.subresource in _OWN_KINDS:
+            group, kind = _OWN_KINDS[self.target.subresource]
+            return {"group": group, "version": "v1", "kind": kind}
         return {"group": self.target.resource.group, "version": version, "kind": self.target.resource.kind}

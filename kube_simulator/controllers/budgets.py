@@ -1,13 +1,13 @@
 """The status of PodDisruptionBudgets: how many of their pods are healthy, must be, and may be disrupted.
 
 Differs from Kubernetes: of the owners that say how many pods there should be, only Deployments, ReplicaSets and
-StatefulSets are known; and as no pod is ever evicted, none is remembered as disrupted. Of pods that nobody controls
-no event is made.
+StatefulSets are known. Of pods that nobody controls, and of those that were evicted and stayed, no event is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Final
 
 from kube_simulator.controllers.base import Context, Controller, Key, controller_caller, key_of, own_key
@@ -16,16 +16,18 @@ from kube_simulator.controllers.object_fields import (
     controller_of,
     is_deleting,
     is_ready,
-    labels_of,
     replicas_of,
+    seconds_since,
     stamp,
 )
-from kube_simulator.kinds.selectors import selects
+from kube_simulator.kinds.budgets import protects
 from kube_simulator.store.store import Change
 from kube_simulator.values import Json
 
 COLLECTION: Final = "poddisruptionbudgets.policy"
 _CONDITION: Final = "DisruptionAllowed"
+# How long an evicted pod may take to be deleted before it counts again.
+_GOES_WITHIN_S: Final = 120.0
 _OWNERS: Final = {
     "Deployment": "deployments.apps",
     "ReplicaSet": "replicasets.apps",
@@ -34,7 +36,7 @@ _OWNERS: Final = {
 
 
 class Budgets:
-    """The disruption controller, without evictions."""
+    """The disruption controller."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -47,18 +49,24 @@ class Budgets:
         """The budgets of which the pod is, or was."""
         budgets = self._context.store.list(COLLECTION, change.object["metadata"]["namespace"])
         pods = [each for each in (change.object, change.before) if each is not None]
-        return [key_of(each) for each in budgets if any(_counts(each, pod) for pod in pods)]
+        return [key_of(each) for each in budgets if any(protects(each, pod) for pod in pods)]
 
     async def _reconcile(self, key: Key) -> None:
         budget = self._context.store.get(COLLECTION, *key)
         if budget is None:
             return
-        pods = [each for each in self._context.store.list("pods", key[0]) if _counts(budget, each)]
-        healthy = sum(is_ready(each) and not is_deleting(each) for each in pods)
+        pods = [each for each in self._context.store.list("pods", key[0]) if protects(budget, each)]
+        now = self._context.now()
+        disrupted = _disrupted(budget, pods, now)
+        healthy = sum(
+            is_ready(each) and not is_deleting(each) and each["metadata"]["name"] not in disrupted for each in pods
+        )
         expected, desired = self._wanted(budget["spec"], pods)
         allowed = max(0, healthy - desired) if expected > 0 else 0
+        before = {key: value for key, value in (budget.get("status") or {}).items() if key != "disruptedPods"}
         status = {
-            **(budget.get("status") or {}),
+            **before,
+            **({"disruptedPods": disrupted} if disrupted else {}),
             "currentHealthy": healthy,
             "desiredHealthy": desired,
             "disruptionsAllowed": allowed,
@@ -69,6 +77,8 @@ class Budgets:
         if status != budget.get("status"):
             target = self._context.target(COLLECTION, *key, "status")
             await self._context.api.update(target, {**budget, "status": status}, self._caller)
+        if disrupted:
+            self.controller.add_after(key, _GOES_WITHIN_S - max(seconds_since(at, now) for at in disrupted.values()))
 
     def _wanted(self, spec: Json, pods: list[Json]) -> tuple[int, int]:
         """How many pods there should be, and how many of them healthy."""
@@ -111,10 +121,11 @@ class Budgets:
         }
 
 
-def _counts(budget: Json, pod: Json) -> bool:
-    """Whether the pod is one of the budget's: no selector selects none, an empty one all."""
-    selector = budget["spec"].get("selector")
-    return selector is not None and selects(selector, labels_of(pod))
+def _disrupted(budget: Json, pods: list[Json], now: datetime) -> dict[str, str]:
+    """The pods that were evicted and are not gone yet, by name, with the time; none is believed to go for ever."""
+    known = (budget.get("status") or {}).get("disruptedPods") or {}
+    names = {pod["metadata"]["name"] for pod in pods if not is_deleting(pod)}
+    return {name: at for name, at in known.items() if name in names and seconds_since(at, now) < _GOES_WITHIN_S}
 
 
 def _share(share: int | str, of: int) -> int:

@@ -28,6 +28,7 @@ from kube_simulator.controllers.quotas import Quotas
 from kube_simulator.controllers.replica_sets import ReplicaSets
 from kube_simulator.controllers.roles import RoleAggregation
 from kube_simulator.controllers.stateful_sets import StatefulSets
+from kube_simulator.resizes import Resizes
 from kube_simulator.resources import Registry
 from kube_simulator.store.store import Store
 
@@ -59,9 +60,11 @@ class ControllerManager:
         options: Options = Options(),
         *,
         chance: random.Random | None = None,
+        resizes: Resizes | None = None,
     ) -> None:
         """
         Args:
+            resizes: says how far resizes of pods get; None: all to their end.
             now: the present time, in UTC.
             chance: draws the addresses of memcached processes.
         """
@@ -89,6 +92,7 @@ class ControllerManager:
             ready_after_s=options.ready_after_s,
             program=memcached.find_program() if options.real_memcached else None,
             chance=chance or random.Random(),
+            resizes=resizes,
         )
 
     def start(self) -> None:

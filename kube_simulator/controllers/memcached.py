@@ -151,7 +151,7 @@ class Process:
         """
         self.command = command
         self.address = ""
-        """Where it listens, once it has."""
+        """Where it listens, or will or would: the first start decides it."""
         self.container = Container()
         self._program = program
         self._addresses = addresses
@@ -179,6 +179,11 @@ class Process:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+    def crash(self) -> None:
+        """Kill it as the kernel does where a limit of memory is passed; it is started again as after any other end."""
+        if (pid := self.pid) is not None:
+            os.kill(pid, signal.SIGKILL)
 
     @property
     def pid(self) -> int | None:
@@ -217,12 +222,14 @@ class Process:
 
     async def _run(self) -> int:
         """From its start to its end; its exit code, or minus the signal that ended it."""
-        address = self.address or self._addresses()
+        if not self.address:
+            self.address = self._addresses()
+            self._changed()
+        address = self.address
         process = self._process = await launch(self._program, self.command, address)
         ended = asyncio.create_task(process.wait())
         try:
             if await _answers(address, self.command.port, ended):
-                self.address = address
                 self._show(replace(self.container, running_since=self._now(), ready=True))
             return await ended
         finally:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kube_simulator.controllers.object_fields import conditions_of, stamp
+from kube_simulator.controllers.pod_resources import IN_PROGRESS, PENDING, Resources
+from kube_simulator.resizes import NODE
 from kube_simulator.values import Json
 
-NODE = "simulator"
 HOST_ADDRESS = "127.0.0.1"
 _READY_TO_START = "PodReadyToStartContainers"
-_OWN = frozenset({_READY_TO_START, "Initialized", "Ready", "ContainersReady", "PodScheduled"})
+_OWN = frozenset({_READY_TO_START, "Initialized", "Ready", "ContainersReady", "PodScheduled", PENDING, IN_PROGRESS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class Running:
     address: str = ""
     containers: dict[str, Container] = field(default_factory=dict)
     """By name; of one that is missing nothing is known yet."""
+    resources: Resources = field(default_factory=Resources)
 
 
 def bound(pod: Json, now: datetime) -> Json:
@@ -80,16 +82,21 @@ def status_of(pod: Json, running: Running, now: datetime) -> Json:
     spec = pod["spec"]
     containers = {each["name"]: running.containers.get(each["name"], Container()) for each in spec["containers"]}
     unready = [name for name, each in containers.items() if not each.ready]
+    # Whoever was restarted was not ready in between, however short that was.
+    started = max((each.running_since for each in containers.values() if each.running_since), default=None)
     phase = _phase(list(containers.values()))
     conditions = [
         _condition(_READY_TO_START, bool(running.address) and phase in ("Pending", "Running"), pod, now),
         _condition("Initialized", True, pod, now),
-        _readiness("Ready", phase, unready, pod, now),
-        _readiness("ContainersReady", phase, unready, pod, now),
+        _readiness("Ready", phase, unready, started, pod, now),
+        _readiness("ContainersReady", phase, unready, started, pod, now),
         _condition("PodScheduled", True, pod, now),
+        *running.resources.conditions,
     ]
     addresses = {"podIP": running.address, "podIPs": [{"ip": running.address}]} if running.address else {}
-    statuses = [_container_status(pod, each, containers[each["name"]]) for each in spec["containers"]]
+    statuses = [
+        _container_status(pod, each, containers[each["name"]], running.resources) for each in spec["containers"]
+    ]
     return {
         **{key: value for key, value in pod.get("status", {}).items() if key not in ("podIP", "podIPs")},
         "phase": phase,
@@ -111,7 +118,7 @@ def _phase(containers: list[Container]) -> str:
     return "Running" if begun else "Pending"
 
 
-def _readiness(kind: str, phase: str, unready: list[str], pod: Json, now: datetime) -> Json:
+def _readiness(kind: str, phase: str, unready: list[str], started: datetime | None, pod: Json, now: datetime) -> Json:
     if phase == "Succeeded":
         return _condition(kind, False, pod, now, "PodCompleted")
     if phase == "Failed":
@@ -120,7 +127,10 @@ def _readiness(kind: str, phase: str, unready: list[str], pod: Json, now: dateti
         return _condition(
             kind, False, pod, now, "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]"
         )
-    return _condition(kind, True, pod, now)
+    found = _condition(kind, True, pod, now)
+    if started is not None and found["lastTransitionTime"] < stamp(started):
+        return {**found, "lastTransitionTime": stamp(started)}
+    return found
 
 
 def _condition(kind: str, holds: bool, pod: Json, now: datetime, reason: str = "", message: str = "") -> Json:
@@ -142,7 +152,7 @@ def _others(pod: Json, own: set[str] | frozenset[str]) -> list[Json]:
     return [each for each in conditions_of(pod) if each["type"] not in own]
 
 
-def _container_status(pod: Json, container: Json, found: Container) -> Json:
+def _container_status(pod: Json, container: Json, found: Container, resources: Resources) -> Json:
     begun = found.running_since is not None or found.last_end is not None
     identity = f"simulator://{pod['metadata']['uid']}-{container['name']}-{found.restarts}"
     return {
@@ -155,4 +165,14 @@ def _container_status(pod: Json, container: Json, found: Container) -> Json:
         "restartCount": found.restarts,
         "state": found.state(),
         "lastState": found.last_end.json() if found.last_end is not None and not found.finished else {},
+        **(_resources(container["name"], resources) if begun else {}),
+    }
+
+
+def _resources(container: str, resources: Resources) -> Json:
+    """What is set aside, of which a status shows the requests alone, and what the container has."""
+    requests = resources.allocated.get(container, {}).get("requests")
+    return {
+        **({"allocatedResources": requests} if requests else {}),
+        "resources": resources.actual.get(container, {}),
     }

@@ -5,7 +5,7 @@ at once, and after this time it runs and is ready. One whose container runs memc
 that can be had.
 
 Differs from Kubernetes: there is one node, it takes every pod, and it is no Node object; images are always there; init
-containers, probes, resources, gates and pods made by hand for other nodes are not looked at.
+containers, probes, hooks, resources, gates and pods made by hand for other nodes are not looked at.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import signal
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,9 +24,11 @@ from kube_simulator.controllers import memcached
 from kube_simulator.controllers.base import Context, Controller, Key, key_of
 from kube_simulator.controllers.events import Recorder
 from kube_simulator.controllers.object_fields import is_deleting, is_finished
-from kube_simulator.controllers.pod_status import NODE, Container, Running, bound, status_of
+from kube_simulator.controllers.pod_resources import Resources, followed, of_spec
+from kube_simulator.controllers.pod_status import Container, End, Running, bound, status_of
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import Caller, DeleteOptions, User
+from kube_simulator.resizes import NODE, Resizes
 from kube_simulator.store.store import Change
 from kube_simulator.values import Json
 
@@ -47,11 +50,15 @@ class _Pod:
     started_at: datetime
     due: float
     """When it may be ready, on the loop's clock."""
+    resources: Resources
     address: str = ""
     process: memcached.Process | None = None
     running_since: datetime | None = None
+    restarts: int = 0
+    last_end: End | None = None
+    """Of containers that are no processes."""
     told: set[tuple[str, int]] = field(default_factory=set)
-    """Which events were said already: reason and restart."""
+    """Which events were said already: reason and restart, or generation."""
 
 
 class Kubelet:
@@ -66,9 +73,11 @@ class Kubelet:
         program: str | None = None,
         chance: random.Random,
         back_off_s: float = memcached.FIRST_BACK_OFF_S,
+        resizes: Resizes | None = None,
     ) -> None:
         """
         Args:
+            resizes: says how far resizes get; None: all to their end.
             ready_after_s: see `ready_after_s`.
             program: the memcached to start; None: memcached is simulated as everything else.
             back_off_s: how long a memcached that ends again and again waits at first.
@@ -79,6 +88,8 @@ class Kubelet:
         self._program = program
         self._chance = chance
         self._back_off_s = back_off_s
+        self._resizes = resizes or Resizes()
+        self._resizes.on_change(self._look_again)
         self._pods: dict[str, _Pod] = {}
         self._endings: dict[str, asyncio.Task[None]] = {}
         self._next_address = 0
@@ -94,6 +105,9 @@ class Kubelet:
     def ready_after_s(self, value: float | None) -> None:
         """Pods that wait for a node get one; those that run already go on."""
         self._ready_after_s = value
+        self._look_again()
+
+    def _look_again(self) -> None:
         for found in self._context.store.list("pods"):
             self.controller.add(key_of(found))
 
@@ -108,6 +122,25 @@ class Kubelet:
         self._pods.clear()
         ends = [each.stop(_LAST_GRACE_S) for each in processes]  # those of pods that are ending get no more time either
         await asyncio.gather(*ends, *self._endings.values(), return_exceptions=True)
+
+    def crash(self, namespace: str, name: str) -> None:
+        """Kill the containers of a pod that runs here; they are started again, and the pod stays the same.
+
+        Raises:
+            KeyError: no such pod runs here.
+        """
+        pod = self._context.store.get("pods", namespace, name)
+        known = None if pod is None else self._pods.get(pod["metadata"]["uid"])
+        if known is None or (known.process is None and known.running_since is None):
+            raise KeyError(name)
+        now = self._context.now()
+        if known.running_since is not None:
+            known.last_end = memcached.ended(-signal.SIGKILL, known.running_since, now)
+            known.restarts += 1
+            known.running_since = now
+        if known.process is not None:
+            known.process.crash()
+        self.controller.add(known.key)
 
     def _keys_of_pod(self, change: Change) -> Iterable[Key]:
         if change.type == "DELETED":
@@ -151,7 +184,8 @@ class Kubelet:
         elif wait_s <= 0 and not known.address:
             known.address = self._address()
         self._tell(pod, known, containers)
-        running = Running(known.started_at, known.address, containers)
+        self._resize(pod, known)
+        running = Running(known.started_at, known.address, containers, known.resources)
         status = status_of(pod, running, self._context.now())
         if status != pod.get("status"):
             target = self._context.target("pods", *known.key, "status")
@@ -166,7 +200,7 @@ class Kubelet:
             status = pod.get("status", {})
             ran = bool(status.get("podIP"))
             due = asyncio.get_running_loop().time() + (0.0 if ran else self._ready_after_s or 0.0)
-            known = self._pods[uid] = _Pod(key_of(pod), self._context.now(), due)
+            known = self._pods[uid] = _Pod(key_of(pod), self._context.now(), due, of_spec(pod))
             command = memcached.command_of(pod) if self._program is not None else None
             if command is None:
                 known.address = status.get("podIP", "")
@@ -196,7 +230,14 @@ class Kubelet:
         if wait_s > 0:
             return Container()
         known.running_since = known.running_since or self._context.now()
-        return Container(running_since=known.running_since, ready=True)
+        return Container(known.running_since, ready=True, restarts=known.restarts, last_end=known.last_end)
+
+    def _resize(self, pod: Json, known: _Pod) -> None:
+        """Have the containers follow the spec, as far as that is wanted, and tell of each step once."""
+        known.resources, steps = followed(pod, known.resources, self._resizes.of(*known.key), self._context.now())
+        for step in steps:
+            if self._first(known, step.reason, pod["metadata"].get("generation", 1)):
+                self._recorder.say(pod, step.type, step.reason, step.message, "kubelet")
 
     def _tell(self, pod: Json, known: _Pod, containers: dict[str, Container]) -> None:
         """Say by events what has happened since."""
@@ -212,10 +253,10 @@ class Kubelet:
                 message = f"Back-off restarting failed container {name} in pod {named}"
                 self._recorder.say(pod, "Warning", "BackOff", message, "kubelet")
 
-    def _first(self, known: _Pod, what: str, restart: int) -> bool:
-        if (what, restart) in known.told:
+    def _first(self, known: _Pod, what: str, number: int) -> bool:
+        if (what, number) in known.told:
             return False
-        known.told.add((what, restart))
+        known.told.add((what, number))
         return True
 
     def _end(self, pod: Json) -> None:
@@ -250,12 +291,12 @@ class Kubelet:
         now = self._context.now()
         containers = {}
         for each in pod["spec"]["containers"]:
-            process, code, restarts = known.process, 0, 0
+            process, code, restarts = known.process, 0, known.restarts
             if process is not None and process.command.container == each["name"]:
                 code, restarts = process.exit_code, process.container.restarts
             end = memcached.ended(code, known.running_since or known.started_at, now)
             containers[each["name"]] = Container(restarts=restarts, last_end=end, finished=True)
-        status = status_of(pod, Running(known.started_at, known.address, containers), now)
+        status = status_of(pod, Running(known.started_at, known.address, containers, known.resources), now)
         with contextlib.suppress(ApiError):  # refused by somebody's webhook, maybe: it goes all the same
             target = self._context.target("pods", *known.key, "status")
             await self._context.api.update(target, {**pod, "status": status}, _KUBELET)

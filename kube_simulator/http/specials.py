@@ -1,4 +1,5 @@
-"""Creations that store nothing: reviews, which are answered, and tokens of service accounts, which are issued."""
+"""Creations that store nothing: reviews, which are answered, tokens of service accounts, which are issued, and
+evictions."""
 
 from __future__ import annotations
 
@@ -7,18 +8,23 @@ from dataclasses import replace
 
 from kube_simulator.access import reviews
 from kube_simulator.admission import namespaces
+from kube_simulator.errors import bad_request
+from kube_simulator.http.options import delete_options
 from kube_simulator.http.verbs import Special
 from kube_simulator.requests.decoding import fitted, identified, placed
-from kube_simulator.requests.types import Caller, Target, WriteOptions
+from kube_simulator.requests.evictions import Evictions
+from kube_simulator.requests.types import Caller, Target, WriteOptions, Written
 from kube_simulator.resources import Resource
 from kube_simulator.schema import kubernetes
 from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
-_TOKENS = "serviceaccounts/token"
+_TOKENS, _EVICTIONS = "serviceaccounts/token", "pods/eviction"
 
 
-def specials(resources: list[Resource], access: reviews.Access, store: Store) -> Mapping[str, Special]:
+def specials(
+    resources: list[Resource], access: reviews.Access, store: Store, evictions: Evictions
+) -> Mapping[str, Special]:
     """Who answers a creation, by collection or collection/subresource.
 
     Args:
@@ -27,29 +33,45 @@ def specials(resources: list[Resource], access: reviews.Access, store: Store) ->
     """
     answers: dict[str, Special] = {}
 
-    async def review(target: Target, body: Json, caller: Caller) -> Json:
-        read = _read(body, target)
-        return reviews.answer(target.resource, read, caller.user, access, namespace=target.namespace)
+    async def review(target: Target, body: Json, caller: Caller, options: WriteOptions) -> Written:
+        read, warnings = _read(body, target, options)
+        answer = reviews.answer(target.resource, read, caller.user, access, namespace=target.namespace)
+        return Written(answer, True, warnings)
 
-    async def token(target: Target, body: Json, _caller: Caller) -> Json:
+    async def token(target: Target, body: Json, _caller: Caller, options: WriteOptions) -> Written:
         namespaces.check_open(store, target)
-        return access.tokens.request(target.namespace, target.name, _read(body, _of_token(target)))
+        read, warnings = _read(body, _of_kind(target, "authentication.k8s.io", "TokenRequest"), options)
+        return Written(access.tokens.request(target.namespace, target.name, read), True, warnings)
+
+    async def eviction(target: Target, body: Json, caller: Caller, options: WriteOptions) -> Written:
+        kind = replace(_of_kind(target, "policy", "Eviction"), name="")
+        read, warnings = _read(body, kind, options)
+        if read["metadata"].get("name") != target.name:
+            raise bad_request("name in URL does not match name in Eviction object")
+        asked = delete_options(read.get("deleteOptions") or {}, {})
+        asked = replace(asked, dry_run=asked.dry_run or options.dry_run)
+        warnings += await evictions.evict(target, read, asked, caller)
+        done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+        return Written(done, True, warnings)
 
     for resource in resources:
         if not resource.stored:
             answers[resource.full_name] = review
         if resource.full_name == "serviceaccounts":
             answers[_TOKENS] = token
+        if resource.full_name == "pods":
+            answers[_EVICTIONS] = eviction
     return answers
 
 
-def _read(body: Json, target: Target) -> Json:
-    read, _ = fitted(identified(body, target), target, WriteOptions())
-    return placed(read, target)
+def _read(body: Json, target: Target, options: WriteOptions) -> tuple[Json, tuple[str, ...]]:
+    read, warnings = fitted(identified(body, target), target, options)
+    return placed(read, target), warnings
 
 
-def _of_token(target: Target) -> Target:
-    """A TokenRequest is a kind of its own, that is posted to an account."""
-    schema = kubernetes.subresource_schema("", "v1", _TOKENS)
-    resource = replace(target.resource, group="authentication.k8s.io", version="v1", kind="TokenRequest", schema=schema)
+def _of_kind(target: Target, group: str, kind: str) -> Target:
+    """What is posted to a subresource that takes a kind of its own."""
+    beneath = f"{target.resource.plural}/{target.subresource}"
+    schema = kubernetes.subresource_schema(target.resource.group, target.resource.version, beneath)
+    resource = replace(target.resource, group=group, version="v1", kind=kind, schema=schema)
     return Target(resource, target.namespace, target.name)

@@ -21,7 +21,7 @@ from kube_simulator.http.negotiation import (
 from kube_simulator.http.options import delete_options, write_options
 from kube_simulator.requests import views
 from kube_simulator.requests.api import Api
-from kube_simulator.requests.types import Caller, Patch, Target, Written
+from kube_simulator.requests.types import Caller, Patch, Target, WriteOptions, Written
 from kube_simulator.store import lists
 from kube_simulator.store.selectors import selection_of
 from kube_simulator.values import Json
@@ -30,10 +30,11 @@ from kube_simulator.values import Json
 _OWN_KINDS = {
     "scale": ("Scale", "autoscaling/v1"),
     "token": ("TokenRequest", "authentication.k8s.io/v1"),
+    "eviction": ("Eviction", "policy/v1"),
 }
 
-Special = Callable[[Target, Json, Caller], Awaitable[Json]]
-"""Answers a creation that stores nothing: a review, a token."""
+Special = Callable[[Target, Json, Caller, WriteOptions], Awaitable[Written]]
+"""Answers a creation that stores nothing: a review, a token, an eviction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class Verbs:
         if special is not None:
             if not isinstance(body, dict):
                 raise bad_request("couldn't get version/kind; json parse error: the body must be an object")
-            return self._one(asked, 201, await special(target, body, asked.caller))
+            return self._written(asked, await special(target, body, asked.caller, options))
         return self._written(asked, await self._api.create(target, body, asked.caller, options))
 
     async def _patch(self, asked: Asked) -> Answer:

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: rules and status. What they allow is counted by a controller; nothing here evicts pods.
+"""PodDisruptionBudgets: rules and status. What they allow is counted by a controller, and evictions ask for it.
 
 Differs from Kubernetes: the conditions of a PodDisruptionBudget's status are not judged.
 """
@@ -9,11 +9,17 @@ from kube_simulator.errors import Cause
 from kube_simulator.kinds.base import Strategy, with_subresource
 from kube_simulator.kinds.causes import at_least_zero, invalid, one_of
 from kube_simulator.kinds.compaction import POLICY_V1, compact
-from kube_simulator.kinds.selectors import selector_problems, selector_shown
+from kube_simulator.kinds.selectors import selector_problems, selector_shown, selects
 from kube_simulator.kinds.workloads import more_than_all, share_problems
 from kube_simulator.values import Json
 
 _COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+
+
+def protects(budget: Json, pod: Json) -> bool:
+    """Whether the pod is one of the budget's: no selector selects none, an empty one all."""
+    selector = budget["spec"].get("selector")
+    return selector is not None and selects(selector, pod["metadata"].get("labels") or {})
 
 
 def _default(new: Json) -> Json:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 
 from kube_simulator.errors import Cause
 from kube_simulator.kinds.causes import (
-    NOT_NEGATIVE,
     at_least_zero,
     between,
     duplicate,
@@ -21,23 +20,25 @@ from kube_simulator.kinds.causes import (
     required,
     unlike,
 )
+from kube_simulator.kinds.container_resources import resource_problems
 from kube_simulator.kinds.names import (
     config_key,
     dns_label,
     dns_subdomain,
     environment_name,
     port_name,
-    qualified_name,
 )
-from kube_simulator.kinds.quantities import amount, canonical
 from kube_simulator.kinds.security_contexts import context_problems
 from kube_simulator.values import Json
 
 MAX_PORT = 65535
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+# What a container that ends before the others begin cannot have.
+_OF_LASTING = ("lifecycle", *_PROBES)
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
-_STANDARD_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+_RESTART_POLICIES = ("Always", "Never", "OnFailure")
 _POD_FIELDS = (
     *("metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.annotations"),
     *("spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
@@ -45,11 +46,20 @@ _POD_FIELDS = (
 
 
 def container_problems(
-    containers: Sequence[Json], field: str, *, volumes: Collection[str], host_network: bool, taken: Collection[str] = ()
+    containers: Sequence[Json],
+    field: str,
+    *,
+    volumes: Collection[str],
+    host_network: bool,
+    grace_s: int,
+    taken: Collection[str] = (),
+    first: bool = False,
 ) -> list[Cause]:
     """Of a list of containers.
 
     Args:
+        first: the others wait for these to end, or to have started.
+        grace_s: how long the pod is given to end.
         volumes: names that mounts may refer to.
         taken: names that containers of another list have.
     """
@@ -70,13 +80,18 @@ def container_problems(
         found += _port_problems(container.get("ports") or [], f"{at}.ports", host_network=host_network)
         found += _environment_problems(container.get("env") or [], f"{at}.env")
         found += _mount_problems(container.get("volumeMounts") or [], f"{at}.volumeMounts", volumes)
-        found += _lifecycle_problems(container.get("lifecycle") or {}, f"{at}.lifecycle")
+        found += _lifecycle_problems(container.get("lifecycle") or {}, f"{at}.lifecycle", grace_s)
         found += _probes_problems(container, at)
+        if "restartPolicy" in container:
+            found += one_of(f"{at}.restartPolicy", container["restartPolicy"], _RESTART_POLICIES)
+        if first and container.get("restartPolicy") != "Always":
+            why = "may not be set for init containers without restartPolicy=Always"
+            found += [forbidden(f"{at}.{each}", why) for each in _OF_LASTING if container.get(each) is not None]
         policy = container.get("terminationMessagePolicy")
         found += one_of(f"{at}.terminationMessagePolicy", policy, ("File", "FallbackToLogsOnError"))
         pulled = container.get("imagePullPolicy")
         found += one_of(f"{at}.imagePullPolicy", pulled, ("Always", "IfNotPresent", "Never"))
-        found += _resource_problems(container.get("resources") or {}, f"{at}.resources")
+        found += resource_problems(container.get("resources") or {}, f"{at}.resources")
         found += context_problems(container.get("securityContext") or {}, f"{at}.securityContext")
     return found
 
@@ -160,17 +175,17 @@ def _mount_problems(mounts: Sequence[Json], field: str, volumes: Collection[str]
     return found
 
 
-def _lifecycle_problems(lifecycle: Json, field: str) -> list[Cause]:
+def _lifecycle_problems(lifecycle: Json, field: str, grace_s: int) -> list[Cause]:
     found: list[Cause] = []
     for hook in ("postStart", "preStop"):
         if lifecycle.get(hook) is not None:
-            found += _handler_problems(lifecycle[hook], f"{field}.{hook}")
+            found += _handler_problems(lifecycle[hook], f"{field}.{hook}", grace_s)
     return found
 
 
 def _probes_problems(container: Json, at: str) -> list[Cause]:
     found: list[Cause] = []
-    for kind in ("livenessProbe", "readinessProbe", "startupProbe"):
+    for kind in _PROBES:
         probe = container.get(kind)
         if probe is None:
             continue
@@ -178,13 +193,17 @@ def _probes_problems(container: Json, at: str) -> list[Cause]:
         numbers = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
         for number in numbers:
             found += at_least_zero(f"{at}.{kind}.{number}", probe.get(number))
+        ends_s = probe.get("terminationGracePeriodSeconds")
+        if kind == "readinessProbe" and ends_s is not None:
+            at_end = f"{at}.{kind}.terminationGracePeriodSeconds"
+            found.append(invalid(at_end, ends_s, "must not be set for readinessProbes"))
         successes = probe.get("successThreshold", 1)
         if kind != "readinessProbe" and successes != 1:
             found.append(invalid(f"{at}.{kind}.successThreshold", successes, "must be 1"))
     return found
 
 
-def _handler_problems(handler: Json, at: str) -> list[Cause]:
+def _handler_problems(handler: Json, at: str, grace_s: int | None = None) -> list[Cause]:
     given = [kind for kind in _HANDLERS if handler.get(kind) is not None]
     if not given:
         return [required(at, "must specify a handler type")]
@@ -196,6 +215,9 @@ def _handler_problems(handler: Json, at: str) -> list[Cause]:
         found.append(required(f"{inside}.command"))
     if first in ("httpGet", "tcpSocket"):
         found += port_problems(details.get("port", 0), f"{inside}.port")
+    if first == "sleep" and grace_s is not None and not 0 <= details.get("seconds", 0) <= grace_s:
+        why = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_s})"
+        found.append(invalid(inside, details.get("seconds", 0), why))
     if first == "grpc":
         found += between(f"{inside}.port", details.get("port", 0), 1, MAX_PORT)
     if first == "httpGet":
@@ -208,30 +230,3 @@ def port_problems(port: object, at: str) -> list[Cause]:
     if isinstance(port, str):
         return unlike(at, port, port_name(port))
     return between(at, port, 1, MAX_PORT)
-
-
-def _resource_problems(resources: Json, at: str) -> list[Cause]:
-    found: list[Cause] = []
-    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    for kind, amounts in (("limits", limits), ("requests", requests)):
-        for name, quantity in sorted(amounts.items()):
-            inside = f"{at}.{kind}[{name}]"
-            found += _resource_name_problems(name, inside)
-            value = amount(quantity)
-            if value is not None and value < 0:
-                found.append(invalid(inside, canonical(quantity), NOT_NEGATIVE))
-            limit = amount(limits.get(name))
-            if kind == "requests" and value is not None and limit is not None and value > limit:
-                why = f"must be less than or equal to {name} limit of {canonical(limits[name])}"
-                found.append(invalid(f"{at}.requests", canonical(quantity), why))
-    return found
-
-
-def _resource_name_problems(name: str, at: str) -> list[Cause]:
-    if name in _STANDARD_RESOURCES or name.startswith("hugepages-"):
-        return []
-    found = unlike(at, name, qualified_name(name))
-    if "/" not in name:
-        found.append(invalid(at, name, "must be a standard resource type or fully qualified"))
-        found.append(invalid(at, name, "must be a standard resource for containers"))
-    return found

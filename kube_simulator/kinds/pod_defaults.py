@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 
+from kube_simulator.kinds import container_resources
 from kube_simulator.kinds.sharing import completed, mapped, shared
 from kube_simulator.values import Json
 
 # The reference of an image: host, path and tag.
 _REFERENCE = re.compile(r"([A-Za-z0-9.:-]+/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]*)?")
+GRACE_PERIOD_S = 30
+"""How long a pod that does not say is given to end."""
 _DEFAULT_MODE = 0o644
 _VOLUMES_WITH_MODE = ("secret", "configMap", "downwardAPI", "projected")
 _TOKEN_EXPIRATION_S = 3600
@@ -30,7 +33,7 @@ def defaulted_spec(spec: Json) -> Json:
     host = bool(spec.get("hostNetwork"))
     new = {
         "restartPolicy": "Always",
-        "terminationGracePeriodSeconds": 30,
+        "terminationGracePeriodSeconds": GRACE_PERIOD_S,
         "dnsPolicy": "ClusterFirst",
         "securityContext": {},
         "schedulerName": "default-scheduler",
@@ -53,6 +56,7 @@ def _container(container: Json, *, host_network: bool) -> Json:
         "imagePullPolicy": _pull_policy(container.get("image") or ""),
         **container,
     }
+    new["resources"] = container_resources.defaulted(new["resources"])
     for key in _PROBES:
         if key in new:
             new[key] = _probe(new[key])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from functools import partial
 
 from kube_simulator.errors import Cause
 from kube_simulator.kinds.causes import (
@@ -23,10 +24,12 @@ from kube_simulator.kinds.causes import (
 from kube_simulator.kinds.containers import container_problems
 from kube_simulator.kinds.metadata import annotation_problems, label_problems
 from kube_simulator.kinds.names import dns_label, dns_subdomain
+from kube_simulator.kinds.pod_defaults import GRACE_PERIOD_S
 from kube_simulator.kinds.pod_placement import affinity_problems, spread_problems, toleration_problems
 from kube_simulator.kinds.security_contexts import pod_context_problems
 from kube_simulator.values import Json
 
+_MAX_MODE = 0o777
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 # What a volume must say, by its type.
@@ -62,10 +65,19 @@ def spec_problems(spec: Json, field: str) -> list[Cause]:
     found = _volume_problems(volumes, f"{field}.volumes")
     if not containers:
         found.append(required(f"{field}.containers"))
-    found += container_problems(containers, f"{field}.containers", volumes=names, host_network=host_network)
+    problems = partial(
+        container_problems,
+        volumes=names,
+        host_network=host_network,
+        grace_s=spec.get("terminationGracePeriodSeconds", GRACE_PERIOD_S),
+    )
+    found += problems(containers, f"{field}.containers")
     taken = {each.get("name") or "" for each in containers} - {""}
     at = f"{field}.initContainers"
-    found += container_problems(first, at, volumes=names, host_network=host_network, taken=taken)
+    found += problems(first, at, taken=taken, first=True)
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        why = "ShareProcessNamespace and HostPID cannot both be enabled"
+        found.append(invalid(f"{field}.securityContext.shareProcessNamespace", True, why))
     found += one_of(f"{field}.restartPolicy", spec.get("restartPolicy"), _RESTART_POLICIES)
     found += one_of(f"{field}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES)
     found += label_problems(spec.get("nodeSelector") or {}, f"{field}.nodeSelector")
@@ -105,6 +117,10 @@ def _volume_problems(volumes: Sequence[Json], field: str) -> list[Cause]:
         needed = _NEEDED.get(first, "")
         if needed and not (volume[first] or {}).get(needed):
             found.append(required(f"{at}.{first}.{needed}"))
+        mode = (volume.get(first) or {}).get("defaultMode", 0)
+        if not 0 <= mode <= _MAX_MODE:
+            why = "must be a number between 0 and 0777 (octal), both inclusive"
+            found.append(invalid(f"{at}.{first}.defaultMode", mode, why))
     return found
 
 

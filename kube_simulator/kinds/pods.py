@@ -7,6 +7,7 @@ with the token is derived from the pod's, not drawn; a refused change of the spe
 from __future__ import annotations
 
 import hashlib
+from decimal import Decimal
 
 from kube_simulator.errors import Cause
 from kube_simulator.kinds.base import Strategy, with_subresource
@@ -14,6 +15,7 @@ from kube_simulator.kinds.causes import forbidden
 from kube_simulator.kinds.compaction import CORE_V1, compact
 from kube_simulator.kinds.pod_defaults import defaulted_spec
 from kube_simulator.kinds.pod_specs import spec_problems
+from kube_simulator.kinds.quantities import amount
 from kube_simulator.kinds.sharing import completed, mapped, shared
 from kube_simulator.values import Json
 
@@ -23,6 +25,7 @@ _TOKEN_VOLUME = "kube-api-access-"
 # Longer than an hour by seven seconds, by which Kubernetes tells these tokens from others.
 _TOKEN_EXPIRATION_S = 3607
 _TOLERATED_S = 300
+_OF_QUALITY = {"cpu", "memory"}
 _MUTABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -142,16 +145,20 @@ def _suffix(name: str) -> str:
 
 
 def quality_of_service(spec: Json) -> str:
-    """Guaranteed, Burstable or BestEffort, as requests and limits say."""
+    """Guaranteed, Burstable or BestEffort, as requests and limits of cpu and memory say."""
     containers = [*spec.get("containers", []), *spec.get("initContainers", [])]
     resources = [each.get("resources") or {} for each in containers]
-    if not any(each.get("requests") or each.get("limits") for each in resources):
+    requests, limits = ([_positive(each.get(kind) or {}) for each in resources] for kind in ("requests", "limits"))
+    if not any(requests) and not any(limits):
         return "BestEffort"
-    for each in resources:
-        limits, requests = each.get("limits") or {}, each.get("requests") or {}
-        if any(limits.get(name) is None or requests.get(name) != limits[name] for name in ("cpu", "memory")):
-            return "Burstable"
-    return "Guaranteed"
+    if all(each.keys() == _OF_QUALITY for each in limits) and requests == limits:
+        return "Guaranteed"
+    return "Burstable"
+
+
+def _positive(amounts: Json) -> dict[str, Decimal]:
+    found = {name: amount(amounts[name]) for name in _OF_QUALITY if name in amounts}
+    return {name: value for name, value in found.items() if value is not None and value > 0}
 
 
 def _validate(new: Json, old: Json | None) -> list[Cause]:

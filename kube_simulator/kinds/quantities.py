@@ -15,6 +15,9 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "
 _SHAPE = re.compile(r"([+-]?[0-9]*\.?[0-9]*)(?:([KMGTPE]i|[numkMGTPE]|)|[eE]([+-]?[0-9]+))")
 # Quantities are kept to the billionth, rounded up.
 _SMALLEST = Decimal("1e-9")
+_THOUSANDTH = Decimal("1e-3")
+# Of those in powers of two; decimal ones may be larger.
+_LARGEST = Decimal(2**63 - 1)
 
 
 def amount(text: object) -> Decimal | None:
@@ -50,8 +53,16 @@ def _parts(text: object) -> tuple[Decimal, str] | None:
     if exponent is not None:
         return _rounded(value.scaleb(int(exponent))), "exponent"
     if suffix in _BINARY:
-        return _rounded(value * Decimal(1024) ** _BINARY[suffix]), "binary"
+        return min(_rounded(value * Decimal(1024) ** _BINARY[suffix]), _LARGEST), "binary"
     return _rounded(value.scaleb(_DECIMAL[suffix])), "decimal"
+
+
+def in_thousandths(text: object) -> object:
+    """The quantity rounded up to the thousandth, as it is kept of what containers ask for."""
+    value = amount(text)
+    if value is None or value == (rounded := value.quantize(_THOUSANDTH, ROUND_CEILING)):
+        return text
+    return canonical(f"{rounded:f}")
 
 
 def _rounded(value: Decimal) -> Decimal:

@@ -11,6 +11,7 @@ from kube_simulator.kinds import (
     leases,
     namespaces,
     network_policies,
+    pod_resize,
     pods,
     rbac,
     registrations,
@@ -52,9 +53,16 @@ _BUILT_IN: dict[str, Strategy] = {
     f"validatingadmissionpolicybindings.{_ADMISSION}": registrations.POLICY_BINDING,
 }
 
+_OF_SUBRESOURCES: dict[tuple[str, str], Strategy] = {("pods", "resize"): pod_resize.STRATEGY}
 
-def strategy_of(resource: Resource) -> Strategy:
-    """The strategy of a resource; a kind of which nothing is known here keeps what it is given and is not empty."""
+
+def strategy_of(resource: Resource, subresource: str = "") -> Strategy:
+    """The strategy of a resource or, where it has one of its own, of a subresource.
+
+    A kind of which nothing is known here keeps what it is given and is not empty.
+    """
+    if (of_its_own := _OF_SUBRESOURCES.get((resource.full_name, subresource))) is not None:
+        return of_its_own
     if resource.custom:
         return _custom(resource)
     known = _BUILT_IN.get(resource.full_name)

@@ -220,7 +220,7 @@ class Api:
         body = views.stored(resource, placed(body, target))
         version, uid = claims(body)
         check_version(target, version, old)
-        if uid != old["metadata"]["uid"] and not target.subresource:
+        if uid != old["metadata"]["uid"] and target.subresource in ("", "resize"):
             raise immutable_uid(target, uid)
         return await self._replace(_Change(target, caller, options, warnings), old, body)
 
@@ -239,6 +239,8 @@ class Api:
 
     async def _apply(self, target: Target, body: object, caller: Caller, options: WriteOptions) -> Written:
         resource, old = target.resource, self._live(target)
+        if target.subresource == "resize":
+            raise not_implemented(f"an apply to the subresource {target.subresource} of {resource.full_name}")
         if not isinstance(body, dict) or not body.get("apiVersion") or not body.get("kind"):
             raise bad_request("invalid object type: an applied object needs apiVersion and kind")
         applied = placed(identified(body, target), target)
@@ -287,7 +289,7 @@ class Api:
 
     async def _replace(self, change: _Change, old: Json, body: Json) -> Written:
         target, resource = change.target, change.target.resource
-        strategy = strategy_of(resource)
+        strategy = strategy_of(resource, target.subresource)
         new = strategy.prepare_update({**body, "metadata": kept(body["metadata"], old)}, old, target.subresource)
         new = strategy.default(new)
         new = self._finished(change, target, new, old)
@@ -310,7 +312,7 @@ class Api:
 
         Only what is valid can be recorded: to Python, true is 1.
         """
-        complete = strategy_of(target.resource).complete
+        complete = strategy_of(target.resource, target.subresource).complete
         self._validate(target, complete(new, old), old)
         if not change.applied:
             new = self._recorded(change, old, new)
@@ -326,7 +328,7 @@ class Api:
             causes += structural.validate(resource.schema, new, old=before)
             causes += scale.problems(resource, new, target.subresource)
             causes += rules.rule_problems(resource.schema, new, old, causes)
-        causes += strategy_of(resource).validate(new, old)
+        causes += strategy_of(resource, target.subresource).validate(new, old)
         if causes:
             raise invalid(resource, new["metadata"].get("name") or "", causes)
 

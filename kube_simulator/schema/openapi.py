@@ -97,8 +97,8 @@ def _built_in_roots(resources: Iterable[Resource]) -> Iterator[str]:
             yield f"{_META}WatchEvent"
         if "scale" in resource.subresources:
             yield _SCALE
-        if "token" in resource.subresources:
-            yield kubernetes.subresource_schema(resource.group, resource.version, f"{resource.plural}/token").ref
+        for name in sorted(resource.subresources & {"token", "eviction"}):
+            yield kubernetes.subresource_schema(resource.group, resource.version, f"{resource.plural}/{name}").ref
         if not resource.custom:
             yield resource.schema.ref
             if resource.list_kind:
@@ -184,7 +184,7 @@ def _path_items(resource: Resource) -> Iterator[tuple[str, Json]]:
     if "get" in resource.verbs:
         one = f"{collection}/{{name}}"
         yield one, _operations(resource, _OBJECT, kind, definition)
-        for name in sorted(resource.subresources & {"status", "scale"}):
+        for name in sorted(resource.subresources & {"status", "scale", "resize"}):
             scale = name == "scale"
             of = {"group": "autoscaling", "version": "v1", "kind": "Scale"} if scale else kind
             verbs = {verb: form for verb, form in _OBJECT.items() if verb != "delete"}

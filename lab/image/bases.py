@@ -3,6 +3,8 @@
 ``PYTHON`` has the files of the Dockerfile's BASE_IMAGE, as that too is made of Debian's packages unpacked;
 ``PYTHON_BUILD`` has pip and a shell besides, for its BUILD_IMAGE. ``MEMCACHED``, ``BUSYBOX`` and ``PAUSE`` are for
 nodes, which take them for what their names say, and ``CLIENT`` for a user's program that is a client of memcached.
+``MEMCACHED`` has the memcached of Debian's unstable, which is of the release that the operator's pods run or newer;
+where that cannot be had, or does not run on the other packages, the one of their own release.
 """
 
 import os
@@ -15,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 from lab.cache import BuildError, digest_of, kept
-from lab.image import archives, debian
+from lab.image import archives, debian, newest
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
@@ -23,6 +25,7 @@ _CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 _LIBRARIES = "usr/lib/python3/dist-packages"
 # The user `nonroot` of the base image, and the one of memcached's.
 NONROOT, MEMCACHED_USER = 65532, 11211
+MEMCACHED_PROGRAM = "usr/bin/memcached"
 
 _SYSTEM = ("base-files", "libc6", "netbase", "tzdata", "media-types", "ca-certificates")
 _TLS = ("libssl3t64", "libzstd1", "zlib1g")
@@ -42,6 +45,8 @@ class StandIn:
     packages: tuple[str, ...]
     libraries: tuple[str, ...] = ()
     """Python's, by their names in its package index: as they are beside the Python that runs this, and not compiled."""
+    newest: Mapping[str, str] = field(default_factory=dict)
+    """Which of the packages are as new as there is, where that works, and by which program of theirs it is tried."""
     finish: Callable[[Path], None] = lambda _: None
     command: tuple[str, ...] = ()
     entrypoint: tuple[str, ...] = ()
@@ -68,21 +73,37 @@ def archive(stand_in: StandIn, name: str, cache: Path) -> Path:
 
 def recipe_of(stand_in: StandIn) -> str:
     """What tells it from one that is made otherwise, in twelve characters."""
-    code = {path.name: path.read_bytes() for path in map(Path, (__file__, archives.__file__, debian.__file__))}
+    files = (__file__, archives.__file__, debian.__file__, newest.__file__)
+    code = {path.name: path.read_bytes() for path in map(Path, files)}
     libraries = (f"{name}=={_library(name).version}" for name in stand_in.libraries)
-    which = " ".join((*stand_in.packages, *libraries, *stand_in.entrypoint, *stand_in.command, debian.architecture()))
+    which = " ".join(
+        (
+            *stand_in.packages,
+            *stand_in.newest,
+            *libraries,
+            *stand_in.entrypoint,
+            *stand_in.command,
+            debian.architecture(),
+        )
+    )
     return digest_of(code | {"": which.encode()})
 
 
+def unpacked(stand_in: StandIn, cache: Path) -> Path:
+    """The image's files in a folder of the cache, for programs that this machine runs (:func:`newest.command`).
+
+    Raises:
+        BuildError: Debian's packages cannot be had.
+    """
+    target = cache / f"files-{recipe_of(stand_in)}"
+    return kept(target, "a folder of a stand-in's files", lambda folder: _fill(stand_in, folder, cache))
+
+
 def _make(stand_in: StandIn, name: str, folder: Path, cache: Path) -> None:
-    packages = debian.fetched({package for each in ALL for package in each.packages}, cache)
     with tempfile.TemporaryDirectory(prefix="memcached-operator-image-") as temporary:
         root = Path(temporary) / "root"
         root.mkdir()
-        debian.unpack(packages, stand_in.packages, root)
-        for library in stand_in.libraries:
-            _copy_library(library, root / _LIBRARIES)
-        stand_in.finish(root)
+        _fill(stand_in, root, cache)
         config = archives.Config(
             architecture=debian.architecture(),
             command=stand_in.command,
@@ -91,6 +112,16 @@ def _make(stand_in: StandIn, name: str, folder: Path, cache: Path) -> None:
             environment={"PATH": _PATH, **stand_in.environment},
         )
         archives.write(root, folder / "image.tar", name, config)
+
+
+def _fill(stand_in: StandIn, root: Path, cache: Path) -> None:
+    packages = debian.fetched({package for each in ALL for package in each.packages}, cache)
+    debian.unpack(packages, stand_in.packages, root)
+    for package, program in stand_in.newest.items():
+        newest.put(package, program, root, cache)
+    for library in stand_in.libraries:
+        _copy_library(library, root / _LIBRARIES)
+    stand_in.finish(root)
 
 
 def _library(name: str) -> metadata.Distribution:
@@ -181,7 +212,11 @@ CLIENT = StandIn(
 )
 # With busybox, as the real one in its smaller variant has it: a shell to look around with.
 MEMCACHED = StandIn(
-    packages=("base-files", "libc6", *_TLS, "libevent-2.1-7t64", "libsasl2-2", "memcached", "busybox-static"),
+    packages=(
+        *("base-files", "libc6", *_TLS, "libevent-2.1-7t64", "liblua5.4-0", "libsasl2-2"),
+        *("memcached", "busybox-static"),
+    ),
+    newest={"memcached": MEMCACHED_PROGRAM},
     finish=_small,
     command=("memcached",),
     user=MEMCACHED_USER,

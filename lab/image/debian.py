@@ -14,6 +14,8 @@ from lab.cache import BuildError, digest_of, kept
 
 # Has Python 3.13, as the bases that the Dockerfile names.
 RELEASE = "trixie"
+# Has what was packaged last, of one version at a time.
+UNSTABLE = "sid"
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _REMEDY = "packages for stand-ins come from Debian's archive by apt; without it, build where a registry can be reached"
@@ -37,8 +39,8 @@ def architecture() -> str:
     return _run("dpkg", "--print-architecture").strip()
 
 
-def fetched(names: Iterable[str], cache: Path) -> Path:
-    """A folder of the cache with the packages of these names, as ``.deb`` files.
+def fetched(names: Iterable[str], cache: Path, release: str = RELEASE) -> Path:
+    """A folder of the cache with the packages of these names, as ``.deb`` files. apt verifies them as Debian's own.
 
     They are fetched once and not renewed: whoever wants newer ones removes the folder.
 
@@ -46,9 +48,9 @@ def fetched(names: Iterable[str], cache: Path) -> Path:
         BuildError: apt is not there, knows no Debian, or does not get them.
     """
     wanted = sorted(set(names))
-    key = digest_of({"names": " ".join(wanted).encode(), "of": f"{RELEASE} {architecture()}".encode()})
-    what = f"a folder of {len(wanted)} packages of Debian {RELEASE}"
-    return kept(cache / f"packages-{RELEASE}-{key}", what, lambda folder: _fetch(wanted, folder))
+    key = digest_of({"names": " ".join(wanted).encode(), "of": f"{release} {architecture()}".encode()})
+    what = f"a folder of {len(wanted)} packages of Debian {release}"
+    return kept(cache / f"packages-{release}-{key}", what, lambda folder: _fetch(wanted, folder, release))
 
 
 def unpack(folder: Path, names: Iterable[str], root: Path) -> None:
@@ -70,12 +72,13 @@ def sources_of(targets: str, release: str) -> list[Source]:
     Args:
         targets: lines of address, suite and origin, as ``_FORMAT`` has them.
     """
+    parts = ("",) if release == UNSTABLE else ("", "updates", "security")
     found: dict[Source, None] = {}
     for line in targets.splitlines():
         address, suite, origin = line.split(maxsplit=2)
         if origin == "Debian":
             _, dash, part = suite.partition("-")
-            if part in ("", "updates", "security"):
+            if part in parts:
                 found[Source(address, f"{release}{dash}{part}")] = None
     return list(found)
 
@@ -83,7 +86,7 @@ def sources_of(targets: str, release: str) -> list[Source]:
 _FORMAT = ("--format", "$(REPO_URI) $(CODENAME) $(ORIGIN)", "Created-By: Packages", "Component: main")
 
 
-def _fetch(names: Sequence[str], folder: Path) -> None:
+def _fetch(names: Sequence[str], folder: Path, release: str) -> None:
     with tempfile.TemporaryDirectory(prefix="memcached-operator-apt-") as name:
         state = Path(name)
         state.chmod(0o755)  # apt reads it as a user of its own
@@ -92,7 +95,7 @@ def _fetch(names: Sequence[str], folder: Path) -> None:
             machines = _options(state / "machine")
             _run("apt-get", *machines, "update")
             targets = _run("apt-get", *machines, "indextargets", *_FORMAT)
-        sources = sources_of(targets, RELEASE)
+        sources = sources_of(targets, release)
         if not sources:
             raise BuildError(f"apt has no sources of Debian on this machine: {_REMEDY}")
         listing = state / "sources.list"

@@ -158,9 +158,13 @@ class Node:
         """
         path = f"{{.status.containerStatuses[?(@.name=='{container}')].containerID}}"
         found = self.kubectl("-n", namespace, "get", "pod", pod, "-o", f"jsonpath={path}").stdout
-        for pid in remains.processes(self.directory, found.removeprefix("containerd://")):
-            if _namespace_pids(pid)[-1:] == [1]:
-                return pid
+        pids = {
+            pid: inside
+            for pid in remains.processes(self.directory, found.removeprefix("containerd://"))
+            if (inside := _namespace_pids(pid))
+        }
+        if pids:  # not 1 where the containers of a pod share their processes
+            return min(pids, key=lambda pid: pids[pid][-1])
         raise LabError(f"container {container} of pod {namespace}/{pod} does not run")
 
     def _is_ready(self) -> bool:

@@ -26,7 +26,8 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 SERVED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "v1"): (
         *("namespaces", "namespaces/status", "namespaces/finalize", "configmaps", "secrets"),
-        *("serviceaccounts", "serviceaccounts/token", "pods", "pods/status", "services", "services/status"),
+        *("serviceaccounts", "serviceaccounts/token", "services", "services/status"),
+        *("pods", "pods/status", "pods/eviction", "pods/resize"),
         *("endpoints", "events", "resourcequotas", "resourcequotas/status"),
     ),
     ("apps", "v1"): (

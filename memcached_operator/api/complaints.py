@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,13 +9,18 @@ from pydantic import ValidationError
 
 from memcached_operator.api.names import (
     DRAIN_SECONDS_MAX,
+    EXTRA_ARG_MAX_LENGTH,
+    EXTRA_ARGS_MAX,
     GRACE_PERIOD_SECONDS_MAX,
     IMAGE_MAX_LENGTH,
+    MAX_CONNECTIONS_MAX,
+    PAUSE_SECONDS_MAX,
+    SECRET_NAME_MAX_LENGTH,
     SIZE_MAX,
+    THREADS_MAX,
+    shown,
+    told,
 )
-
-# Longer values of a user are cut in messages, which end up in a condition and in a log line.
-_SHOWN_LENGTH = 60
 
 _NAMES_OF_TYPES = {
     bool: "a boolean",
@@ -39,6 +43,19 @@ def _objects(path: str, example: str) -> dict[str, str]:
     return {path: f"must be a list of objects such as [{example}]", f"{path}[]": f"must be an object such as {example}"}
 
 
+def _quantities(path: str, example: str) -> dict[str, str]:
+    return {
+        path: f"must be an object whose values are quantities, such as {example}",
+        f"{path}[]": 'must be a quantity such as "500m", "1.5Gi" or 2: no sign, at most 2 digits after the point, '
+        "and m, k, M, G, T, Ki, Mi, Gi, Ti or nothing",
+    }
+
+
+_COUNT_OR_SHARE = f'must be a whole number from 0 to {SIZE_MAX}, or a share from "0%" to "100%" in whole percent'
+_SECRET_NAME = (
+    f"must be the name of a Secret: 1 to {SECRET_NAME_MAX_LENGTH} lower case letters, digits, - and ., a letter or "
+    "digit first and last, and around each ."
+)
 _PEER = '{"podSelector": {"matchLabels": {"app": "shop"}}}'
 
 RULES: Final[Mapping[str, str]] = {
@@ -46,14 +63,27 @@ RULES: Final[Mapping[str, str]] = {
     "spec.size": f"must be a whole number from 0 to {SIZE_MAX}",
     "spec.image": "must be an image reference such as docker.io/library/memcached:1.6.45-alpine: 1 to "
     f"{IMAGE_MAX_LENGTH} letters, digits and characters of -_.:/@+[]",
+    "spec.memory": 'must be a string of whole Mi or Gi from 8Mi on, such as "64Mi" or "4Gi"',
+    "spec.maxConnections": f"must be a whole number from 1 to {MAX_CONNECTIONS_MAX}",
+    "spec.threads": f"must be a whole number from 1 to {THREADS_MAX}",
+    "spec.maxItemSize": 'must be a string of whole Ki from 1Ki to 999999Ki, or Mi to 1024Mi, such as "512Ki" or "4Mi"',
+    "spec.extraArgs": f'must be a list of at most {EXTRA_ARGS_MAX} strings such as ["-o", "idle_timeout=60"]',
+    "spec.extraArgs[]": f'must be a string of 1 to {EXTRA_ARG_MAX_LENGTH} characters; put numbers in quotes, as in "2"',
+    "spec.resources": 'must be an object such as {"limits": {"memory": "256Mi"}}',
+    **_quantities("spec.resources.requests", '{"cpu": "100m"}'),
+    **_quantities("spec.resources.limits", '{"memory": "256Mi"}'),
+    "spec.rollout": 'must be an object such as {"pauseSeconds": 60}',
+    "spec.rollout.pauseSeconds": f"must be a whole number of seconds from 0 to {PAUSE_SECONDS_MAX}",
+    "spec.rollout.paused": "must be true or false",
+    "spec.rollout.maxUnavailable": _COUNT_OR_SHARE,
+    "spec.rollout.maxSurge": _COUNT_OR_SHARE,
     "spec.workload": "must be Deployment or StatefulSet",
     "spec.service": 'must be an object such as {"type": "Headless"}',
     "spec.service.type": "must be Headless, ClusterIP or None",
     **_strings("spec.service.annotations", '{"example.com/team": "shop"}'),
     **_strings("spec.service.labels", '{"team": "shop"}'),
     "spec.disruptionBudget": 'must be an object such as {"maxUnavailable": 1}',
-    "spec.disruptionBudget.maxUnavailable": f'must be a whole number from 0 to {SIZE_MAX}, or a share from "0%" to '
-    '"100%" in whole percent',
+    "spec.disruptionBudget.maxUnavailable": _COUNT_OR_SHARE,
     "spec.pod": 'must be an object such as {"labels": {"team": "shop"}}',
     **_strings("spec.pod.labels", '{"team": "shop"}'),
     **_strings("spec.pod.annotations", '{"example.com/team": "shop"}'),
@@ -72,6 +102,12 @@ RULES: Final[Mapping[str, str]] = {
     "spec.networkPolicy": 'must be an object such as {"from": []}',
     **_objects("spec.networkPolicy.from", _PEER),
     "spec.networkPolicy.from": f"must be a list of peers such as [{_PEER}], or [] for nobody",
+    "spec.tls": 'must be an object such as {"secretName": "cache-tls"}',
+    "spec.tls.secretName": _SECRET_NAME,
+    "spec.tls.clientAuth": "must be None, Request or Require",
+    "spec.tls.reload": "must be Live or Restart",
+    "spec.auth": 'must be an object such as {"secretName": "cache-passwords"}',
+    "spec.auth.secretName": _SECRET_NAME,
     "spec.publish": "must be None or ConfigMap",
     "spec.drainSeconds": f"must be a whole number of seconds from 0 to {DRAIN_SECONDS_MAX}",
 }
@@ -85,7 +121,7 @@ def explained(error: ValidationError) -> str:
         for problem in error.errors(include_url=False, include_context=False)
         for path, rule in (_place(problem["loc"]),)
     }
-    return "; ".join(complaints.values())
+    return told(list(complaints.values()))
 
 
 def _place(location: tuple[Any, ...]) -> tuple[str, str]:
@@ -104,8 +140,5 @@ def _place(location: tuple[Any, ...]) -> tuple[str, str]:
 def _complaint(path: str, rule: str, value: object) -> str:
     if value is _NOTHING:
         return f"{path}: {rule}, and is missing"
-    shown = json.dumps(value, ensure_ascii=False, default=repr)
-    if len(shown) > _SHOWN_LENGTH:
-        shown = f"{shown[:_SHOWN_LENGTH]}…"
     name = _NAMES_OF_TYPES.get(type(value))
-    return f"{path}: {rule}, got {shown}" + (f" ({name})" if name else "")
+    return f"{path}: {rule}, got {shown(value)}" + (f" ({name})" if name else "")

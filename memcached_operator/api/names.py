@@ -6,6 +6,7 @@ Apart from the models, so that a process which needs only this loads no pydantic
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Final, Literal
 
 GROUP: Final = "cache.example.com"
@@ -27,23 +28,53 @@ DRAIN_SECONDS: Final = 30
 DRAIN_SECONDS_MAX: Final = 86_400
 GRACE_PERIOD_SECONDS_MAX: Final = 2**63 - 1
 
+MEMORY: Final = "64Mi"
+# Whole Mi from 8 on, the least that memcached's cache_memlimit takes, so that the memory of any server can be changed.
+MEMORY_PATTERN: Final = "([89]|[1-9][0-9]{1,6})Mi|[1-9][0-9]{0,3}Gi"
+MAX_CONNECTIONS: Final = 1024
+MAX_CONNECTIONS_MAX: Final = 1_000_000
+THREADS: Final = 4
+THREADS_MAX: Final = 64
+MAX_ITEM_SIZE: Final = "1Mi"
+# memcached's own limits, 1Ki to 1Gi.
+MAX_ITEM_SIZE_PATTERN: Final = "[1-9][0-9]{0,5}Ki|([1-9][0-9]{0,2}|10[01][0-9]|102[0-4])Mi"
+EXTRA_ARGS_MAX: Final = 64
+EXTRA_ARG_MAX_LENGTH: Final = 1024
+# Those of Kubernetes' quantities that the API server writes back in a form which follows from number and suffix alone:
+# it keeps some with signs, needless zeros or three digits after the point as they are, and rounds below thousandths.
+QUANTITY: Final = r"((0|[1-9][0-9]{0,15})(\.[0-9]{1,2})?|\.[0-9]{1,2})([kMGT]|[KMGT]i)?|(0|[1-9][0-9]{0,15})(m|e[1-9])"
+# As a number, too: the API server reads the bound of a field that may also be a string as a float.
+QUANTITY_MAX: Final = 2**53 - 1
+PAUSE_SECONDS: Final = 60
+PAUSE_SECONDS_MAX: Final = 3600
+SECRET_NAME_MAX_LENGTH: Final = 253
+# A DNS subdomain of RFC 1123, as the API server has it.
+SECRET_NAME: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+
 Workload = Literal["Deployment", "StatefulSet"]
 ServiceType = Literal["Headless", "ClusterIP", "None"]
 Publish = Literal["None", "ConfigMap"]
+ClientAuth = Literal["None", "Request", "Require"]
+Reload = Literal["Live", "Restart"]
 
 
 class InvalidSpec(ValueError):
     """A specification that cannot be acted on; the message names each wrong field, what it holds, and the remedy."""
 
 
-def refuse_contradiction(workload: str | None, service_type: str | None) -> None:
-    """Hold fields that are right by themselves to the rule over both; None for one that is left out.
+# Longer values of a user, and more complaints, are cut in messages: they end up in a log line, and in a condition, of
+# which the API server takes 32768 characters.
+_SHOWN_LENGTH: Final = 60
+_TOLD_AT_ONCE: Final = 10
 
-    Raises:
-        InvalidSpec: a StatefulSet's servers would have no names.
-    """
-    if workload == "StatefulSet" and service_type == "ClusterIP":
-        raise InvalidSpec(
-            "spec.service.type: must be Headless (or None, where you make the headless Service yourself) with "
-            f"spec.workload StatefulSet, whose servers' names come from it, got {json.dumps(service_type)}"
-        )
+
+def shown(value: object) -> str:
+    """A value of a specification as messages show it: as JSON, and cut."""
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return f"{text[:_SHOWN_LENGTH]}…" if len(text) > _SHOWN_LENGTH else text
+
+
+def told(complaints: Sequence[str]) -> str:
+    """Complaints as one message; of many the first, and how many more there are."""
+    more = len(complaints) - _TOLD_AT_ONCE
+    return "; ".join([*complaints[:_TOLD_AT_ONCE], *([f"and {more} more"] if more > 0 else [])])

@@ -17,17 +17,35 @@ from memcached_operator.api.complaints import explained
 from memcached_operator.api.names import (
     DRAIN_SECONDS,
     DRAIN_SECONDS_MAX,
+    EXTRA_ARG_MAX_LENGTH,
+    EXTRA_ARGS_MAX,
     GRACE_PERIOD_SECONDS_MAX,
     IMAGE_CHARACTERS,
     IMAGE_MAX_LENGTH,
+    MAX_CONNECTIONS,
+    MAX_CONNECTIONS_MAX,
+    MAX_ITEM_SIZE,
+    MAX_ITEM_SIZE_PATTERN,
+    MEMORY,
+    MEMORY_PATTERN,
+    PAUSE_SECONDS,
+    PAUSE_SECONDS_MAX,
     PERCENTAGE,
+    QUANTITY,
+    QUANTITY_MAX,
+    SECRET_NAME,
+    SECRET_NAME_MAX_LENGTH,
     SIZE_MAX,
+    THREADS,
+    THREADS_MAX,
+    ClientAuth,
     InvalidSpec,
     Publish,
+    Reload,
     ServiceType,
     Workload,
-    refuse_contradiction,
 )
+from memcached_operator.api.rules import Together, refuse_contradictions
 
 SINGULAR: Final = "memcached"
 SHORT_NAMES: Final = ("mc",)
@@ -56,8 +74,20 @@ _CountOrShare = Annotated[
 ]
 _DrainSeconds = Annotated[int, Field(ge=0, le=DRAIN_SECONDS_MAX, json_schema_extra={"format": "int32"})]
 _GraceSeconds = Annotated[int, Field(ge=0, le=GRACE_PERIOD_SECONDS_MAX, json_schema_extra={"format": "int64"})]
+_Memory = Annotated[str, Field(pattern=f"^({MEMORY_PATTERN})$")]
+_ItemSize = Annotated[str, Field(pattern=f"^({MAX_ITEM_SIZE_PATTERN})$")]
+_Connections = Annotated[int, Field(ge=1, le=MAX_CONNECTIONS_MAX, json_schema_extra={"format": "int32"})]
+_Threads = Annotated[int, Field(ge=1, le=THREADS_MAX, json_schema_extra={"format": "int32"})]
+_Argument = Annotated[str, Field(min_length=1, max_length=EXTRA_ARG_MAX_LENGTH)]
+_Arguments = Annotated[list[_Argument], Field(max_length=EXTRA_ARGS_MAX)]
+_Quantity = Annotated[
+    Annotated[int, Field(ge=0, le=QUANTITY_MAX)] | Annotated[str, Field(pattern=f"^({QUANTITY})$")],
+    Field(json_schema_extra={"x-kubernetes-int-or-string": True}),
+]
+_PauseSeconds = Annotated[int, Field(ge=0, le=PAUSE_SECONDS_MAX, json_schema_extra={"format": "int32"})]
 # What Kubernetes has a type for, and we pass on: every field of it is kept, and the API server judges it there.
 _Passed = dict[str, Any]
+_SecretName = Annotated[str, Field(max_length=SECRET_NAME_MAX_LENGTH, pattern=f"^{SECRET_NAME}$")]
 _Generation = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
 
 
@@ -145,6 +175,75 @@ class MemcachedNetworkPolicy(_Model):
     )
 
 
+class MemcachedResources(_Model):
+    """Resources of each server, in place of those that follow from its settings; what is not named here follows still.
+
+    What follows: of memory what a server with these settings takes, as request and as limit; of cpu a request of 50m.
+    """
+
+    requests: dict[str, _Quantity] | None = Field(
+        default=None,
+        description="Resources that a node must have left for a server. With a request of memory alone that is larger "
+        "than what follows from the settings, the limit is the same.",
+    )
+    limits: dict[str, _Quantity] | None = Field(
+        default=None,
+        description="Resources that a server can take at most. memory: no less than what follows from the settings.",
+    )
+
+
+class MemcachedRollout(_Model):
+    """How servers are replaced when something changes that a running memcached cannot take over."""
+
+    pause_seconds: _PauseSeconds | None = Field(
+        default=None,
+        description="Seconds that a new server has to be ready before the next one is replaced. "
+        f"{PAUSE_SECONDS} where it is left out.",
+    )
+    paused: bool | None = Field(
+        default=None, description="Whether to replace no further server for now. false where it is left out."
+    )
+    max_unavailable: _CountOrShare | None = Field(
+        default=None,
+        description="A number of servers, or a share of them such as 25%, that may be missing while a Deployment "
+        "replaces its servers. 1 where it is left out. A StatefulSet, which goes one server at a time, cannot have it.",
+    )
+    max_surge: _CountOrShare | None = Field(
+        default=None,
+        description="A number of servers, or a share of them such as 25%, that a Deployment may have above the size "
+        "while it replaces its servers. 0 where it is left out. A StatefulSet cannot have it.",
+    )
+
+
+class MemcachedTls(_Model):
+    """Encryption of what clients and servers say to each other: servers speak TLS alone, 1.2 and newer."""
+
+    secret_name: _SecretName = Field(
+        description="Name of the Secret with the certificate (tls.crt) and its key (tls.key) and, for client "
+        "authentication, the authority of the clients' certificates (ca.crt), as cert-manager writes them."
+    )
+    client_auth: ClientAuth | None = Field(
+        default=None,
+        description="Whether clients show certificates. Require: one that shows none, or one of another authority, is "
+        "refused. Request: one of another authority is refused, one that shows none is let in. None: nobody is asked. "
+        "None where it is left out.",
+    )
+    reload: Reload | None = Field(
+        default=None,
+        description="How servers come to a renewed Secret. Live: while they run, by a small sidecar of the same image, "
+        "which needs sh and memcached 1.6.40 or newer there. Restart: with new pods, which lose what is cached. "
+        "Live where it is left out.",
+    )
+
+
+class MemcachedAuth(_Model):
+    """Passwords for the text protocol. Without TLS they travel in the clear."""
+
+    secret_name: _SecretName = Field(
+        description="Name of the Secret whose key password-file has at most 8 lines, each user:password."
+    )
+
+
 class MemcachedSpec(_Model):
     """What is wanted: how many memcached servers, of which image, and how clients find them."""
 
@@ -154,6 +253,33 @@ class MemcachedSpec(_Model):
         description="Container image that the pods run, such as docker.io/library/memcached:1.6.45-alpine. "
         "Where it is left out, the operator's own setting decides, and may change with the operator.",
     )
+    memory: _Memory | None = Field(
+        default=None,
+        description="Memory of each server for items, in whole Mi or Gi from 8Mi on (memcached -m). "
+        f"{MEMORY} where it is left out.",
+    )
+    max_connections: _Connections | None = Field(
+        default=None,
+        description="Connections that each server has at most at a time (memcached -c). "
+        f"{MAX_CONNECTIONS} where it is left out.",
+    )
+    threads: _Threads | None = Field(
+        default=None,
+        description=f"Threads of each server that serve connections (memcached -t). {THREADS} where it is left out.",
+    )
+    max_item_size: _ItemSize | None = Field(
+        default=None,
+        description="Size of the largest item, in whole Ki or Mi (memcached -I): a multiple of 512Ki, at most half of "
+        "the memory. "
+        f"{MAX_ITEM_SIZE} where it is left out.",
+    )
+    extra_args: _Arguments | None = Field(
+        default=None,
+        description='More arguments of memcached, one word each, such as ["-o", "idle_timeout=60"]. None of those '
+        "that a field stands for, nor of those that the operator decides.",
+    )
+    resources: MemcachedResources | None = None
+    rollout: MemcachedRollout | None = None
     workload: Workload | None = Field(
         default=None,
         description="What runs the pods. With a StatefulSet each server has a name that lasts, NAME-0.NAME and so on, "
@@ -172,6 +298,8 @@ class MemcachedSpec(_Model):
         description="Who may connect to the servers. Where it is left out no NetworkPolicy is made, and everybody may "
         "whom no other one keeps away.",
     )
+    tls: MemcachedTls | None = None
+    auth: MemcachedAuth | None = None
     publish: Publish | None = Field(
         default=None,
         description="Where the list of servers is published besides status.serverList. ConfigMap: in the ConfigMap "
@@ -195,7 +323,8 @@ class MemcachedCondition(_Model):
             r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
         ),
     ] = Field(
-        description="Which aspect: Available, Progressing, Degraded, Ready, or one that somebody else keeps here."
+        description="Which aspect: Available, Progressing, Degraded, Ready, Serving, or one that somebody else keeps "
+        "here."
     )
     status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds: True, False or Unknown.")
     reason: Annotated[
@@ -236,6 +365,9 @@ class MemcachedStatus(_Model):
         description="Container image that the memcached pods run, whoever decided it; while another one is rolled out, "
         "the one before.",
     )
+    version: str | None = Field(
+        default=None, description="Version of memcached that the servers say they are; absent where none was asked."
+    )
     workload: Workload | None = Field(
         default=None,
         description="What runs the servers of the list: Deployment or StatefulSet; while they move from one to the "
@@ -258,7 +390,8 @@ class MemcachedStatus(_Model):
     conditions: list[MemcachedCondition] | None = Field(
         default=None,
         description="Available: enough pods serve. Progressing: a change is being rolled out. "
-        "Degraded: something needs a person. Ready: all that the specification asks for is there and serves.",
+        "Degraded: something needs a person. Ready: all that the specification asks for is there and serves. "
+        "Serving: what the servers themselves say.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )
 
@@ -278,5 +411,24 @@ def validate_spec(raw: object) -> MemcachedSpec:
             spec = MemcachedSpec.model_validate(dict(raw) if isinstance(raw, Mapping) else raw)
     except ValidationError as error:
         raise InvalidSpec(explained(error)) from None
-    refuse_contradiction(spec.workload, spec.service.type if spec.service else None)
+    refuse_contradictions(_together(spec))
     return spec
+
+
+def _together(spec: MemcachedSpec) -> Together:
+    given: dict[str, Any] = {
+        "workload": spec.workload,
+        "service_type": spec.service and spec.service.type,
+        "memory": spec.memory,
+        "max_connections": spec.max_connections,
+        "threads": spec.threads,
+        "max_item_size": spec.max_item_size,
+        "extra_args": spec.extra_args,
+        "requests": spec.resources and spec.resources.requests,
+        "limits": spec.resources and spec.resources.limits,
+        "max_unavailable": spec.rollout and spec.rollout.max_unavailable,
+        "max_surge": spec.rollout and spec.rollout.max_surge,
+        "tls": spec.tls is not None,
+        "auth": spec.auth is not None,
+    }
+    return Together(**{name: value for name, value in given.items() if value is not None})

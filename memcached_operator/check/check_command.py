@@ -212,7 +212,11 @@ class _Checks:
     def _scope(self, watched: tuple[str, ...]) -> tuple[Scope, tuple[Finding, ...]]:
         """What the operator would do, and what there is to say of its election."""
         settings = self._settings
-        scope = Scope(watched, secure_metrics=settings.metrics_secure and settings.metrics_bind_address != "0")
+        scope = Scope(
+            watched,
+            secure_metrics=settings.metrics_secure and settings.metrics_bind_address != "0",
+            server_credentials=settings.server_credentials,
+        )
         election = election_config(settings, PROGRAM)
         if election is None:
             return scope, ()

@@ -18,8 +18,8 @@ NAME: Final = "memcacheds.cache.example.com"
 _SHOWN_LENGTH = 80
 # What the API server fills in where a definition says nothing.
 _DEFAULTS: Final[Json] = {"conversion": {"strategy": "None"}, "preserveUnknownFields": False}
-# The parts of a schema that hold other schemas, or are for people alone.
-_WALKED: Final = frozenset({"properties", "items", "description"})
+# The parts of a schema that hold other schemas under names, or are for people alone.
+_WALKED: Final = frozenset({"properties", "description"})
 # What the API server publishes besides of a field that it takes as either, which says the same again.
 _EITHER: Final[Json] = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
 
@@ -91,7 +91,12 @@ def schema_differences(live: Json, ours: Json, path: str = "") -> Iterator[str]:
     if _EITHER.items() <= live.items():
         live = {keyword: value for keyword, value in live.items() if keyword != "anyOf"}
     place = path or "a Memcached"
-    for keyword in sorted((live.keys() | ours.keys()) - _WALKED):
+    of_each = [
+        (name, end)
+        for name, end in (("items", "[]"), ("additionalProperties", "[*]"))
+        if isinstance(live.get(name), dict) and isinstance(ours.get(name), dict)
+    ]
+    for keyword in sorted((live.keys() | ours.keys()) - _WALKED - {name for name, _ in of_each}):
         yield from _compared(f"{place}: {keyword}", live.get(keyword), ours.get(keyword))
     if live.get("description") != ours.get("description"):
         yield f"{place}: the description is another"
@@ -104,8 +109,8 @@ def schema_differences(live: Json, ours: Json, path: str = "") -> Iterator[str]:
             yield f"{inner} is unknown to this release"
         else:
             yield from schema_differences(live_fields[name], our_fields[name], inner)
-    if "items" in live and "items" in ours:
-        yield from schema_differences(live["items"], ours["items"], f"{path}[]")
+    for name, end in of_each:
+        yield from schema_differences(live[name], ours[name], path + end)
 
 
 def published_differences(document: Json, ours: Json) -> Iterator[str] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from memcached_operator.check.findings import Finding, Verdict
-from memcached_operator.permissions import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, WATCHED, Permission
+from memcached_operator.permissions import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, SERVER_CREDENTIALS, WATCHED, Permission
 from operator_runtime.cache.store import ObjectKey
 
 
@@ -20,12 +20,14 @@ class Scope:
         election: how a leader is elected, None where none is.
         lock: the Lease or the ConfigMap of the election.
         secure_metrics: it asks the API server who may scrape.
+        server_credentials: it reads the Secrets that Memcacheds name.
     """
 
     watched: tuple[str, ...]
     election: Literal["lease", "life"] | None = None
     lock: ObjectKey | None = None
     secure_metrics: bool = False
+    server_credentials: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ _CLUSTER_SCOPED: Final = frozenset(
 def required_permissions(scope: Scope) -> Iterator[RequiredPermission]:
     """The permissions that the operator needs."""
     for namespace in scope.watched or (None,):
-        for permission in WATCHED:
+        for permission in (*WATCHED, *(SERVER_CREDENTIALS if scope.server_credentials else ())):
             yield RequiredPermission(permission, namespace)
     if scope.lock is not None:
         for permission in LEASE if scope.election == "lease" else LIFE:

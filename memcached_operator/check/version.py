@@ -10,9 +10,10 @@ import msgspec
 from memcached_operator.check.findings import Finding, Verdict
 from operator_runtime.client.errors import UNDECODABLE
 
-# The manifests name fields that servers before it do not know (unhealthyPodEvictionPolicy, matchLabelKeys; both on by
-# default since 1.27). The operator itself is content with 1.22, where server-side apply became stable.
-OLDEST: Final = (1, 27)
+# The servers' pods sleep before they end (`lifecycle.preStop.sleep`, on by default since 1.30): an older server does
+# not know that field, and refuses a hook that is left empty so. The manifests are content with 1.27: the budget's
+# unhealthyPodEvictionPolicy and a spread's matchLabelKeys.
+OLDEST: Final = (1, 30)
 # What the tests run on.
 TRIED: Final = (1, 36)
 
@@ -44,7 +45,7 @@ def judge_version(answer: bytes) -> Finding:
         return Finding(
             "version",
             Verdict.WRONG,
-            f"Kubernetes {name} is too old: it does not know fields that the manifests name",
+            f"Kubernetes {name} is too old: it does not know fields that the servers' pods have",
             f"use Kubernetes {_dotted(OLDEST)} or later; the operator is tried on {_dotted(TRIED)}",
         )
     tried = "what the operator is tried on"

@@ -217,14 +217,21 @@ def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def operator(kubeconfig: Path, heard: Callable[[LogLine], None]) -> AsyncIterator[OperatorProcess]:
-    """The operator, until the block ends or this process does; `heard` is called with each line of its log."""
+async def operator(
+    kubeconfig: Path, heard: Callable[[LogLine], None], *, real_pods: bool
+) -> AsyncIterator[OperatorProcess]:
+    """The operator, until the block ends or this process does; `heard` is called with each line of its log.
+
+    Args:
+        real_pods: there is a memcached behind each pod's address; else the operator asks none, as they are others'.
+    """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-I", "-S", "-c", _LAUNCHER, str(os.getpid())),
         *(sys.executable, "-m", "memcached_operator"),
         *("run", "--kubeconfig", str(kubeconfig), "--log-format", "json"),
         *("--health-probe-bind-address=0", "--metrics-bind-address=0"),  # nobody asks, and the ports may be taken
+        *(() if real_pods else ("--server-stats-interval-s=0",)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

@@ -70,7 +70,9 @@ async def run_demo(cluster: DemoCluster, display: Display) -> bool:
             await cluster.kind_installed()
             tail = writes.AuditTail(cluster.audit_log)
             in_background(ends, writes.follow(tail, display.wrote))
-            process = await ends.enter_async_context(operator(cluster.kubeconfig, display.heard))
+            process = await ends.enter_async_context(
+                operator(cluster.kubeconfig, display.heard, real_pods=cluster.real_pods)
+            )
             if not await process.in_sync(_SYNC_DEADLINE_S):
                 raise StepFailedError(f"the operator did not start; its last words: {process.last_words}")
         except (StepFailedError, KubeError) as error:

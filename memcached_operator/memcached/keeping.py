@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from prometheus_client import Metric
 
 from memcached_operator.api.names import Workload
+from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.beside import budget
 from memcached_operator.memcached.beside.publication import is_untouched
 from memcached_operator.memcached.beside.rules import (
@@ -22,6 +24,8 @@ from memcached_operator.memcached.beside.rules import (
 from memcached_operator.memcached.beside.service import with_names
 from memcached_operator.memcached.beside.wanted import beside
 from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.changing.live_memory import LiveMemory, Say, Tell
+from memcached_operator.memcached.changing.running import Keepers, Running
 from memcached_operator.memcached.kinds import (
     BUDGETS,
     CONFIG_MAPS,
@@ -34,33 +38,27 @@ from memcached_operator.memcached.kinds import (
 from memcached_operator.memcached.labels import POD_SELECTOR
 from memcached_operator.memcached.metrics import RepairCounts
 from memcached_operator.memcached.observation import Problem, Reason
+from memcached_operator.memcached.outcome import Outcome
 from memcached_operator.memcached.owned import OwnedRecord
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.servers import Plan
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.status import Status, refusal_reason
+from memcached_operator.memcached.status import Status
 from memcached_operator.memcached.telling import in_words
 from memcached_operator.memcached.workloads import desired
-from memcached_operator.memcached.workloads.records import WorkloadRecord
+from memcached_operator.memcached.workloads.objects import WorkloadManifest
+from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.rules import DEPLOYMENT_RULES, STATEFUL_SET_RULES
 from operator_runtime import (
     Change,
-    Forbidden,
-    Invalid,
     Keeper,
-    Kept,
     Kind,
-    NotOwned,
     ObjectKey,
     Operator,
-    Refused,
     ServerError,
 )
 
 logger = logging.getLogger(__name__)
-
-R = TypeVar("R", bound=OwnedRecord)
-Tell = Callable[[MemcachedRecord, Literal["Normal", "Warning"], str, str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,38 +75,41 @@ class ObjectsConfig:
     user_id: int | None
     operator_namespace: str = ""
 
-
-@dataclass(slots=True)
-class Outcome:
-    """What became of it.
-
-    Attributes:
-        workload: what is to run the servers, None while there is none.
-        service: the name of the Service, "" without one.
-        problems: what was in the way.
-        waiting: what is waited for before all is there.
-        strange: kinds of workloads of which somebody else's bears the name.
-        failure: what is to be raised once all else is done and told, for all of it to be tried again.
-    """
-
-    workload: WorkloadRecord | None = None
-    service: str = ""
-    problems: list[Problem] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
-    strange: set[Workload] = field(default_factory=set)
-    failure: ServerError | None = None
+    def workload(
+        self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool
+    ) -> WorkloadManifest:
+        """The workload of that kind that a Memcached wants."""
+        key, image = memcached.key, spec.image or self.image
+        return desired.workload(
+            kind, key.name, key.namespace, memcached.uid, replicas, image, self.user_id, spec, paused=paused
+        )
 
 
 class Objects:
     """Keeps the objects of one Memcached at a time; see `keep`."""
 
-    def __init__(self, operator: Operator, caches: Caches, config: ObjectsConfig, tell: Tell) -> None:
+    def __init__(
+        self,
+        operator: Operator,
+        caches: Caches,
+        config: ObjectsConfig,
+        tell: Say,
+        *,
+        tell_memory: Tell,
+        wake: Callable[[ObjectKey], None],
+        answers: Answers | None,
+        clock: Callable[[], float],
+    ) -> None:
         """
         Args:
             operator: keeps and deletes.
             caches: of all kinds.
             config: the settings.
             tell: records an event.
+            tell_memory: tells a server of other memory.
+            wake: has another Memcached looked at.
+            answers: what servers say that are asked; None where none is.
+            clock: monotonic seconds.
         """
         self._caches = caches
         self._config = config
@@ -118,10 +119,15 @@ class Objects:
         def owned(kind: Kind[Any], rules: Any, **cache: Any) -> Keeper[MemcachedRecord, Any, Any]:
             return operator.owned(MEMCACHEDS, kind, rules=rules, tell=self._teller(kind), **cache)
 
-        self._workloads: dict[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]] = {
+        workloads: Keepers = {
             "Deployment": owned(DEPLOYMENTS, DEPLOYMENT_RULES),
             "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET_RULES, optional=True),
         }
+        remembered = operator.repairs(MEMCACHEDS).memory
+        memory = LiveMemory(operator.client, remembered, tell_memory, tell, clock=clock)
+        self._running = Running(
+            operator.client, caches, workloads, config.workload, memory, remembered, tell, wake, answers
+        )
         self._beside: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
             "Service": owned(SERVICES, SERVICE_RULES, optional=True),
             "PodDisruptionBudget": owned(BUDGETS, BUDGET_RULES, optional=True),
@@ -130,14 +136,26 @@ class Objects:
             "ConfigMap": owned(CONFIG_MAPS, PUBLICATION_RULES, labels=POD_SELECTOR, optional=True),
         }
 
-    async def keep(self, memcached: MemcachedRecord, spec: Spec, plan: Plan, last: Status) -> Outcome:
-        """Make, put right and remove what the plan and the specification say.
+    async def keep(
+        self,
+        memcached: MemcachedRecord,
+        spec: Spec,
+        plan: Plan,
+        last: Status,
+        pods: Sequence[PodRecord],
+        now: datetime,
+    ) -> Outcome:
+        """Make, put right and remove what the plan and the specification say, and bring the servers to it.
 
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
         outcome = Outcome()
-        await self._keep_workloads(memcached, spec, plan, last, outcome)
+        try:
+            await self._running.keep(memcached, spec, plan, last, pods, now, outcome)
+        except ServerError:
+            self.release(memcached.key)  # as of a webhook for the workloads of one namespace
+            raise
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
         # in between. Any other is as the status has it, which coalesces what comes together.
         leave = not set(plan.servers.draining) <= set(last.draining or ())
@@ -145,29 +163,9 @@ class Objects:
         await self._keep_beside(memcached, spec, plan, last, published, outcome)
         return outcome
 
-    async def _keep_workloads(
-        self, memcached: MemcachedRecord, spec: Spec, plan: Plan, last: Status, outcome: Outcome
-    ) -> None:
-        key, image = memcached.key, spec.image or self._config.image
-        newer = last.observedGeneration != memcached.generation
-        for kind, replicas in plan.replicas.items():
-            wanted = desired.workload(
-                kind, key.name, key.namespace, memcached.uid, replicas, image, self._config.user_id, spec.pod
-            )
-            seen = last.observedGeneration is not None and last.workload in (None, kind)
-            keeper, asked = self._workloads[kind], newer or plan.drained
-            kept = await self._try(
-                outcome, kind, keeper.keep(memcached, wanted, seen=seen, asked=asked), blocking=kind == plan.target
-            )
-            if kind == plan.target:
-                outcome.workload = kept.obj if kept is not None else self._held(memcached, kind, outcome)
-        if plan.removed is not None:
-            removal = self._workloads[plan.removed].remove(memcached, key, propagation="Foreground")
-            await self._try(outcome, plan.removed, removal)
-
-    def _held(self, memcached: MemcachedRecord, kind: Workload, outcome: Outcome) -> WorkloadRecord | None:
-        """The workload as it stays, where nothing could be done about it."""
-        return None if kind in outcome.strange else self._caches.workloads_of(memcached).get(kind)
+    def release(self, key: ObjectKey) -> None:
+        """Nothing is done for the Memcached of that key any more: others wait for it no longer."""
+        self._running.release(key)
 
     async def _keep_beside(
         self,
@@ -194,14 +192,15 @@ class Objects:
             if kind == "ConfigMap" and wanted is not None and last.serverList is None:
                 continue  # nothing is published yet
             if manifest is None:
-                await self._try(outcome, kind, keeper.remove(memcached, ObjectKey(namespace, name)))
+                if keeper.has(ObjectKey(namespace, name)):
+                    await outcome.attempt(kind, keeper.remove(memcached, ObjectKey(namespace, name)))
                 continue
             made_before, asked = seen, not seen
             if kind == "Service":  # it follows the servers' names
                 asked = asked or any(each.workload == "StatefulSet" for each in last.draining or ())
             if kind == "ConfigMap":  # it follows the servers
                 made_before, asked = False, asked or self._is_untouched(ObjectKey(namespace, name))
-            kept = await self._try(outcome, kind, keeper.keep(memcached, manifest, seen=made_before, asked=asked))
+            kept = await outcome.attempt(kind, keeper.keep(memcached, manifest, seen=made_before, asked=asked))
             if kind == "Service" and kept is not None and kept.obj is not None:
                 outcome.service = name
 
@@ -213,37 +212,6 @@ class Objects:
     def _others_budget(self, memcached: MemcachedRecord, spec: Spec) -> str:
         others = self._caches.others_budgets(memcached.namespace)
         return budget.others_budget(others, memcached.name, spec)
-
-    async def _try(
-        self, outcome: Outcome, kind: str, doing: Awaitable[Kept[R]], *, blocking: bool = False
-    ) -> Kept[R] | None:
-        """What became of one object; None where something was in the way, which `outcome` then has."""
-        try:
-            kept = await doing
-        except NotOwned as error:
-            if kind in self._workloads:
-                outcome.strange.add(kind)
-            problem = Problem(Reason.NOT_CONTROLLED, str(error), blocking)
-        except Invalid as error:
-            message = f"The API server refused the {kind}: {error.message or error}"
-            problem = Problem(Reason.INVALID_SPEC, message, blocking)
-        except Forbidden as error:
-            problem = Problem(refusal_reason(error.message), error.message or str(error), blocking)
-        except Refused as error:
-            problem = Problem(Reason.FORBIDDEN, str(error), blocking)
-        except ServerError as error:
-            if kind in self._workloads:
-                raise
-            # Such as an admission webhook for Services that does not answer: the servers' list is not to wait for it.
-            outcome.waiting.append(f"The API server failed to write the {kind}: {error.message or error}")
-            outcome.failure = error
-            return None
-        else:
-            if kept.waiting:
-                outcome.waiting.append(kept.waiting)
-            return kept
-        outcome.problems.append(problem)
-        return None
 
     def families(self) -> Iterator[Metric]:
         """What was put right."""

@@ -9,12 +9,15 @@ from memcached_operator.memcached.beside import rules
 from memcached_operator.memcached.records import memcached_record
 from memcached_operator.memcached.workloads.pods import pod_record
 from memcached_operator.memcached.workloads.records import WorkloadRecord, deployment_record, stateful_set_record
+from memcached_operator.memcached.workloads.resizing import resizable
 from operator_runtime import Kind, resource_of
 
 MEMCACHEDS = Kind(resource_of(API_VERSION, KIND, PLURAL), memcached_record)
 DEPLOYMENTS = Kind(resource_of("apps/v1", "Deployment", "deployments"), deployment_record)
 STATEFUL_SETS = Kind(resource_of("apps/v1", "StatefulSet", "statefulsets"), stateful_set_record)
 PODS = Kind(resource_of("v1", "Pod", "pods"), pod_record)
+RESIZABLE_PODS = Kind(PODS.resource, resizable)
+"""Pods, read one at a time and in no cache."""
 SERVICES = Kind(resource_of("v1", "Service", "services"), rules.SERVICE.record)
 BUDGETS = Kind(resource_of("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"), rules.budget_record)
 NETWORK_POLICIES = Kind(

@@ -1,23 +1,31 @@
-"""What is shown of Memcacheds: what was put right, and on request how many servers each has."""
+"""What is shown of Memcacheds: their conditions, what was put right, and on request how many servers each has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
+import msgspec
 from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.memcached.beside.wanted import beside
 from memcached_operator.memcached.objects import Manifest, without_names
+from memcached_operator.memcached.observation import Reason
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.spec import NetworkPolicy, Spec, read_spec
+from memcached_operator.memcached.status import OUR_CONDITIONS
 from memcached_operator.memcached.workloads import desired
 from memcached_operator.memcached.workloads.pods import PodRecord
-from operator_runtime import Store, field_name, field_names
+from operator_runtime import UNDECODABLE, Store, decode_nested, field_name, field_names
 
 OTHER_FIELDS = "other"
+# No reason of ours: what is told of a condition that is not there yet, and of one that somebody else wrote.
+NO_REASON, OTHER_REASON = "none", "other"
+_STATUSES = frozenset(("True", "False", "Unknown"))
+_REASONS = frozenset(each.value for each in Reason)
 
 
 class RepairCounts:
@@ -68,6 +76,59 @@ def contested_family(contested: int) -> Metric:
         "Memcacheds of which another client rewrites a field in a loop; the log says which and who.",
         value=contested,
     )
+
+
+class _Condition(msgspec.Struct, frozen=True, gc=False):
+    """What is counted of a condition: messages and times are not even made into strings."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+
+
+class _Conditions(msgspec.Struct, frozen=True, gc=False):
+    conditions: tuple[_Condition, ...] | None = None
+
+
+_decode_conditions = msgspec.json.Decoder(_Conditions).decode
+
+
+def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
+    """How many Memcacheds have each condition of ours in which status and for which reason.
+
+    For each condition the numbers add up to that of all Memcacheds: one that has no such condition yet counts as
+    Unknown for the reason `NO_REASON`. Foreign conditions do not count, and a foreign reason is `OTHER_REASON`.
+    Statuses are decoded at each call, some 3 us each, so that nothing is kept of them.
+    """
+    family = GaugeMetricFamily(
+        "memcached_operator_memcacheds",
+        "Memcacheds by a condition's type, status and reason; those that there are.",
+        labels=("condition", "status", "reason"),
+    )
+    counts: Counter[tuple[str, str, str]] = Counter()
+    # Few statuses differ in what is counted.
+    for conditions, number in Counter(_conditions(each.status) for each in memcacheds).items():
+        found = {each.type: each for each in conditions}
+        for type_ in OUR_CONDITIONS:
+            counts[_labels(type_, found.get(type_))] += number
+    for labels, number in sorted(counts.items()):
+        family.add_metric(labels, number)
+    return family
+
+
+def _conditions(status: bytes) -> tuple[_Condition, ...]:
+    """The conditions of a status; of one that cannot be read there are none, as it is written anew."""
+    try:
+        return decode_nested(_decode_conditions, status).conditions or () if status else ()
+    except UNDECODABLE:
+        return ()
+
+
+def _labels(type_: str, condition: _Condition | None) -> tuple[str, str, str]:
+    if condition is None:
+        return type_, "Unknown", NO_REASON
+    status = condition.status if condition.status in _STATUSES else "Unknown"
+    return type_, status, condition.reason if condition.reason in _REASONS else OTHER_REASON
 
 
 class MemcachedCaches(Protocol):

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import msgspec
 
 from memcached_operator.api.names import Workload
+from memcached_operator.memcached.asking.answers import Heard
+from memcached_operator.memcached.changing.rollout import DONE, Rollout
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 
@@ -35,6 +37,18 @@ class Reason(StrEnum):
     ALL_SERVERS_READY = "AllServersReady"
     SERVERS_NOT_READY = "ServersNotReady"
     WAITING = "Waiting"
+    ROLLOUT_STUCK = "RolloutStuck"
+    ROLLOUT_PAUSED = "RolloutPaused"
+    SECRET_NOT_FOUND = "SecretNotFound"
+    CERTIFICATE_INVALID = "CertificateInvalid"
+    PASSWORDS_INVALID = "PasswordsInvalid"
+    RELOAD_UNSUPPORTED = "ReloadUnsupported"
+    ANSWERING = "Answering"
+    NOT_ANSWERING = "NotAnswering"
+    CONNECTIONS_EXHAUSTED = "ConnectionsExhausted"
+    CERTIFICATE_EXPIRED = "CertificateExpired"
+    CERTIFICATE_STALE = "CertificateStale"
+    NOT_ASKED = "NotAsked"
 
 
 class Drain(msgspec.Struct, frozen=True):
@@ -61,6 +75,18 @@ class Problem(NamedTuple):
     reason: Reason
     message: str
     blocking: bool = True
+
+
+class Advice(NamedTuple):
+    """What a person should know although all is as they asked.
+
+    Attributes:
+        reason: of the event that says it once.
+        message: which `Ready` bears as long as it is so.
+    """
+
+    reason: str
+    message: str
 
 
 def joined(problems: Sequence[Problem]) -> Problem | None:
@@ -96,7 +122,7 @@ class Servers(NamedTuple):
         return "StatefulSet" in (self.workload, *(each.workload for each in self.draining))
 
 
-class Observation(NamedTuple):
+class Observation(msgspec.Struct, frozen=True):
     """What one look at the caches found.
 
     Attributes:
@@ -112,8 +138,14 @@ class Observation(NamedTuple):
         waiting: what is being waited for before all is there, "" for nothing.
         terminating: what its deletion waits for, "" while it is not being deleted.
         leaving: the kind of the workload that is there beside, which the servers move from; None for none.
-        advice: what a person should know although all is as they asked, "" for nothing.
+        advice: what a person should know although all is as they asked.
         followed: something else is made of the list that the status has.
+        rollout: how far the servers have come to the present template.
+        paused: the user holds the rollout.
+        pause_s: seconds between one server that is replaced and the next.
+        queued: the servers are yet to come to the operator's own defaults.
+        heard: what its ready servers said when they were asked, in the order of their names; None where none is asked.
+        names: DNS names by which clients know the servers, for what their certificates are to be for.
     """
 
     name: str
@@ -128,13 +160,26 @@ class Observation(NamedTuple):
     waiting: str = ""
     terminating: str = ""
     leaving: Workload | None = None
-    advice: str = ""
+    advice: Sequence[Advice] = ()
     followed: bool = False
+    rollout: Rollout = DONE
+    paused: bool = False
+    pause_s: int = 0
+    queued: bool = False
+    heard: Sequence[Heard] | None = None
+    names: Sequence[str] = ()
 
     @property
     def target(self) -> Sequence[PodRecord]:
         """The pods of the workload that the specification asks for."""
         return [pod for pod in self.pods if self.leaving is None or pod.workload != self.leaving]
+
+    @property
+    def awaited(self) -> int | None:
+        """How many pods there are to be, where servers on their way are all that is waited for; else None."""
+        more = self.problem or self.waiting or self.terminating or self.leaving or self.paused or self.queued
+        drains = self.servers is None or self.servers.draining
+        return None if more or drains or self.workload is None or self.rollout != DONE else self.size
 
     @property
     def serving(self) -> Sequence[PodRecord]:
@@ -143,3 +188,11 @@ class Observation(NamedTuple):
         wanted = self.size if listed == "StatefulSet" else None
         pods = (pod for pod in self.pods if listed in (None, pod.workload))
         return [pod for pod in pods if wanted is None or pod.ordinal < wanted]
+
+
+def client_names(observed: Observation, namespace: str) -> list[str]:
+    """The DNS names by which clients know the servers: that of the Service, and those that servers keep."""
+    service = [f"{observed.service}.{namespace}.svc"] if observed.service else []
+    servers = observed.servers
+    listed = servers.listed if servers is not None and servers.workload == "StatefulSet" else ()
+    return [*service, *(each.rpartition(":")[0] for each in listed)]

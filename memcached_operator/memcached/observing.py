@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.beside.service import found_by_chance
-from memcached_operator.memcached.keeping import Outcome
-from memcached_operator.memcached.observation import Observation, Problem, Reason, joined
+from memcached_operator.memcached.observation import Advice, Observation, Problem, Reason, joined
+from memcached_operator.memcached.outcome import Outcome
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.servers import OTHER, Plan, as_published
 from memcached_operator.memcached.spec import Spec
@@ -15,9 +17,17 @@ from memcached_operator.memcached.status import Status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 
-_BY_CHANCE = (
+_BY_CHANCE: Final = Advice(
+    "FoundByChance",
     "Each connection to its Service meets another server, so that a key is found by chance: with more than one server, "
-    "leave spec.service.type at Headless."
+    "leave spec.service.type at Headless.",
+)
+_IN_THE_CLEAR: Final = Advice(
+    "PasswordsInTheClear",
+    "Passwords travel in the clear, and who hears one can use it: set spec.tls beside spec.auth.",
+)
+_OF_SECRETS: Final = (
+    *(Reason.SECRET_NOT_FOUND, Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
 )
 
 
@@ -39,6 +49,8 @@ def observed(
     """
     other = ours.get(OTHER[plan.target])
     waiting = list(outcome.waiting)
+    # Under a workload that is not ours, pods with our labels are not ours either.
+    pods = [pod for pod in pods if pod.workload not in outcome.strange]
     if other is not None and other.held_by:
         waiting.append(
             f"The {other.kind} {other.name} is kept by the finalizer {other.held_by}: whoever put it there must "
@@ -50,16 +62,37 @@ def observed(
         spec.size,
         plan.target,
         outcome.workload,
-        # Under a workload that is not ours, pods with our labels are not ours either.
-        [pod for pod in pods if pod.workload not in outcome.strange],
+        pods,
         plan.servers,
         outcome.service,
-        joined([*outcome.problems, *([aside] if aside else [])]),
+        joined([*_of_secrets(pods), *outcome.problems, *([aside] if aside else [])]),
         " ".join(waiting),
         leaving=other.kind if other is not None else None,
-        advice=_BY_CHANCE if found_by_chance(spec) else "",
+        advice=tuple(_advice(spec)),
         followed=spec.publish != "None",
+        rollout=outcome.rollout,
+        paused=spec.rollout.paused,
+        pause_s=spec.rollout.pauseSeconds,
+        queued=outcome.queued,
     )
+
+
+def _advice(spec: Spec) -> Iterator[Advice]:
+    if found_by_chance(spec):
+        yield _BY_CHANCE
+    if spec.auth is not None and spec.tls is None:
+        yield _IN_THE_CLEAR
+
+
+def _of_secrets(pods: Sequence[PodRecord]) -> Iterator[Problem]:
+    """What servers wait for that are not started, as most of them tell it."""
+    told = Counter(pod.problem for pod in pods if not pod.ready and pod.problem.partition(":")[0] in _OF_SECRETS)
+    if told:
+        # By count, then by name: equal counts must not make the message flap.
+        problem = min(told, key=lambda each: (-told[each], each))
+        reason, _, message = problem.partition(": ")
+        ending = "Servers that run go on; new ones start when that is mended."
+        yield Problem(Reason(reason), f"{message.rstrip('.')}. {ending}", blocking=False)
 
 
 def unplanned(

@@ -107,8 +107,13 @@ def may_be_ours(meta: ObjectMeta) -> bool:
 
 def form_of(manifest: Manifest, name: str, made_for_uid: str) -> bytes:
     """The form of an object of which `manifest` has all that may be ours."""
-    owned = comparable(manifest).replace(_quoted(name), _NAME)
+    owned = nameless(comparable(manifest), name)
     return _one_of_many(owned.replace(_quoted(made_for_uid), _UID) if made_for_uid else owned)
+
+
+def nameless(text: bytes, name: str) -> bytes:
+    """JSON with the Memcached's name taken out."""
+    return text.replace(_quoted(name), _NAME)
 
 
 def ours_of(meta: ObjectMeta) -> ObjectMeta:

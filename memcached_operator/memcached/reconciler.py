@@ -15,7 +15,9 @@ from prometheus_client import Metric
 
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.memcached import servers
+from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.changing.live_memory import Tell
 from memcached_operator.memcached.ending import Ending
 from memcached_operator.memcached.keeping import Objects, ObjectsConfig
 from memcached_operator.memcached.kinds import MEMCACHEDS
@@ -51,6 +53,9 @@ class MemcachedReconciler:
         caches: Caches,
         config: ReconcilerConfig,
         *,
+        tell_memory: Tell,
+        wake: Callable[[ObjectKey], None],
+        answers: Answers | None = None,
         clock: Callable[[], float] = time.monotonic,
         utc_now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -59,6 +64,9 @@ class MemcachedReconciler:
             operator: writes, keeps and tells.
             caches: of all kinds.
             config: the settings.
+            tell_memory: tells a server of other memory.
+            wake: has another Memcached looked at.
+            answers: what servers say that are asked; None where none is.
             clock: monotonic seconds.
             utc_now: the time of a transition, and since when servers drain.
         """
@@ -72,8 +80,18 @@ class MemcachedReconciler:
             status_delay_s=config.status_delay_s,
             clock=clock,
             utc_now=utc_now,
+            answers=answers,
         )
-        self._objects = Objects(operator, caches, config.objects, self._reporter.tell)
+        self._objects = Objects(
+            operator,
+            caches,
+            config.objects,
+            self._reporter.tell,
+            tell_memory=tell_memory,
+            wake=wake,
+            answers=answers,
+            clock=clock,
+        )
         self._ending = Ending(
             operator.client, caches, self._repairs, self._reporter, wanted=config.finalizer, clock=clock
         )
@@ -84,8 +102,12 @@ class MemcachedReconciler:
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
+        self._reporter.begin(key)
         memcached = self._caches.memcacheds.get(key)  # look
+        if memcached is None or memcached.deleting:
+            self._objects.release(key)  # others wait for it no longer
         if memcached is None:
+            self._reporter.forget(key)
             return Result()
         if memcached.deleting:  # finalize
             return await self._ending.finalize(memcached)
@@ -95,16 +117,23 @@ class MemcachedReconciler:
         try:
             spec = read_spec(memcached.spec)  # read the spec
         except InvalidSpec as error:
+            self._objects.release(key)
             return await self._reporter.report(memcached, last, unreadable(memcached, last, ours, pods, str(error)))
-        plan = servers.plan(key, spec, last, ours, pods, self._utc_now())  # plan
-        outcome = await self._objects.keep(memcached, spec, plan, last)  # act
+        now = self._utc_now()
+        plan = servers.plan(key, spec, last, ours, pods, now)  # plan
+        outcome = await self._objects.keep(memcached, spec, plan, last, pods, now)  # act
         if self._repairs.is_spent(memcached):
             return Result()
         found = observed(memcached, spec, plan, outcome, ours, pods, aside)  # report
-        result = await self._reporter.report(memcached, last, found, next_s=plan.next_s)
+        outcome.look_again(plan.next_s)
+        result = await self._reporter.report(memcached, last, found, next_s=outcome.next_s)
         if outcome.failure is not None:
             raise outcome.failure
         return result
+
+    def awaited(self, key: ObjectKey) -> int | None:
+        """How many pods a Memcached is to have before an event of its servers is worth a look; None for any event."""
+        return self._reporter.awaited(key)
 
     def families(self) -> Iterator[Metric]:
         """What was put right, and how many are contested."""

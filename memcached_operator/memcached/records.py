@@ -10,7 +10,41 @@ from functools import lru_cache
 
 import msgspec
 
-from operator_runtime import ObjectKey, shared
+from operator_runtime import ObjectKey, Packing, shared
+
+
+def _typical(*conditions: tuple[str, str, str, str]) -> str:
+    """A status as the API server sends it: its fields in the order of the alphabet, without a space."""
+    told = ",".join(
+        f'{{"lastTransitionTime":"2026-01-01T00:00:00Z","message":"{message}","observedGeneration":1,'
+        f'"reason":"{reason}","status":"{status}","type":"{type_}"}}'
+        for type_, status, reason, message in conditions
+    )
+    return (
+        f'{{"conditions":[{told}],"image":"docker.io/library/memcached:1.6.45-alpine","nodes":["cache-0","cache-1"],'
+        '"observedGeneration":1,"readyReplicas":2,"replicas":2,"selector":"app=memcached,memcached_cr=cache",'
+        '"serverList":["cache-0.cache.shop.svc:11211","cache-1.cache.shop.svc:11211"],"service":"cache",'
+        '"version":"1.6.45","workload":"Deployment"}'
+    )
+
+
+_AS_EXPECTED = ("Degraded", "False", "AsExpected", "Nothing is in the way.")
+STATUSES = Packing(
+    _typical(
+        ("Available", "False", "MinimumReplicasUnavailable", "0 of 2 servers are ready."),
+        ("Progressing", "True", "Deploying", "2 servers are wanted, 2 exist, 0 are ready."),
+        _AS_EXPECTED,
+        ("Ready", "False", "Deploying", "2 servers are wanted, 2 exist, 0 are ready."),
+        ("Serving", "Unknown", "NotAsked", "Servers are not asked, as --server-stats-interval-s says."),
+    ),
+    _typical(
+        ("Available", "True", "MinimumReplicasAvailable", "2 of 2 servers are ready."),
+        ("Progressing", "False", "Complete", "All 2 servers have been rolled out."),
+        _AS_EXPECTED,
+        ("Ready", "True", "AllServersReady", "All 2 servers are ready."),
+        ("Serving", "True", "Answering", "All servers that are ready answer."),
+    ),
+)
 
 
 class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
@@ -19,7 +53,7 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         deleting: it has a deletionTimestamp; unless it carries our finalizer, nothing is written for it any more.
         spec: JSON of `spec`, b"" when it is absent.
-        status: JSON of `status`, b"" when it is absent.
+        packed_status: JSON of `status`, packed; b"" when it is absent.
         finalizers: who must agree before it goes: we, the garbage collector, others.
     """
 
@@ -30,13 +64,18 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
     generation: int
     deleting: bool
     spec: bytes
-    status: bytes
+    packed_status: bytes
     finalizers: tuple[str, ...] = ()
 
     @property
     def key(self) -> ObjectKey:
         """Its namespace and name."""
         return ObjectKey(self.namespace, self.name)
+
+    @property
+    def status(self) -> bytes:
+        """JSON of `status`, b"" when it is absent."""
+        return STATUSES.unpacked(self.packed_status)
 
 
 class _Meta(msgspec.Struct):
@@ -70,7 +109,7 @@ def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
         generation=meta.generation,
         deleting=meta.deletionTimestamp is not None,
         spec=bytes(object_.spec),
-        status=bytes(object_.status),
+        packed_status=STATUSES.packed(object_.status),
         finalizers=_one_tuple(meta.finalizers),
     )
 

@@ -15,6 +15,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "Available": "Do enough servers serve?",
     "Progressing": "Is a change on its way?",
     "Degraded": "Must somebody do something?",
+    "Serving": "Do its servers answer?",
 }
 
 
@@ -34,6 +35,7 @@ class Told(NamedTuple):
 
 _NOT_READY = Bearing("Ready", "False")
 _TROUBLE = (Bearing("Progressing", "False"), Bearing("Degraded", "True"), _NOT_READY)
+_WAITS_FOR_SECRET = (Bearing("Degraded", "True"), _NOT_READY)
 _ON_ITS_WAY = (Bearing("Progressing", "True"), _NOT_READY)
 
 # A unit test holds the bearings against what `status_of` makes of all that can be observed.
@@ -82,7 +84,57 @@ REASONS: Final[Mapping[Reason, Told]] = {
     Reason.AS_EXPECTED: Told((Bearing("Degraded", "False"),), "Nothing is in the way."),
     Reason.ALL_SERVERS_READY: Told((Bearing("Ready", "True"),), "All that the specification asks for is there."),
     Reason.SERVERS_NOT_READY: Told((_NOT_READY,), "A server is not ready, although nothing is being changed."),
+    Reason.ROLLOUT_STUCK: Told(
+        (Bearing("Degraded", "True"), _NOT_READY),
+        "A server of the new template does not get ready or cannot be made, so that no other is replaced; the message "
+        "names it.",
+    ),
+    Reason.SECRET_NOT_FOUND: Told(
+        _WAITS_FOR_SECRET, "New servers wait for the Secret of `spec.tls` or `spec.auth`, which the message names."
+    ),
+    Reason.CERTIFICATE_INVALID: Told(
+        _WAITS_FOR_SECRET,
+        "New servers wait for a Secret of `spec.tls` that memcached takes; the message names the key, and what is "
+        "wrong.",
+    ),
+    Reason.PASSWORDS_INVALID: Told(
+        _WAITS_FOR_SECRET,
+        "New servers wait for a Secret of `spec.auth` that memcached takes; the message names the line, or what is "
+        "missing.",
+    ),
+    Reason.RELOAD_UNSUPPORTED: Told(
+        _WAITS_FOR_SECRET,
+        "New servers are not started, as their memcached is older than 1.6.40 and would keep a certificate until it "
+        "has expired.",
+    ),
+    Reason.ROLLOUT_PAUSED: Told(
+        (Bearing("Progressing", "False"), _NOT_READY),
+        "Servers are yet to be replaced, and `spec.rollout.paused` is set.",
+    ),
     Reason.WAITING: Told((_NOT_READY,), "An object is being replaced or deleted; the message says which."),
+    Reason.ANSWERING: Told((Bearing("Serving", "True"),), "All servers that are ready answer."),
+    Reason.NOT_ANSWERING: Told(
+        (Bearing("Serving", "False"),), "Servers that are ready do not answer; the message says which, and why."
+    ),
+    Reason.CONNECTIONS_EXHAUSTED: Told(
+        (Bearing("Serving", "False"),),
+        "Servers have as many connections as `spec.maxConnections` allows and turn others away; the message says "
+        "which.",
+    ),
+    Reason.CERTIFICATE_EXPIRED: Told(
+        (Bearing("Serving", "False"),),
+        "Servers show a certificate that has expired; the message says which, and since when.",
+    ),
+    Reason.CERTIFICATE_STALE: Told(
+        (Bearing("Serving", "False"),),
+        "Servers still show an older certificate ten minutes after another began to show a newer one; the message says "
+        "which.",
+    ),
+    Reason.NOT_ASKED: Told(
+        (Bearing("Serving", "Unknown"),),
+        "Nobody asks them, there is none, they want credentials that the operator has not, or none can be connected to "
+        "from where the operator runs; the message says which.",
+    ),
 }
 
 

@@ -194,9 +194,11 @@ def _replicas(size: int, live: int, last: Status, over: Sequence[Drain]) -> int:
 def _begun(last: Status, now: datetime) -> Status:
     """The status without times that are yet to come, as of a leader whose clock was ahead: else servers would drain for
     as long as it was."""
+    if not last.draining:
+        return last
     latest = _upwards(now)
-    draining = tuple(_until(latest, each) for each in last.draining or ())
-    return last if draining == (last.draining or ()) else msgspec.structs.replace(last, draining=draining)
+    draining = tuple(_until(latest, each) for each in last.draining)
+    return last if draining == last.draining else msgspec.structs.replace(last, draining=draining)
 
 
 def _until(latest: str, drain: Drain) -> Drain:

@@ -8,33 +8,60 @@ what is wrong. A property test holds the two together.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from functools import lru_cache
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from memcached_operator.api.names import (
     DRAIN_SECONDS,
     DRAIN_SECONDS_MAX,
+    EXTRA_ARG_MAX_LENGTH,
+    EXTRA_ARGS_MAX,
     GRACE_PERIOD_SECONDS_MAX,
     IMAGE_CHARACTERS,
     IMAGE_MAX_LENGTH,
+    MAX_CONNECTIONS,
+    MAX_CONNECTIONS_MAX,
+    MAX_ITEM_SIZE,
+    MAX_ITEM_SIZE_PATTERN,
+    MEMORY,
+    MEMORY_PATTERN,
+    PAUSE_SECONDS,
+    PAUSE_SECONDS_MAX,
     PERCENTAGE,
+    QUANTITY,
+    QUANTITY_MAX,
+    SECRET_NAME,
+    SECRET_NAME_MAX_LENGTH,
     SIZE_MAX,
+    THREADS,
+    THREADS_MAX,
+    ClientAuth,
     Publish,
+    Reload,
     ServiceType,
     Workload,
-    refuse_contradiction,
 )
+from memcached_operator.api.rules import Together, refuse_contradictions
 from operator_runtime import UNDECODABLE, shallow
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=SIZE_MAX)]
 _Share = Annotated[str, msgspec.Meta(pattern=rf"^{PERCENTAGE}\Z")]
 _Image = Annotated[str, msgspec.Meta(min_length=1, max_length=IMAGE_MAX_LENGTH, pattern=rf"^{IMAGE_CHARACTERS}*\Z")]
+_Memory = Annotated[str, msgspec.Meta(pattern=rf"^({MEMORY_PATTERN})\Z")]
+_ItemSize = Annotated[str, msgspec.Meta(pattern=rf"^({MAX_ITEM_SIZE_PATTERN})\Z")]
+_Argument = Annotated[str, msgspec.Meta(min_length=1, max_length=EXTRA_ARG_MAX_LENGTH)]
+_Amount = Annotated[int, msgspec.Meta(ge=0, le=QUANTITY_MAX)]
+_Quantity = Annotated[str, msgspec.Meta(pattern=rf"^({QUANTITY})\Z")]
+_SecretName = Annotated[str, msgspec.Meta(max_length=SECRET_NAME_MAX_LENGTH, pattern=rf"^{SECRET_NAME}\Z")]
 # As Kubernetes types it, whatever that is.
 _Passed = dict[str, Any]
 
 # More levels than so many have no place in a pod, and at some hundreds what writes them into one has no stack left.
 _LEVELS = 100
+# A team's Memcacheds are mostly written alike. 200 different specifications take some 300 KiB.
+_REMEMBERED: Final = 200
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -86,28 +113,98 @@ class Pod(msgspec.Struct, frozen=True):
     terminationGracePeriodSeconds: Annotated[int, msgspec.Meta(ge=0, le=GRACE_PERIOD_SECONDS_MAX)] | None = None
 
 
+class Resources(msgspec.Struct, frozen=True):
+    """What the user wants of each server's resources, by their names; what is not named follows from the settings.
+
+    Attributes:
+        requests, limits: quantities as Kubernetes writes them, or whole numbers.
+    """
+
+    requests: dict[str, _Amount | _Quantity] = {}
+    limits: dict[str, _Amount | _Quantity] = {}
+
+
+class Rollout(msgspec.Struct, frozen=True):
+    """How servers are replaced when their template changes.
+
+    Attributes:
+        pauseSeconds: how long a new server has to be ready before the next one is replaced.
+        paused: replace none for now.
+        maxUnavailable: of a Deployment, how many may be missing, or a share of them; None where it is left out, which
+            is 1. A StatefulSet has None.
+        maxSurge: likewise, how many there may be above the size; None is 0.
+    """
+
+    pauseSeconds: Annotated[int, msgspec.Meta(ge=0, le=PAUSE_SECONDS_MAX)] = PAUSE_SECONDS
+    paused: bool = False
+    maxUnavailable: _Count | _Share | None = None
+    maxSurge: _Count | _Share | None = None
+
+
+class Tls(msgspec.Struct, frozen=True):
+    """How servers speak TLS.
+
+    Attributes:
+        secretName: of the Secret with certificate and key.
+        clientAuth: whether clients show certificates.
+        reload: how servers come to a renewed Secret.
+    """
+
+    secretName: _SecretName
+    clientAuth: ClientAuth = "None"
+    reload: Reload = "Live"
+
+
+class Auth(msgspec.Struct, frozen=True):
+    """Passwords for the text protocol.
+
+    Attributes:
+        secretName: of the Secret that has them.
+    """
+
+    secretName: _SecretName
+
+
 class Spec(msgspec.Struct, frozen=True):
     """A specification that can be acted on. What it holds is never changed.
 
     Attributes:
         size: pods that are wanted.
         image: container image, None for the operator's own choice.
+        memory: of each server for items, in Mi or Gi.
+        maxConnections: of each server.
+        threads: of each server.
+        maxItemSize: size of the largest item, in Ki or Mi.
+        extraArgs: more arguments of memcached, none of which contradicts the operator's.
+        resources: of each server.
+        rollout: how servers are replaced.
         workload: the kind that runs the pods.
         service: the Service that is wanted.
         disruptionBudget: None for the operator's own choice, by the size.
         pod: what the pods have besides.
         networkPolicy: None for none.
+        tls: None for servers that speak in plain text.
+        auth: None for servers that ask for no password.
         publish: where the list of servers is written besides the status.
         drainSeconds: how long a server runs on after it left the list.
     """
 
     size: _Count = 1
     image: _Image | None = None
+    memory: _Memory = MEMORY
+    maxConnections: Annotated[int, msgspec.Meta(ge=1, le=MAX_CONNECTIONS_MAX)] = MAX_CONNECTIONS
+    threads: Annotated[int, msgspec.Meta(ge=1, le=THREADS_MAX)] = THREADS
+    maxItemSize: _ItemSize = MAX_ITEM_SIZE
+    extraArgs: Annotated[tuple[_Argument, ...], msgspec.Meta(max_length=EXTRA_ARGS_MAX)] = ()
+    resources: Resources = Resources()
+    rollout: Rollout = Rollout()
     workload: Workload = "Deployment"
     service: Service = Service()
     disruptionBudget: DisruptionBudget | None = None
     pod: Pod = Pod()
     networkPolicy: NetworkPolicy | None = None
+    tls: Tls | None = None
+    auth: Auth | None = None
     publish: Publish = "None"
     drainSeconds: Annotated[int, msgspec.Meta(ge=0, le=DRAIN_SECONDS_MAX)] = DRAIN_SECONDS
 
@@ -115,6 +212,7 @@ class Spec(msgspec.Struct, frozen=True):
 _decode = msgspec.json.Decoder(Spec).decode
 
 
+@lru_cache(_REMEMBERED)
 def read_spec(raw: bytes) -> Spec:
     """Read the JSON of `spec`, b"" where there is none.
 
@@ -133,5 +231,23 @@ def read_spec(raw: bytes) -> Spec:
 
         # To the models null is as good as no field.
         return msgspec.convert(validate_spec(raw).model_dump(by_alias=True, exclude_none=True), Spec)
-    refuse_contradiction(spec.workload, spec.service.type)
+    refuse_contradictions(_together(spec))
     return spec
+
+
+def _together(spec: Spec) -> Together:
+    return Together(
+        workload=spec.workload,
+        service_type=spec.service.type,
+        memory=spec.memory,
+        max_connections=spec.maxConnections,
+        threads=spec.threads,
+        max_item_size=spec.maxItemSize,
+        extra_args=spec.extraArgs,
+        requests=spec.resources.requests,
+        limits=spec.resources.limits,
+        max_unavailable=spec.rollout.maxUnavailable,
+        max_surge=spec.rollout.maxSurge,
+        tls=spec.tls is not None,
+        auth=spec.auth is not None,
+    )

@@ -6,12 +6,17 @@ workload's record and the last status, never from the order of events.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from datetime import datetime
 
 import msgspec
 
+from memcached_operator.memcached.asking.judging import SERVING, certificates, judge, versions
+from memcached_operator.memcached.changing.rollout import DONE
 from memcached_operator.memcached.labels import selector_text
 from memcached_operator.memcached.observation import Drain, Observation, Reason, Servers
+from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import UNDECODABLE, Condition, condition_of, decode_nested, set_conditions
 
@@ -28,6 +33,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     readyReplicas: int | None = None
     selector: str | None = None
     image: str | None = None
+    version: str | None = None
     observedGeneration: int | None = None
     conditions: tuple[Condition, ...] | None = None
 
@@ -36,7 +42,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         return condition_of(self.conditions, type_)
 
 
-_OUR_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded")
+OUR_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded", SERVING)
 _decode = msgspec.json.Decoder(Status).decode
 _NONE = Status()
 
@@ -49,6 +55,23 @@ def decode_status(body: bytes) -> Status:
         return _NONE
 
 
+class _Seen(msgspec.Struct):
+    observedGeneration: int | None = None
+
+
+_decode_seen = msgspec.json.Decoder(_Seen).decode
+
+
+def is_overdue(memcached: MemcachedRecord) -> bool:
+    """Whether it was made or changed, and its status does not say yet that this was looked at."""
+    if not (status := memcached.status):
+        return True
+    try:
+        return decode_nested(_decode_seen, status).observedGeneration != memcached.generation
+    except UNDECODABLE:
+        return True
+
+
 def status_of(observed: Observation, last: Status, now: str) -> Status:
     """The status that `observed` calls for.
 
@@ -59,7 +82,13 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
     nodes = tuple(sorted(pod.name for pod in observed.pods))
     ready = sum(pod.ready for pod in observed.pods)
     available, progressing, degraded = _available(observed), _progressing(observed, last), _degraded(observed)
-    ours = (available, progressing, degraded, _ready(observed, progressing, degraded))
+    ours = (
+        available,
+        progressing,
+        degraded,
+        _ready(observed, progressing, degraded),
+        _serving(observed, last, now),
+    )
     servers = observed.servers
     return Status(
         workload=servers.workload if servers else None,
@@ -71,9 +100,16 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         readyReplicas=ready,
         selector=selector_text(observed.name),
         image=_image(observed, progressing, last),
+        version=versions(observed.heard, last.version) if observed.size != 0 else None,
         observedGeneration=observed.generation,
         conditions=set_conditions(last.conditions, ours, generation=observed.generation, now=now),
     )
+
+
+def _serving(observed: Observation, last: Status, now: str) -> Condition:
+    now_s = datetime.fromisoformat(now).timestamp() if certificates(observed.heard) else 0.0
+    rolling = observed.rollout != DONE
+    return judge(observed.heard, last.condition(SERVING), now_s, observed.names, rolling=rolling)
 
 
 def _draining(servers: Servers, last: Status, now: str) -> tuple[Drain, ...] | None:
@@ -88,6 +124,8 @@ def _draining(servers: Servers, last: Status, now: str) -> tuple[Drain, ...] | N
 
 def status_patch(wanted: Status, last: Status) -> dict[str, object]:
     """The fields of `wanted` that differ from `last`, for a merge patch; empty when there is nothing to write."""
+    if wanted == last:
+        return {}
     changed = {
         field: msgspec.to_builtins(getattr(wanted, field))
         for field in Status.__struct_fields__
@@ -99,7 +137,7 @@ def status_patch(wanted: Status, last: Status) -> dict[str, object]:
 
 def our_part(status: Status) -> dict[str, object]:
     """What is ours of a status, by field: no times of conditions, and nobody else's conditions."""
-    ours = (each for each in status.conditions or () if each.type in _OUR_CONDITIONS)
+    ours = (each for each in status.conditions or () if each.type in OUR_CONDITIONS)
     conditions = tuple((each.type, each.status, each.reason, each.message) for each in ours)
     return {field: getattr(status, field) for field in Status.__struct_fields__} | {"conditions": conditions}
 
@@ -117,11 +155,21 @@ def is_settled(wanted: Status, last: Status, size: int | None) -> bool:
     return wanted.readyReplicas != last.readyReplicas and wanted.readyReplicas == size
 
 
-def minimum_available(size: int) -> int:
-    """How many ready pods make a Deployment of that size available: a quarter, rounded down, may be missing.
+def is_urgent(wanted: Status, last: Status) -> bool:
+    """Whether a change tells of more than of servers on their way: clients or people are to act on it."""
+    if (wanted.serverList or ()) != (last.serverList or ()) or wanted.draining != last.draining:
+        return True
+    return any(_holds(wanted, each) != _holds(last, each) for each in ("Available", "Degraded"))
 
-    It is the Deployment's own rule (maxUnavailable 25 %), which we leave at its default.
-    """
+
+def _holds(status: Status, type_: str) -> bool:
+    condition = status.condition(type_)
+    return condition is not None and condition.status == "True"
+
+
+def minimum_available(size: int) -> int:
+    """How many ready pods make a Memcached of that size available: a quarter, rounded down, may be missing, as of a
+    Deployment by default."""
     return size - size // 4
 
 
@@ -180,7 +228,7 @@ def _missing_pods(observed: Observation) -> str:
     if workload is None or workload.kind != "StatefulSet" or not workload.settled or len(observed.target) >= size:
         return ""
     return (
-        f"the StatefulSet has made {len(observed.target)} of {size} pods; `kubectl describe statefulset "
+        f"{len(observed.target)} of {size} pods exist; where that lasts, `kubectl describe statefulset "
         f"{observed.name}` says what keeps the others"
     )
 
@@ -202,23 +250,28 @@ def _progressing(observed: Observation, last: Status) -> Condition:
         return Condition("Progressing", "False", Reason.DEADLINE_EXCEEDED, workload.deadline_exceeded)
     if observed.leaving is not None:
         return Condition("Progressing", "True", Reason.MIGRATING, _migrating(observed, workload, ready, size))
-    if len({pod.template_hash for pod in pods}) > 1:
-        return Condition("Progressing", "True", Reason.UPDATING, "Pods of the former template are being replaced.")
+    if observed.rollout.stale or (workload.kind == "Deployment" and len({pod.template_hash for pod in pods}) > 1):
+        return _replacing(observed, workload)
     before = last.condition("Progressing")
     existing = len(pods)
     # The first template's pods speak for themselves, sooner than the workload does. Of a later template there may be
     # none yet, while those of the former are all ready.
-    one_template = workload.rolled_out or not workload.revised
+    # A Deployment that is paused says so in place of that, and no pod is stale here.
+    one_template = workload.rolled_out or not workload.revised or observed.paused
     complete = existing == ready == size and workload.settled and one_template
     # A pod that is lost, restarted or replaced in place is no rollout: once complete, stay so.
     stays_complete = (
         before is not None
         and before.reason == Reason.COMPLETE
         and last.observedGeneration == observed.generation
-        and workload.rolled_out
+        and (workload.rolled_out or observed.paused)
     )
     if complete or stays_complete:
-        return Condition("Progressing", "False", Reason.COMPLETE, f"All {size} servers have been rolled out.")
+        message = f"All {size} servers have been rolled out."
+        if observed.queued:
+            when = "once spec.rollout.paused is false" if observed.paused else "when those of others have been"
+            message += f" The operator's own defaults have changed: they are replaced {when}."
+        return Condition("Progressing", "False", Reason.COMPLETE, message)
     draining = observed.servers is not None and bool(observed.servers.draining)
     if draining:
         reason = Reason.SCALING
@@ -232,9 +285,27 @@ def _progressing(observed: Observation, last: Status) -> Condition:
         scaling = one_template if workload.settled else last.replicas != size
         reason = Reason.SCALING if scaling else Reason.UPDATING
     counted = f"{size} servers are wanted, {existing} exist, {ready} are ready."
+    if workload.kind == "Deployment" and existing == ready == size and workload.settled:
+        counted += f" The Deployment is rolled out when the last has been ready for {observed.pause_s} s."
     if draining:
         counted += " Those that left the list end when spec.drainSeconds are over."
     return Condition("Progressing", "True", reason, counted)
+
+
+def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:
+    stale = observed.rollout.stale
+    left = f"{stale} of {observed.size} servers are yet to be replaced"
+    if observed.paused:
+        message = f"{left}; spec.rollout.paused holds that."
+        return Condition("Progressing", "False", Reason.ROLLOUT_PAUSED, message)
+    if workload.kind == "Deployment":
+        message = "Pods of the former template are being replaced."
+    else:
+        message = f"{left}, one at a time, each when all have been ready for {observed.pause_s} s."
+    unready = [pod for pod in observed.target if pod.problem and not pod.ready]
+    if (waits_for := min(unready, key=lambda pod: pod.name, default=None)) is not None:
+        message += f" {waits_for.name} is not ready: {waits_for.problem}."
+    return Condition("Progressing", "True", Reason.UPDATING, message)
 
 
 def _migrating(observed: Observation, workload: WorkloadRecord, ready: int, size: int) -> str:
@@ -268,7 +339,7 @@ def _ready(observed: Observation, progressing: Condition, degraded: Condition) -
     ready = sum(pod.ready for pod in observed.serving)
     if degraded.status == "True":
         reason, message = degraded.reason, "See the condition Degraded."
-    elif progressing.status == "True" or progressing.reason == Reason.DEADLINE_EXCEEDED:
+    elif progressing.status == "True" or progressing.reason in (Reason.DEADLINE_EXCEEDED, Reason.ROLLOUT_PAUSED):
         if observed.waiting not in message:
             message = f"{message} {observed.waiting}"
     elif ready < observed.size:
@@ -277,9 +348,16 @@ def _ready(observed: Observation, progressing: Condition, degraded: Condition) -
         reason, message = Reason.WAITING, observed.waiting
     else:
         status, reason, message = "True", Reason.ALL_SERVERS_READY, f"All {observed.size} servers are ready."
-    return Condition("Ready", status, reason, f"{message} {observed.advice}".rstrip())
+    return Condition("Ready", status, reason, " ".join([message, *(each.message for each in observed.advice)]))
+
+
+# What the admission plugin of ResourceQuotas says: of too much, of a container that does not say how much it takes, of
+# a quota that nobody has counted yet, and of what may be had under a quota alone. A LimitRange has other words.
+_QUOTA_WORDS = re.compile(
+    r"\b(exceeded|failed|status unknown for) quota: |\binsufficient quota to |\bquota usage is negative "
+)
 
 
 def refusal_reason(message: str) -> Reason:
     """Which reason a refusal of the API server falls under; quotas are told apart by their admission plugin's words."""
-    return Reason.QUOTA_EXCEEDED if "exceeded quota" in message else Reason.FORBIDDEN
+    return Reason.QUOTA_EXCEEDED if _QUOTA_WORDS.search(message) else Reason.FORBIDDEN

@@ -20,7 +20,9 @@ _NAMED_BY_PEOPLE = ("labels", "annotations", "nodeSelector", "matchLabels")
 
 def present(part: msgspec.Struct) -> dict[str, Any]:
     """The fields of a part of the specification that the user set to something, as the API server keeps them."""
-    kept = _kept({field: getattr(part, field) for field in part.__struct_fields__})
+    if part == type(part)():
+        return {}  # compared in C: most set nothing
+    kept = _kept({field: value for field in part.__struct_fields__ if (value := getattr(part, field)) is not None})
     return {field: value for field, value in kept.items() if value != {}}
 
 

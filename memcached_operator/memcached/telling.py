@@ -6,10 +6,15 @@ from typing import Any, NamedTuple
 
 from memcached_operator.memcached.beside.publication import listed
 from memcached_operator.memcached.beside.rules import PUBLICATION
+from memcached_operator.memcached.changing.costs import live as live_memory, rolling
 from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.workloads.differing import differing
+from memcached_operator.memcached.workloads.objects import WorkloadManifest
 from memcached_operator.memcached.workloads.records import WorkloadRecord
-from memcached_operator.memcached.workloads.rules import REPLICAS
-from operator_runtime import Change
+from memcached_operator.memcached.workloads.rules import NOTED, REPLICAS, SHAPE
+from memcached_operator.memcached.workloads.template import noted
+from operator_runtime import Change, ObjectKey
 
 
 class Words(NamedTuple):
@@ -31,6 +36,31 @@ class Words(NamedTuple):
     def action(self) -> str:
         """The event's."""
         return str(self.fields["action"]).capitalize()
+
+
+def announced(
+    spec: Spec, wanted: WorkloadManifest, live: WorkloadRecord, *, rolls: bool, asked: bool, after: ObjectKey | None
+) -> Words:
+    """What is told of a change before servers are replaced or told of it; a note alone where there are some.
+
+    Args:
+        rolls: only a new pod takes it on.
+        asked: by the specification, and not by the operator's own defaults.
+        after: whose servers come first, None for nobody's.
+    """
+    template = SHAPE.held(live).spec.template
+    found = differing(wanted.spec.template, template)
+    servers, paths = min(live.replicas, spec.size), [each.path for each in found]
+    if rolls:
+        words = rolling(spec, servers, f"when {after}'s are done" if after is not None else "")
+    else:
+        words = live_memory(noted(template)[1], noted(wanted.spec.template)[1], servers)
+    named = ", ".join(paths) or "the pods' template"
+    whose = "" if asked else "the operator's own defaults have changed: "
+    line = f"{whose}{named}: {words}"
+    fields: dict[str, object] = {"action": "change", "cost": "rolling" if rolls else "live", "changed": paths}
+    note = ". ".join(filter(None, (line[0].upper() + line[1:] if whose else line, "; ".join(map(str, found)))))
+    return Words("RollingChange" if rolls else "LiveChange", line, note if servers else "", fields)
 
 
 def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Words:
@@ -64,6 +94,8 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
         fields = {"action": "publish", "kind": kind, "servers": number}
         # No event: they would use up those of the Memcached while it grows.
         return Words("", f"published {number} servers", "", fields)
-    what = "; ".join(map(str, change.fields))
-    fields = {"action": "update", "kind": kind, "changed": paths}
+    # What a template says of itself follows from the rest, and is told only where somebody has edited it.
+    told = [each for each in change.fields if each.path not in NOTED] or change.fields
+    what = "; ".join(map(str, told))
+    fields = {"action": "update", "kind": kind, "changed": [each.path for each in told]}
     return Words("Updated", f"updated {kind}: {what}", f"Updated {kind} {name}: {what}", fields)

@@ -40,6 +40,7 @@ class Rendered:
 
     Attributes:
         name: NAMESPACE/NAME.
+        spec: as it was read.
         manifests: the objects as the operator applies them, in the order in which it does.
         uid_known: the Memcached has been created, so that its uid stands in the objects.
         warnings: fields that have no effect, a sentence each.
@@ -47,6 +48,7 @@ class Rendered:
     """
 
     name: str
+    spec: Spec
     manifests: tuple[dict[str, Any], ...]
     uid_known: bool
     warnings: tuple[str, ...]
@@ -58,7 +60,29 @@ def is_memcached(content: Mapping[str, Any]) -> bool:
     return content.get("kind") == KIND and content.get("apiVersion") == API_VERSION
 
 
-def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: int | None) -> Rendered:
+def name_of(content: Mapping[str, Any], namespace: str) -> str:
+    """NAMESPACE/NAME of a Memcached.
+
+    Args:
+        namespace: where it is, if it does not say.
+
+    Raises:
+        InvalidSpec: one of both is wrong.
+    """
+    name = _name(_metadata(content))
+    return f"{_namespace(_metadata(content)) or namespace}/{name}"
+
+
+def uid_of(content: Mapping[str, Any]) -> str:
+    """The uid of a Memcached, "" for one that has not been created.
+
+    Raises:
+        InvalidSpec: it is no text.
+    """
+    return _text(_metadata(content), "uid")
+
+
+def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: int | None, uid: str = "") -> Rendered:
     """The objects of a Memcached, once all its servers are ready.
 
     Args:
@@ -66,21 +90,21 @@ def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: i
         namespace: where it is, if it does not say.
         image: of the servers, if it does not say.
         user_id: of the servers; None names none.
+        uid: of the Memcached, if it is to have another one than its own.
 
     Raises:
         InvalidSpec: a field is wrong; the message is the operator's own, as its condition bears it.
     """
-    metadata = content.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    name = _name(metadata)
+    name, metadata = _name(_metadata(content)), _metadata(content)
     spec = read_spec(_json(_without_nulls(content["spec"])) if "spec" in content else b"")
-    uid = _text(metadata, "uid")
+    uid = uid or uid_of(content)
     place = _namespace(metadata) or namespace
     named = (name, place, uid or UNKNOWN_UID)
-    workload = desired.workload(spec.workload, *named, spec.size, spec.image or image, user_id, spec.pod)
+    workload = desired.workload(spec.workload, *named, spec.size, spec.image or image, user_id, spec)
     manifests = [workload, *(each.manifest for each in beside(*named, spec, _servers(name, place, spec)))]
     return Rendered(
         f"{place}/{name}",
+        spec,
         tuple(body(each) for each in manifests if each is not None),
         bool(uid),
         tuple(unknown_fields(content)),
@@ -102,6 +126,11 @@ def _notes(spec: Spec) -> Mapping[str, str]:
     if spec.workload == "Deployment" and spec.size:
         notes["ConfigMap"] = "The list has the addresses of the servers once they are ready"
     return notes
+
+
+def _metadata(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = content.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _name(metadata: Mapping[str, Any]) -> str:

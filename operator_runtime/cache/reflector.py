@@ -251,6 +251,7 @@ class Reflector(Generic[R]):
                         break
                     self.statistics.last_byte_s = self._clock()
                     await self._feed(splitter.feed(chunk))
+                    del chunk  # nothing may come for hours, and it may be 256 KiB
                 self._watch.last_line(splitter.rest())
             return None, received_bytes
         except KubeError as error:

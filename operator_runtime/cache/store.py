@@ -35,6 +35,10 @@ def key_of(record: Record) -> ObjectKey:
 Handler = Callable[[R | None, R | None], None]
 IndexFunction = Callable[[R], ObjectKey | None]
 
+# Under most values there are few keys; a set of two takes four times what a tuple does.
+_FEW = 8
+_Index = dict[ObjectKey, tuple[ObjectKey, ...] | set[ObjectKey]]
+
 
 def version_reached(seen: str, wanted: str) -> bool:
     """Whether a resourceVersion `seen` is `wanted` or later.
@@ -77,7 +81,7 @@ class Store(Generic[R]):
         self.selection = selection or Selection()
         self._records: dict[ObjectKey, R] = {}
         self._functions = dict(indexes or {})
-        self._indexes: dict[str, dict[ObjectKey, set[ObjectKey]]] = {name: {} for name in self._functions}
+        self._indexes: dict[str, _Index] = {name: {} for name in self._functions}
         self._handlers: list[Handler[R]] = []
         self._callback_errors = CallbackErrors()
         # By scope, while a snapshot of it is on its way: what was put since it was begun.
@@ -105,10 +109,9 @@ class Store(Generic[R]):
         if name in self._functions:
             raise ValueError(f"there is an index {name!r} already: share it, or give yours another name")
         self._functions[name] = function
-        index = self._indexes[name] = {}
+        self._indexes[name] = {}
         for key, record in self._records.items():
-            if (value := self._value(name, record)) is not None:
-                index.setdefault(value, set()).add(key)
+            self._file(name, self._value(name, record), key)
 
     def add_handler(self, handler: Handler[R]) -> None:
         """Call `handler` on each change from now on. What it raises ends the operator: a change would be lost."""
@@ -226,8 +229,7 @@ class Store(Generic[R]):
             old, new = (None if before is None else self._value(name, before)), self._value(name, record)
             if old != new:
                 self._unfile(name, old, key)
-                if new is not None:
-                    self._indexes[name].setdefault(new, set()).add(key)
+                self._file(name, new, key)
         for handler in self._handlers:
             handler(before, record)
 
@@ -239,10 +241,22 @@ class Store(Generic[R]):
             self._callback_errors.tell(self._functions[index], about, f"The index {index!r} leaves it out.", error)
             return None
 
+    def _file(self, index: str, value: ObjectKey | None, key: ObjectKey) -> None:
+        if value is None:
+            return
+        filed = self._indexes[index].get(value, ())
+        if isinstance(filed, set):
+            filed.add(key)
+        elif key not in filed:
+            self._indexes[index][value] = (*filed, key) if len(filed) < _FEW else {*filed, key}
+
     def _unfile(self, index: str, value: ObjectKey | None, key: ObjectKey) -> None:
         if value is None:
             return
         filed = self._indexes[index][value]
-        filed.discard(key)
+        if isinstance(filed, set):
+            filed.discard(key)
+        else:
+            self._indexes[index][value] = filed = tuple(each for each in filed if each != key)
         if not filed:
             del self._indexes[index][value]

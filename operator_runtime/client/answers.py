@@ -10,8 +10,8 @@ import asyncio
 
 import aiohttp
 
-from operator_runtime.client.connections import abort
 from operator_runtime.client.errors import AnswerTooLong
+from operator_runtime.client.exchange import Answer
 from operator_runtime.client.lines import MAX_LINE_BYTES
 
 # One object, whether a watch brings it or a call.
@@ -22,14 +22,14 @@ MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_S = 5.0
 
 
-async def read_whole(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
-    """The body of an answer; its time is bounded by the request's own.
+async def read_whole(answer: Answer, max_bytes: int) -> bytes:
+    """The body of an answer, whose connection is free then; its time is bounded by the exchange's own.
 
     Raises:
         AnswerTooLong: it has more bytes than that; no more of them are read.
         aiohttp.ClientError, OSError, TimeoutError: it did not come whole.
     """
-    content = response.content
+    content = answer.content
     chunks: list[bytes] = []
     received_bytes = 0
     try:
@@ -39,20 +39,23 @@ async def read_whole(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
                 raise AnswerTooLong(f"the answer is longer than {max_bytes} bytes")
             chunks.append(chunk)
     except BaseException:
-        abort(response)
+        answer.abort()
         raise
+    answer.release()
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-async def read_beginning(response: aiohttp.ClientResponse) -> bytes:
+async def read_beginning(answer: Answer) -> bytes:
     """The body of an answer that says no, as far as it is looked at and comes in time; its end is not waited for."""
     taken = bytearray()
     try:
         async with asyncio.timeout(ERROR_BODY_S):
-            while len(taken) < MAX_ERROR_BYTES and (chunk := await response.content.readany()):
+            while len(taken) < MAX_ERROR_BYTES and (chunk := await answer.content.readany()):
                 taken += chunk
     except (aiohttp.ClientError, OSError, TimeoutError):
         pass  # the headers said already what this is
-    if not response.content.at_eof():
-        abort(response)
+    if answer.content.at_eof():
+        answer.release()
+    else:
+        answer.abort()
     return bytes(taken[:MAX_ERROR_BYTES])

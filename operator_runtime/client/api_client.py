@@ -12,15 +12,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from typing import Literal
-from urllib.parse import urlencode
 
 import aiohttp
 import orjson
-from yarl import URL
 
 from operator_runtime.client.answers import MAX_OBJECT_BYTES, read_beginning, read_whole
 from operator_runtime.client.auth import ClusterAccess
-from operator_runtime.client.connections import ConnectionCut, Connections, abort, describe
+from operator_runtime.client.connections import Connections, describe
 from operator_runtime.client.errors import (
     AnswerTooLong,
     KubeError,
@@ -30,6 +28,7 @@ from operator_runtime.client.errors import (
     Unreachable,
     classify_response,
 )
+from operator_runtime.client.exchange import Answer, ConnectionCut, header_lines, target_of
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.retry import parse_retry_after
 from operator_runtime.client.write_fence import READS, WriteFence
@@ -39,8 +38,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
-CONNECT_TIMEOUT_S = 10.0
-
+_IDENTITY, _GZIP = b"Accept-Encoding: identity\r\n", b"Accept-Encoding: gzip\r\n"
 
 Propagation = Literal["Foreground", "Background", "Orphan"]
 """What becomes of the dependents of an object that is deleted: they go first, they go after it, or they stay."""
@@ -50,16 +48,21 @@ CallTracer = Callable[[str, str], AbstractContextManager[object]]
 
 
 class Stream:
-    """The body of an answer that goes on arriving. Read it until b""."""
+    """The body of an answer that goes on arriving. Read it until b"", then close it.
 
-    __slots__ = ("_ends_at", "_loop", "_response", "_silence_limit_s", "_silent_since", "received_bytes")
+    Invariant: one timer runs, which looks when it is due at what has come since: a timer for each read would cost more
+    than the read.
+    """
 
-    def __init__(self, response: aiohttp.ClientResponse, silence_limit_s: float, longest_s: float) -> None:
-        self._response = response
+    __slots__ = ("_answer", "_ends_at", "_loop", "_silence_limit_s", "_silent_since", "_timer", "received_bytes")
+
+    def __init__(self, answer: Answer, silence_limit_s: float, longest_s: float) -> None:
+        self._answer = answer
         self._loop = asyncio.get_running_loop()
         self._silence_limit_s = silence_limit_s
         self._silent_since = self._loop.time()
         self._ends_at = self._silent_since + longest_s
+        self._timer = self._loop.call_at(self._due_at(), self._look)
         self.received_bytes = 0
 
     async def read(self) -> bytes:
@@ -69,26 +72,39 @@ class Stream:
             StreamStalled: no byte for the silence limit, or no end long after the one that was asked for.
             Unreachable: the connection broke, also in the middle of a chunk.
         """
-        content = self._response.content
-        silent_at = self._silent_since + self._silence_limit_s
-        # Not aiohttp's own timer: bytes of which nothing comes, such as the length of a chunk digit by digit, are bytes
-        # to it.
-        timeout = asyncio.timeout_at(min(silent_at, self._ends_at))
         try:
-            async with timeout:
-                chunk = await content.readany()
+            chunk = await self._answer.content.readany()
         except (aiohttp.ClientError, OSError) as error:
-            if not timeout.expired():
-                raise Unreachable(describe(error)) from error
-            if silent_at > self._ends_at:
-                raise StreamStalled("it goes on after its end") from error
-            # After this process itself was stopped, its timers are due in the same moment as what has come meanwhile.
-            chunk = b"" if content.exception() else content.read_nowait()
-            if not chunk:
-                raise StreamStalled(f"no byte for {self._silence_limit_s:.0f} s") from error
+            raise Unreachable(describe(error)) from error
         self._silent_since = self._loop.time()
         self.received_bytes += len(chunk)
         return chunk
+
+    def close(self) -> None:
+        """Close the connection, at once."""
+        self._timer.cancel()
+        self._answer.abort()
+
+    def _due_at(self) -> float:
+        return min(self._silent_since + self._silence_limit_s, self._ends_at)
+
+    def _look(self) -> None:
+        # Not aiohttp's own timer: bytes of which nothing comes, such as the length of a chunk digit by digit, are bytes
+        # to it.
+        content = self._answer.content
+        now = self._loop.time()
+        if content.is_eof() or content.exception() is not None:
+            return
+        if now >= self._ends_at:
+            content.set_exception(StreamStalled("it goes on after its end"))
+            return
+        if content.total_bytes > self.received_bytes:
+            # After this process itself was stopped, its timers are due in the same moment as what has come meanwhile.
+            self._silent_since = now
+        if now >= self._due_at():
+            content.set_exception(StreamStalled(f"no byte for {self._silence_limit_s:.0f} s"))
+            return
+        self._timer = self._loop.call_at(self._due_at(), self._look)
 
 
 class ApiClient:
@@ -119,12 +135,14 @@ class ApiClient:
             clock: monotonic seconds; tells which token an answer of 401 speaks about.
         """
         self.access = access
-        self._base = access.server.rstrip("/")
         self._user_agent = user_agent
         self._timeout_s = timeout_s
         self._clock = clock
         self._tracer = tracer
-        self._connections = Connections(access.credentials, write_fence)
+        self._fence = write_fence
+        self._connections = Connections(access)
+        self._identity: Mapping[str, str] | None = None
+        self._lines = b""
         self.requests: Counter[tuple[int, str]] = Counter()
         self.writes: Counter[tuple[str, str]] = Counter()
 
@@ -191,24 +209,28 @@ class ApiClient:
     ) -> bytes:
         left_s = timeout_s or self._timeout_s
         refreshed = False
+        reads = method in READS
+        target = target_of(path, query)
+        content = _GZIP if gzip else _IDENTITY
+        if body is not None:
+            content += f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n".encode()
+        elif not reads:
+            content += b"Content-Length: 0\r\n"
         while True:
-            timeout = aiohttp.ClientTimeout(total=left_s, sock_connect=CONNECT_TIMEOUT_S)
             started = self._clock()
             try:
-                headers = await self._headers(gzip=gzip)
-                if body is not None:
-                    headers["Content-Type"] = content_type
+                lines = await self._headers() + content
                 pools = await self._connections.current()
-                async with await self._send(pools.calls, method, path, query, body, headers, timeout) as response:
-                    answer = await (
-                        read_whole(response, max_bytes) if response.status < 300 else read_beginning(response)
-                    )
+                response = await pools.calls.send(
+                    method, target, lines, body or b"", timeout_s=left_s, fence=None if reads else self._fence
+                )
+                answer = await (read_whole(response, max_bytes) if response.status < 300 else read_beginning(response))
             except AnswerTooLong as error:
                 self.requests[0, method] += 1
                 raise AnswerTooLong(f"{method} {path}: {error}") from error
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 self.requests[0, method] += 1
-                if isinstance(error, ConnectionCut) and error.idle and (guarded or method in READS):
+                if isinstance(error, ConnectionCut) and error.idle and (guarded or reads):
                     # The pool may hold more of the kind. Each is tried once, as it leaves the pool, and then a new one.
                     left_s -= self._clock() - started
                     if left_s > 0.0:
@@ -239,43 +261,63 @@ class ApiClient:
         # Both bounds are held here and in `Stream`: aiohttp's read timeout begins anew with any byte, and knows nothing
         # of proxies. The server compresses watches from 1.37 on, one gzip member per flush, which costs more than it
         # saves here: identity is asked for.
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)
         silence = asyncio.timeout(silence_limit_s)
         started = self._clock()
         try:
-            headers = await self._headers(gzip=False)
+            lines = await self._headers() + _IDENTITY
             pools = await self._connections.current()
             async with silence:
-                response = await self._send(pools.watches, "GET", path, query, None, headers, timeout)
+                answer = await pools.watches.send("GET", target_of(path, query), lines)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             self.requests[0, "GET"] += 1
             if silence.expired():
                 raise StreamStalled(f"no answer for {silence_limit_s:.0f} s") from error
             await self._reload_ca_if_untrusted(error, started)
             raise Unreachable(describe(error)) from error
-        self.requests[response.status, "GET"] += 1
-        pools.watching.add(response)
+        self.requests[answer.status, "GET"] += 1
+        pools.watching.add(answer)
+        stream: Stream | None = None
         try:
-            failure = _failure(response, await read_beginning(response)) if response.status >= 300 else None
+            failure = _failure(answer, await read_beginning(answer)) if answer.status >= 300 else None
             if isinstance(failure, Unauthorized):
                 await self.access.credentials.refresh(started)
             if failure is not None:
                 raise failure
-            yield Stream(response, silence_limit_s, float(query.get("timeoutSeconds", "inf")) + silence_limit_s)
+            stream = Stream(answer, silence_limit_s, float(query.get("timeoutSeconds", "inf")) + silence_limit_s)
+            yield stream
         finally:
-            pools.watching.discard(response)
-            abort(response)
+            pools.watching.discard(answer)
+            if stream is not None:
+                stream.close()
+            answer.abort()
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes:
         """One object, live from the server."""
         return await self.request("GET", resource.path(namespace, name))
 
-    async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes:
-        """POST a new object. An existing name is a Conflict."""
-        answer = await self.request(
-            "POST", resource.path(namespace), query={"fieldManager": field_manager}, body=orjson.dumps(body)
-        )
-        self.writes[resource.qualified_name, "create"] += 1
+    async def create(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        body: object,
+        *,
+        field_manager: str,
+        under: tuple[str, str] | None = None,
+        strict: bool = False,
+        guarded: bool = False,
+    ) -> bytes:
+        """POST a new object. An existing name is a Conflict.
+
+        Args:
+            under: name and subresource of an object where the body is of a subresource, such as an Eviction.
+            strict: refuse fields that the kind does not have, as an apply does, and do not drop them.
+            guarded: whom a Conflict tells enough, also where its own create is what is there; see `request`.
+        """
+        path = resource.path(namespace) if under is None else resource.path(namespace, *under)
+        query = {"fieldManager": field_manager} | ({"fieldValidation": "Strict"} if strict else {})
+        answer = await self.request("POST", path, query=query, body=orjson.dumps(body), guarded=guarded)
+        what = resource.qualified_name if under is None else f"{resource.qualified_name}/{under[1]}"
+        self.writes[what, "create"] += 1
         return answer
 
     async def apply(
@@ -310,11 +352,18 @@ class ApiClient:
         )
 
     async def strategic_merge_patch(
-        self, resource: Resource, namespace: str | None, name: str, body: object, *, field_manager: str
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        body: object,
+        *,
+        field_manager: str,
+        subresource: str | None = None,
     ) -> bytes:
         """Strategic merge patch: lists of built-in kinds merge by their key and obey `$patch` directives."""
         return await self._patch(
-            resource, namespace, name, body, STRATEGIC_MERGE_PATCH, {"fieldManager": field_manager}, None
+            resource, namespace, name, body, STRATEGIC_MERGE_PATCH, {"fieldManager": field_manager}, subresource
         )
 
     async def delete(
@@ -367,35 +416,13 @@ class ApiClient:
         self.writes[what, "apply" if content_type == APPLY_PATCH else "patch"] += 1
         return answer
 
-    async def _send(
-        self,
-        session: aiohttp.ClientSession,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        timeout: aiohttp.ClientTimeout,
-    ) -> aiohttp.ClientResponse:
-        url = self._base + path + (f"?{urlencode(query)}" if query else "")
-        return await session.request(
-            method,
-            URL(url, encoded=True),
-            data=body,
-            headers=headers,
-            timeout=timeout,
-            allow_redirects=False,
-            proxy=self.access.proxy,
-            server_hostname=self.access.tls_server_name,
-        )
-
-    async def _headers(self, *, gzip: bool) -> dict[str, str]:
-        return {
-            "Accept": JSON,
-            "Accept-Encoding": "gzip" if gzip else "identity",
-            "User-Agent": self._user_agent,
-            **await self.access.credentials.headers(),
-        }
+    async def _headers(self) -> bytes:
+        """The headers that all requests have in common, put together again when the credential is another one."""
+        identity = await self.access.credentials.headers()
+        if identity != self._identity:
+            self._identity = dict(identity)
+            self._lines = header_lines({"Accept": JSON, "User-Agent": self._user_agent, **identity})
+        return self._lines
 
     async def _reload_ca_if_untrusted(self, error: Exception, started: float) -> None:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
@@ -408,7 +435,7 @@ def _has_precondition(body: object) -> bool:
     return isinstance(metadata, Mapping) and bool(metadata.get("uid") or metadata.get("resourceVersion"))
 
 
-def _failure(response: aiohttp.ClientResponse, answer: bytes) -> KubeError | None:
+def _failure(response: Answer, answer: bytes) -> KubeError | None:
     """What an answer says went wrong; None when it is the JSON object that every success is."""
     if response.status >= 400:
         return classify_response(response.status, answer, parse_retry_after(response.headers.get("Retry-After")))

@@ -5,8 +5,7 @@ a limit; API calls share a bounded pool of warm ones. The credential goes on eac
 rotate, and closing a session under running requests to log in again is how other clients died. Apart from
 `client.api_client`, which knows of requests and answers alone.
 
-A request that failed is sent again by `client.api_client` or not at all: aiohttp would send it again by itself, on
-fresh connections too, and knows nothing of preconditions. See `ConnectionCut`.
+A request that failed is sent again by `client.api_client` or not at all. See `ConnectionCut`.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from functools import partial
 from typing import Any
 
 import aiohttp
-from aiohttp.abc import AbstractCookieJar
 from aiohttp.client_proto import ResponseHandler
 
-from operator_runtime.client.credentials import Credentials
-from operator_runtime.client.write_fence import WriteFence, fenced_request
+from operator_runtime.client.credentials import ClusterAccess
+from operator_runtime.client.exchange import Answer, ConnectionCut, Origin, exchange
+from operator_runtime.client.write_fence import WriteFence
 
 # As many API calls at once as a generous number of workers and the event recorder make; more wait for a connection.
 MAX_CONNECTIONS = 64
@@ -35,49 +34,94 @@ IDLE_CONNECTION_S = 60.0
 KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 30, 10, 3
 
 
+class Pool:
+    """Connections to the API server that are kept, or each used once."""
+
+    __slots__ = ("_head", "_origin", "_template", "connector")
+
+    def __init__(self, origin: Origin, context: ssl.SSLContext | None, *, once: bool = False, **pooling: Any) -> None:
+        self._origin = origin
+        self._template = origin.template()
+        self._head = origin.host + (b"Connection: close\r\n" if once else b"")
+        self.connector = _Connector(
+            ssl=context if context is not None else True,
+            socket_factory=_socket_with_keepalive,
+            force_close=once,
+            **pooling,
+        )
+
+    async def send(
+        self,
+        method: str,
+        target: str,
+        lines: bytes,
+        body: bytes = b"",
+        *,
+        timeout_s: float | None = None,
+        fence: WriteFence | None = None,
+    ) -> Answer:
+        """Send a request; see `exchange`.
+
+        Args:
+            method: of HTTP.
+            target: path and query.
+            lines: the headers, apart from those that say where it goes.
+            body: of the request; its headers say how long it is.
+            timeout_s: bound on the exchange to its last byte; None: the caller holds it.
+            fence: see `exchange`.
+        """
+        first = f"{method} {self._origin.prefix}{target} HTTP/1.1\r\n".encode("ascii")
+        request = b"".join((first, self._head, lines, b"\r\n", body))
+        return await exchange(self.connector, self._template, request, timeout_s, fence)
+
+
 class Pools:
     """The connections of one trust: a pool for API calls, and connections of their own for watches.
 
-    Invariant: `watching` holds the answers of the watches that run. aiohttp wakes nobody who reads from a session that
-    is closed, and stops his timers: they are closed one by one before it.
+    Invariant: `watching` holds the answers of the watches that run. aiohttp wakes nobody who reads from a connection of
+    a pool that is closed: they are aborted one by one before it.
     """
 
     __slots__ = ("calls", "watches", "watching")
 
-    def __init__(self, context: ssl.SSLContext | None, fence: WriteFence | None = None) -> None:
-        request = aiohttp.ClientRequest if fence is None else fenced_request(fence)
-        self.calls = _session(context, request, limit=MAX_CONNECTIONS, keepalive_timeout=IDLE_CONNECTION_S)
+    def __init__(self, origin: Origin, context: ssl.SSLContext | None) -> None:
+        self.calls = Pool(origin, context, limit=MAX_CONNECTIONS, keepalive_timeout=IDLE_CONNECTION_S)
         # A connection for each watch anew: behind a load balancer this alone moves watches to an API server that joins.
-        self.watches = _session(context, aiohttp.ClientRequest, limit=0, force_close=True)
-        self.watching: set[aiohttp.ClientResponse] = set()
+        self.watches = Pool(origin, context, limit=0, once=True)
+        self.watching: set[Answer] = set()
 
     async def close(self) -> None:
         """Close all of them; running watches fail."""
-        for response in tuple(self.watching):
-            abort(response)
-        await self.calls.close()
-        await self.watches.close()
+        for answer in tuple(self.watching):
+            answer.abort()
+        await self.calls.connector.close()
+        await self.watches.connector.close()
 
 
 class Connections:
     """The pools of the trust and the client certificate that hold now, and for a while those that held before."""
 
-    def __init__(self, credentials: Credentials, fence: WriteFence | None = None) -> None:
-        self._credentials = credentials
-        self._fence = fence
+    def __init__(self, access: ClusterAccess) -> None:
+        self._access = access
+        self._credentials = access.credentials
+        self._origin: Origin | None = None
         self._pools: Pools | None = None
         self._retired: Pools | None = None
         self._tls_generation = -1
 
     async def current(self) -> Pools:
         """The pools for the next request; ask after `Credentials.headers`, which notices a rotation."""
-        context = self._credentials.ssl_context()
         generation = self._credentials.ssl_generation
         if self._pools is not None and generation == self._tls_generation:
             return self._pools
+        context = self._credentials.ssl_context()
+        generation = self._credentials.ssl_generation
+        if self._origin is None:
+            access = self._access
+            self._origin = Origin(access.server, access.proxy, access.tls_server_name)
         # What runs on the old pools runs to its end there; they close at the next rotation, or with the client.
         stale, self._retired = self._retired, self._pools
-        current = self._pools = Pools(context, self._fence)
+        current = self._pools = Pools(self._origin, context)
         self._tls_generation = generation
         if stale is not None:
             await stale.close()
@@ -89,21 +133,6 @@ class Connections:
         for each in pools:
             if each is not None:
                 await each.close()
-
-
-class ConnectionCut(aiohttp.ClientConnectionError):
-    """A connection was closed or reset under a request.
-
-    It is none of the errors upon which aiohttp sends a request again (`ClientOSError`, `ServerDisconnectedError`).
-
-    Attributes:
-        idle: it had served before and brought no byte of an answer, as happens to one that its server closes just as
-            it is taken from the pool. That the request did not arrive is likely then, and not certain.
-    """
-
-    def __init__(self, why: str, *, idle: bool) -> None:
-        super().__init__(why)
-        self.idle = idle
 
 
 class _Protocol(ResponseHandler):
@@ -142,17 +171,6 @@ class _Connector(aiohttp.TCPConnector):
         self._factory = partial(protocol, loop=self._loop)
 
 
-def abort(response: aiohttp.ClientResponse) -> None:
-    """Close an answer's connection at once, in the middle of it.
-
-    TLS's own farewell waits for the server, which nobody else waits for: it may outlast the event loop.
-    """
-    connection = response.connection
-    if connection is not None and connection.protocol is not None:
-        connection.protocol.abort()
-    response.close()
-
-
 def describe(error: BaseException) -> str:
     """A connection's failure in words: aiohttp's and asyncio's are often empty, or speak of their own settings."""
     match error:
@@ -176,25 +194,6 @@ def _reason(error: OSError) -> str:
         return error.strerror or str(error)
     # asyncio's own words repeat the address, those for several addresses a list of all.
     return os.strerror(error.errno).lower()
-
-
-def _session(
-    context: ssl.SSLContext | None, request_class: type[aiohttp.ClientRequest], **pooling: Any
-) -> aiohttp.ClientSession:
-    connector = _Connector(
-        ssl=context if context is not None else True, socket_factory=_socket_with_keepalive, **pooling
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        request_class=request_class,
-        cookie_jar=_no_cookies(),
-        auto_decompress=True,
-        trust_env=False,  # which proxy is used is decided with the credentials, and ~/.netrc has no say
-    )
-
-
-def _no_cookies() -> AbstractCookieJar:
-    return aiohttp.DummyCookieJar()
 
 
 def _socket_with_keepalive(address: tuple[Any, ...]) -> socket.socket:

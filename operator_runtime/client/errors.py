@@ -134,7 +134,7 @@ class Invalid(ApiError):
 
 
 class ServerError(ApiError):
-    """500, 502, 503, 504: the server or something before it is in trouble."""
+    """500, 502, 503, 504: the server or something before it is in trouble; or 403 of a kind that it is yet to know."""
 
 
 # Errors that say nothing about the object of the request: whatever it looks like, the same request may go well a moment
@@ -170,6 +170,11 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 # kube-apiserver); sending it again cannot help.
 _WRONG_BODY = "failed to create typed patch object"
 
+# How a write is answered, with 403, whose object has an owner of a kind that the admission plugin for owner references
+# does not know yet. It reads anew which kinds there are every 30 s (options/admission.go of k8s.io/apiserver), so that
+# the same request goes well by then.
+_YET_TO_KNOW_THE_OWNER = "because cannot find RESTMapping for "
+
 
 def classify(
     status: int,
@@ -186,6 +191,8 @@ def classify(
         kind = ResourceVersionTooLarge
     elif status == 500 and message.startswith(_WRONG_BODY):
         kind = Invalid
+    elif status == 403 and _YET_TO_KNOW_THE_OWNER in message:
+        kind = ServerError
     elif status in _BY_STATUS:
         kind = _BY_STATUS[status]
     elif status >= 500:

@@ -33,8 +33,9 @@ class ControllerBuilder:
     `kind` is what its keys name.
 
     A change enqueues the keys that the object maps to before it and those that it maps to after it, unless a predicate
-    finds it of no interest, or nothing but the resourceVersion differs. A key that waits for a write of its own is
-    enqueued whatever a predicate says, as this change may be that write. What a list brings has a low priority.
+    finds it of no interest, or nothing but the resourceVersion differs. A key whose turn was put off until a write of
+    its own is shown is enqueued whatever a predicate says, as this change may be that write. What a list brings has a
+    low priority.
 
     What a mapping function or a predicate raises is told in the log and keeps nobody from going on: a predicate that
     fails counts the change, a mapping function that fails, or gives no key, enqueues nothing.
@@ -58,6 +59,7 @@ class ControllerBuilder:
         self._finished = False
         self._watched: list[tuple[str, Store[Any]]] = []
         self._snapshots: list[Callable[[], Iterator[ObjectKey]]] = []
+        self._first: list[Callable[[], Iterator[ObjectKey]]] = []
 
     def owns(
         self,
@@ -93,6 +95,7 @@ class ControllerBuilder:
         fields: str = "",
         missing: str = "",
         optional: bool = False,
+        after_create: bool = True,
     ) -> ControllerBuilder:
         """Enqueue what `map_to_keys` finds for an object of `kind`.
 
@@ -104,6 +107,8 @@ class ControllerBuilder:
             fields: field selector of the watch.
             missing: what to do where the cluster does not know the kind, for the log.
             optional: the cluster may do without the kind, or the account without the right: see `Operator.informer`.
+            after_create: look once more when the watch shows what a reconcile of the same key made; False where that
+                reconcile took the answer to its create for it.
 
         Raises:
             RuntimeError: the operator runs already.
@@ -117,20 +122,24 @@ class ControllerBuilder:
         check_plain(when, f"the predicate of controller {self._controller.name!r} for {kind.resource.kind}")
         store = self._informers.store(kind, labels=labels, fields=fields, missing=missing, optional=optional)
         keys = self._keys(map_to_keys, kind.resource.kind)
-        pending, enqueue = self._own_writes.pending, self._controller.enqueue
+        controller, own, name = self._controller, self._own_writes, kind.resource.qualified_name
 
         def changed(before: R | None, after: R | None) -> None:
+            if not controller.begun:
+                return  # thousands come with the first lists, and `initial_keys` has them all
             priority = LOW_PRIORITY if store.relisting else 0
             counts = not same(before, after) and self._counts(when, kind.resource.kind, before, after)
             known = self._knows(store.known_to)
+            new = after if counts and before is None and not after_create else None
             # A set: most changes map to the same key before and after.
             for key in {key for each in (before, after) if each is not None for key in keys(each)}:
-                if (counts or pending(key)) and key != known:
-                    enqueue(key, priority=priority)
+                matters = counts and (new is None or not own.is_answer(key, name, new))
+                if (matters or own.wakes(key)) and key != known:
+                    controller.enqueue(key, priority=priority)
 
         store.add_handler(changed)
         self._informers.when_late(store, self._look_at_all)
-        self._watched.append((kind.resource.qualified_name, store))
+        self._watched.append((name, store))
         self._snapshots.append(lambda: (key for each in store.values() for key in keys(each)))
         return self
 
@@ -149,9 +158,27 @@ class ControllerBuilder:
         channel.listen(received)
         return self
 
+    def begins_with(self, store: Store[R], overdue: Callable[[R], bool]) -> ControllerBuilder:
+        """Look first at those for whom somebody waits, when the controller begins: after them it looks at everything.
+
+        A new process finds thousands for which there is nothing to do, and a few that were changed while no operator
+        ran. Where `overdue` fails, an object keeps its turn.
+
+        Args:
+            store: the cache of the controller's own kind.
+            overdue: whether an object is such a one, as its status says that another generation was looked at last;
+                quick, and without I/O.
+
+        Raises:
+            TypeError: `overdue` is a coroutine function.
+        """
+        check_plain(overdue, f"what controller {self._controller.name!r} begins with")
+        self._first.append(lambda: (key_of(each) for each in store.values() if self._is(overdue, each)))
+        return self
+
     def initial_keys(self) -> Iterator[ObjectKey]:
-        """What all that the caches hold maps to: the keys to look at when the controller begins."""
-        return iter(dict.fromkeys(key for snapshot in self._snapshots for key in snapshot()))
+        """What all that the caches hold maps to: the keys to look at when the controller begins, in this order."""
+        return iter(dict.fromkeys(key for keys in (*self._first, *self._snapshots) for key in keys()))
 
     def _look_at_all(self) -> None:
         """What was done without a cache is to be done with it, also for those of whom it has nothing."""
@@ -208,6 +235,14 @@ class ControllerBuilder:
 
         return keys
 
+    def _is(self, overdue: Callable[[R], bool], record: R) -> bool:
+        try:
+            return overdue(record)
+        except Exception as error:
+            what = _in_words(self.kind.resource.kind, record)
+            self._callback_errors.tell(overdue, what, "It keeps its turn.", error)
+            return False
+
     def _counts(self, when: Predicate[R], what: str, before: R | None, after: R | None) -> bool:
         try:
             return when(before, after)
@@ -225,7 +260,9 @@ def own_writes_delay_s(own_writes: OwnWrites) -> Callable[[ObjectKey], float]:
     def wait_s(key: ObjectKey) -> float:
         if own_writes.overdue(key):
             logger.warning("%s: the watch has not shown our last write; going on with what it shows", key)
-        return own_writes.wait_s(key)
+        if wait := own_writes.wait_s(key):
+            own_writes.put_off(key)
+        return wait
 
     return wait_s
 

@@ -31,6 +31,7 @@ from operator_runtime.objects.bodies import (
 )
 from operator_runtime.objects.kinds import Kind, Object, PlainObject
 from operator_runtime.objects.managed_fields import Writers
+from operator_runtime.objects.taken_over import taken_over
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
@@ -118,13 +119,22 @@ class Client:
 
         Args:
             kind: of the object.
-            body: as in a manifest; apiVersion and kind may be left out.
+            body: as in a manifest; apiVersion and kind may be left out. It is refused for a field that the kind does
+                not have.
 
         Raises:
-            Conflict: there is one of that name.
+            Conflict: there is one of that name, whoever's. Of a whole name, it may be what this very call made, where
+                its first answer was lost.
         """
         whole = whole_body(kind.resource, body)
-        answer = await self._api.create(kind.resource, whole.namespace, whole.content, field_manager=self.field_manager)
+        answer = await self._api.create(
+            kind.resource,
+            whole.namespace,
+            whole.content,
+            field_manager=self.field_manager,
+            strict=True,
+            guarded=bool(whole.name),
+        )
         return self._wrote(kind, answer)
 
     async def apply(
@@ -157,6 +167,31 @@ class Client:
         )
         return self._wrote(kind, answer, updated="uid" in content["metadata"])
 
+    async def take_over(self, kind: Kind[R], which: ObjectKey | R) -> bool:
+        """Make what was created or patched under this manager's name applied: the next `apply` takes back what its body
+        leaves out of it, but finalizers. No field changes by it.
+
+        Args:
+            kind: of the object.
+            which: as for `patch`.
+
+        Returns:
+            Whether there was anything to take over.
+
+        Raises:
+            NotFound: there is no such object.
+            Conflict: somebody wrote the object in this moment, or it is another one of that name.
+        """
+        key, uid = identity_of(which)
+        live = await self._api.get(kind.resource, checked_key(kind.resource, key), key.name)
+        if uid is not None and uid != object_of(kind.decode, live).uid:
+            raise Conflict(409, "Conflict", f"{kind.resource.kind} {key} is another one of that name")
+        metadata = taken_over(live, self.field_manager, kind.resource.api_version)
+        if metadata is None:
+            return False
+        await self._merge(kind, patch_body(kind.resource, key, {"metadata": metadata}), None)
+        return True
+
     async def patch(
         self, kind: Kind[R], which: ObjectKey | R, body: Mapping[str, object], *, subresource: str | None = None
     ) -> R:
@@ -177,7 +212,9 @@ class Client:
         key, uid = identity_of(which)
         return await self._merge(kind, patch_body(kind.resource, key, body, uid), subresource)
 
-    async def strategic_patch(self, kind: Kind[R], which: ObjectKey | R, body: Mapping[str, object]) -> R:
+    async def strategic_patch(
+        self, kind: Kind[R], which: ObjectKey | R, body: Mapping[str, object], *, subresource: str | None = None
+    ) -> R:
         """Strategic merge patch, of Kubernetes' own kinds alone: lists merge by their entries' keys, unless they say
         `$patch: replace`.
 
@@ -185,14 +222,20 @@ class Client:
             kind: of the object.
             which: as for `patch`.
             body: as for `patch`.
+            subresource: as for `patch`, such as `resize` of a pod.
 
         Raises:
-            NotFound: there is no such object.
+            NotFound: there is no such object, or its kind has no such subresource.
         """
         key, uid = identity_of(which)
         patch = patch_body(kind.resource, key, body, uid)
         answer = await self._api.strategic_merge_patch(
-            kind.resource, patch.namespace, patch.name, patch.content, field_manager=self.field_manager
+            kind.resource,
+            patch.namespace,
+            patch.name,
+            patch.content,
+            field_manager=self.field_manager,
+            subresource=subresource,
         )
         return self._wrote(kind, answer, updated=True)
 
@@ -272,6 +315,36 @@ class Client:
         if (waiting := self._waiting()) is not None:
             own, reconciled = waiting
             own.expect_gone(reconciled, kind.resource.qualified_name, uid, object_key=key)
+
+    async def evict(self, kind: Kind[R], pod: R) -> None:
+        """Ask for the end of a pod, as a drain of its node does, so that disruption budgets hold; one that is gone is
+        as good.
+
+        Args:
+            kind: of pods.
+            pod: that very pod, and no successor of its name.
+
+        Raises:
+            TooManyRequests: a disruption budget forbids it for now.
+        """
+        key, uid = identity_of(pod)
+        namespace = checked_key(kind.resource, key)
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": key.name, "namespace": key.namespace},
+            "deleteOptions": {"preconditions": {"uid": uid}},
+        }
+        manager, under = self.field_manager, (key.name, "eviction")
+        try:
+            await self._api.create(kind.resource, namespace, body, field_manager=manager, under=under)
+        except NotFound:
+            return
+        except Conflict:
+            if uid is None or await self._is_there(kind, key, uid):
+                raise
+            return
+        self.outdated(kind, pod)
 
     async def _merge(self, kind: Kind[R], body: Body, subresource: str | None) -> R:
         answer = await self._api.merge_patch(

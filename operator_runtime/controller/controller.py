@@ -114,7 +114,7 @@ class ControllerConfig:
         drain_timeout_s: seconds that reconciles may still take after `stop`.
     """
 
-    workers: int = 8
+    workers: int = 16
     reconcile_timeout_s: float = 60.0
     drain_timeout_s: float = 20.0
 
@@ -128,8 +128,8 @@ class ControllerConfig:
 
 
 # A worker that finds one ready key after another and never has to wait lets the loop breathe after this long: with
-# eight workers, probes and watches then wait some 16 ms at most.
-_SLICE_S = 0.002
+# 16 workers, probes and watches then wait some 16 ms at most.
+_SLICE_S = 0.001
 
 
 # Errors that a correct program meets too; any other is a bug, and counted as one.
@@ -191,6 +191,11 @@ class Controller(Generic[K]):
         self._hot_loops = HotLoopDetector[K]()
         self._begun = False
         self._stopping = asyncio.Event()
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything is enqueued yet."""
+        return self._begun
 
     def enqueue(self, key: K, *, priority: int = 0) -> None:
         """Ask for a reconcile, as the handlers of caches do. It counts for nothing before `begin`.

@@ -89,6 +89,8 @@ class Informers:
     def refusal_of(self, store: Store[Any]) -> Callable[[str], KubeError | None]:
         """Why a cache has nothing of a namespace, whose first list was refused; None for where it was not."""
         (reflectors,) = (each.reflectors for each in self._stores.values() if each.store is store)
+        if len(reflectors) == 1 and reflectors[0].namespace is None:
+            return lambda _namespace: reflectors[0].refusal
 
         def refusal(namespace: str) -> KubeError | None:
             return next((each.refusal for each in reflectors if each.namespace in (None, namespace)), None)

@@ -219,6 +219,9 @@ def step(me: Candidate, state: State, event: Event, now: float) -> tuple[State, 
             if state.phase is Phase.STANDBY and not _same(state, lease):
                 # A change is a reason to act at once: one try for each, so that it cannot become a rush.
                 state = replace(_observed(me, state, lease, now), overtaken=overtaken, next_at=now)
+            elif state.phase is Phase.STANDBY and isinstance(state.request, Write) and not ours:
+                # What was there before, or what came after: somebody may have deleted what this write makes.
+                state = replace(state, overtaken=True)
             elif state.phase is Phase.LEADING and not ours:
                 state = replace(state, disputed=True, stale=True, overtaken=overtaken, next_at=now)
         case Looked(lease) if state.overtaken and (state.disputed or not _same(state, lease)):

@@ -24,7 +24,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, takewhile
 from typing import Literal, Protocol, get_args
 
 from operator_runtime.client.errors import (
@@ -165,7 +165,7 @@ class EventRecorder:
         self._queue: deque[_Noted] = deque()
         self._refreshes: list[tuple[float, int, _Noted]] = []
         self._known: OrderedDict[tuple[str, ...], _Noted] = OrderedDict()
-        self._objects: OrderedDict[tuple[str, ...], float] = OrderedDict()
+        self._objects: dict[str, float] = {}
         self._spent_until = 0.0
         self._sequence = count()
         self._last_name_ns = 0
@@ -269,14 +269,16 @@ class EventRecorder:
             heapq.heappush(self._refreshes, (noted.written_at + _SERIES_REFRESH_S, next(self._sequence), noted))
 
     def _may_speak_of(self, regarding: ObjectReference, now: float) -> bool:
-        key = (regarding.uid, regarding.kind, regarding.namespace, regarding.name)
+        key = regarding.uid or f"{regarding.kind} {regarding.namespace}/{regarding.name}"
         spent_until = self._objects.get(key, now)
         if _OBJECT_RATE.wait_s(spent_until, now):
             return False
+        self._objects.pop(key, None)  # to the end
         self._objects[key] = _OBJECT_RATE.spend(spent_until, now)
-        self._objects.move_to_end(key)
-        while len(self._objects) > _MAX_OBJECTS or next(iter(self._objects.values())) <= now:
-            self._objects.popitem(last=False)
+        surplus = len(self._objects) - _MAX_OBJECTS
+        gone = takewhile(lambda each: each[0] < surplus or each[1][1] <= now, enumerate(self._objects.items()))
+        for _, (old, _) in list(gone):
+            del self._objects[old]
         return True
 
     def _drop(self, noted: _Noted, why: DropReason) -> None:

@@ -134,6 +134,8 @@ def controller_in(resource: Resource, body: Body) -> Mapping[str, Any]:
 def without_nones(value: Any) -> Any:
     """A body without its fields that are None, which would be written as nulls."""
     match value:
+        case str() | int():
+            return value  # as most are, and an abstract class is asked slowly
         case Mapping():
             return {name: without_nones(part) for name, part in value.items() if part is not None}
         case list() | tuple():

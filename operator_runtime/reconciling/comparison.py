@@ -69,6 +69,8 @@ def differences(wanted: object, live: object, path: str = "") -> Iterator[Differ
             if type(live) is not type(wanted):
                 yield Difference(path, wanted, live)
                 return
+            if wanted == live:
+                return  # compared in C: most parts are equal
             for field in wanted.__struct_fields__:
                 inner = f"{path}.{field}" if path else field
                 ours, theirs = getattr(wanted, field), getattr(live, field)

@@ -11,7 +11,7 @@ it is. Before something is made or taken again, or deleted, the API server is as
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -31,7 +31,7 @@ from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import StaleCache
 from operator_runtime.objects.kinds import Kind, PlainObject
 from operator_runtime.reconciling.comparison import Difference
-from operator_runtime.reconciling.memory import Slot
+from operator_runtime.reconciling.memory import Memory, Slot
 from operator_runtime.reconciling.repairs import REFUSED_S, UNWANTED, Owner, Refused, Repairs
 from operator_runtime.reconciling.rules import Change, Kept, NotOwned, Ownable, Rules, Unwatched
 
@@ -59,10 +59,6 @@ class _Attempt(NamedTuple):
     answered: bool
 
 
-class _Made(dict[ObjectKey, _Attempt]):
-    """By object, while no status tells of it."""
-
-
 class _Deletion(NamedTuple):
     """What we deleted for the owner of this uid: which object, and what could not be changed of it, to be replaced."""
 
@@ -71,8 +67,30 @@ class _Deletion(NamedTuple):
     fields: Sequence[Difference]
 
 
-class _Deleted(dict[ObjectKey, _Deletion]):
-    """By object, until it is made again."""
+D = TypeVar("D", bound=_Attempt | _Deletion)
+
+
+class _Done(Generic[D]):
+    """What was done last to each object of an owner."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._done: Slot[dict[ObjectKey, D]] = memory.slot(dict)
+
+    def find(self, owner: Owner, key: ObjectKey) -> D | None:
+        """What was done to that object, for this very owner and no predecessor of its name."""
+        done = (self._done.find(key_of(owner)) or {}).get(key)
+        return done if done is not None and done.owner_uid == owner.uid else None
+
+    def add(self, owner: Owner, key: ObjectKey, done: D) -> None:
+        """Remember this of that object, in place of what was done before."""
+        self._done.of(key_of(owner))[key] = done
+
+    def forget(self, owner: Owner, key: ObjectKey) -> None:
+        """Forget what was done to that object."""
+        if (done := self._done.find(key_of(owner))) is not None:
+            done.pop(key, None)
+            if not done:
+                self._done.drop(key_of(owner))
 
 
 def _always_watched(_namespace: str) -> None:
@@ -113,8 +131,8 @@ class Keeper(Generic[O, W, P]):
         self._tell = tell
         self._refusal = refusal
         self._fixed = rules.fixed + ((_FIXED,) if kind.resource.group in _FIXED_IN else ())
-        self._made = repairs.memory.slot(_Made)
-        self._deleted = repairs.memory.slot(_Deleted)
+        self._made = _Done[_Attempt](repairs.memory)  # while no status tells of it
+        self._deleted = _Done[_Deletion](repairs.memory)  # until it is made again
 
     async def keep(self, owner: O, wanted: W, *, seen: bool | None = None, asked: bool = True) -> Kept[P]:
         """Make the object where there is none, and put right, or replace, what is not as wanted.
@@ -141,7 +159,7 @@ class Keeper(Generic[O, W, P]):
         live = self._store.get(key)
         seen = _has_status(owner) if seen is None else seen
         if seen:
-            _forget(self._made, key_of(owner), key)
+            self._made.forget(owner, key)
         try:
             if live is None:
                 if not self._repairs.allowed(owner):
@@ -168,6 +186,10 @@ class Keeper(Generic[O, W, P]):
             raise
         except (Conflict, NotFound) as error:
             raise self._stale(live, error) from error
+
+    def has(self, key: ObjectKey) -> bool:
+        """Whether the cache has an object of that name, whosever it is."""
+        return self._store.get(key) is not None
 
     async def remove(self, owner: O, key: ObjectKey, *, propagation: Propagation | None = None) -> Kept[P]:
         """Delete the object of that name where the cache has one that is the owner's; it may be made again by `keep`.
@@ -200,20 +222,19 @@ class Keeper(Generic[O, W, P]):
 
     async def _make(self, owner: O, wanted: W, key: ObjectKey, *, seen: bool) -> P | None:
         """Create the object; None when one of that name exists."""
-        of = key_of(owner)
-        attempt = (self._made.find(of) or _Made()).get(key)
-        tried = attempt is not None and attempt.owner_uid == owner.uid
-        deletion = (self._deleted.find(of) or _Deleted()).get(key)
-        if deletion is not None and deletion.owner_uid != owner.uid:
-            deletion = None
+        attempt = self._made.find(owner, key)
+        deletion = self._deleted.find(owner, key)
         # Somebody else had deleted it.
-        again = deletion is None and (seen or (tried and attempt is not None and attempt.answered))
-        known = seen or tried or deletion is not None
+        again = deletion is None and (seen or (attempt is not None and attempt.answered))
+        known = seen or attempt is not None or deletion is not None
 
         async def create() -> P:
             if known and not await self._repairs.still_there(owner):
                 raise self._gone()
-            return await self._client.apply(self._kind, self._rules.body(wanted), create_only=True)
+            body = self._rules.body(wanted)
+            if self._rules.by_apply:
+                return await self._client.apply(self._kind, body, create_only=True)
+            return await self._client.create(self._kind, body)
 
         try:
             made = await self._repairs.write(
@@ -223,17 +244,17 @@ class Keeper(Generic[O, W, P]):
                 create,
                 fields=[""] if again else [],
                 what=wanted,
-                wish=self._digest(wanted),
+                wish=self._digest(wanted) if again else None,
             )
         except Conflict:
             return None
         except (Unreachable, MalformedAnswer):
             if not again:
-                self._made.of(of)[key] = _Attempt(owner.uid, answered=False)
+                self._made.add(owner, key, _Attempt(owner.uid, answered=False))
             raise
         if not seen:
-            self._made.of(of)[key] = _Attempt(owner.uid, answered=True)
-        _forget(self._deleted, of, key)
+            self._made.add(owner, key, _Attempt(owner.uid, answered=True))
+        self._deleted.forget(owner, key)
         routine = (again or deletion is not None) and self._repairs.is_routine(owner)
         self._tell(owner, Change(None, made, () if deletion is None else deletion.fields, not again, routine))
         return made
@@ -244,9 +265,9 @@ class Keeper(Generic[O, W, P]):
             return self._somebody_elses(owner, live)
         if live.deleting:
             return Kept(None, f"The {kind} is being deleted; a new one follows.")
-        deleted = self._deleted.find(key_of(owner))
-        if deleted and (at := key_of(live)) in deleted and deleted[at].uid != live.uid:
-            _forget(self._deleted, key_of(owner), at)  # somebody else has made it
+        deletion = self._deleted.find(owner, key_of(live))
+        if deletion is not None and deletion.uid != live.uid:
+            self._deleted.forget(owner, key_of(live))  # somebody else has made it
         found = tuple(self._rules.differences(wanted, live))
         if not found or not self._repairs.allowed(owner):
             return Kept(live)
@@ -272,6 +293,8 @@ class Keeper(Generic[O, W, P]):
         async def send() -> P:
             if patch is None:
                 body = self._rules.body(wanted)
+                if not self._rules.by_apply:
+                    await self._client.take_over(self._kind, live)
                 kept = await self._client.apply(self._kind, {**body, "metadata": body["metadata"] | {"uid": live.uid}})
             elif patch.strategic:
                 kept = await self._client.strategic_patch(self._kind, live, patch.body)
@@ -316,15 +339,15 @@ class Keeper(Generic[O, W, P]):
                 raise self._gone()
             await self._client.delete(self._kind, live, resource_version=live.resource_version, propagation=propagation)
 
-        of, key, deletion = key_of(owner), key_of(live), _Deletion(owner.uid, live.uid, fields)
+        key, deletion = key_of(live), _Deletion(owner.uid, live.uid, fields)
         try:
             await self._repairs.write(
                 owner, self._kind, key, send, fields=paths, what=(live.uid, propagation), asked=asked, wish=wish
             )
         except (Unreachable, MalformedAnswer):
-            self._deleted.of(of)[key] = deletion  # it may have been done all the same
+            self._deleted.add(owner, key, deletion)  # it may have been done all the same
             raise
-        self._deleted.of(of)[key] = deletion
+        self._deleted.add(owner, key, deletion)
         self._tell(owner, Change(live, live, fields, asked, self._repairs.is_routine(owner), deleted=True))
 
     def _digest(self, wanted: W) -> int:
@@ -363,11 +386,3 @@ class Keeper(Generic[O, W, P]):
         if live is not None:
             self._client.outdated(self._kind, live)
         return StaleCache(f"{self._kind.resource.kind} changed under our write: {error}")
-
-
-def _forget(remembered: Slot[Any], owner: ObjectKey, key: ObjectKey) -> None:
-    """What is remembered of one object of an owner is over."""
-    if (of := remembered.find(owner)) is not None:
-        of.pop(key, None)
-        if not of:
-            remembered.drop(owner)

@@ -1,9 +1,9 @@
-"""What is remembered of each key of a controller from one reconcile to the next, in one dictionary."""
+"""What is remembered of each key of a controller from one reconcile to the next, and forgotten in one place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from operator_runtime.cache.store import ObjectKey
 
@@ -17,10 +17,11 @@ class Memory:
     """
 
     def __init__(self) -> None:
-        self._of: dict[ObjectKey, dict[Slot[Any], Any]] = {}
+        self._slots: list[dict[ObjectKey, Any]] = []
 
     def __len__(self) -> int:
-        return len(self._of)
+        """How many things are remembered."""
+        return sum(map(len, self._slots))
 
     def slot(self, make: Callable[[], T]) -> Slot[T]:
         """A thing to remember of keys.
@@ -28,42 +29,41 @@ class Memory:
         Args:
             make: what is remembered of a key at first.
         """
-        return Slot(self._of, make)
+        of: dict[ObjectKey, T] = {}
+        self._slots.append(of)
+        return Slot(of, make)
 
     def forget(self, key: ObjectKey) -> None:
         """The object of that key is gone."""
-        self._of.pop(key, None)
+        for of in self._slots:
+            of.pop(key, None)
 
 
 class Slot(Generic[T]):
     """One thing that is remembered of some keys; see `Memory.slot`."""
 
-    def __init__(self, of: dict[ObjectKey, dict[Slot[Any], Any]], make: Callable[[], T]) -> None:
+    def __init__(self, of: dict[ObjectKey, T], make: Callable[[], T]) -> None:
         self._of = of
         self._make = make
 
     def find(self, key: ObjectKey) -> T | None:
         """What is remembered of that key, None for nothing."""
-        return cast("T | None", self._of.get(key, {}).get(self))
+        return self._of.get(key)
 
     def of(self, key: ObjectKey) -> T:
         """What is remembered of that key, begun now where it was nothing."""
-        remembered = self._of.setdefault(key, {})
-        if self not in remembered:
-            remembered[self] = self._make()
-        return cast("T", remembered[self])
+        if key not in self._of:
+            self._of[key] = self._make()
+        return self._of[key]
 
     def set(self, key: ObjectKey, value: T) -> None:
         """Remember this of that key, in place of what was."""
-        self._of.setdefault(key, {})[self] = value
+        self._of[key] = value
 
     def drop(self, key: ObjectKey) -> None:
         """Remember nothing of that key any more."""
-        if (remembered := self._of.get(key)) is not None:
-            remembered.pop(self, None)
-            if not remembered:
-                del self._of[key]
+        self._of.pop(key, None)
 
     def items(self) -> list[tuple[ObjectKey, T]]:
-        """All keys of which something is remembered here, with it."""
-        return [(key, remembered[self]) for key, remembered in self._of.items() if self in remembered]
+        """All keys of which something is remembered, with it."""
+        return list(self._of.items())

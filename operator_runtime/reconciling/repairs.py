@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
+from array import array
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
@@ -90,12 +89,29 @@ class _Gone(NamedTuple):
     until_s: float = 0.0
 
 
-@dataclass(slots=True)
 class _Written:
-    """What was last written of a status, a number for each field, and when."""
+    """What was last written of each status, by the owner's uid: a number for each field with its value.
 
-    at_s: float = 0.0
-    digests: Mapping[str, int] = field(default_factory=dict)
+    It is there for `WINDOW_S` at least. After a load there are thousands; so none has a time of its own, and all that
+    are about as old go at once, when another status is written.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._begun_s = clock()
+        self._lately: dict[str, array[int]] = {}
+        self._before: dict[str, array[int]] = {}
+
+    def of(self, uid: str) -> array[int] | tuple[int, ...]:
+        """Of one status; nothing where others have been written for long."""
+        return self._lately.get(uid, self._before.get(uid, ()))
+
+    def set(self, uid: str, digests: array[int]) -> None:
+        """It was written now."""
+        if (now := self._clock()) >= self._begun_s + WINDOW_S:
+            self._before = self._lately if now < self._begun_s + 2 * WINDOW_S else {}
+            self._begun_s, self._lately = now, {}
+        self._lately[uid] = digests
 
 
 class Repairs(Generic[O]):
@@ -128,8 +144,7 @@ class Repairs(Generic[O]):
         self._told = self.memory.slot(_Told)
         self._refusals = self.memory.slot(_Refusals)
         self._gone = self.memory.slot(_Gone)
-        self._written = self.memory.slot(_Written)
-        self._written_at: deque[tuple[float, ObjectKey]] = deque()
+        self._written = _Written(clock)
 
     @property
     def contested(self) -> int:
@@ -149,7 +164,7 @@ class Repairs(Generic[O]):
         return self._contention.wait_s(key, owner.generation)
 
     def guarded(self, reconcile: Reconcile) -> Reconcile:
-        """`reconcile`, with what is to be done before and after it; what is remembered goes with the owner."""
+        """`reconcile`, with what is to be done before and after it; what is remembered of an owner goes with it."""
 
         async def guarded(key: ObjectKey) -> Result:
             owner = self._store.get(key)
@@ -267,10 +282,10 @@ class Repairs(Generic[O]):
             changed: the fields that differ from the live status.
             write: sends it.
         """
-        key, digests = key_of(owner), {field: hash(value) for field, value in status.items()}
-        before = self._written.find(key) or _Written()
+        key, digests = key_of(owner), array("q", [hash(each) for each in status.items()])
+        before = self._written.of(owner.uid)
         kind = self._owners.resource.kind
-        undone = [_Field(kind, key, f"status.{each}") for each in changed if before.digests.get(each) == digests[each]]
+        undone = [_Field(kind, key, f"status.{each}") for each in changed if hash((each, status[each])) in before]
         others = await self._other_managers(key, self._owners, undone)
         try:
             done = await write()
@@ -281,15 +296,9 @@ class Repairs(Generic[O]):
         return done
 
     def _status_written(
-        self, owner: O, digests: Mapping[str, int], undone: Sequence[_Field], others: Mapping[_Field, str]
+        self, owner: O, digests: array[int], undone: Sequence[_Field], others: Mapping[_Field, str]
     ) -> None:
-        key, now = key_of(owner), self._clock()
-        self._written.set(key, _Written(now, digests))
-        self._written_at.append((now, key))
-        while self._written_at[0][0] < now - WINDOW_S:
-            at_s, old = self._written_at.popleft()
-            if (written := self._written.find(old)) is not None and written.at_s == at_s:
-                self._written.drop(old)
+        self._written.set(owner.uid, digests)
         if undone:
             self._repaired(owner, undone, others, asked=False)
 

@@ -100,7 +100,7 @@ class Rules(Generic[W, P]):
     Attributes:
         differences: which fields of the live object are not as wanted; nothing where an apply would change nothing.
         key: of what is wanted.
-        body: of what is wanted, as a manifest has it.
+        body: of what is wanted, as a manifest has it; a None in it is sent as a null, unless it is made by an apply.
         patch: a way to put differences right, None for an apply of the whole. What it leaves is put right next.
         is_ours: whether an object is that of the owner of this uid.
         handover: what would make an object ours that has no owner, to follow the remedy; "" for nothing.
@@ -108,6 +108,8 @@ class Rules(Generic[W, P]):
             field. `spec.selector` is one without a word in the groups apps and batch: Deployments, StatefulSets, Jobs.
         replace: an object that differs in such a field is deleted so, and made anew when it is gone; None: it is left
             as it is, and `Refused` says so. "Orphan" leaves its dependents, such as the pods of a StatefulSet.
+        by_apply: `differences` reads which fields were applied: the object is made by an apply that can only create,
+            and not by a POST, which costs the API server 0.6 times as much.
     """
 
     differences: Callable[[W, P], Iterable[Difference]]
@@ -118,6 +120,7 @@ class Rules(Generic[W, P]):
     handover: str = ""
     fixed: tuple[str, ...] = ()
     replace: Propagation | None = None
+    by_apply: bool = False
 
 
 def rules_for_bodies(
@@ -143,7 +146,7 @@ def rules_for_bodies(
         controller_in(resource, whole_body(resource, wanted))
         return wanted
 
-    return Rules(differ, _key_in, checked, fixed=fixed, replace=replace)
+    return Rules(differ, _key_in, checked, fixed=fixed, replace=replace, by_apply=True)
 
 
 def _key_in(body: Mapping[str, Any]) -> ObjectKey:

@@ -11,7 +11,7 @@ import hashlib
 import logging
 import time
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Generic, Protocol, TypeVar
 
@@ -118,13 +118,18 @@ class MetricsAuthentication:
         `_strangers` counts by address the requests that wait for an answer about a token that is not in `_accounts`.
     """
 
-    def __init__(self, client: ReviewClient, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, client: ReviewClient, *, paths: Iterable[str] = (PATH,), clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """
         Args:
             client: asks the API server; it needs the permission to create both reviews.
+            paths: where there are metrics. Who asks elsewhere must be one who may get /metrics to learn that nothing
+                is there.
             clock: monotonic seconds.
         """
         self._client = client
+        self._paths = frozenset(paths)
         self._accounts = Remembered[Account](clock)
         self._nobodys = Remembered[bool](clock)
         self._permissions = Remembered[bool](clock)
@@ -146,7 +151,7 @@ class MetricsAuthentication:
             account = await self._account(token, request.peer)
             if account is None:
                 return _UNAUTHORIZED
-            allowed = await self._may(account)
+            allowed = await self._may(account, request.path if request.path in self._paths else PATH)
         except _TooManyStrangers:
             return _TRY_LATER
         except (KubeError, msgspec.DecodeError) as error:
@@ -196,8 +201,8 @@ class MetricsAuthentication:
             if not self._strangers[address]:
                 del self._strangers[address]
 
-    async def _may(self, account: Account) -> bool:
-        key = msgspec.json.encode(account, order="deterministic")
+    async def _may(self, account: Account, url: str) -> bool:
+        key = msgspec.json.encode((url, account), order="deterministic")
         if (known := self._permissions.get(key)) is not None:
             return known
         async with self._asking:
@@ -208,7 +213,7 @@ class MetricsAuthentication:
                 "uid": account.uid,
                 "groups": account.groups,
                 "extra": account.extra,
-                "nonResourceAttributes": {"path": PATH, "verb": "get"},
+                "nonResourceAttributes": {"path": url, "verb": "get"},
             }
             body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
             answer = await self._client.request("POST", _ACCESS_REVIEWS, body=msgspec.json.encode(body))

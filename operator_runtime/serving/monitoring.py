@@ -6,7 +6,7 @@ import asyncio
 import logging
 import ssl
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +99,7 @@ async def served(
     health_checks: Sequence[Check] = (),
     *,
     ready_checks: Sequence[Check] = (),
+    further: Mapping[str, Metrics] | None = None,
 ) -> AsyncIterator[dict[str, str]]:
     """Answer probes and scrapes until the end of the block, which is given the URL of each server by its name.
 
@@ -109,6 +110,7 @@ async def served(
         access: the way to the API server, for who may see metrics.
         health_checks: what besides the event loop /healthz asks.
         ready_checks: what besides the event loop and the watches /readyz asks.
+        further: what there is to see beside /metrics, by its path.
 
     Raises:
         ValueError: two checks have one name.
@@ -133,8 +135,10 @@ async def served(
                 context = await _tls(config, metrics)
                 # Of its own: a scrape must not wait for a worker's requests, nor be held back with a standby's writes.
                 asks = ApiClient(access, user_agent=config.user_agent, timeout_s=REVIEW_TIMEOUT_S)
-                refusal = MetricsAuthentication(await stack.enter_async_context(asks)).refusal
-            server = HttpServer("metrics", METRICS_FLAG, address, Scrapes(metrics, refusal).answer, context)
+                paths = (PATH, *(further or ()))
+                refusal = MetricsAuthentication(await stack.enter_async_context(asks), paths=paths).refusal
+            scrapes = Scrapes(metrics, refusal, further=further)
+            server = HttpServer("metrics", METRICS_FLAG, address, scrapes.answer, context)
             await stack.enter_async_context(server)
             manager.add_service("metrics server", server)
             urls["metrics"] = server.url

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import accumulate
 
 from prometheus_client import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -33,54 +34,59 @@ Refusal = Callable[[HttpRequest], Awaitable[HttpResponse | None]]
 
 
 class Scrapes:
-    """Answers GET /metrics, one scrape at a time.
+    """Answers GET /metrics, and GET of further paths that have metrics of their own, one scrape at a time.
 
     Whoever asks while a scrape is being written waits for the next one, and shares it with all who do: many scrapers
     take no more time and memory than two.
 
     Invariants:
-        `_shared` has, for each content type, the number of the last answer and the answer, while somebody waits.
+        `_shared` has, for each path and content type, the number of the last answer and the answer, while somebody
+        waits.
     """
 
-    def __init__(self, metrics: Metrics, refusal: Refusal | None = None) -> None:
+    def __init__(
+        self, metrics: Metrics, refusal: Refusal | None = None, *, further: Mapping[str, Metrics] | None = None
+    ) -> None:
         """
         Args:
             metrics: what there is to see.
             refusal: asked about each request before anything else; None lets everybody in.
+            further: what there is to see elsewhere, by its path.
         """
-        self._metrics = metrics
+        self._metrics = {PATH: metrics, **(further or {})}
         self._refusal = refusal
         self._callback_errors = CallbackErrors()
         self._writing = asyncio.Lock()
         self._waiting = 0
         self._begun = 0
-        self._shared: dict[str, tuple[int, HttpResponse]] = {}
+        self._shared: dict[tuple[str, str], tuple[int, HttpResponse]] = {}
 
     async def answer(self, request: HttpRequest) -> HttpResponse:
         """The metrics, or a refusal. Whoever may not see them learns nothing else either."""
         if self._refusal is not None and (refusal := await self._refusal(request)) is not None:
             return refusal
-        if request.path != PATH:
-            return text_response(404, f"there is {PATH} here\n")
+        if (metrics := self._metrics.get(request.path)) is None:
+            return text_response(404, f"there is {' and '.join(self._metrics)} here\n")
         asked_after = self._begun
         self._waiting += 1
         try:
             async with self._writing:
                 format = content_type(request.headers.get("accept", ""))
-                number, shared = self._shared.get(format, (0, None))
+                number, shared = self._shared.get((request.path, format), (0, None))
                 if shared is None or number <= asked_after:
                     self._begun += 1
-                    shared = await self._written(format)
-                    self._shared[format] = (self._begun, shared)
+                    shared = await self._written(metrics, format)
+                    self._shared[request.path, format] = (self._begun, shared)
                 return shared
         finally:
             self._waiting -= 1
             if not self._waiting:
                 self._shared.clear()
 
-    async def _written(self, format: str) -> HttpResponse:
-        families = list(self._metrics.collect())
-        if sum(len(each.samples) for each in families) > _AT_ONCE:
+    async def _written(self, metrics: Metrics, format: str) -> HttpResponse:
+        families = list(metrics.collect())
+        # Counted as far as it matters: samples may be made as they are read.
+        if any(number > _AT_ONCE for number in accumulate(len(each.samples) for each in families)):
             # Read here, where nothing changes meanwhile, and written elsewhere.
             body = await asyncio.to_thread(self._text, families, format)
         else:

@@ -128,14 +128,14 @@ async def self_signed_context(flag: str) -> ssl.SSLContext:
         last = (complaint.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1]
         raise ServingError(f"cannot sign a certificate for the metrics: {last}. Or give one with {flag}.")
     context = _context()
-    with _as_file(pem) as path:
+    with as_file(pem) as path:
         context.load_cert_chain(path)
     return context
 
 
 @contextmanager
-def _as_file(content: bytes) -> Iterator[str]:
-    """A path under which `content` can be read, in memory where the system has such files."""
+def as_file(content: bytes) -> Iterator[str]:
+    """A path under which `content` can be read meanwhile, in memory where the system has such files."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
         try:

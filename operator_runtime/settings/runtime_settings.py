@@ -129,10 +129,10 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "How it works",
             help="How many objects a controller reconciles at the same time.",
-            why="A reconcile mostly waits for the API server; eight at once keep it busy without a crowd.",
+            why="A reconcile mostly waits for the API server; 16 at once keep it busy without a crowd.",
             metavar="NUMBER",
         ),
-    ] = 8
+    ] = 16
     reconcile_timeout_s: Annotated[
         float,
         Meta(ge=1, le=3600),
@@ -271,8 +271,8 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Setting(
             "Probes and metrics",
-            help="Serve metrics by TLS, and only to accounts that may get the non-resource URL /metrics. "
-            "The API server is asked: who a token belongs to, and what that account may.",
+            help="Serve metrics by TLS, and only to accounts that may get the non-resource URL that they ask for, such "
+            "as /metrics. The API server is asked: who a token belongs to, and what that account may.",
             why="It takes the permissions to create TokenReviews and SubjectAccessReviews, which a laptop's user may "
             "lack.",
             metavar="true|false",

@@ -238,7 +238,8 @@ class WorkQueue(Generic[K]):
 
     def __len__(self) -> int:
         """Keys that could be handed out now."""
-        return sum(self.depth().values())
+        self._promote(self.clock())
+        return sum(map(len, self._bands.values()))
 
     def depth(self) -> dict[int, int]:
         """Keys that could be handed out now, by priority."""

@@ -59,7 +59,11 @@ def test_its_status_counts_the_pods_that_it_selects(api: Api, namespace: str, wo
     collection, one = path("poddisruptionbudgets", namespace), path("poddisruptionbudgets", namespace, "few")
     api.post(collection, budget(maxUnavailable="34%", selector=SELECTOR)).expect(201)
     eventually(lambda: counted(status_of(api, namespace))[0], lambda expected: expected == 3)
-    pods = api.get(path("pods", namespace), labelSelector="app=web").expect(200)["items"]
+    # A budget in per cent counts what the workload is to have, before all of it is there.
+    pods = eventually(
+        lambda: api.get(path("pods", namespace), labelSelector="app=web").expect(200)["items"],
+        lambda items: len(items) == 3,
+    )
     for each in pods:
         ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
         api.merge(path("pods", namespace, each["metadata"]["name"], "status"), ready).expect(200)

@@ -1,63 +1,23 @@
 """What becomes of a StatefulSet: defaults, rules, pods with names of their own, updates, status."""
 
-from typing import Any
-
 import pytest
 
 from operator_runtime.testing.waiting import eventually
-from tests.conformance.api import TABLE, Answer, Api, Json, causes
+from tests.conformance.api import TABLE, Api, Json, causes
 from tests.conformance.sample_objects import owner_reference, path, stateful_set
+from tests.conformance.workload_pods import (
+    REVISION,
+    await_new,
+    await_pods,
+    await_status,
+    change_image,
+    create,
+    mark,
+    pods,
+    uids,
+)
 
 HOLD = "example.com/hold"
-REVISION = "controller-revision-hash"
-
-
-def create(api: Api, namespace: str, *, replicas: int = 2, **spec: Any) -> Json:
-    return api.post(path("statefulsets", namespace), stateful_set("web", replicas=replicas, **spec)).expect(201)
-
-
-def pods(api: Api, namespace: str) -> dict[str, Json]:
-    """The pods that are not being deleted, by name."""
-    found = api.get(path("pods", namespace), labelSelector="app=web").expect(200)["items"]
-    return {each["metadata"]["name"]: each for each in found if "deletionTimestamp" not in each["metadata"]}
-
-
-def await_pods(api: Api, namespace: str, *names: str) -> dict[str, Json]:
-    return eventually(lambda: pods(api, namespace), lambda found: found.keys() == set(names))
-
-
-def await_status(api: Api, namespace: str, **wanted: object) -> Json:
-    return eventually(
-        lambda: api.get(path("statefulsets", namespace, "web")).expect(200)["status"],
-        lambda found: {key: found.get(key, 0) for key in wanted} == wanted,
-    )
-
-
-def change_image(api: Api, namespace: str, image: str) -> str:
-    """Change the template; the name of its revision."""
-    template = {"spec": {"containers": [{"name": "web", "image": f"registry.example.com/web:{image}"}]}}
-    one = path("statefulsets", namespace, "web")
-    changed = api.strategic(one, {"spec": {"template": template}}).expect(200)
-    generation = changed["metadata"]["generation"]
-    return str(await_status(api, namespace, observedGeneration=generation)["updateRevision"])
-
-
-def uids(found: dict[str, Json]) -> dict[str, str]:
-    return {name: each["metadata"]["uid"] for name, each in found.items()}
-
-
-def mark(api: Api, namespace: str, name: str, phase: str = "Running") -> Answer:
-    """Do what a kubelet does when the containers are up, or have ended."""
-    conditions = [{"type": "Ready", "status": "True" if phase == "Running" else "False"}]
-    status = {"status": {"phase": phase, "conditions": conditions}}
-    return api.strategic(path("pods", namespace, name, "status"), status)
-
-
-def await_new(api: Api, namespace: str, name: str, old: dict[str, Json]) -> Json:
-    """The pod that has taken the place of an older one."""
-    taken = old[name]["metadata"]["uid"]
-    found = eventually(lambda: pods(api, namespace), lambda found: uids(found).get(name, taken) != taken)
-    return found[name]
 
 
 def test_a_stateful_set_is_stored_with_its_defaults(api: Api, namespace: str) -> None:
@@ -237,22 +197,6 @@ def test_a_changed_template_rolls_from_the_top_while_all_above_are_ready(api: Ap
     await_status(api, namespace, updatedReplicas=2, currentReplicas=2, readyReplicas=2, currentRevision=revision)
     # The template as it was has the revision that it had.
     assert change_image(api, namespace, "1") == before["web-0"]["metadata"]["labels"][REVISION]
-
-
-def test_pods_wait_for_their_deletion_where_that_is_wanted(api: Api, namespace: str) -> None:
-    create(api, namespace, updateStrategy={"type": "OnDelete"})
-    before = await_pods(api, namespace, "web-0", "web-1")
-    for name in before:
-        mark(api, namespace, name).expect(200)
-    await_status(api, namespace, readyReplicas=2)
-    revision = change_image(api, namespace, "2")
-    api.delete(path("pods", namespace, "web-0")).expect(200)
-    new = await_new(api, namespace, "web-0", before)
-    assert new["metadata"]["labels"][REVISION] == revision
-    mark(api, namespace, "web-0").expect(200)
-    status = await_status(api, namespace, readyReplicas=2, updatedReplicas=1, currentReplicas=1)
-    assert status["currentRevision"] == before["web-1"]["metadata"]["labels"][REVISION]
-    assert uids(pods(api, namespace))["web-1"] == uids(before)["web-1"]
 
 
 def test_a_new_one_adopts_the_pods_that_an_older_one_left(api: Api, namespace: str) -> None:

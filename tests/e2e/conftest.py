@@ -24,6 +24,7 @@ from tests.e2e.node_cluster import (
     INSTALL,
     MEMCACHED,
     OPERATOR,
+    OTHER_MEMCACHED,
     PYMEMCACHE,
     SYSTEM,
     fresh_namespace,
@@ -36,6 +37,7 @@ _NODE_FIXTURES = {"node", "real_machine"}
 _OPERATOR_FIXTURES = {"operator_images"}
 _EXAMPLE_FIXTURES = {"example_images"}
 _CLIENT_FIXTURES = {"client_image"}
+_OTHER_FIXTURES = {"other_memcached"}
 
 # The first test of a run starts the node, the first of a file installs the operator, each within its own timeout.
 _TIMEOUT_S = 300
@@ -68,6 +70,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             images.busybox_image(EXAMPLE_BUSYBOX)
         if asked & _CLIENT_FIXTURES:
             images.client_image(PYMEMCACHE)
+        if asked & _OTHER_FIXTURES:
+            images.memcached_image(OTHER_MEMCACHED)
 
 
 @pytest.fixture(scope="session")
@@ -109,6 +113,12 @@ def example_images(node: Node) -> None:
 def client_image(node: Node) -> None:
     """The node has what `HashingPod` runs."""
     node.load_image(images.client_image(PYMEMCACHE))
+
+
+@pytest.fixture(scope="session")
+def other_memcached(node: Node) -> None:
+    """The node has memcached under another name as well."""
+    node.load_image(images.memcached_image(OTHER_MEMCACHED))
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ class _Counts:
         self._servers: Sequence[str] = ()
         self._rounds = self._quiet = 0
         self._is_quiet = True
-        self._missed: set[int] = set()
+        self._misses: dict[int, list[float]] = {}
         self._wrong: set[int] = set()
         self._errors: list[dict[str, object]] = []
 
@@ -86,8 +86,10 @@ class _Counts:
             self._is_quiet = True
 
     def add(self, missed: Sequence[int], wrong: Sequence[int]) -> None:
+        now = time.time()
         with self._lock:
-            self._missed.update(missed)
+            for number in missed:
+                self._misses[number] = [self._misses.get(number, [now])[0], now]
             self._wrong.update(wrong)
             self._is_quiet = self._is_quiet and not missed and not wrong
 
@@ -102,12 +104,12 @@ class _Counts:
                 "servers": self._servers,
                 "rounds": self._rounds,
                 "quiet": self._quiet,
-                "missed": sorted(self._missed),
+                "misses": [[number, *times] for number, times in sorted(self._misses.items())],
                 "wrong": sorted(self._wrong),
                 "errors": self._errors,
             }
             if begin_anew:
-                self._missed, self._wrong, self._errors = set(), set(), []
+                self._misses, self._wrong, self._errors = {}, set(), []
             return found
 
 

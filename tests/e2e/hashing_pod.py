@@ -31,7 +31,8 @@ class Report:
         servers: the list by which it chooses a key's server.
         rounds: how many times it has read every key, since its start.
         quiet: how many of the last of these rounds found all and failed nowhere.
-        missed: the numbers of keys that were not there when they were read, each once.
+        misses: of each key that was not there when it was read: its number, and when that was first and last, in
+            seconds since 1970.
         wrong: of those that had another value than was set.
         errors: of single requests, by server and time.
     """
@@ -39,7 +40,7 @@ class Report:
     servers: list[str]
     rounds: int
     quiet: int
-    missed: list[int]
+    misses: list[tuple[int, float, float]]
     wrong: list[int]
     errors: list[dict[str, Any]]
 
@@ -49,6 +50,11 @@ class Report:
             f"{self.rounds} rounds, the last {self.quiet} without a miss; {len(self.missed)} missed, {len(self.wrong)} "
             f"wrong, {len(self.errors)} errors, the last {self.errors[-3:]}; by {self.servers}"
         )
+
+    @property
+    def missed(self) -> set[int]:
+        """The numbers of keys that were not there when they were read."""
+        return {number for number, *_ in self.misses}
 
     @property
     def failed(self) -> set[str]:

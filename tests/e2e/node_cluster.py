@@ -20,6 +20,8 @@ EXAMPLE_BUSYBOX = "docker.io/library/busybox:latest"
 # Python with a client library, for `hashing_client`.
 PYMEMCACHE = "localhost/memcached-operator-lab/pymemcache:4"
 MEMCACHED = "docker.io/library/memcached:1.6.45-alpine"
+# The same under another name, for which servers are replaced.
+OTHER_MEMCACHED = "docker.io/library/memcached:other"
 
 # What a container of busybox runs that has nothing to do, and ends when it is told to.
 STAYS = ("sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1 & wait; done")

@@ -1,4 +1,5 @@
-"""A real Prometheus finds the operator's pods by Kubernetes' service discovery, and scrapes them as they run.
+"""A real Prometheus finds the operator's pods by Kubernetes' service discovery, and scrapes them as they run: what they
+show of themselves, and what the memcached servers say.
 
 What it is told is what prometheus-operator makes of the component's PodMonitor. It runs beside the node, which reaches
 pods by their addresses as another pod would.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,9 +21,18 @@ from lab.node.node import Node
 from lab.programs import prometheus_operator
 from operator_runtime.testing.waiting import eventually
 from tests.e2e.conftest import uninstall
-from tests.e2e.node_cluster import OPERATOR, SYSTEM, leader, operator_pods, pod_address
+from tests.e2e.node_cluster import (
+    MEMCACHED,
+    OPERATOR,
+    SYSTEM,
+    leader,
+    nodes_of,
+    operator_pods,
+    pod_address,
+    stores,
+)
 from tests.integration.conftest import memcached
-from tests.integration.monitoring import Prometheus, configured_prometheus, fetch
+from tests.integration.monitoring import Prometheus, configured_prometheus, fetch, program
 from tests.integration.prometheus_operator import (
     PLAIN,
     PROMETHEUS,
@@ -39,7 +50,9 @@ from tests.kubectl_in_namespace import Kubectl
 pytestmark = pytest.mark.timeout(1800)
 
 METRICS_PORT = 8080
-POOL = f"podMonitor/{SYSTEM}/{OPERATOR}/0"
+# What is scraped of each pod, by Prometheus' name for it.
+PATHS = {f"podMonitor/{SYSTEM}/{OPERATOR}/0": "/metrics", f"podMonitor/{SYSTEM}/{OPERATOR}/1": "/metrics/servers"}
+SERVERS_JOB = "memcached-servers"
 # Of the account that Prometheus discovers pods by; docs/operations.md says what it must be allowed.
 SCRAPER = "e2e-prometheus"
 UNAUTHORIZED = "server returned HTTP status 401 Unauthorized"
@@ -90,17 +103,22 @@ def targets(asked: Prometheus) -> set[Target]:
     }
 
 
-def urls(system: Kubectl, scheme: str) -> dict[str, str]:
-    """Where each of the operator's two pods serves its metrics."""
-    found = {pod: f"{scheme}://{pod_address(system, pod)}:{METRICS_PORT}/metrics" for pod in operator_pods(system)}
-    assert len(found) == 2
-    return found
+def urls(system: Kubectl, scheme: str) -> dict[tuple[str, str], str]:
+    """Where each of the operator's two pods serves metrics, by pool and pod."""
+    pods = operator_pods(system)
+    assert len(pods) == 2
+    return {
+        (pool, pod): f"{scheme}://{pod_address(system, pod)}:{METRICS_PORT}{path}"
+        for pool, path in PATHS.items()
+        for pod in pods
+    }
 
 
 def assert_scraped(asked: Prometheus, system: Kubectl, wanted: set[Target]) -> None:
     """Wait until what is scraped is this and no more, and Prometheus has learnt from it which pod leads."""
     eventually(lambda: targets(asked), lambda found: found == wanted)
-    assert asked.passed_over()[POOL] >= 1, "the memcached server was not even looked at"
+    for pool in PATHS:
+        assert asked.passed_over()[pool] >= 1, "the memcached server was not even looked at"
     lead = {pod: float(pod == leader(system)) for pod in operator_pods(system)}
     eventually(
         lambda: {labels["pod"]: value for labels, value in asked.series("leader_election_master_status")},
@@ -116,14 +134,64 @@ def test_prometheus_finds_and_scrapes_both_operator_pods_and_nothing_else(
         settings = settings_of(node, system, tmp_path)
         with configured_prometheus(tmp_path, settings, prometheus_path) as asked:
             where = urls(system, "http")
-            assert_scraped(asked, system, {(POOL, pod, url, "up", "") for pod, url in where.items()})
-            up = {(pod, 1.0) for pod in where}
+            assert_scraped(asked, system, {(pool, pod, url, "up", "") for (pool, pod), url in where.items()})
+            up = {(job, pod, 1.0) for _, pod in where for job in (OPERATOR, SERVERS_JOB)}
             found = eventually(
-                lambda: asked.series("up"), lambda seen: {(labels["pod"], value) for labels, value in seen} == up
+                lambda: asked.series("up"),
+                lambda seen: {(labels["job"], labels["pod"], value) for labels, value in seen} == up,
             )
             for labels, _ in found:
-                assert labels["job"] == labels["container"] == OPERATOR
+                assert labels["container"] == OPERATOR
                 assert (labels["namespace"], labels["endpoint"]) == (SYSTEM, "metrics")
+
+
+def test_prometheus_learns_what_each_memcached_server_says_of_itself_under_the_server_s_own_labels(
+    node: Node, operator_images: None, kubectl: Kubectl, prometheus_path: str, tmp_path: Path
+) -> None:
+    with installed(node, tmp_path, PLAIN) as system:
+        kubectl("apply", "-f", "-", input=json.dumps(memcached("cache", 2)))
+        kubectl.wait("mc/cache", "condition=Available")
+        first, second = nodes_of(kubectl, "cache")
+        assert stores(pod_address(kubectl, first), "hello")
+        settings = settings_of(node, system, tmp_path)
+        with configured_prometheus(tmp_path, settings, prometheus_path) as asked:
+
+            def said(metric: str) -> dict[str, float]:
+                """The value of each of the Memcached's servers."""
+                of_cache = f'{metric}{{job="{SERVERS_JOB}",namespace="{kubectl.namespace}",memcached="cache"}}'
+                return {labels["pod"]: value for labels, value in asked.series(of_cache)}
+
+            eventually(lambda: said("memcached_up"), lambda found: found == {first: 1.0, second: 1.0})
+            labels, _ = asked.series(f'memcached_max_connections{{pod="{first}"}}')[0]
+            assert labels == {
+                "__name__": "memcached_max_connections",
+                "job": SERVERS_JOB,
+                "endpoint": "metrics",
+                "namespace": kubectl.namespace,
+                "memcached": "cache",
+                "pod": first,
+                "instance": first,
+            }
+            assert said("memcached_max_connections") == {first: 1024, second: 1024}
+            assert said("memcached_limit_bytes") == {first: 64 << 20, second: 64 << 20}
+            # Each is asked every half minute.
+            eventually(lambda: said("memcached_current_items"), lambda found: found == {first: 1.0, second: 0.0})
+            gets = {
+                (of["pod"], of["status"]): value
+                for of, value in asked.series(f'memcached_commands_total{{command="get",pod=~"{first}|{second}"}}')
+            }
+            assert gets == {(first, "hit"): 1.0, (first, "miss"): 0.0, (second, "hit"): 0.0, (second, "miss"): 0.0}
+            versions = asked.series(f'memcached_version{{pod="{first}"}}')
+            assert [of["version"] for of, _ in versions] == [MEMCACHED.rpartition(":")[2].partition("-")[0]]
+        where = f"http://{pod_address(system, leader(system))}:{METRICS_PORT}/metrics/servers"
+        checked = subprocess.run(
+            [program("promtool"), "check", "metrics"],
+            input=fetch(where)[1],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
 def test_secure_metrics_are_scraped_by_tls_with_the_token_and_not_without_one(
@@ -131,7 +199,7 @@ def test_secure_metrics_are_scraped_by_tls_with_the_token_and_not_without_one(
 ) -> None:
     with installed(node, tmp_path, SECURE) as system:
         settings = settings_of(node, system, tmp_path)
-        (job,) = settings["scrape_configs"]
+        job = settings["scrape_configs"][0]
         stranger = copy.deepcopy(job) | {"job_name": "stranger"}
         del stranger["authorization"]
         settings["scrape_configs"].append(stranger)
@@ -140,8 +208,12 @@ def test_secure_metrics_are_scraped_by_tls_with_the_token_and_not_without_one(
             assert_scraped(
                 asked,
                 system,
-                {(POOL, pod, url, "up", "") for pod, url in where.items()}
-                | {("stranger", pod, url, "down", UNAUTHORIZED) for pod, url in where.items()},
+                {(pool, pod, url, "up", "") for (pool, pod), url in where.items()}
+                | {
+                    ("stranger", pod, url, "down", UNAUTHORIZED)
+                    for (_, pod), url in where.items()
+                    if url.endswith("/metrics")
+                },
             )
         other = system("create", "token", "default").strip()
         for url in where.values():

@@ -187,7 +187,7 @@ def test_both_deleted_at_once_go_after_a_cleanup_each(
     sample: Kubectl, operator: OperatorProcess, first: str, cascade: str
 ) -> None:
     second = DEPLOYMENT if first == SHELL else SHELL
-    sample("delete", first, second, f"--cascade={cascade}", "--wait=false")
+    sample("delete", first, second, f"--cascade={cascade}", "--wait=false", "--ignore-not-found")
     await_nothing(sample)
     await_cleaned(operator, sample)
 

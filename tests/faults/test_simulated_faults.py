@@ -10,6 +10,7 @@ import pytest
 
 from kube_simulator.faults import Break, Delay, End, Fault, Refuse, Rule, SendError, Stall
 from operator_runtime.testing.waiting import eventually
+from tests.cluster import ESTABLISHED
 from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.oracle import wait
 from tests.integration.requests import WATCHED
@@ -56,7 +57,7 @@ def simulated() -> Iterator[SimulatedCluster]:
     """A simulator of this module's own, with the CRD."""
     with SimulatedCluster() as cluster:
         cluster.kubectl("apply", "--server-side", "-f", str(CRD))
-        cluster.kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
+        cluster.kubectl("wait", ESTABLISHED, "crd/memcacheds.cache.example.com", "--timeout=60s")
         yield cluster
 
 
@@ -142,7 +143,8 @@ class TestRefusals:
             operator.wait_for_log(f"cannot watch {kind}", words, "goes on by itself", after=log.start)
         kubectl("scale", "mc/resized", "--replicas=3")
         kubectl("delete", "deployment/bared", "mc/gone")
-        kubectl.apply(memcached("new", 1))
+        # Of each kind something comes by the new watches: that they are well is said with the first thing that does.
+        kubectl.apply(memcached("new", 1, workload="StatefulSet", networkPolicy={"from": []}, publish="ConfigMap"))
         faulty.clear()
         wait(kubectl, "mc/resized", ".status.replicas", 3)
         kubectl.wait("deployment/bared", "create")
@@ -156,7 +158,7 @@ class TestRefusals:
     ) -> None:
         log = Log(operator)
         rules = [
-            faulty.add(Refuse(429, retry_after_s=1), verb="patch", resource="deployments", times=2),
+            faulty.add(Refuse(429, retry_after_s=1), verb="create", resource="deployments", times=2),
             faulty.add(Refuse(500), verb="patch", resource="memcacheds/status", times=2),
             faulty.add(Refuse(500), verb="create", resource="events", times=1),
         ]
@@ -258,8 +260,8 @@ class TestOperatorsOfTheirOwn:
         operator = start().ready()
         log = Log(operator)
         cut = [
-            faulty.add(Break(), verb="patch", resource=resource, times=1)
-            for resource in ("deployments", "memcacheds/status")
+            faulty.add(Break(), verb=verb, resource=resource, times=1)
+            for verb, resource in (("create", "deployments"), ("patch", "memcacheds/status"))
         ]
         slow = faulty.add(Delay(0.5), verb="patch")
         create_and_wait(kubectl, "late")

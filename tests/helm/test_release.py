@@ -22,9 +22,9 @@ from lab.packaging.manifests import MANIFESTS
 from lab.programs.helm import HelmError, helm
 from operator_runtime.testing.waiting import DEADLINE_S
 from tests.cluster import Cluster, another
+from tests.definitions import MEMCACHEDS, forget
 from tests.operator_process import OperatorProcess
 
-CRD = "memcacheds.cache.example.com"
 RELEASE = "memcached-operator"
 # The simulator has no PodDisruptionBudgets.
 SIMPLE = ["--set", "podDisruptionBudget.enabled=false,rbac.tenantRoles=false"]
@@ -54,14 +54,10 @@ def release(apart: Cluster, namespace: str, tmp_path: Path) -> Iterator[Helm]:
     def run(*arguments: str, **how: Any) -> subprocess.CompletedProcess[str]:
         return helm("--namespace", namespace, *arguments, kubeconfig=apart.kubeconfig_path, home=tmp_path, **how)
 
-    forget_crd(apart)
+    forget(apart)
     yield run
     run("uninstall", RELEASE, "--ignore-not-found")
-    forget_crd(apart)
-
-
-def forget_crd(cluster: Cluster) -> None:
-    cluster.kubectl("delete", "crd", CRD, "--ignore-not-found", f"--timeout={DEADLINE_S:.0f}s")
+    forget(apart)
 
 
 def objects(cluster: Cluster, namespace: str) -> set[str]:
@@ -96,7 +92,7 @@ def test_a_release_is_installed_upgraded_and_uninstalled_without_a_trace(
         "serviceaccount/memcached-operator",
     }
     assert objects(apart, namespace) == everywhere
-    apart.kubectl("wait", "--for=condition=Established", f"crd/{CRD}", f"--timeout={DEADLINE_S:.0f}s")
+    apart.kubectl("wait", "--for=condition=Established", f"crd/{MEMCACHEDS}", f"--timeout={DEADLINE_S:.0f}s")
 
     said = release("upgrade", RELEASE, str(CHART), *SIMPLE, f"--set=watchNamespaces={{{namespace}}},replicas=1").stdout
     assert f"watches {namespace}." in said
@@ -114,7 +110,9 @@ def test_a_release_is_installed_upgraded_and_uninstalled_without_a_trace(
 
     release("uninstall", RELEASE)
     assert objects(apart, namespace) == set()
-    assert get(apart, "crd", CRD)["spec"]["names"]["kind"] == "Memcached", "nobody's Memcacheds go with a release"
+    assert get(apart, "crd", MEMCACHEDS)["spec"]["names"]["kind"] == "Memcached", (
+        "nobody's Memcacheds go with a release"
+    )
 
 
 def test_the_crd_is_brought_up_to_date_by_the_command_that_the_upgrade_tells(
@@ -128,10 +126,10 @@ def test_the_crd_is_brought_up_to_date_by_the_command_that_the_upgrade_tells(
     _copy(CHART, old_chart)
     (old_chart / "crds" / "cache.example.com_memcacheds.yaml").write_text(yaml.safe_dump(older))
     release("install", RELEASE, str(old_chart), *SIMPLE)
-    apart.kubectl("wait", "--for=condition=Established", f"crd/{CRD}", f"--timeout={DEADLINE_S:.0f}s")
+    apart.kubectl("wait", "--for=condition=Established", f"crd/{MEMCACHEDS}", f"--timeout={DEADLINE_S:.0f}s")
 
     def spec() -> Any:
-        [served] = get(apart, "crd", CRD)["spec"]["versions"]
+        [served] = get(apart, "crd", MEMCACHEDS)["spec"]["versions"]
         return served["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
 
     release("upgrade", RELEASE, str(CHART), *SIMPLE)
@@ -160,7 +158,7 @@ def test_an_operator_with_the_release_s_account_and_environment_does_its_work(
             ends.callback(apart.kubectl, "delete", "namespace", watched, "--wait=false")
         namespaces = [] if scope == "all" else [watched]
         release("install", RELEASE, str(CHART), *SIMPLE, "--set-json", f"watchNamespaces={json.dumps(namespaces)}")
-        apart.kubectl("wait", "--for=condition=Established", f"crd/{CRD}", f"--timeout={DEADLINE_S:.0f}s")
+        apart.kubectl("wait", "--for=condition=Established", f"crd/{MEMCACHEDS}", f"--timeout={DEADLINE_S:.0f}s")
 
         deployment = get(apart, "deployment", RELEASE, "-n", namespace)
         [container] = deployment["spec"]["template"]["spec"]["containers"]

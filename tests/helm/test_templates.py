@@ -43,6 +43,7 @@ EVERYTHING = {
     "metrics.secure.certManager.enabled": True,
     "metrics.service.enabled": True,
     "networkPolicy.enabled": True,
+    "serverCredentials.enabled": True,
 }
 
 
@@ -161,6 +162,7 @@ def test_the_chart_with_all_that_can_be_added_makes_what_the_components_make(tmp
         "prometheus/secure",
         "network-policy",
         "openshift",
+        "server-credentials",
         "cert-manager",
     ]
     inner = tmp_path / "inner"
@@ -377,8 +379,11 @@ def test_a_value_becomes_the_flag_that_it_stands_for(values: Mapping[str, Any], 
 )
 def test_a_certificate_whose_authority_is_known_is_checked(values: Mapping[str, Any], checked: Object) -> None:
     objects = template({"metrics.secure.enabled": True, "metrics.podMonitor.enabled": True, **values})
-    (endpoint,) = named(objects, "PodMonitor")["spec"]["podMetricsEndpoints"]
-    assert endpoint["tlsConfig"] == checked
+    endpoints = named(objects, "PodMonitor")["spec"]["podMetricsEndpoints"]
+    assert {each["path"]: each["tlsConfig"] for each in endpoints} == {
+        "/metrics": checked,
+        "/metrics/servers": checked,
+    }
 
 
 def test_a_certificate_is_mounted_where_the_flag_says() -> None:
@@ -521,7 +526,9 @@ def test_a_policy_names_who_may_scrape_and_nobody_where_there_are_no_metrics() -
     values = {"networkPolicy": {"enabled": True, "metricsFrom": monitoring, "apiServerPorts": [16443]}}
     policy = named(template(values), "NetworkPolicy")["spec"]
     assert policy["ingress"] == [{"from": monitoring, "ports": [{"port": "metrics", "protocol": "TCP"}]}]
-    assert policy["egress"] == [{"ports": [{"port": 16443, "protocol": "TCP"}]}]
+    api_server, servers = policy["egress"]
+    assert api_server == {"ports": [{"port": 16443, "protocol": "TCP"}]}
+    assert servers["ports"] == [{"port": 11211, "protocol": "TCP"}]
     silent = named(template({"networkPolicy.enabled": True, "metrics.enabled": False}), "NetworkPolicy")["spec"]
     assert silent["ingress"] == []
     assert silent["policyTypes"] == ["Ingress", "Egress"]
@@ -600,10 +607,26 @@ def test_each_variable_of_the_operator_s_container_is_guarded() -> None:
         assert f"extraEnv: {variable['name']} is the chart's" in said
 
 
+@pytest.mark.parametrize("names", [[], ["shop-passwords", "shop-certificate"]])
+def test_secrets_are_granted_where_the_operator_watches_and_by_name_where_names_are_given(names: list[str]) -> None:
+    given = {"serverCredentials.enabled": True, "serverCredentials.secretNames": names}
+    rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]} | ({"resourceNames": names} if names else {})
+    for namespaces, kind in (([], "ClusterRole"), (["a", "b"], "Role")):
+        made = [each for each in template(given | {"watchNamespaces": namespaces}) if rule in each.get("rules", ())]
+        assert {(each["kind"], each["metadata"].get("namespace")) for each in made} == {
+            (kind, namespace) for namespace in namespaces or (None,)
+        }
+        assert all(each["rules"] == [rule] for each in made)
+    assert not any(
+        "secrets" in rule.get("resources", ()) for each in template({}) for rule in each.get("rules", ()) or ()
+    )
+
+
 # Settings of which no value speaks, and nothing that the chart makes depends on: they can be given.
 FREE = {
     *("kubeconfig", "context", "service_account_dir", "request_timeout_s", "page_size", "finalizer"),
     *("reconcile_timeout_s", "shutdown_timeout_s", "watch_silence_limit_s", "status_interval_ms", "tracing_endpoint"),
+    "server_stats_interval_s",
     *("leader_elect_lease_duration_s", "leader_elect_renew_deadline_s", "leader_elect_retry_period_s"),
 }
 

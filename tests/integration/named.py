@@ -93,7 +93,7 @@ def replicas(kubectl: Kubectl, what: str = "statefulset") -> int:
 
 
 def written(kubectl: Kubectl, since: int = 0) -> list[str]:
-    """What the operator wrote of the Memcached named shop but for status and events, such as "patch services 201"."""
+    """What the operator wrote of the Memcached named shop but for status and events, such as "create services 201"."""
     events = [
         event
         for event in writes_of(kubectl.cluster, OPERATOR_NAME, since=since)

@@ -44,9 +44,9 @@ def wait(kubectl: Kubectl, what: str, path: str, value: object) -> None:
         raise AssertionError(f"{what} never had {wanted}: {finished.stderr}\n{found.stdout}")
 
 
-def create_memcached(kubectl: Kubectl, name: str, size: int) -> None:
+def create_memcached(kubectl: Kubectl, name: str, size: int, **spec: object) -> None:
     """Create a Memcached, and wait until its status tells of all its servers."""
-    kubectl.apply(memcached(name, size), create=True)
+    kubectl.apply(memcached(name, size, **spec), create=True)
     wait(kubectl, f"mc/{name}", ".status.replicas", size)
 
 

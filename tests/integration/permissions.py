@@ -12,6 +12,7 @@ from memcached_operator.api.names import FINALIZER
 from operator_runtime.testing.waiting import until
 from tests.integration.accounts import LOCK
 from tests.integration.conftest import memcached
+from tests.integration.oracle import make_ready
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import IN_SYNC, OperatorProcess
 
@@ -99,8 +100,16 @@ def _has_deployment(trial: Trial) -> bool:
     return trial.kubectl_gets(f"deployment/{trial.name}") is not None
 
 
+_NOTED = "example.com/former-limit"
+
+
 def _has_status(trial: Trial) -> bool:
     return "status" in (trial.kubectl_gets(f"mc/{trial.name}") or {})
+
+
+def _scale(trial: Trial) -> None:
+    trial.make()
+    trial.kubectl("scale", f"deployment/{trial.name}", "--replicas=3")
 
 
 def _bare(trial: Trial) -> None:
@@ -148,6 +157,49 @@ def _repeat_and_stop(trial: Trial) -> None:
 
 def _counts(trial: Trial) -> bool:
     return any(each.get("series", {}).get("count", 1) > 1 for each in _events(trial))
+
+
+def _with_a_named_server(trial: Trial) -> None:
+    """A Memcached whose one server is ready; its limit of memory is noted on that server, and on none after it."""
+    spec = {"workload": "StatefulSet", "image": "memcached:1.6.44", "rollout": {"pauseSeconds": 0}}
+    trial.kubectl.apply(memcached(trial.name, 1, **spec))
+    pod = f"{trial.name}-0"
+    trial.kubectl.wait(f"pod/{pod}", "create")
+    trial.kubectl("annotate", f"pod/{pod}", f"{_NOTED}={_limit(trial.kubectl_gets(f'pod/{pod}'))}")
+    make_ready(trial.kubectl, [pod])
+    trial.kubectl.wait_field(f"mc/{trial.name}", ".status.readyReplicas", 1)
+
+
+def _limit(pod: Any) -> str:
+    return str(pod["spec"]["containers"][0]["resources"]["limits"]["memory"])
+
+
+def _noted(pod: Any) -> str | None:
+    found: str | None = pod["metadata"].get("annotations", {}).get(_NOTED)
+    return found
+
+
+def _other(trial: Trial, **spec: object) -> None:
+    _with_a_named_server(trial)
+    trial.kubectl("patch", f"mc/{trial.name}", "--type=merge", "-p", json.dumps({"spec": spec}))
+
+
+def _more_memory(trial: Trial) -> None:
+    _other(trial, memory="128Mi")
+
+
+def _is_resized(trial: Trial) -> bool:
+    pod = trial.kubectl_gets(f"pod/{trial.name}-0")
+    return pod is not None and _noted(pod) not in (None, _limit(pod))
+
+
+def _another_image(trial: Trial) -> None:
+    _other(trial, image="memcached:1.6.45")
+
+
+def _is_replaced(trial: Trial) -> bool:
+    pod = trial.kubectl_gets(f"pod/{trial.name}-0")
+    return pod is not None and _noted(pod) is None
 
 
 def _leads(trial: Trial) -> bool:
@@ -238,7 +290,7 @@ OPERATOR: tuple[Use, ...] = (
     Use(
         "get",
         "deployments",
-        "a client that keeps changing a field is named",
+        "a client that keeps changing a field is named, and all but the replicas put right",
         _names_the_rival,
         ("cannot read who writes", 'cannot get resource "deployments"'),
         lambda trial: trial.scale_by_hand(times=5),
@@ -254,10 +306,10 @@ OPERATOR: tuple[Use, ...] = (
     Use(
         "patch",
         "deployments",
-        "Deployments are made, scaled and put right",
-        _has_deployment,
+        "Deployments are scaled and put right",
+        lambda trial: trial.said("scaled Deployment from 3") != [],
         ("degraded: Forbidden", 'cannot patch resource "deployments"'),
-        _apply,
+        _scale,
     ),
     Use(
         "delete",
@@ -274,6 +326,25 @@ OPERATOR: tuple[Use, ...] = (
         lambda trial: _events(trial) != [],
         ("events are not written", 'cannot create resource "events"', "grant create and patch"),
         _apply,
+    ),
+    *(
+        Use(
+            verb,
+            resource,
+            "servers of a StatefulSet get other memory without a restart",
+            _is_resized,
+            ("comes to its memory of 128 MiB by being replaced: ", f'cannot {verb} resource "{resource}"'),
+            _more_memory,
+        )
+        for verb, resource in (("get", "pods"), ("patch", "pods/resize"))
+    ),
+    Use(
+        "create",
+        "pods/eviction",
+        "servers of a StatefulSet come to another template",
+        _is_replaced,
+        ("degraded: Forbidden", 'cannot create resource "pods/eviction"'),
+        _another_image,
     ),
     Use(
         "get",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from operator_runtime.testing.waiting import until
@@ -25,6 +25,7 @@ class OptionalKind:
         edit: a change of a field of ours by hand.
         field: that field, as the log names it.
         suffix: of its name.
+        applied: that change is put right by an apply, before which the object is read.
     """
 
     resource: str
@@ -35,6 +36,7 @@ class OptionalKind:
     edit: str
     field: str
     suffix: str = ""
+    applied: bool = True
 
     def name(self, trial: Trial) -> str:
         return f"{self.full_name}/{trial.name}{self.suffix}"
@@ -58,6 +60,7 @@ KINDS = (
         {"workload": "Deployment"},
         '{"spec":{"replicas":3}}',
         "from 3",
+        applied=False,
     ),
     OptionalKind(
         "services",
@@ -114,11 +117,21 @@ def _made(kind: OptionalKind, trial: Trial) -> None:
     until(f"there is no {kind.kind}", lambda: _there(kind, trial))
 
 
+def _edit(kind: OptionalKind, trial: Trial) -> None:
+    """Edit a field by hand."""
+    trial.kubectl("patch", kind.name(trial), "--type=merge", "-p", kind.edit)
+
+
+def _made_and_edited(kind: OptionalKind, trial: Trial) -> None:
+    _made(kind, trial)
+    _edit(kind, trial)
+
+
 def _edited(kind: OptionalKind, trial: Trial, times: int) -> None:
     """Edit a field by hand and wait until it is put right, again and again."""
     _made(kind, trial)
     for number in range(1, times + 1):
-        trial.kubectl("patch", kind.name(trial), "--type=merge", "-p", kind.edit)
+        _edit(kind, trial)
         until(
             f"{kind.field} of the {kind.kind} is not put right",
             lambda number=number: len(_put_right(kind, trial)) >= number,  # type: ignore[misc]
@@ -152,15 +165,26 @@ def uses(kind: OptionalKind) -> Iterator[Use]:
 
     yield from watching(kind.resource, kind.full_name, f"a {kind.kind} is made", works=there, act=ask)
     yield Use("create", kind.resource, f"a {kind.kind} is made", there, refused("create"), ask)
-    yield Use("patch", kind.resource, f"a {kind.kind} is made, and put right", there, refused("patch"), ask)
-    yield Use(
-        "get",
+    put_right = Use(
+        "patch",
         kind.resource,
-        f"a client that keeps changing the {kind.kind} is named",
-        lambda trial: _named(kind, trial),
-        ("cannot read who writes", f'cannot get resource "{kind.resource}"'),
-        lambda trial: _edited(kind, trial, times=5),
+        f"a {kind.kind} is put right",
+        lambda trial: _put_right(kind, trial) != [],
+        refused("patch"),
+        lambda trial: _made_and_edited(kind, trial),
     )
+    yield put_right
+    if kind.applied:
+        yield replace(put_right, verb="get", words=refused("get"))
+    else:
+        yield Use(
+            "get",
+            kind.resource,
+            f"a client that keeps changing the {kind.kind} is named",
+            lambda trial: _named(kind, trial),
+            ("cannot read who writes", f'cannot get resource "{kind.resource}"'),
+            lambda trial: _edited(kind, trial, times=5),
+        )
     yield Use(
         "delete",
         kind.resource,

@@ -40,6 +40,13 @@ def written(events: list[AuditEvent]) -> list[str]:
     ]
 
 
+def without_conflicts(writes: list[str]) -> list[str]:
+    """Those that were not refused with 409: a write of the version that was read, which the object's own controller has
+    just written a status of, is done anew.
+    """
+    return [each for each in writes if not each.endswith(" 409")]
+
+
 def received_at(event: AuditEvent) -> datetime:
     """When the API server received a request."""
     return datetime.fromisoformat(event.received_at)

@@ -15,7 +15,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from operator_runtime.crd.definition import CustomResource, Scale, custom_resource_definition, to_yaml
-from tests.cluster import Cluster
+from tests.cluster import ESTABLISHED, Cluster
+from tests.definitions import forget
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 SAMPLE = MANIFESTS / "samples" / "cache_v1alpha1_memcached_cr.yaml"
@@ -51,7 +52,7 @@ def succeeded(answer: Outcome) -> bool:
 
 def install(cluster: Cluster, manifest: str, name: str) -> None:
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=manifest)
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=60s")
+    cluster.kubectl("wait", ESTABLISHED, f"crd/{name}", "--timeout=60s")
 
 
 @pytest.fixture(scope="module", name="installed")
@@ -172,6 +173,25 @@ BUDGET = "spec.disruptionBudget.maxUnavailable"
         ({"publish": "Secret"}, 'spec.publish: Unsupported value: "Secret"'),
         ({"drainSeconds": -1}, "spec.drainSeconds in body should be greater than or equal to 0"),
         ({"drainSeconds": 86_401}, "spec.drainSeconds in body should be less than or equal to 86400"),
+        ({"memory": "7Mi"}, "spec.memory in body should match"),
+        ({"memory": "1.5Gi"}, "spec.memory in body should match"),
+        ({"memory": 64}, "spec.memory in body must be of type string"),
+        ({"maxConnections": 0}, "spec.maxConnections in body should be greater than or equal to 1"),
+        ({"maxConnections": 1_000_001}, "spec.maxConnections in body should be less than or equal to 1000000"),
+        ({"threads": 65}, "spec.threads in body should be less than or equal to 64"),
+        ({"maxItemSize": "1025Mi"}, "spec.maxItemSize in body should match"),
+        ({"extraArgs": "-v"}, "spec.extraArgs in body must be of type array"),
+        ({"extraArgs": [""]}, "spec.extraArgs[0] in body should be at least 1 chars long"),
+        ({"extraArgs": ["-v"] * 65}, "spec.extraArgs: Too many: 65: must have at most 64 items"),
+        ({"resources": {"limits": {"memory": "-1Gi"}}}, "spec.resources.limits.memory in body should match"),
+        ({"resources": {"requests": {"cpu": "+1"}}}, "spec.resources.requests.cpu in body should match"),
+        ({"resources": {"requests": {"cpu": True}}}, "spec.resources.requests.cpu"),
+        ({"resources": {"requests": {"cpu": 2**53}}}, "spec.resources.requests.cpu in body should be less than"),
+        ({"resources": {"requests": {"cpu": -1}}}, "requests.cpu in body should be greater than or equal to 0"),
+        ({"rollout": {"pauseSeconds": 3601}}, "spec.rollout.pauseSeconds in body should be less than or equal to 3600"),
+        ({"rollout": {"paused": "yes"}}, "spec.rollout.paused in body must be of type boolean"),
+        ({"rollout": {"maxUnavailable": "101%"}}, "spec.rollout.maxUnavailable in body should match"),
+        ({"rollout": {"maxSurge": -1}}, "spec.rollout.maxSurge in body should be greater than or equal to 0"),
     ],
 )
 def test_a_wrong_value_of_any_field_is_refused_with_the_fields_name(
@@ -196,6 +216,13 @@ def test_what_is_passed_on_is_kept_as_it_was_written_and_nothing_is_filled_in(ku
             "terminationGracePeriodSeconds": 2**63 - 1,
         },
         "networkPolicy": {"from": [{"podSelector": {}}]},
+        "memory": "1024Mi",
+        "maxConnections": 1_000_000,
+        "threads": 64,
+        "maxItemSize": "999936Ki",
+        "extraArgs": ["-o", "idle_timeout=60"],
+        "resources": {"requests": {"cpu": 1, "memory": "1e9"}, "limits": {"memory": "1.5Gi", "example.com/x": "2"}},
+        "rollout": {"pauseSeconds": 0, "paused": False, "maxUnavailable": "100%", "maxSurge": 2**31 - 1},
     }
     assert succeeded(kubectl("create", "-f", "-", body=memcached(spec=spec)))
     assert stored(kubectl)["spec"] == spec
@@ -292,6 +319,8 @@ def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_ke
     [
         ("mc", ["Memcached", "spec\t<Object>", "status\t<Object>", "kept by the memcached-operator"]),
         ("mc.spec", ["size\t<integer>", "image\t<string>", "How many memcached pods to run; 0 runs none."]),
+        ("mc.spec.resources", ["requests\t<map[string]", "limits\t<map[string]", "follows from the settings"]),
+        ("mc.spec.rollout", ["pauseSeconds\t<integer>", "paused\t<boolean>", "60 where it is left out."]),
         ("mc.spec.disruptionBudget", ["maxUnavailable\t<", "A number of servers, or a share"]),
         ("mc.spec.pod", ["labels\t<map[string]string>", "tolerations\t<[]Object>", "affinity\t<Object>"]),
         ("mc.status.draining", ["workload\t<string> -required-", "since\t<string> -required-"]),
@@ -382,7 +411,7 @@ def fixture_toys(cluster: Cluster, namespace: str) -> Iterator[Kubectl]:
     created = until(succeeded, lambda: kubectl("create", "-f", "-", "--dry-run=server", body=widget()))
     assert succeeded(created), created.stderr
     yield kubectl
-    cluster.kubectl("delete", "crd", "widgets.toys.example.com", "--timeout=30s")
+    forget(cluster, "widgets.toys.example.com")
 
 
 def test_the_api_server_accepts_and_enforces_every_form_that_the_generator_makes(toys: Kubectl) -> None:

@@ -43,9 +43,9 @@ _DIES = """
 import os, signal, sys
 if "run" in sys.orig_argv:
     from operator_runtime.client.api_client import ApiClient
-    async def apply(*_, **__):
+    async def create(*_, **__):
         {death}
-    ApiClient.apply = apply
+    ApiClient.create = create
 """
 # The operator goes on when there is this file beside the module.
 _GATE = "gate"

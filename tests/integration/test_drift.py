@@ -9,6 +9,7 @@ import pytest
 
 from tests.integration.conftest import memcached
 from tests.integration.oracle import catch_up, deployment_writes, wait, wait_condition
+from tests.integration.requests import without_conflicts
 from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = pytest.mark.usefixtures("operator")
@@ -46,6 +47,7 @@ def operation(op: str, path: Path, value: object = None) -> dict[str, object]:
 
 
 LABEL: Path = ("metadata", "labels", "app.kubernetes.io/managed-by")
+NOTED: Path = ("spec", "template", "metadata", "annotations", "cache.example.com/template")
 POD_LABEL: Path = ("spec", "template", "metadata", "labels", "app.kubernetes.io/name")
 
 
@@ -67,10 +69,17 @@ POD_LABEL: Path = ("spec", "template", "metadata", "labels", "app.kubernetes.io/
             operation("remove", ("metadata", "annotations", "cache.example.com/memcached-uid")),
             ("metadata", "annotations", "cache.example.com/memcached-uid"),
         ),
+        (operation("replace", (*CONTAINER, "resources", "limits", "memory"), "1Gi"), (*CONTAINER, "resources")),
+        (operation("remove", (*CONTAINER, "readinessProbe")), (*CONTAINER, "readinessProbe")),
+        (operation("remove", (*CONTAINER, "lifecycle")), (*CONTAINER, "lifecycle")),
+        (operation("replace", ("spec", "strategy"), {"type": "Recreate"}), ("spec", "strategy")),
+        (operation("replace", ("spec", "minReadySeconds"), 5), ("spec", "minReadySeconds")),
+        (operation("remove", NOTED), NOTED),
     ],
     ids=[
         "replicas", "image", "command", "port number", "port name", "ports removed", "security", "label changed",
         "label removed", "pod label removed", "ownerReference removed", "annotation removed",
+        "resources", "probe", "hook", "strategy", "pace", "what the template says of itself",
     ],
 )  # fmt: skip
 def test_a_field_of_ours_that_was_changed_is_put_right_by_one_write(
@@ -81,8 +90,9 @@ def test_a_field_of_ours_that_was_changed_is_put_right_by_one_write(
     json_patch(shop, change)
     catch_up(shop)
     assert at(live(shop), path) == before
-    # No contention: what was healed once is not written again.
-    assert deployment_writes(shop, "shop", mark) == ["deployments 200"]
+    # No contention: what was healed once is not written again. Before a first apply what was created is taken over.
+    done = without_conflicts(deployment_writes(shop, "shop", mark))
+    assert done in (["deployments 200"], ["deployments 200"] * 2)
 
 
 def test_an_argument_and_a_port_that_were_added_are_taken_away(shop: Kubectl) -> None:
@@ -112,15 +122,14 @@ def test_what_others_add_stays_and_costs_no_write(shop: Kubectl) -> None:
     shop("label", "deployment/shop", "example.com/team=theirs")
     sidecar = {"name": "sidecar", "image": "sidecar", "ports": [{"containerPort": 9150, "name": "metrics"}]}
     environment = [{"name": "THEIRS", "value": "1"}]
-    resources = {"limits": {"memory": "128Mi"}}
     json_patch(
         shop,
         operation("add", ("spec", "template", "spec", "containers", "-"), sidecar),
         operation("add", (*CONTAINER, "env"), environment),
-        operation("replace", (*CONTAINER, "resources"), resources),
+        operation("add", (*CONTAINER, "resources", "limits", "ephemeral-storage"), "1Gi"),
         operation("add", ("spec", "template", "metadata", "labels", "example.com/team"), "theirs"),
         operation("add", ("metadata", "finalizers"), ["example.com/theirs"]),
-        operation("add", ("spec", "minReadySeconds"), 5),
+        operation("replace", ("spec", "revisionHistoryLimit"), 5),
     )
     catch_up(shop)
     assert deployment_writes(shop, "shop", mark) == []
@@ -136,9 +145,9 @@ def test_what_others_add_stays_and_costs_no_write(shop: Kubectl) -> None:
     assert "kubectl.kubernetes.io/restartedAt" in template["metadata"]["annotations"]
     assert (meta["annotations"]["example.com/note"], meta["labels"]["example.com/team"]) == ("theirs", "theirs")
     assert (theirs["name"], theirs["image"]) == ("sidecar", "sidecar")
-    assert (ours["env"], ours["resources"]) == (environment, resources)
+    assert (ours["env"], ours["resources"]["limits"]["ephemeral-storage"]) == (environment, "1Gi")
     assert template["metadata"]["labels"]["example.com/team"] == "theirs"
-    assert (meta["finalizers"], found["spec"]["minReadySeconds"]) == (["example.com/theirs"], 5)
+    assert (meta["finalizers"], found["spec"]["revisionHistoryLimit"]) == (["example.com/theirs"], 5)
     json_patch(shop, operation("remove", ("metadata", "finalizers")))
 
 
@@ -178,6 +187,8 @@ def test_a_change_of_the_size_while_the_replicas_drift_ends_with_the_size(shop: 
         shop("scale", "deployment/shop", "--replicas=7")
         shop("scale", "mc/shop", f"--replicas={size}")
         shop("scale", "deployment/shop", "--replicas=5")
+    # Where each drift was put right by itself, the field is contested by now: the last one waits for a second.
+    wait(shop, "deployment/shop", ".spec.replicas", 3)
     wait(shop, "mc/shop", ".status.replicas", 3)
     catch_up(shop)
     assert live(shop)["spec"]["replicas"] == 3

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memcached_operator import cli
 from operator_runtime.testing.waiting import eventually
 from tests.integration.conftest import memcached
 from tests.integration.oracle import (
@@ -16,6 +19,7 @@ from tests.integration.oracle import (
     deployment,
     make_ready,
     pods_of,
+    wait,
     wait_condition,
 )
 from tests.integration.other_client import asked, events_of
@@ -63,6 +67,40 @@ def test_describe_tells_what_was_created_scaled_and_updated(kubectl: Kubectl) ->
     was = "docker.io/library/memcached:1.6.45-alpine"
     image = f'spec.template.spec.containers[memcached].image was "{was}", is to be "memcached:1.6.44"'
     assert f"Updated Deployment shop: {image}" in text
+
+
+@pytest.mark.parametrize(
+    ("workload", "change", "reason"),
+    [
+        ("Deployment", {"memory": "128Mi"}, "RollingChange"),
+        ("StatefulSet", {"memory": "128Mi"}, "LiveChange"),
+        ("StatefulSet", {"memory": "128Mi", "threads": 8, "drainSeconds": 5}, "RollingChange"),
+    ],
+)
+def test_an_event_tells_what_a_change_costs_as_render_told_it_before(
+    kubectl: Kubectl,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    workload: str,
+    change: dict[str, Any],
+    reason: str,
+) -> None:
+    kubectl.apply(memcached("shop", 3, workload=workload), create=True)
+    wait(kubectl, "mc/shop", ".status.observedGeneration", 1)
+    old, new = tmp_path / "old.yaml", tmp_path / "new.json"
+    old.write_text(kubectl("get", "mc", "shop", "-o", "yaml"))
+    new.write_text(json.dumps(memcached("shop", 3, workload=workload, **change)))
+    compare = ["render", "-f", str(new), "--diff", str(old), "-n", kubectl.namespace]
+    assert cli.main(compare) == 1
+    (told,) = re.findall(r"^# (?:rolling|live): (.*)$", capsys.readouterr().out, re.MULTILINE)
+    kubectl("patch", "mc/shop", "--type=merge", "-p", json.dumps({"spec": change}))
+    found = wait_event(kubectl, "shop", reason)
+    fields = ", ".join(f"spec.{each}" for each in change if each != "drainSeconds")
+    assert found.note.startswith(f"{fields}: {told}. spec.memory was "), found.note
+    wait(kubectl, "mc/shop", ".status.observedGeneration", 2)
+    assert [each.reason for each in events(kubectl, "shop") if each.reason.endswith("Change")] == [reason]
+    old.write_text(kubectl("get", "mc", "shop", "-o", "yaml"))
+    assert cli.main(compare) == 0
 
 
 def test_an_event_tells_what_drifted_and_that_somebody_else_did_it(kubectl: Kubectl) -> None:

@@ -17,7 +17,8 @@ import yaml
 
 from lab.packaging.manifests import INSTALL, MANIFESTS, NAMESPACE, kustomize
 from operator_runtime.testing.waiting import eventually, until
-from tests.cluster import Cluster, another
+from tests.cluster import ESTABLISHED, Cluster, another
+from tests.definitions import served
 from tests.integration.conftest import CRD
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT
@@ -59,7 +60,7 @@ def test_each_file_alone_can_be_created(kubectl: Kubectl, fresh: Cluster, path: 
 def test_the_guides_steps_install_and_remove_the_operator_file_by_file(fresh: Cluster) -> None:
     kubectl = Kubectl(fresh, "default")
     kubectl("create", "-f", str(CRD))
-    kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
+    kubectl("wait", ESTABLISHED, "crd/memcacheds.cache.example.com", "--timeout=60s")
     files = [MANIFESTS / "rbac" / f"{name}.yaml" for name in ("service_account", "role", "role_binding")]
     for path in files:
         kubectl("create", "-f", str(path))
@@ -67,6 +68,7 @@ def test_the_guides_steps_install_and_remove_the_operator_file_by_file(fresh: Cl
     kubectl("create", "-f", "-", input=text.replace("REPLACE_IMAGE", "example/operator:1"))
     kubectl.wait_field("deployment/memcached-operator", ".status.replicas", 2)
     assert {each["spec"]["containers"][0]["image"] for each in kubectl.get("pods")["items"]} == {"example/operator:1"}
+    served(fresh)
     for path in [MANIFESTS / "operator" / "operator.yaml", *reversed(files), CRD]:
         kubectl("delete", "-f", str(path))
     assert left(fresh) == []
@@ -84,6 +86,7 @@ def test_the_recipes_install_an_image_and_remove_all_and_the_checkout_stays_as_i
     recipe(fresh, "deploy", IMG="registry.example.com/operator:3")
     again = kubectl.run("apply", "--server-side", "--dry-run=server", "-f", str(INSTALL / "cluster.yaml"))
     assert again.stderr == ""
+    served(fresh)
     recipe(fresh, "undeploy")
     assert left(fresh) == []
     recipe(fresh, "undeploy")  # what is not there need not be removed
@@ -225,6 +228,8 @@ def test_in_several_namespaces_it_has_its_permissions_in_each_and_nowhere_else(f
         # Permissions are in force some milliseconds after they are granted.
         eventually(partial(may, kubectl, [account], "watch", "mc"), partial(operator.eq, watched))
         assert may(kubectl, [account], "create", "leases") is (namespace == NAMESPACE)
-    fresh.kubectl("delete", "-f", "-", input=made)
-    fresh.kubectl("delete", "namespace", "team-a", "team-b")
-    assert left(fresh) == []
+    served(fresh)
+    # A namespace that goes beside the definition of a kind waits until the API server has forgotten the kind.
+    fresh.kubectl("delete", "-f", "-", "--wait=false", input=made)
+    fresh.kubectl("delete", "namespace", "team-a", "team-b", "--wait=false")
+    eventually(partial(left, fresh), operator.not_, what="nothing of ours is left", deadline_s=100.0)

@@ -115,7 +115,7 @@ def test_a_real_prometheus_sees_the_operator_plainly_and_by_tls_with_its_token(
         both = {"plain": 1.0, "secure": 1.0}
         for expression in (
             'sum by (job) (controller_runtime_reconcile_total{controller="memcached"}) > bool 0',
-            'controller_runtime_max_concurrent_reconciles{controller="memcached"} == bool 8',
+            'controller_runtime_max_concurrent_reconciles{controller="memcached"} == bool 16',
             'workqueue_depth{name="memcached",controller="memcached",priority="0"} >= bool 0',
             "histogram_quantile(0.99, sum by (job, le) (workqueue_queue_duration_seconds_bucket)) > bool 0",
             'sum by (job) (watch_stream_relists_total{resource="pods"}) >= bool 1',
@@ -158,11 +158,12 @@ def test_work_writes_and_repairs_are_counted_as_they_happen(kubectl: Kubectl, op
         ("Deployment", "spec.template.spec.containers.image"),
     }
     after = Scrape(metrics)
-    assert after.value("api_writes_total", resource="deployments.apps", verb="apply") >= 2
+    assert after.value("api_writes_total", resource="deployments.apps", verb="create") == 1
+    assert after.value("api_writes_total", resource="deployments.apps", verb="apply") == 1
     assert after.value("api_writes_total", resource="memcacheds.cache.example.com/status", verb="patch") >= 1
     assert after.value("controller_runtime_reconcile_time_seconds_count") > 0
     assert after.value("workqueue_adds_total") >= after.value("workqueue_work_duration_seconds_count") > 0
-    assert after.value("rest_client_requests_total", code="201", method="PATCH") >= 1
+    assert after.value("rest_client_requests_total", code="201", method="POST") >= 1
     versions = [each.value("watch_stream_resource_version", resource="deployments.apps") for each in (before, after)]
     assert versions[0] < versions[1]
 
@@ -218,6 +219,14 @@ def test_by_default_no_object_is_named(kubectl: Kubectl, operators: Operators) -
     assert "secret-name" not in Scrape(metrics).text
 
 
+@pytest.mark.cluster("simulator")
+def test_where_no_server_is_asked_what_they_say_is_nothing_and_no_fault(kubectl: Kubectl, operators: Operators) -> None:
+    kubectl.apply(memcached("cache", 1))
+    metrics = start(operators, kubectl, "--server-stats-interval-s=0")
+    wait_condition(kubectl, "cache", "Serving", "NotAsked")
+    assert fetch(f"{metrics}/servers") == (200, "")
+
+
 @pytest.mark.usefixtures("may_review")
 def test_secure_metrics_are_shown_to_those_alone_who_have_the_permission(
     kubectl: Kubectl, operators: Operators
@@ -231,6 +240,11 @@ def test_secure_metrics_are_shown_to_those_alone_who_have_the_permission(
     assert fetch(metrics.replace("/metrics", "/"), stranger) == (403, "Forbidden\n")
     status, text = fetch(metrics, scraper)
     assert (status, "workqueue_depth{" in text) == (200, True)
+    assert fetch(f"{metrics}/servers", scraper) == (403, "Forbidden\n")
+    servers_alone = token(kubectl, "servers-alone")
+    grant(kubectl, "servers-alone", kubectl.namespace, {"nonResourceURLs": ["/metrics/servers"], "verbs": ["get"]})
+    assert fetch(f"{metrics}/servers", servers_alone)[0] == 200
+    assert fetch(metrics, servers_alone) == (403, "Forbidden\n")
     mark = kubectl.cluster.audit_mark()
     assert fetch(metrics, scraper)[0] == 200
     events = kubectl.cluster.audit_events(since=mark, user_agent=f"{kubectl.namespace}/")

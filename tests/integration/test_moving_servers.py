@@ -18,6 +18,7 @@ from tests.integration.named import (
     written,
 )
 from tests.integration.oracle import complete, make_ready, patch_pods, pods_of, wait, wait_condition
+from tests.integration.requests import without_conflicts
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
@@ -78,8 +79,8 @@ def test_a_move_changes_the_list_once_when_all_servers_are_ready_and_ends_the_fo
     found = status(kubectl)
     assert (found["serverList"], found.get("draining")) == (names(kubectl, 0, 1), None)
     assert found["nodes"] == ["shop-0", "shop-1"]
-    done = [each for each in written(kubectl, mark) if not each.endswith(" 409")]
-    assert done == ["patch statefulsets 201", "patch services 200", "delete deployments 200"]
+    done = without_conflicts(written(kubectl, mark))
+    assert done == ["create statefulsets 201", *["patch services 200"] * 2, "delete deployments 200"]
 
 
 @pytest.mark.usefixtures("of_namespace")
@@ -165,7 +166,7 @@ def test_with_every_option_each_object_is_created_once_and_an_operator_that_star
     complete(kubectl, "later", 1)
     made = written(kubectl, mark)
     resources = ("statefulsets", "services", "poddisruptionbudgets", "networkpolicies", "configmaps")
-    assert [each for each in made if each.endswith(" 201")] == [f"patch {resource} 201" for resource in resources]
+    assert [each for each in made if each.endswith(" 201")] == [f"create {resource} 201" for resource in resources]
     # The list is empty at first, and follows the status.
     assert {each for each in made if not each.endswith(" 201")} <= {"patch configmaps 200"}
 

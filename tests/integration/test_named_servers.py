@@ -119,7 +119,7 @@ def test_a_server_that_drains_is_told_of_and_taken_back_when_the_size_grows_agai
     assert "draining" not in status(kubectl)
     all_caught_up(kubectl)
     # The budget follows spec.size.
-    assert written(kubectl, mark) == ["delete poddisruptionbudgets 200", "patch poddisruptionbudgets 201"]
+    assert written(kubectl, mark) == ["delete poddisruptionbudgets 200", "create poddisruptionbudgets 201"]
     assert replicas(kubectl) == 3
 
 
@@ -164,5 +164,5 @@ def test_a_stateful_set_that_is_deleted_is_made_again_and_the_list_stays(kubectl
     wait(kubectl, "statefulset/shop", ".status.readyReplicas", 2)
     all_caught_up(kubectl)
     assert kubectl.uid("statefulset/shop") != before
-    assert written(kubectl, mark) == ["patch statefulsets 201"]
+    assert written(kubectl, mark) == ["create statefulsets 201"]
     assert status(kubectl)["serverList"] == names(kubectl, 0, 1)

@@ -156,7 +156,9 @@ def test_writes_that_are_refused_block_nothing_are_not_asked_for_in_a_loop_and_a
     if verb == "delete":
         for name, kind in names.items():
             until(f"there is no {kind.kind}", lambda name=name, kind=kind: there(kubectl, kind, name))  # type: ignore[misc]
-            kubectl("replace", "-f", "-", input=json.dumps(memcached(name, 0, **(ALONE | kind.unasked))))
+            # Without a version: the operator writes the status meanwhile.
+            spec = [{"op": "replace", "path": "/spec", "value": memcached(name, 0, **(ALONE | kind.unasked))["spec"]}]
+            kubectl("patch", f"mc/{name}", "--type=json", "-p", json.dumps(spec))
     for name, kind in names.items():
         degraded = wait_condition(kubectl, name, "Degraded", "Forbidden")
         assert f'cannot {verb} resource "{kind.resource}"' in degraded["message"]
@@ -164,8 +166,11 @@ def test_writes_that_are_refused_block_nothing_are_not_asked_for_in_a_loop_and_a
         kubectl("annotate", f"mc/{name}", "look=again")
     catch_up(kubectl)
     for kind in KINDS:
-        of_it = [each for each in asked(kubectl, kind, mark) if each.name.startswith(kind.resource)]
-        times = sorted(received_at(each) for each in of_it if each.code == 403)
+        refused = [each for each in asked(kubectl, kind, mark) if each.code == 403]
+        times = sorted(received_at(each) for each in refused if each.name.startswith(kind.resource))
+        if verb == "create":  # the name of what is not made is in no request's path: once for each Memcached at most
+            assert 1 <= len(refused) <= len(KINDS), refused
+            continue
         assert times
         assert all(later - earlier > PAUSE for earlier, later in pairwise(times)), times
 

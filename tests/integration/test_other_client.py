@@ -88,7 +88,7 @@ async def test_a_memcached_is_made_watched_patched_scaled_and_deleted(kubectl: K
     assert shop["spec"]["size"] == 1
 
     found = await async_eventually(lambda: events_of(client, namespace, "shop"), lambda found: len(found) >= 6)
-    assert {each.type for each in found} == {"Normal"}
+    assert {each.type for each in found} == {"Normal"}, [(each.reason, each.note) for each in found]
     assert [each.reason for each in found] == ["Created", "Created", "Created", "Scaled", "Scaled", "Deleted"]
     assert {each.regarding.uid for each in found} == {shop["metadata"]["uid"]}
 

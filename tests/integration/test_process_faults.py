@@ -13,7 +13,7 @@ import pytest
 
 from kube_simulator.access.pki import Authority
 from operator_runtime.testing.waiting import DEADLINE_S, eventually
-from tests.cluster import Cluster
+from tests.cluster import ESTABLISHED, Cluster
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, grant, operator_rules
 from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.oracle import catch_up, condition, wait, wait_condition
@@ -33,7 +33,7 @@ def said(operator: OperatorProcess, *texts: str, after: int = 0) -> list[str]:
 
 def install_crd(cluster: Cluster) -> None:
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=60s")
+    cluster.kubectl("wait", ESTABLISHED, "crd/memcacheds.cache.example.com", "--timeout=60s")
 
 
 class TestCrd:

@@ -113,20 +113,30 @@ def test_prometheus_finds_both_pods_and_the_alerts_as_prometheus_operator_tells_
     kubectl: Kubectl, operators: Operators, prometheus_path: str, tmp_path: Path
 ) -> None:
     with watched(kubectl, operators, tmp_path, prometheus_path, PLAIN) as (settings, addresses, asked):
-        (job,) = settings["scrape_configs"]
-        assert job["job_name"] == f"podMonitor/{kubectl.namespace}/memcached-operator/0"
-        assert job["scheme"] == "http"
-        assert ("__meta_kubernetes_pod_container_port_name",) in sources(job)
+        jobs = settings["scrape_configs"]
+        pool = f"podMonitor/{kubectl.namespace}/memcached-operator"
+        assert {each["job_name"]: each["metrics_path"] for each in jobs} == {
+            f"{pool}/0": "/metrics",
+            f"{pool}/1": "/metrics/servers",
+        }
+        assert [each["honor_labels"] for each in jobs] == [False, True], "what servers say bears their own labels"
         label = "__meta_kubernetes_pod_label_app_kubernetes_io_name"
-        assert (label, label.replace("_label_", "_labelpresent_")) in sources(job)
+        for job in jobs:
+            assert job["scheme"] == "http"
+            assert ("__meta_kubernetes_pod_container_port_name",) in sources(job)
+            assert (label, label.replace("_label_", "_labelpresent_")) in sources(job)
 
-        pods = {(name, f"{address}:{METRICS_PORT}") for name, address in addresses.items()}
+        pods = {
+            (job, name, f"{address}:{METRICS_PORT}")
+            for name, address in addresses.items()
+            for job in ("memcached-operator", "memcached-servers")
+        }
         until(
             f"Prometheus sees {asked.series('up')}",
-            lambda: {(of["pod"], of["instance"]) for of, up in asked.series("up") if up} == pods,
+            lambda: {(of["job"], of["pod"], of["instance"]) for of, up in asked.series("up") if up} == pods,
         )
         for labels, _ in asked.series("up"):
-            assert labels["job"] == labels["container"] == "memcached-operator"
+            assert labels["container"] == "memcached-operator"
             assert (labels["namespace"], labels["endpoint"]) == (kubectl.namespace, "metrics")
         until("none leads", lambda: sum(value for _, value in asked.series("leader_election_master_status")) == 1)
 
@@ -143,11 +153,14 @@ def test_secure_metrics_are_scraped_with_the_token_that_the_component_makes(
     kubectl: Kubectl, operators: Operators, prometheus_path: str, tmp_path: Path
 ) -> None:
     with watched(kubectl, operators, tmp_path, prometheus_path, SECURE) as (settings, addresses, asked):
-        (job,) = settings["scrape_configs"]
-        assert job["scheme"] == "https"
-        assert job["tls_config"] == {"insecure_skip_verify": True}
-        assert job["authorization"] == {"type": "Bearer", "credentials": scraper_token(kubectl)}
+        jobs = settings["scrape_configs"]
+        assert len(jobs) == 2
+        for job in jobs:
+            assert job["scheme"] == "https"
+            assert job["tls_config"] == {"insecure_skip_verify": True}
+            assert job["authorization"] == {"type": "Bearer", "credentials": scraper_token(kubectl)}
+        pods = {(job, pod) for pod in addresses for job in ("memcached-operator", "memcached-servers")}
         until(
             f"Prometheus sees {asked.series('up')}",
-            lambda: {of["pod"] for of, up in asked.series("up") if up} == addresses.keys(),
+            lambda: {(of["job"], of["pod"]) for of, up in asked.series("up") if up} == pods,
         )

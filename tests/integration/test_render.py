@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from memcached_operator import cli
+from operator_runtime.testing.waiting import until
 from tests.integration.conftest import memcached
 from tests.integration.oracle import wait
 from tests.kubectl_in_namespace import Kubectl
@@ -41,15 +42,16 @@ def render(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def applied(live: Json) -> Json:
     """The fields of an object that the operator has applied, by what the API server noted of them."""
-    (entry,) = (
-        each
-        for each in live["metadata"]["managedFields"]
-        if (each["manager"], each["operation"]) == ("memcached-operator", "Apply")
-    )
+    (entry,) = _entries(live)
     found: Json = _owned(live, entry["fieldsV1"])
     # Nobody owns what names an object.
     found["metadata"] |= {key: live["metadata"][key] for key in ("name", "namespace")}
     return {key: live[key] for key in ("apiVersion", "kind")} | found
+
+
+def _entries(live: Json) -> list[Json]:
+    ours = ("memcached-operator", "Apply")
+    return [each for each in live["metadata"]["managedFields"] if (each["manager"], each["operation"]) == ours]
 
 
 def _owned(value: Any, fields: Mapping[str, Any]) -> Any:
@@ -103,6 +105,9 @@ def test_what_is_printed_is_what_was_applied(kubectl: Kubectl, operator: Operato
     wait(kubectl, f"mc/{name}", ".status.observedGeneration", 1)
     printed = render(kubectl("get", "mc", name, "-o", "yaml"))
     assert (printed.returncode, printed.stderr) == (0, "")
+    for each in _made_for(kubectl, name):  # what was created has defaults, too; what is put right is applied
+        kubectl("label", each["kind"].lower(), each["metadata"]["name"], "app.kubernetes.io/name-")
+    until("a label is not put back", lambda: all(_entries(each) for each in _made_for(kubectl, name)))
     made = {each["kind"]: applied(each) for each in _made_for(kubectl, name)}
     if policy := made.get("NetworkPolicy"):
         policy["spec"]["ingress"] = _without_operator(policy["spec"]["ingress"])

@@ -353,7 +353,12 @@ async def test_metrics_and_checks_of_ones_own_are_served(
         await shops.open("corner")
         line = f'shop_looks_total{{namespace="{shops.namespace}"}} 1'
         await async_eventually(lambda: shown("metrics", "/metrics"), lambda text: line in text)
-        assert 'controller_runtime_max_concurrent_reconciles{controller="shop"} 8' in await shown("metrics", "/metrics")
+        many = 'controller_runtime_max_concurrent_reconciles{controller="shop"} 16'
+        assert many in await shown("metrics", "/metrics")
+        assert f'shop_clerks{{name="corner",namespace="{shops.namespace}"}} 1' in await shown(
+            "metrics", "/metrics/shops"
+        )
+        assert "shop_clerks" not in await shown("metrics", "/metrics")
         assert await shown("probes", "/readyz/clerks") == "ok"
         await shops.change("corner", spec={"size": 0})
         await async_eventually(

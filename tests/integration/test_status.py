@@ -9,6 +9,9 @@ import json
 
 import pytest
 
+from memcached_operator.api.quantities import mebibytes
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.workloads.resources import resources_of
 from tests.integration.conftest import memcached
 from tests.integration.oracle import (
     DEADLINE_S,
@@ -29,17 +32,11 @@ from tests.kubectl_in_namespace import Kubectl
 pytestmark = pytest.mark.usefixtures("operator")
 
 
-def quota(kubectl: Kubectl, resource: str, count: int) -> None:
-    """Let the namespace have so many of a resource, and wait until that is in force."""
-    kubectl.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "ResourceQuota",
-            "metadata": {"name": "few"},
-            "spec": {"hard": {resource: str(count)}},
-        }
-    )
-    wait(kubectl, "resourcequota/few", f".status.hard['{resource.replace('.', chr(92) + '.')}']", count)
+def quota(kubectl: Kubectl, hard: dict[str, str]) -> None:
+    """Let the namespace have so much of some resources, and wait until that is in force."""
+    kubectl.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": hard}})
+    for resource, amount in hard.items():
+        wait(kubectl, "resourcequota/few", f".status.hard['{resource.replace('.', chr(92) + '.')}']", amount)
 
 
 def test_nodes_are_the_sorted_names_of_its_own_pods_that_live(kubectl: Kubectl) -> None:
@@ -97,7 +94,7 @@ def test_a_foreign_replica_sets_pods_with_our_labels_are_not_ours(kubectl: Kubec
 
 
 def test_ready_replicas_and_available_follow_the_pods(kubectl: Kubectl) -> None:
-    create_memcached(kubectl, "shop", 3)
+    create_memcached(kubectl, "shop", 3, rollout={"pauseSeconds": 0})
     assert kubectl.get("mc", "shop")["status"]["readyReplicas"] == 0
     pods = pods_of(kubectl, "shop")
     for ready, available in ((1, "False"), (2, "False"), (3, "True")):
@@ -125,7 +122,7 @@ def test_kubectl_wait_and_get_tell_when_it_is_available(kubectl: Kubectl) -> Non
 
 
 def test_progressing_tells_deploying_scaling_updating_and_complete(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 1), create=True)
+    kubectl.apply(memcached("shop", 1, rollout={"pauseSeconds": 0}), create=True)
     assert wait_condition(kubectl, "shop", "Progressing", "Deploying")["status"] == "True"
     wait(kubectl, "mc/shop", ".status.replicas", 1)
     make_ready(kubectl, pods_of(kubectl, "shop"))
@@ -140,7 +137,6 @@ def test_progressing_tells_deploying_scaling_updating_and_complete(kubectl: Kube
     old = pods_of(kubectl, "shop")
     kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"image":"memcached:1.6.44"}}')
     assert wait_condition(kubectl, "shop", "Progressing", "Updating")["status"] == "True"
-    # A quarter of 2 may be too many, rounded up, and none missing: the two are replaced one by one.
     for replaced in (1, 2):
         wait(kubectl, "deployment/shop", ".status.updatedReplicas", replaced)
         make_ready(kubectl, [pod for pod in pods_of(kubectl, "shop") if pod not in old])
@@ -185,7 +181,7 @@ def test_available_names_the_commonest_reason_why_servers_are_not_ready(kubectl:
 
 
 def test_a_quota_on_pods_degrades_it_until_there_is_room(kubectl: Kubectl) -> None:
-    quota(kubectl, "pods", 1)
+    quota(kubectl, {"pods": "1"})
     kubectl.apply(memcached("shop", 2), create=True)
     degraded = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")
     assert degraded["status"] == "True"
@@ -193,14 +189,53 @@ def test_a_quota_on_pods_degrades_it_until_there_is_room(kubectl: Kubectl) -> No
     assert "exceeded quota: few" in condition(kubectl, "shop", "Available")["message"]
     wait(kubectl, "mc/shop", ".status.replicas", 1)
 
-    quota(kubectl, "pods", 5)
+    quota(kubectl, {"pods": "5"})
     kubectl("scale", "mc/shop", "--replicas=3")
     wait(kubectl, "mc/shop", ".status.replicas", 3)
     assert wait_condition(kubectl, "shop", "Degraded", "AsExpected")["status"] == "False"
 
 
+def test_a_quota_on_memory_and_cpu_has_room_for_so_many_servers_as_their_settings_take(kubectl: Kubectl) -> None:
+    requests, limits = resources_of(Spec())
+    # For two and a half servers of the default settings.
+    quota(kubectl, {"limits.memory": f"{mebibytes(limits['memory']) * 5 // 2}Mi", "requests.cpu": "1"})
+    complete(kubectl, "shop", 2)
+    pod = kubectl.get("pod", pods_of(kubectl, "shop")[0])
+    assert pod["spec"]["containers"][0]["resources"] == {"requests": requests, "limits": limits}
+
+    kubectl("scale", "mc/shop", "--replicas=3")
+    degraded = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")
+    assert f"exceeded quota: few, requested: limits.memory={limits['memory']}" in degraded["message"]
+    assert len(pods_of(kubectl, "shop")) == 2
+
+    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"size":2}}')
+    wait_condition(kubectl, "shop", "Degraded", "AsExpected")
+
+
+def test_a_quota_that_wants_a_number_which_servers_do_not_say_is_told_until_the_user_says_it(kubectl: Kubectl) -> None:
+    quota(kubectl, {"limits.cpu": "4"})
+    kubectl.apply(memcached("shop", 1), create=True)
+    degraded = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")
+    assert "failed quota: few: must specify limits.cpu for: memcached" in degraded["message"]
+
+    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"resources":{"limits":{"cpu":2}}}}')
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    assert wait_condition(kubectl, "shop", "Degraded", "AsExpected")["status"] == "False"
+
+
+@pytest.mark.cluster("kubernetes")
+def test_a_limit_range_that_forbids_the_pods_is_no_quota(kubectl: Kubectl) -> None:
+    limit = {"type": "Container", "max": {"memory": "100Mi"}}
+    kubectl.apply(
+        {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": [limit]}}
+    )
+    kubectl.apply(memcached("shop", 1), create=True)
+    degraded = wait_condition(kubectl, "shop", "Degraded", "Forbidden")
+    assert "maximum memory usage per Container is 100Mi, but limit is" in degraded["message"]
+
+
 def test_a_quota_on_deployments_degrades_it_until_there_is_room(kubectl: Kubectl) -> None:
-    quota(kubectl, "count/deployments.apps", 0)
+    quota(kubectl, {"count/deployments.apps": "0"})
     kubectl.apply(memcached("shop", 1), create=True)
     degraded = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")
     assert "exceeded quota: few" in degraded["message"]

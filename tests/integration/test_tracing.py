@@ -90,7 +90,7 @@ def test_a_collector_receives_the_reconciles_with_their_calls(
     operator = operators.start("-n", kubectl.namespace, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url).ready()
     create_memcached(kubectl, "cache", 1)
     assert operator.stop() == 0, "what was not sent yet is sent at the end"
-    assert collector.spans() == {f"{kubectl.namespace}/cache": {"PATCH"}}
+    assert collector.spans() == {f"{kubectl.namespace}/cache": {"POST", "PATCH"}}
     assert f"sending traces to {collector.url}" in operator.log
 
 

@@ -1,17 +1,15 @@
 package main
 
 import (
+	_ "embed"
+	"encoding/json"
+
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
 
-const (
-	defaultImage  = "docker.io/library/memcached:1.6.45-alpine"
-	instanceLabel = "memcached_cr"
-	memcachedUser = int64(11211)
-)
+const instanceLabel = "memcached_cr"
 
 func selectorLabels(name string) map[string]string {
 	return map[string]string{"app": "memcached", instanceLabel: name}
@@ -38,44 +36,30 @@ func allLabels(name string) map[string]string {
 	return labels
 }
 
+// What all Deployments have in common: as memcached-operator makes them, which a test holds.
+//
+//go:embed deployment.json
+var commonJSON []byte
+
+var common = func() *appsv1.Deployment {
+	var deployment appsv1.Deployment
+	if err := json.Unmarshal(commonJSON, &deployment); err != nil {
+		panic(err)
+	}
+	// The API server's default: DeepDerivative takes a number that is left out for 0.
+	deployment.Spec.Template.Spec.Containers[0].ReadinessProbe.SuccessThreshold = 1
+	return &deployment
+}()
+
 // desiredDeployment is the Deployment that a Memcached wants.
 func desiredDeployment(m *Memcached) *appsv1.Deployment {
-	image := m.Spec.Image
-	if image == "" {
-		image = defaultImage
+	deployment := common.DeepCopy()
+	deployment.ObjectMeta = ownedMeta(m)
+	deployment.Spec.Replicas = ptr.To(size(m))
+	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: selectorLabels(m.Name)}
+	deployment.Spec.Template.Labels = allLabels(m.Name)
+	if m.Spec.Image != "" {
+		deployment.Spec.Template.Spec.Containers[0].Image = m.Spec.Image
 	}
-	return &appsv1.Deployment{
-		ObjectMeta: ownedMeta(m),
-		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To(size(m)),
-			Selector: &metav1.LabelSelector{MatchLabels: selectorLabels(m.Name)},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: allLabels(m.Name)},
-				Spec: corev1.PodSpec{
-					AutomountServiceAccountToken: ptr.To(false),
-					SecurityContext: &corev1.PodSecurityContext{
-						RunAsNonRoot:   ptr.To(true),
-						RunAsUser:      ptr.To(memcachedUser),
-						RunAsGroup:     ptr.To(memcachedUser),
-						SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-					},
-					Containers: []corev1.Container{{
-						Name:    "memcached",
-						Image:   image,
-						Command: []string{"memcached", "-m", "64", "-o", "modern", "-v"},
-						Ports: []corev1.ContainerPort{{
-							Name:          "memcached",
-							ContainerPort: 11211,
-							Protocol:      corev1.ProtocolTCP,
-						}},
-						SecurityContext: &corev1.SecurityContext{
-							AllowPrivilegeEscalation: ptr.To(false),
-							ReadOnlyRootFilesystem:   ptr.To(true),
-							Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-						},
-					}},
-				},
-			},
-		},
-	}
+	return deployment
 }

@@ -92,6 +92,26 @@ insecureSkipVerify: true
 {{- end -}}
 {{- end -}}
 
+{{/* How each path of the operator's metrics is scraped. */}}
+{{- define "memcached-operator.scraped" -}}
+port: metrics
+{{- with .Values.metrics.podMonitor.interval }}
+interval: {{ . | quote }}
+{{- end }}
+{{- if .Values.metrics.secure.enabled }}
+scheme: https
+authorization:
+  type: Bearer
+  credentials:
+    name: {{ printf "%s-scraper" (include "memcached-operator.fullname" .) | quote }}
+    key: token
+tlsConfig:
+  {{- include "memcached-operator.scrapeTLS" . | nindent 2 }}
+{{- else }}
+scheme: http
+{{- end }}
+{{- end -}}
+
 {{- define "memcached-operator.validate" -}}
 {{- if and .Values.metrics.secure.enabled (not .Values.metrics.enabled) -}}
 {{- fail "metrics.secure.enabled: set metrics.enabled too, there are no metrics to protect" -}}
@@ -144,6 +164,7 @@ operator-name: set the value fullnameOverride instead
 memcached-image: set the value memcachedImage instead
 memcached-user-id: set the value memcachedUserId instead
 workers: set the value workers instead
+server-credentials: set the value serverCredentials.enabled instead
 leader-elect: leave it out, for one replica and no standby set the value replicas to 1
 leader-elect-mode: set the value leaderElection.mode instead
 leader-elect-id: set the value fullnameOverride instead, the lock is named by it and -lock

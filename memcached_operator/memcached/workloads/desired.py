@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import msgspec
+
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.labels import TAKEN_ANNOTATION, metadata, selector_labels
-from memcached_operator.memcached.spec import Pod
+from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.taken import present, taken
-from memcached_operator.memcached.workloads.objects import LabelSelector, WorkloadManifest, WorkloadSpec
-from memcached_operator.memcached.workloads.template import NO_OPTIONS, USER_ID, template
+from memcached_operator.memcached.workloads.objects import (
+    LabelSelector,
+    RollingUpdate,
+    Strategy,
+    WorkloadManifest,
+    WorkloadSpec,
+)
+from memcached_operator.memcached.workloads.template import DEFAULTS, USER_ID, template
+
+# How long a Deployment waits for a server beyond its pause, before it says that it gave up, in seconds: Kubernetes' own
+# default.
+DEADLINE_S: Final = 600
 
 
 def workload(
@@ -18,7 +32,9 @@ def workload(
     size: int,
     image: str,
     user_id: int | None = USER_ID,
-    pod: Pod = NO_OPTIONS,
+    spec: Spec = DEFAULTS,
+    *,
+    paused: bool = False,
 ) -> WorkloadManifest:
     """What runs the servers of a Memcached of that name, namespace and uid.
 
@@ -27,20 +43,44 @@ def workload(
         size: pods to run, 0 or more.
         image: container image.
         user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
-        pod: what the user passes through.
+        spec: how the servers are set, what is passed through to the pods, and how they are replaced.
+        paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
-    passed = taken(present(pod))
-    named = kind == "StatefulSet"
+    passed = taken(present(spec.pod))
+    common = WorkloadSpec(
+        replicas=size,
+        selector=LabelSelector(selector_labels(name)),
+        template=template(name, image, user_id, spec),
+    )
     return WorkloadManifest(
         apiVersion="apps/v1",
         kind=kind,
         metadata=metadata(name, namespace, uid, annotations={TAKEN_ANNOTATION: passed} if passed else None),
-        spec=WorkloadSpec(
-            replicas=size,
-            selector=LabelSelector(selector_labels(name)),
-            template=template(name, image, user_id, pod),
-            serviceName=name if named else None,
-            # All at once: servers know nothing of each other, and one that does not start keeps no other from it.
-            podManagementPolicy="Parallel" if named else None,
+        spec=_of_stateful_set(common, name) if kind == "StatefulSet" else _of_deployment(common, spec, paused),
+    )
+
+
+def _of_stateful_set(common: WorkloadSpec, name: str) -> WorkloadSpec:
+    return msgspec.structs.replace(
+        common,
+        serviceName=name,
+        # All at once: servers know nothing of each other, and one that does not start keeps no other from it.
+        podManagementPolicy="Parallel",
+        # Its controller knows no pause between two servers, and would put back memory that a server was told.
+        updateStrategy=Strategy("OnDelete"),
+    )
+
+
+def _of_deployment(common: WorkloadSpec, spec: Spec, paused: bool) -> WorkloadSpec:
+    rollout = spec.rollout
+    unavailable = 1 if rollout.maxUnavailable is None else rollout.maxUnavailable
+    return msgspec.structs.replace(
+        common,
+        # A second cache beside the first is no help: it is empty, and on no list.
+        strategy=Strategy(
+            "RollingUpdate", RollingUpdate(unavailable, 0 if rollout.maxSurge is None else rollout.maxSurge)
         ),
+        minReadySeconds=rollout.pauseSeconds,
+        progressDeadlineSeconds=rollout.pauseSeconds + DEADLINE_S,
+        paused=paused,
     )

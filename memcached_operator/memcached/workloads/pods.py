@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from memcached_operator.api.names import Workload
+from memcached_operator.memcached.labels import (
+    CONTAINER,
+    MEMORY_ANNOTATION,
+    RESTARTED_ANNOTATION,
+    SPEECH_ANNOTATION,
+    TEMPLATE_ANNOTATION,
+)
 from memcached_operator.memcached.objects import OwnerRef, controller_of
+from memcached_operator.memcached.workloads.secrets import PLAIN, RELOADER, Speech, speech_of
 from operator_runtime import ObjectKey, shared
 
 NO_ORDINAL: Final = -1
@@ -22,8 +31,17 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         active: neither terminating nor finished.
         ready: its Ready condition is True.
         problem: why it is not ready, "" when nothing is known: a reason, or a reason and a message.
+        down: its memcached does not run and has no keys to lose: it has no node, waits for its Secrets, cannot start,
+            or has ended.
         ordinal: its place in a StatefulSet, NO_ORDINAL of a Deployment's.
-        address: of a Deployment's, once it has one. A StatefulSet's is known by its name.
+        address: its IP address, "" before it has one.
+        since_s: since when it is ready, or not ready on its node, in seconds since 1970; since when it is there where
+            that is not known.
+        restarts: how often its memcached was started again.
+        rolls: digest of all in its template that only a new pod takes on, "" for a stranger's template.
+        memory: `spec.memory` when it was made, "" for a stranger's template.
+        restarted: what `kubectl rollout restart` wrote into its template, "" before.
+        speech: how its server is spoken to.
     """
 
     namespace: str
@@ -37,6 +55,13 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     problem: str
     ordinal: int = NO_ORDINAL
     address: str = ""
+    since_s: int = 0
+    restarts: int = 0
+    rolls: str = ""
+    memory: str = ""
+    restarted: str = ""
+    speech: Speech = PLAIN
+    down: bool = False
 
     @property
     def workload(self) -> Workload:
@@ -63,13 +88,30 @@ class _PodLabels(
     pod_name: str = ""
 
 
+class _PodAnnotations(
+    msgspec.Struct,
+    rename={
+        "rolls": TEMPLATE_ANNOTATION,
+        "memory": MEMORY_ANNOTATION,
+        "restarted": RESTARTED_ANNOTATION,
+        "speech": SPEECH_ANNOTATION,
+    },
+):
+    rolls: str = ""
+    memory: str = ""
+    restarted: str = ""
+    speech: str = ""
+
+
 class _PodMeta(msgspec.Struct):
     name: str
     uid: str
     resourceVersion: str
     namespace: str = ""
+    creationTimestamp: str | None = None
     deletionTimestamp: str | None = None
     labels: _PodLabels = msgspec.field(default_factory=_PodLabels)
+    annotations: _PodAnnotations = msgspec.field(default_factory=_PodAnnotations)
     ownerReferences: tuple[OwnerRef, ...] | None = None
 
 
@@ -78,10 +120,12 @@ class _Condition(msgspec.Struct):
     status: str = ""
     reason: str = ""
     message: str = ""
+    lastTransitionTime: str | None = None
 
 
 class _Waiting(msgspec.Struct):
     reason: str = ""
+    message: str = ""
 
 
 class _ContainerState(msgspec.Struct):
@@ -90,7 +134,17 @@ class _ContainerState(msgspec.Struct):
 
 
 class _ContainerStatus(msgspec.Struct):
+    name: str = ""
+    restartCount: int = 0
+    started: bool | None = None
     state: _ContainerState = msgspec.field(default_factory=_ContainerState)
+    lastState: _ContainerState = msgspec.field(default_factory=_ContainerState)
+
+    @property
+    def halt(self) -> str:
+        """Why it does not run, "" where it does or is about to."""
+        state = self.state.waiting or self.state.terminated
+        return state.reason if state is not None and state.reason not in _ORDINARY_WAITS else ""
 
 
 class _PodStatus(msgspec.Struct):
@@ -98,6 +152,7 @@ class _PodStatus(msgspec.Struct):
     podIP: str = ""
     conditions: list[_Condition] | None = None
     containerStatuses: list[_ContainerStatus] | None = None
+    initContainerStatuses: list[_ContainerStatus] | None = None
 
 
 class _PodObject(msgspec.Struct):
@@ -105,9 +160,14 @@ class _PodObject(msgspec.Struct):
     status: _PodStatus = msgspec.field(default_factory=_PodStatus)
 
 
+_NEVER = _Condition()
 _decode_pod = msgspec.json.Decoder(_PodObject).decode
 # A scheduler's message lists what was wrong with each kind of node; its beginning is what a person reads.
 _PROBLEM_CHARS = 160
+# What the sidecar says has two names and memcached's words in it.
+_SAID_CHARS = 512
+# Then it tells of preemption.
+_NEXT_SENTENCE = ". "
 # What a container waits for in the ordinary course of starting is no problem.
 _ORDINARY_WAITS = ("", "ContainerCreating", "PodInitializing")
 # The kubelet goes to and fro between the two, with each try: one name for both, or each turn would be a status write.
@@ -129,6 +189,9 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
     # A StatefulSet takes over what one of its name left behind.
     left_behind = owner is None and labels.pod_name == meta.name
     of_stateful_set = owner is not None and owner.kind == "StatefulSet" and owner.name == labels.memcached_cr
+    readiness = next((each for each in status.conditions or () if each.type == "Ready"), _NEVER)
+    # One that has waited for a node begins to start when it has one.
+    placed = next((each for each in status.conditions or () if each.type == "PodScheduled"), _NEVER)
     ordinal = _ordinal(meta.name, labels.memcached_cr) if of_stateful_set or left_behind else NO_ORDINAL
     return PodRecord(
         namespace=shared(meta.namespace),
@@ -138,11 +201,27 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         memcached=labels.memcached_cr if of_deployment or ordinal != NO_ORDINAL else "",
         template_hash=shared(labels.template_hash if of_deployment else labels.revision_hash),
         active=meta.deletionTimestamp is None and status.phase not in ("Succeeded", "Failed"),
-        ready=any(condition.type == "Ready" and condition.status == "True" for condition in status.conditions or ()),
+        ready=readiness.status == "True",
         problem=_problem(status),
         ordinal=ordinal,
-        address=status.podIP if of_deployment else "",
+        address=status.podIP,
+        since_s=max(_seconds(each.lastTransitionTime) for each in (readiness, placed))
+        or _seconds(meta.creationTimestamp),
+        restarts=next((each.restartCount for each in status.containerStatuses or () if each.name == CONTAINER), 0),
+        rolls=shared(meta.annotations.rolls),
+        memory=shared(meta.annotations.memory),
+        restarted=shared(meta.annotations.restarted),
+        speech=speech_of(meta.annotations.speech),
+        down=_is_down(status, placed),
     )
+
+
+def _seconds(time: str | None) -> int:
+    """An RFC 3339 time in seconds since 1970; 0 where there is none, or nobody can read it."""
+    try:
+        return int(datetime.fromisoformat(time).timestamp()) if time else 0
+    except ValueError:
+        return 0
 
 
 def _ordinal(pod: str, stateful_set: str) -> int:
@@ -150,12 +229,27 @@ def _ordinal(pod: str, stateful_set: str) -> int:
     return int(number) if number.isascii() and number.isdigit() else NO_ORDINAL
 
 
+def _is_down(status: _PodStatus, placed: _Condition) -> bool:
+    own = next((each for each in status.containerStatuses or () if each.name == CONTAINER), None)
+    waits = any(each.name == RELOADER and _said(each) for each in status.initContainerStatuses or ())
+    return bool(own and own.halt) or waits or placed.status == "False"
+
+
 def _problem(status: _PodStatus) -> str:
-    for container in status.containerStatuses or ():
-        state = container.state.waiting or container.state.terminated
-        if state is not None and state.reason not in _ORDINARY_WAITS:
-            return shared(_ONE_NAME.get(state.reason, state.reason))
+    ours = [each for each in status.initContainerStatuses or () if each.name == RELOADER]
+    for container in (*ours, *(status.containerStatuses or ())):
+        if container.name == RELOADER and (said := _said(container)):
+            return shared(said)
+        if halt := container.halt:
+            return shared(_ONE_NAME.get(halt, halt))
     for condition in status.conditions or ():
         if condition.type == "PodScheduled" and condition.status == "False":
-            return shared(f"{condition.reason}: {condition.message}"[:_PROBLEM_CHARS].rstrip(": "))
+            message = condition.message.partition(_NEXT_SENTENCE)[0]
+            return shared(f"{condition.reason}: {message}"[:_PROBLEM_CHARS].rstrip(": "))
     return ""
+
+
+def _said(reloader: _ContainerStatus) -> str:
+    """Why the sidecar does not let memcached start, "" where it does or has not said."""
+    ended = reloader.state.terminated or reloader.lastState.terminated
+    return "" if reloader.started or ended is None else ended.message[:_SAID_CHARS].strip()

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.labels import CONTAINER
-from memcached_operator.memcached.objects import ObjectMeta
+from memcached_operator.memcached.labels import (
+    CONTAINER,
+    MEMORY_ANNOTATION,
+    RESTARTED_ANNOTATION,
+    SPEECH_ANNOTATION,
+    TEMPLATE_ANNOTATION,
+)
+from memcached_operator.memcached.objects import Manifest, ObjectMeta
 from memcached_operator.memcached.owned import (
     OwnedRecord,
     common_fields,
     form_of,
     may_be_ours,
+    nameless,
     ours_of,
     passed_through,
 )
@@ -29,14 +36,19 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
         kind: which of both.
         generation: 1 until its specification is first changed.
         settled: its controller has seen its latest generation.
-        revised: its controller has seen another template than the present one.
-        rolled_out: its controller has said that the pods of its present template are all available. It stays so when it
-            is scaled and when pods are lost; a new template ends it.
+        revised: a Deployment's controller has seen another template than the present one.
+        rolled_out: a Deployment's controller has said that the pods of its present template are all available. It stays
+            so when it is scaled and when pods are lost; a new template ends it. Of a StatefulSet the pods tell.
         create_failure: what keeps it from making pods, in the API server's words; a StatefulSet does not tell.
         deadline_exceeded: its controller's message once it gave up waiting for progress, "" before; a StatefulSet
             never gives up.
         replicas: pods that it is to have, 0 for a stranger's.
         image: what its template runs memcached from, "" for a stranger's.
+        rolls: digest of all in its template that only a new pod takes on, "" where nobody wrote it there.
+        memory: what a running server can be told of its template, "" likewise.
+        restarted: what `kubectl rollout restart` wrote into its template, "" before.
+        begun: its controller has made a first revision of it.
+        revision: which pods of a StatefulSet are of its present template, "" until its controller has said so.
     """
 
     kind: Workload
@@ -48,6 +60,11 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
     deadline_exceeded: str = ""
     replicas: int = 0
     image: str = ""
+    rolls: str = ""
+    memory: str = ""
+    restarted: str = ""
+    begun: bool = True
+    revision: str = ""
 
 
 class _Condition(msgspec.Struct):
@@ -60,7 +77,6 @@ class _Condition(msgspec.Struct):
 class _Status(msgspec.Struct):
     observedGeneration: int = 0
     conditions: list[_Condition] | None = None
-    currentRevision: str = ""
     updateRevision: str = ""
 
 
@@ -71,11 +87,16 @@ class _Object(msgspec.Struct):
     status: _Status = msgspec.field(default_factory=_Status)
 
 
+# By what is compared of the metadata and by the specification, both without names. They are some 3 KiB each; where
+# there are more, they are merely worked out again.
+_known: dict[tuple[bytes, bytes], dict[str, Any]] = {}
+_MOST_KNOWN = 128
 _decode_object = msgspec.json.Decoder(_Object).decode
 _decode_spec = msgspec.json.Decoder(WorkloadSpec).decode
 # The Deployment's controller counts templates here.
 _REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
 _FIRST_REVISION = "1"
+_OURS = (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, SPEECH_ANNOTATION)
 # Of a pod's specification: what is passed through from the Memcached's where the user asks for it, and else not ours.
 _OPTIONS = (
     *("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "serviceAccount", "serviceAccountName"),
@@ -96,13 +117,33 @@ def stateful_set_record(raw: msgspec.Raw | bytes) -> WorkloadRecord:
 def _record(kind: Workload, object_: _Object, rollout_of: Callable[[_Object], dict[str, Any]]) -> WorkloadRecord:
     meta, generation = object_.metadata, object_.metadata.generation or 0
     common = common_fields(meta)
-    fields: dict[str, Any] = {}
-    if may_be_ours(meta):
-        spec = _decode_spec(object_.spec)
-        form = form_of(_owned(meta, spec), common["name"], common["made_for_uid"])
-        fields = {"form": form, "replicas": spec.replicas or 0, "image": shared(_image(spec))}
+    fields = _ours(meta, object_.spec, common["name"], common["made_for_uid"]) if may_be_ours(meta) else {}
     settled = object_.status.observedGeneration >= generation
     return WorkloadRecord(**common, kind=kind, generation=generation, settled=settled, **rollout_of(object_), **fields)
+
+
+def _ours(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str) -> dict[str, Any]:
+    """What is ours of a workload. It is worked out once for all that differ in their Memcached's name and uid alone:
+    each event of a Deployment brings its whole specification, and hardly any another one."""
+    ours = ours_of(meta)
+    alike = form_of(Manifest(metadata=ours), name, made_for_uid), nameless(bytes(raw), name)
+    if (found := _known.get(alike)) is not None:
+        return found
+    spec = _decode_spec(raw)
+    noted = _annotations(spec)
+    found = {
+        "form": form_of(_owned(meta, ours, spec), name, made_for_uid),
+        "replicas": spec.replicas or 0,
+        "image": shared(_image(spec)),
+        "rolls": shared(noted.get(TEMPLATE_ANNOTATION, "")),
+        "memory": shared(noted.get(MEMORY_ANNOTATION, "")),
+        "restarted": shared(noted.get(RESTARTED_ANNOTATION, "")),
+    }
+    if name not in (CONTAINER, *found.values()):  # else what is no name would be taken for one
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[alike] = found
+    return found
 
 
 def _rollout_of_deployment(object_: _Object) -> dict[str, Any]:
@@ -120,9 +161,10 @@ def _rollout_of_deployment(object_: _Object) -> dict[str, Any]:
                 rolled_out = True
             case _:
                 pass
-    revision = (object_.metadata.annotations or {}).get(_REVISION_ANNOTATION, _FIRST_REVISION)
+    revision = (object_.metadata.annotations or {}).get(_REVISION_ANNOTATION, "")
     return {
-        "revised": revision != _FIRST_REVISION,
+        "begun": bool(revision),
+        "revised": revision not in ("", _FIRST_REVISION),
         "rolled_out": rolled_out,
         "create_failure": create_failure,
         "deadline_exceeded": deadline_exceeded,
@@ -130,13 +172,17 @@ def _rollout_of_deployment(object_: _Object) -> dict[str, Any]:
 
 
 def _rollout_of_stateful_set(object_: _Object) -> dict[str, Any]:
-    # Its controller says that a revision is the current one when all pods have it and are ready, and of the first
-    # one from the beginning.
-    status = object_.status
-    return {
-        "revised": status.currentRevision != status.updateRevision,
-        "rolled_out": bool(status.currentRevision) and status.currentRevision == status.updateRevision,
-    }
+    return {"revised": False, "rolled_out": True, "revision": shared(object_.status.updateRevision)}
+
+
+def _left_out(spec: WorkloadSpec) -> dict[str, Any]:
+    """What the API server leaves out of a Deployment where it is as good as nothing."""
+    return {"paused": bool(spec.paused), "minReadySeconds": spec.minReadySeconds or 0}
+
+
+def _annotations(spec: WorkloadSpec) -> Mapping[str, str]:
+    meta = spec.template.metadata if spec.template else None
+    return (meta.annotations if meta else None) or {}
 
 
 def _image(spec: WorkloadSpec) -> str:
@@ -145,7 +191,7 @@ def _image(spec: WorkloadSpec) -> str:
     return next((each.image or "" for each in containers if each.name == CONTAINER), "")
 
 
-def _owned(meta: ObjectMeta, spec: WorkloadSpec) -> WorkloadManifest:
+def _owned(meta: ObjectMeta, ours: ObjectMeta, spec: WorkloadSpec) -> WorkloadManifest:
     """Keep of a live workload what can be ours, in the form in which the wanted one is built."""
     template, passed = spec.template or PodTemplate(), passed_through(meta)
     live = template.metadata or ObjectMeta()
@@ -154,13 +200,17 @@ def _owned(meta: ObjectMeta, spec: WorkloadSpec) -> WorkloadManifest:
     containers = tuple(msgspec.structs.replace(each, args=each.args or ()) for each in pod.containers or ())
     if "serviceAccountName" in passed:
         passed |= {"serviceAccount"}
+    noted = live.annotations or {}
+    if "annotations" not in passed:
+        noted = {name: text for name, text in noted.items() if name in _OURS}
     others = {option: None for option in _OPTIONS if option not in passed}
     return WorkloadManifest(
-        metadata=ours_of(meta),
+        metadata=ours,
         spec=msgspec.structs.replace(
             spec,
+            **(_left_out(spec) if spec.strategy is not None else {}),
             template=PodTemplate(
-                ObjectMeta(labels=live.labels, annotations=live.annotations if "annotations" in passed else None),
+                ObjectMeta(labels=live.labels, annotations=noted or None),
                 msgspec.structs.replace(pod, containers=containers, **others),
             ),
         ),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from memcached_operator.memcached.labels import CONTAINER
+from memcached_operator.memcached.labels import CONTAINER, MEMORY_ANNOTATION, TEMPLATE_ANNOTATION
 from memcached_operator.memcached.owned import Shape
 from memcached_operator.memcached.workloads.objects import WorkloadManifest
 from memcached_operator.memcached.workloads.records import WorkloadRecord
@@ -16,6 +16,11 @@ from operator_runtime import Difference, Patch, Rules
 REPLICAS: Final = "spec.replicas"
 _PORTS: Final = f"spec.template.spec.containers[{CONTAINER}].ports"
 _SECURITY: Final = "spec.template.spec.securityContext"
+NOTED: Final = {
+    f"spec.template.metadata.annotations[{annotation}]": annotation
+    for annotation in (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION)
+}
+"""Paths of what a template says of itself, to the annotations."""
 # A user id that was wanted once, and is none any more.
 _USER_IDS: Final = ("runAsUser", "runAsGroup")
 
@@ -31,14 +36,21 @@ def cheapest(wanted: WorkloadManifest, live: WorkloadRecord, found: Sequence[Dif
         return Patch({"spec": {"replicas": wanted.spec.replicas}}, found)
     ports = [each for each in found if each.path == _PORTS]
     excess = [each for each in found if each.wanted is None and each.path.startswith(_SECURITY)]
-    if not ports and len(excess) < len(found):
+    noted = [each for each in found if each.path in NOTED]
+    rest = len(found) - len(ports) - len(excess) - len(noted)
+    if not ports and (rest or not excess):
         return None
     pod: dict[str, object] = {}
     if ports:
         pod["containers"] = [{"name": CONTAINER, "ports": [{"$patch": "replace"}, *_ports(wanted)]}]
     if excess:
         pod["securityContext"] = {each.path.rpartition(".")[2]: None for each in excess}
-    return Patch({"spec": {"template": {"spec": pod}}}, [*ports, *excess], strategic=True)
+    template: dict[str, object] = {"spec": pod}
+    if rest:
+        noted = []  # they speak of the rest as well
+    elif noted:
+        template["metadata"] = {"annotations": {NOTED[each.path]: each.wanted for each in noted}}
+    return Patch({"spec": {"template": template}}, [*ports, *excess, *noted], strategic=True)
 
 
 def _excess_user_ids(wanted: WorkloadManifest, live: WorkloadManifest) -> Sequence[Difference]:

@@ -2,71 +2,224 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from memcached_operator.memcached import labels
+from memcached_operator.api.quantities import canonical, kibibytes, mebibytes
+from memcached_operator.memcached import labels, spec as specification
 from memcached_operator.memcached.objects import ObjectMeta
-from memcached_operator.memcached.spec import Pod
+from memcached_operator.memcached.spec import Auth, Spec, Tls
 from memcached_operator.memcached.taken import as_kept, present
 from memcached_operator.memcached.workloads.objects import (
     Capabilities,
     Container,
     ContainerPort,
     ContainerSecurity,
+    Hook,
+    Lifecycle,
     PodSpec,
     PodTemplate,
+    Probe,
+    Resources,
+    Sleep,
+    TcpSocket,
 )
+from memcached_operator.memcached.workloads.resources import resources_of
+from memcached_operator.memcached.workloads.secrets import options, speech, with_secrets
 
-# 64 MiB for items, the defaults that memcached calls modern, one line of log per connection. Written as two words each:
-# "-m=64" makes memcached exit.
-COMMAND: Final = ("memcached", "-m", "64", "-o", "modern", "-v")
 # The user and group that the official image makes for itself, on Debian and on Alpine. By number, as runAsNonRoot
 # cannot judge a name.
 USER_ID: Final = 11211
+# That a server accepts connections is all that Kubernetes need know of it; how it does is asked of it by its own
+# protocol. No liveness: a slow cache that is started again is an empty one.
+READINESS: Final = Probe(TcpSocket(labels.PORT_NAME), periodSeconds=5, timeoutSeconds=2, failureThreshold=3)
+# For clients and Services to turn away from a server that is about to end, in seconds.
+SLEEP_S: Final = 5
 # Of `spec.pod`: what is not the pod's specification as it stands there.
 _ELSEWHERE: Final = ("labels", "annotations", "securityContext")
-NO_OPTIONS: Final = Pod()
+_DIGEST_BYTES: Final = 8
+_NO_RESOURCES: Final = specification.Resources()
+DEFAULTS: Final = Spec()
 
 
-def template(name: str, image: str, user_id: int | None, pod: Pod = NO_OPTIONS) -> PodTemplate:
+class _Settings(NamedTuple):
+    """What a container is made with.
+
+    Attributes:
+        requests: quantities by resource, sorted.
+        limits: likewise.
+        sleep_s: before it ends.
+    """
+
+    image: str
+    user_id: int | None
+    memory: int
+    connections: int
+    threads: int
+    item_size: str
+    extra: tuple[str, ...]
+    requests: tuple[tuple[str, str], ...]
+    limits: tuple[tuple[str, str], ...]
+    sleep_s: int
+    tls: Tls | None
+    auth: Auth | None
+
+
+class _Common(NamedTuple):
+    """What templates of the same settings have in common.
+
+    Attributes:
+        rolls: digest of all but the memory.
+        annotations: what the template says of itself.
+    """
+
+    spec: PodSpec
+    rolls: str
+    annotations: dict[str, str]
+
+
+def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS) -> PodTemplate:
     """The pods of the Memcached of that name.
+
+    Its annotations say what of it only a new pod takes on, and what a running server can be told as well.
 
     Args:
         image: container image.
         user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
-        pod: what the user passes through. Labels of ours stay.
+        spec: what the user asks for. Labels and annotations of ours stay.
     """
-    meta = ObjectMeta(labels=(pod.labels or {}) | labels.labels(name), annotations=pod.annotations or None)
+    pod = spec.pod
     if pod.securityContext is not None:
         user_id = None  # the user's own affair, or the cluster's
-    spec = _pod_spec(image, user_id)
-    if options := {field: value for field, value in present(pod).items() if field not in _ELSEWHERE}:
+    common = _common(image, user_id, spec) if spec.resources == _NO_RESOURCES else _of(_settings(image, user_id, spec))
+    if not (passed := present(pod)):
+        return PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=common.annotations), common.spec)
+    made = common.spec
+    if own := {field: value for field, value in passed.items() if field not in _ELSEWHERE}:
         # The former name of the field is filled in by the API server. Left to it, it would put back a name that is
         # taken out again.
-        spec = msgspec.structs.replace(spec, **options, serviceAccount=options.get("serviceAccountName"))
+        made = msgspec.structs.replace(made, **own, serviceAccount=own.get("serviceAccountName"))
     if pod.securityContext:
-        security: dict[str, Any] = (spec.securityContext or {}) | as_kept(pod.securityContext)
-        spec = msgspec.structs.replace(spec, securityContext=security)
-    return PodTemplate(meta, spec)
+        security: dict[str, Any] = (made.securityContext or {}) | as_kept(pod.securityContext)
+        made = msgspec.structs.replace(made, securityContext=security)
+    noted = common.annotations | {labels.TEMPLATE_ANNOTATION: _digest([common.rolls, passed])}
+    meta = ObjectMeta(labels=(pod.labels or {}) | labels.labels(name), annotations=(pod.annotations or {}) | noted)
+    return PodTemplate(meta, made)
 
 
-@lru_cache(maxsize=64)  # most Memcacheds share an image, and frozen structs can be shared
-def _pod_spec(image: str, user_id: int | None) -> PodSpec:
+def noted(made: PodTemplate | None) -> tuple[str, str]:
+    """What a template says of itself: the digest of what rolls, and the memory; "" where it does not."""
+    annotations = (made.metadata.annotations if made and made.metadata else None) or {}
+    return annotations.get(labels.TEMPLATE_ANNOTATION, ""), annotations.get(labels.MEMORY_ANNOTATION, "")
+
+
+def command(memory_mib: int, connections: int, threads: int, item_size: str) -> tuple[str, ...]:
+    """How memcached is started.
+
+    What is not asked for are its own defaults, in words, so that another release of it changes nothing; "modern" ones,
+    and errors in its log. Options and values are words of their own: "-m=64" makes memcached exit.
+    """
+    options = (("-m", str(memory_mib)), ("-c", str(connections)), ("-t", str(threads)), ("-I", item_size))
+    return ("memcached", *(word for option in options for word in option), "-o", "modern", "-v")
+
+
+def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
+    requests, limits = resources_of(spec)
+    grace_s = spec.pod.terminationGracePeriodSeconds
+    return _Settings(
+        image=image,
+        user_id=user_id,
+        memory=mebibytes(spec.memory),
+        connections=spec.maxConnections,
+        threads=spec.threads,
+        item_size=_item_size(spec.maxItemSize),
+        extra=spec.extraArgs,
+        requests=tuple(sorted(requests.items())),
+        limits=tuple(sorted(limits.items())),
+        sleep_s=SLEEP_S if grace_s is None else min(SLEEP_S, grace_s),
+        tls=spec.tls,
+        auth=spec.auth,
+    )
+
+
+def _item_size(size: str) -> str:
+    """A size of items as memcached takes it."""
+    kib = kibibytes(size)
+    return f"{kib // 1024}m" if kib % 1024 == 0 else f"{kib}k"
+
+
+def _common(image: str, user_id: int | None, spec: Spec) -> _Common:
+    """What a specification that names no resources makes of a template, passing nothing through."""
+    grace_s = spec.pod.terminationGracePeriodSeconds
+    settings = (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize, spec.extraArgs)
+    return _cached(image, user_id, settings, spec.tls, spec.auth, grace_s)
+
+
+@lru_cache(maxsize=64)  # most Memcacheds share their settings, and frozen structs can be shared
+def _cached(
+    image: str,
+    user_id: int | None,
+    settings: tuple[str, int, int, str, tuple[str, ...]],
+    tls: Tls | None,
+    auth: Auth | None,
+    grace_s: int | None,
+) -> _Common:
+    memory, connections, threads, item_size, extra = settings
+    pod = specification.Pod(terminationGracePeriodSeconds=grace_s)
+    spec = Spec(
+        memory=memory,
+        maxConnections=connections,
+        threads=threads,
+        maxItemSize=item_size,
+        extraArgs=extra,
+        tls=tls,
+        auth=auth,
+        pod=pod,
+    )
+    return _of(_settings(image, user_id, spec))
+
+
+def _of(settings: _Settings) -> _Common:
+    requests, limits = (
+        tuple(each for each in quantities if each[0] != "memory") for quantities in (settings.requests, settings.limits)
+    )
+    rolls = _digest(_pod_spec(settings._replace(memory=0, requests=requests, limits=limits)))
+    room = (dict(quantities).get("memory", "") for quantities in (settings.requests, settings.limits))
+    memory = ",".join((canonical(f"{settings.memory}Mi"), *room))
+    says = {labels.TEMPLATE_ANNOTATION: rolls, labels.MEMORY_ANNOTATION: memory}
+    if spoken := str(speech(settings.tls, settings.auth)):
+        says[labels.SPEECH_ANNOTATION] = spoken
+    return _Common(_pod_spec(settings), rolls, says)
+
+
+def _digest(made: object) -> str:
+    return hashlib.blake2b(msgspec.json.encode(made, order="deterministic"), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _pod_spec(settings: _Settings) -> PodSpec:
     """A pod that the `restricted` Pod Security profile admits."""
+    user_id = settings.user_id
     user = {} if user_id is None else {"runAsUser": user_id, "runAsGroup": user_id}
-    return PodSpec(
+    sleep = Lifecycle(Hook(Sleep(settings.sleep_s))) if settings.sleep_s else None
+    made = PodSpec(
         automountServiceAccountToken=False,
         securityContext={"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}},
         containers=(
             Container(
                 name=labels.CONTAINER,
-                image=image,
-                command=COMMAND,
-                args=(),  # ours, and empty: an argument that somebody adds is drift
+                image=settings.image,
+                command=(
+                    *command(settings.memory, settings.connections, settings.threads, settings.item_size),
+                    *options(settings.tls, settings.auth),
+                ),
+                args=settings.extra,  # ours, also where it is empty: an argument that somebody adds is drift
                 ports=(ContainerPort(labels.PORT, labels.PORT_NAME, "TCP"),),
+                resources=Resources(limits=dict(settings.limits), requests=dict(settings.requests)),
+                readinessProbe=READINESS,
+                lifecycle=sleep,
                 securityContext=ContainerSecurity(
                     allowPrivilegeEscalation=False,
                     capabilities=Capabilities(drop=("ALL",)),
@@ -75,3 +228,4 @@ def _pod_spec(image: str, user_id: int | None) -> PodSpec:
             ),
         ),
     )
+    return with_secrets(made, settings.tls, settings.auth)

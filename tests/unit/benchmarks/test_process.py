@@ -1,12 +1,15 @@
 """Reading a process's figures from /proc, and waiting for its rest."""
 
 import asyncio
+import os
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from benchmarks.process import OperatorDied, OperatorProcess, memory_mib, ticks
+from benchmarks.process import OperatorDied, OperatorProcess, ServersTime, memory_mib, ticks
 
 # Linux, shortened at the end.
 STAT = "4242 ({name}) S 1 4242 4242 0 -1 4194560 900 0 3 0 1234 56 7 8 20 0 5 0 9999 123456789 2000"
@@ -43,3 +46,21 @@ async def test_an_idle_operator_rests_and_ends_when_asked(tmp_path: Path) -> Non
             operator.check()
     finally:
         operator.kill()
+
+
+@dataclass(frozen=True)
+class TwoServers:
+    apiserver_pid: int | None
+    etcd_pid: int | None
+
+
+def test_time_of_the_servers_is_what_passed_between_two_looks() -> None:
+    spent = ServersTime(7.5, 3.0) - ServersTime(5.0, 2.0)
+    assert (spent.apiserver_s, spent.etcd_s, spent.both_s) == (2.5, 1.0, 3.5)
+
+
+def test_time_of_the_servers_is_that_of_their_processes() -> None:
+    before_s = time.process_time()
+    now = ServersTime.now(TwoServers(os.getpid(), 1))
+    assert before_s - 0.02 <= now.apiserver_s <= time.process_time() + 0.02  # /proc counts in ticks of 10 ms
+    assert now.both_s == now.apiserver_s + now.etcd_s

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.figures import Run
-from benchmarks.report import Report, table, write_json
+from benchmarks.report import Report, markdown, table, write_json
 
 OURS = Run(
     operator="ours",
@@ -40,8 +40,24 @@ def test_a_missing_figure_is_a_dash() -> None:
     assert row(table(report(OURS, GO)), "RSS idle, MiB") == ["-", "30.0"]
 
 
-def test_without_go_there_are_no_ratios() -> None:
+def test_one_operator_alone_has_no_ratios() -> None:
     assert "x)" not in table(report(OURS))
+
+
+def test_without_go_ratios_are_to_the_first() -> None:
+    more = msgspec.structs.replace(OURS, operator="ours-16", figures={"load_cpu_s": 3.0})
+    assert row(table(report(OURS, more)), "CPU of the operator for the load, s") == ["1.50", "3.00", "(2.00x)"]
+
+
+def test_a_document_has_the_same_figures() -> None:
+    lines = markdown(report(GO, OURS)).splitlines()
+    assert lines[:4] == [
+        "7 Memcacheds of size 2 by 64 writers, 5 changes of size; rounds: 1; 2 CPUs.",
+        "",
+        "|  | go | ours |",
+        "| --- | --- | --- |",
+    ]
+    assert "| CPU of the operator for the load, s | 3.00 | 1.50 (0.50 \N{MULTIPLICATION SIGN}) |" in lines
 
 
 def test_columns_are_aligned() -> None:

@@ -1,4 +1,4 @@
-"""For each alert, what Prometheus sees when it fires and when it must not, in the notation of promtool's tests."""
+"""For each alert on the operator, what Prometheus sees when it fires and when it must not, in promtool's notation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OPS_DOWN = Firing(
 )
 
 
-def _up(a: str, b: str) -> dict[str, str]:
+def up(a: str, b: str) -> dict[str, str]:
     return {f"up{{{A}}}": a, f"up{{{B}}}": b}
 
 
@@ -92,15 +92,6 @@ def _queue(depth: str, active: str) -> dict[str, str]:
     }
 
 
-def _servers(desired: str, ready: str) -> dict[str, str]:
-    cache = 'exported_namespace="shop",name="cache"'
-    return {
-        f"memcached_operator_memcached_{what}_servers{{{pod},{cache}}}": values
-        for pod in (A, B)
-        for what, values in (("desired", desired), ("ready", ready))
-    }
-
-
 def _unreadable(total: str, started: str) -> dict[str, str]:
     return {
         f'watch_stream_unreadable_objects_total{{{A},{PODS},scope=""}}': total,
@@ -108,20 +99,20 @@ def _unreadable(total: str, started: str) -> dict[str, str]:
     }
 
 
-CASES: Mapping[str, tuple[Case, ...]] = {
+OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
     "MemcachedOperatorDown": (
         Case(
             "nothing answers",
             "6m",
-            _up("0x60", "0x60"),
+            up("0x60", "0x60"),
             Firing(
                 {},
                 "Prometheus has found no memcached-operator that answers for 5 minutes. Servers that run go on; no "
                 "change of a Memcached is acted on.",
             ),
         ),
-        Case("one of two answers", "30m", _up("0x60", "1x60")),
-        Case("all are away for three minutes", "8m", _up("1x4 0x2 1x60", "1x4 0x2 1x60")),
+        Case("one of two answers", "30m", up("0x60", "1x60")),
+        Case("all are away for three minutes", "8m", up("1x4 0x2 1x60", "1x4 0x2 1x60")),
         Case("one of two installs answers", "30m", _installs("0x60", "1x60")),
     ),
     "MemcachedOperatorInstallDown": (
@@ -133,21 +124,21 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         Case("each answers, one with a replica that does not", "30m", _installs("1x60", "1x60", "0x60")),
         Case("one is away for three minutes", "12m", _installs("1x4 0x2 1x60", "1x60")),
         Case("none answers, which is the alert above", "30m", _installs("0x60", "0x60")),
-        Case("the only install does not answer, which is the alert above", "30m", _up("0x60", "0x60")),
+        Case("the only install does not answer, which is the alert above", "30m", up("0x60", "0x60")),
         Case(
             "another operator's is gone",
             "30m",
-            {**_up("1x60", "1x60"), 'up{job="another",namespace="shop",pod="a"}': "1x4 stale"},
+            {**up("1x60", "1x60"), 'up{job="another",namespace="shop",pod="a"}': "1x4 stale"},
         ),
     ),
     "MemcachedOperatorReplicaDown": (
         Case(
             "one does not answer",
             "11m",
-            _up("0x60", "1x60"),
+            up("0x60", "1x60"),
             Firing(IN_A, "Prometheus has had no answer from ops/a for 10 minutes."),
         ),
-        Case("both answer", "30m", _up("1x60", "1x60")),
+        Case("both answer", "30m", up("1x60", "1x60")),
         Case("another operator's", "30m", {'up{job="another",namespace="ops",pod="a"}': "0x60"}),
     ),
     "MemcachedOperatorRestarts": (
@@ -405,19 +396,5 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         ),
         Case("too many at once", "30m", {f'events_dropped_total{{{A},reason="queue full"}}': "0+1x60"}),
         Case("one was refused", "40m", {f'events_dropped_total{{{A},reason="write failed"}}': "0x9 1x60"}),
-    ),
-    "MemcachedServersMissing": (
-        Case(
-            "one of three is not ready",
-            "16m",
-            _servers("3x60", "2x60"),
-            Firing(
-                {"exported_namespace": "shop", "name": "cache"},
-                "1 servers of Memcached shop/cache have not been ready for 15 minutes.",
-            ),
-        ),
-        Case("all are ready", "30m", _servers("3x60", "3x60")),
-        Case("a rollout of ten minutes", "30m", _servers("3x60", "3x5 2x10 3x60")),
-        Case("fewer are wanted, and the last has not gone yet", "30m", _servers("2x60", "3x60")),
     ),
 }

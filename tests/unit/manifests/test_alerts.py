@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.unit.manifests.alert_cases import CASES, Case
+from tests.unit.manifests.alert_cases import OPERATOR_CASES, Case
+from tests.unit.manifests.memcached_alert_cases import MEMCACHED_CASES
 from tests.unit.manifests.monitoring_files import RULE_FILE, alerts
 from tests.unit.manifests.promtool import promtool
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks.md"
+CASES = {**OPERATOR_CASES, **MEMCACHED_CASES}
 SEVERITIES = {"critical", "warning", "info"}
 PARTS = ["Meaning", "Impact", "Diagnosis", "Mitigation"]
 

@@ -128,18 +128,50 @@ def test_a_figure_is_of_all_chosen_installs_and_counts_no_replica_twice(
     panel: str, chosen: str, shown: int, tmp_path: Path
 ) -> None:
     expression = queries()[f"stat {panel} A"].replace("$namespace", chosen).replace("$pod", ".*")
-    series = [
-        {"series": name.replace("{", '{job="memcached-operator",'), "values": value}
-        for name, value in TWO_INSTALLS.items()
-    ]
-    wanted = {"expr": expression, "eval_time": "0m", "exp_samples": [{"labels": "{}", "value": shown}]}
-    test = {"input_series": series, "promql_expr_test": [wanted]}
-    (tmp_path / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [test]}))
-    code, said = promtool(tmp_path, "test", "rules", "test.yaml")
+    series = {name.replace("{", '{job="memcached-operator",'): value for name, value in TWO_INSTALLS.items()}
+    assert_shown(tmp_path, expression, series, {"{}": shown})
+
+
+def assert_shown(directory: Path, expression: str, series: dict[str, str], shown: dict[str, float]) -> None:
+    """An expression gives these values by their labels, where there are these series."""
+    wanted = {
+        "expr": expression,
+        "eval_time": "0m",
+        "exp_samples": [{"labels": labels, "value": value} for labels, value in shown.items()],
+    }
+    given = [{"series": name, "values": value} for name, value in series.items()]
+    test = {"input_series": given, "promql_expr_test": [wanted]}
+    (directory / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [test]}))
+    code, said = promtool(directory, "test", "rules", "test.yaml")
     assert code == 0, said
+
+
+def test_conditions_are_those_of_all_installs_and_counted_once_where_replicas_see_the_same(tmp_path: Path) -> None:
+    ready, waiting = 'status="True",reason="AllServersReady"', 'status="False",reason="Waiting"'
+    counted = {("ops", "a", ready): 3, ("ops", "b", ready): 3, ("ops", "a", waiting): 1, ("shop", "c", ready): 2}
+    of_operator = 'job="memcached-operator",condition="Ready"'
+    series = {
+        f'memcached_operator_memcacheds{{{of_operator},namespace="{namespace}",pod="{pod}",{why}}}': str(number)
+        for (namespace, pod, why), number in counted.items()
+    }
+    expression = queries()["timeseries Ready, and why not A"].replace("$namespace", ".*").replace("$pod", ".*")
+    assert_shown(tmp_path, expression, series, {f"{{{ready}}}": 5, f"{{{waiting}}}": 1})
+
+
+@pytest.mark.parametrize(("query", "shown"), [("A", 1), ("B", 2)])
+def test_a_server_that_two_leaders_told_of_counts_once(query: str, shown: int, tmp_path: Path) -> None:
+    """Where a scrape gives each leader's series an instance of its own."""
+    told = {("first", "cache-0"): "1", ("second", "cache-0"): "1", ("second", "cache-1"): "0"}
+    series = {
+        f'memcached_up{{job="memcached-servers",instance="{by}",namespace="shop",memcached="cache",pod="{pod}"}}': value
+        for (by, pod), value in told.items()
+    }
+    expression = queries()[f"timeseries Servers that answer {query}"]
+    chosen = expression.replace("$servers_namespace", "shop").replace("$memcached", "cache")
+    assert_shown(tmp_path, chosen, series, {"{}": shown})
 
 
 def test_each_query_is_looked_at_by_the_tests() -> None:
     targets = [target for panel in panels() for target in panel.get("targets", ())]
     assert {target["expr"] for target in targets} <= set(queries().values())
-    assert len(queries()) == len(targets) + 2, "two variables, and no query hides another"
+    assert len(queries()) == len(targets) + 4, "four variables, and no query hides another"

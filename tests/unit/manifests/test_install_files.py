@@ -12,6 +12,7 @@ import yaml
 
 from lab.packaging.manifests import FILES, IMAGE, INSTALL, MANIFESTS, NAMESPACE, install_file, kustomize
 from lab.programs import kubernetes
+from memcached_operator.memcached.labels import PORT, selector_labels
 from tests.cluster import REQUIRED_VARIABLE
 from tests.unit.manifests.install_files import deployment, installed, one, read
 
@@ -21,6 +22,8 @@ CLUSTER_WIDE = {"Namespace", "CustomResourceDefinition", "ClusterRole", "Cluster
 # Kustomize does not know that these belong to no namespace, and kubectl passes over the one that it writes down.
 UNKNOWN_TO_KUSTOMIZE = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 GRANTS = {"RoleBinding", "ClusterRoleBinding"}
+# What is scraped of each pod.
+PATHS = ("/metrics", "/metrics/servers")
 LABELS = {"app.kubernetes.io/name": "memcached-operator", "name": "memcached-operator"}
 
 
@@ -134,6 +137,19 @@ def test_whatever_selects_the_operators_pods_selects_them_by_the_same_labels() -
     assert service["spec"]["selector"] == LABELS
 
 
+def test_the_operator_may_ask_the_servers_of_every_namespace() -> None:
+    policy = one(MANIFESTS / "components" / "network-policy" / "network_policy.yaml", "NetworkPolicy")
+    _, servers = policy["spec"]["egress"]
+    assert servers["ports"] == [{"port": PORT, "protocol": "TCP"}]
+    (peer,) = servers["to"]
+    assert peer["namespaceSelector"] == {}
+    labels = selector_labels("any")
+    assert peer["podSelector"]["matchLabels"].items() <= labels.items()
+    assert [(each["key"] in labels, each["operator"]) for each in peer["podSelector"]["matchExpressions"]] == [
+        (True, "Exists")
+    ]
+
+
 @pytest.mark.usefixtures("kubectl")
 class TestComponents:
     @pytest.mark.parametrize("base", ["namespaced", "cluster"])
@@ -181,12 +197,31 @@ class TestComponents:
         (mount,) = container["volumeMounts"]
         assert volume == {"name": mount["name"], "secret": {"secretName": certificate["secretName"]}}
         assert f"--metrics-cert-dir={mount['mountPath']}" in container["args"]
-        (endpoint,) = documents["PodMonitor", NAMESPACE, "memcached-operator"]["spec"]["podMetricsEndpoints"]
-        assert endpoint["tlsConfig"] == {
-            "ca": {"secret": {"name": certificate["secretName"], "key": "ca.crt"}},
-            "serverName": certificate["dnsNames"][0],
-        }
+        endpoints = documents["PodMonitor", NAMESPACE, "memcached-operator"]["spec"]["podMetricsEndpoints"]
+        assert [each["path"] for each in endpoints] == list(PATHS)
+        for endpoint in endpoints:
+            assert endpoint["tlsConfig"] == {
+                "ca": {"secret": {"name": certificate["secretName"], "key": "ca.crt"}},
+                "serverName": certificate["dnsNames"][0],
+            }
         assert ("Issuer", NAMESPACE, certificate["issuerRef"]["name"]) in documents
+
+    def test_each_path_of_secure_metrics_is_scraped_by_tls_with_the_token_of_an_account_that_may(
+        self, tmp_path: Path
+    ) -> None:
+        parts = ["secure-metrics", "prometheus", "prometheus/secure"]
+        documents = built_on("cluster", *parts, folder=tmp_path, namespace=NAMESPACE)
+        endpoints = documents["PodMonitor", NAMESPACE, "memcached-operator"]["spec"]["podMetricsEndpoints"]
+        secret = {"name": "memcached-operator-scraper", "key": "token"}
+        assert [each["path"] for each in endpoints] == list(PATHS)
+        for endpoint in endpoints:
+            assert (endpoint["port"], endpoint["scheme"]) == ("metrics", "https")
+            assert endpoint["authorization"] == {"type": "Bearer", "credentials": secret}
+            assert endpoint["tlsConfig"] == {"insecureSkipVerify": True}
+        binding = documents["ClusterRoleBinding", "", "memcached-operator-scraper"]
+        assert documents["ClusterRole", "", binding["roleRef"]["name"]]["rules"] == [
+            {"nonResourceURLs": list(PATHS), "verbs": ["get"]}
+        ]
 
     @pytest.mark.parametrize(
         ("component", "flag"),
@@ -194,6 +229,7 @@ class TestComponents:
             ("secure-metrics", "--metrics-secure"),
             ("leader-for-life", "--leader-elect-mode=life"),
             ("openshift", "--memcached-user-id=none"),
+            ("server-credentials", "--server-credentials"),
         ],
     )
     def test_flags_are_added_to_those_that_are_there(self, component: str, flag: str, tmp_path: Path) -> None:
@@ -221,6 +257,26 @@ class TestComponents:
                 assert deletes(made.values()) == [], component
         everywhere = [*(MANIFESTS / "rbac").glob("*.yaml"), *(MANIFESTS / "tenants").glob("*.yaml"), *INSTALL.glob("*")]
         assert deletes(document for path in everywhere for document in read(path)) == []
+
+    def test_the_component_for_them_alone_grants_secrets_and_only_one_at_a_time(self, tmp_path: Path) -> None:
+        def secrets(documents: Iterable[Any]) -> list[tuple[str, str, list[str]]]:
+            return [
+                (each["kind"], each["metadata"]["name"], rule["verbs"])
+                for each in documents
+                for rule in each.get("rules", ())
+                if {"secrets", "*"} & {*rule.get("resources", ())}
+            ]
+
+        name = "memcached-operator-server-credentials"
+        made = built_on("cluster", "server-credentials", folder=tmp_path)
+        assert secrets(made.values()) == [("ClusterRole", name, ["get"])]
+        made = built_on("namespaced", "server-credentials/namespaced", folder=tmp_path)
+        assert secrets(made.values()) == [("Role", name, ["get"])]
+        for component in COMPONENTS:
+            if "server-credentials" not in component:
+                assert secrets(built_on("cluster", component, folder=tmp_path).values()) == [], component
+        everywhere = [*(MANIFESTS / "rbac").glob("*.yaml"), *(MANIFESTS / "tenants").glob("*.yaml"), *INSTALL.glob("*")]
+        assert secrets(document for path in everywhere for document in read(path)) == []
 
     def test_a_leader_for_life_has_no_permission_to_leases(self, tmp_path: Path) -> None:
         documents = built_on("cluster", "leader-for-life", folder=tmp_path, namespace=NAMESPACE)

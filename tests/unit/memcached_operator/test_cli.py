@@ -85,7 +85,7 @@ class TestRun:
     ) -> None:
         monkeypatch.setenv("MEMCACHED_OPERATOR_WORKER", "3")
         assert cli.main([]) == 7
-        assert started[0].workers == 8
+        assert started[0].workers == 16
         assert capsys.readouterr().err.endswith(
             "WARN  process.command: the environment variable MEMCACHED_OPERATOR_WORKER sets nothing; "
             "did you mean MEMCACHED_OPERATOR_WORKERS?\n"
@@ -299,6 +299,17 @@ class TestRender:
         assert cli.main(["render", "-f", str(path), "--memcached-user-id=none"]) == 0
         assert "runAsUser" not in capsys.readouterr().out
 
+    def test_what_changes_is_told_by_the_exit_code_as_kubectl_diff_does(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+        old.write_text("apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: a}\n")
+        new.write_text(old.read_text() + "spec: {threads: 8}\n")
+        for others, expected in (([str(old)], 0), ([str(new)], 1), (["/nonexistent"], 2)):
+            arguments = [word for other in others for word in ("-f", other)]
+            assert cli.main(["render", *arguments, "--diff", str(old), "-n", "shop"]) == expected
+        assert "# Memcached shop/a" in capsys.readouterr().out
+
     def test_a_comma_belongs_to_the_name_of_a_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for name in ("a,b", "c"):
             document = f"apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {{name: of-{name[0]}}}\n"
@@ -317,6 +328,9 @@ class TestRender:
             ([], "render needs a file: -f FILE, or -f - for standard input"),
             (["mc.yaml"], "unknown argument 'mc.yaml'"),
             (["-f", "a", "--memcached-image=a b"], "--memcached-image: 'a b' is not allowed"),
+            (["-f", "a", "--diff="], "--diff needs a file of its own to compare with: --diff OLD, or --diff - for"),
+            (["-f", "-", "--diff", "-"], "--diff needs a file of its own to compare with: --diff OLD, or --diff - for"),
+            (["--diff", "a"], "render needs a file: -f FILE, or -f - for standard input"),
         ],
     )
     def test_wrong_flags_are_wrong_usage(

@@ -71,7 +71,7 @@ class Built:
 
 def build(*namespaces: str, begun: bool = True, **settings: object) -> Built:
     client = client_of("https://nowhere.invalid")
-    settled = SCHEMA.load(settings, {})
+    settled = SCHEMA.load({"server_stats_interval_s": 0} | settings, {})
     parts = Operator(settled, PROGRAM, client, namespaces=namespaces)
     operator.set_up(parts, settled)
     manager = parts.finish()
@@ -87,7 +87,7 @@ def build(*namespaces: str, begun: bool = True, **settings: object) -> Built:
 def memcached(version: str = "1", *, name: str = KEY.name, spec: bytes = b'{"size":1}') -> MemcachedRecord:
     return MemcachedRecord(
         namespace=KEY.namespace, name=name, uid="u", resource_version=version, generation=1, deleting=False,
-        spec=spec, status=b"",
+        spec=spec, packed_status=b"",
     )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def pod(version: str = "1", *, of: str = KEY.name, ready: bool = False) -> PodRe
 
 
 @pytest.fixture
-def built() -> Built:
+async def built() -> Built:
     """An operator for all namespaces that knows one Memcached, with everything that enqueued it dealt with."""
     built = build()
     built.show("memcacheds", memcached())
@@ -222,10 +222,35 @@ class TestEnqueueing:
         built.change("pods", pod("2", of="other"))
         assert sorted(built.enqueued()) == [(ObjectKey("shop", "other"), 0), (KEY, 0)]
 
-    async def test_a_version_that_a_key_waits_for_is_enqueued_although_nothing_else_is_new(self, built: Built) -> None:
+    async def test_a_version_that_a_key_was_put_off_for_enqueues_it_although_nothing_else_is_new(
+        self, built: Built
+    ) -> None:
         built.show("deployments", deployment("1"))
         built.enqueued()
         built.own_writes.expect(KEY, DEPLOYMENTS.qualified_name, "d", "2")
+        built.own_writes.put_off(KEY)
         built.change("deployments", deployment("2"))
         assert built.enqueued() == [(KEY, 0)]
         assert not built.own_writes.pending(KEY)
+
+    async def test_what_a_reconcile_made_it_knows_so_that_its_coming_enqueues_nothing(self, built: Built) -> None:
+        made = deployment("1")
+        built.own_writes.expect(KEY, DEPLOYMENTS.qualified_name, made.uid, made.resource_version)
+        built.change("deployments", made)
+        assert built.enqueued() == []
+
+
+@pytest.mark.parametrize(("interval_s", "asks"), [(30, True), (0, False)])
+async def test_servers_are_asked_by_the_leader_alone_and_shown_elsewhere_unless_that_is_switched_off(
+    interval_s: int, asks: bool
+) -> None:
+    settings = SCHEMA.load({"server_stats_interval_s": interval_s}, {})
+    parts = Operator(settings, PROGRAM, client_of("https://nowhere.invalid"))
+    operator.set_up(parts, settings)
+    manager = parts.finish()
+    # What waits for the election, and what does not.
+    assert [each.name for each in manager._runnables] == ["memcached", *(["server stats"] if asks else [])]
+    assert "server stats" not in [name for name, _ in manager._services]
+    assert list(parts.further_metrics) == ["/metrics/servers"]
+    assert bool(list(parts.metrics_at("/metrics/servers").collect())) == asks
+    assert not any(family.name == "memcached_up" for family in parts.metrics.collect())

@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 import yaml
 
-from memcached_operator.permissions import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, TENANTS, WATCHED, Permission
+from memcached_operator.permissions import (
+    LEASE,
+    LIFE,
+    LIFE_CLUSTER,
+    REVIEWS,
+    SERVER_CREDENTIALS,
+    TENANTS,
+    WATCHED,
+    Permission,
+)
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 
@@ -56,6 +65,18 @@ def asked(permissions: Iterable[Permission]) -> set[tuple[str, str, str, bool]]:
             "memcached-operator-metrics-auth",
             REVIEWS,
         ),
+        (
+            "components/server-credentials/cluster_role.yaml",
+            "ClusterRole",
+            "memcached-operator-server-credentials",
+            SERVER_CREDENTIALS,
+        ),
+        (
+            "components/server-credentials/namespaced/role.yaml",
+            "Role",
+            "memcached-operator-server-credentials",
+            SERVER_CREDENTIALS,
+        ),
         ("tenants/memcached_admin.yaml", "ClusterRole", "memcached-admin", TENANTS),
     ],
 )
@@ -63,6 +84,11 @@ def test_the_permissions_that_are_asked_for_are_those_that_the_manifests_grant(
     path: str, kind: str, name: str, permissions: tuple[Permission, ...]
 ) -> None:
     assert granted(path, kind, name) == asked(permissions)
+
+
+def test_of_secrets_the_operator_has_nothing_unless_it_is_asked_to() -> None:
+    others = (*WATCHED, *LEASE, *LIFE, *LIFE_CLUSTER, *REVIEWS, *TENANTS)
+    assert not [each for each in others if each.resource in ("secrets", "*")]
 
 
 @pytest.mark.parametrize("name", ["edit", "view"])

@@ -42,6 +42,27 @@ def test_metrics_of_an_authors_own_are_shown_beside_the_controllers() -> None:
     assert found["workqueue_depth"] == {("shell", "shell", "0"): 0}
 
 
+def test_another_path_has_metrics_of_its_own_and_the_same_path_the_same() -> None:
+    parts = operator_of()
+    shops = parts.metrics_at("/metrics/shops")
+    assert shops is parts.metrics_at("/metrics/shops")
+    assert shops is not parts.metrics
+    assert parts.metrics_at("/metrics") is parts.metrics
+    with pytest.raises(ValueError, match="begins with /"):
+        parts.metrics_at("shops")
+
+
+async def test_a_path_of_metrics_that_comes_too_late_to_be_served_is_told() -> None:
+    parts = operator_of()
+    shops = parts.metrics_at("/metrics/shops")
+    stop = asyncio.Event()
+    stop.set()
+    await parts.finish().run(stop)
+    assert parts.metrics_at("/metrics/shops") is shops
+    with pytest.raises(RuntimeError, match="set-up function"):
+        parts.metrics_at("/metrics/clerks")
+
+
 def test_a_controller_has_the_workers_that_its_author_gives_it_or_else_the_settings() -> None:
     operator = operator_of()
     operator.controller("few", SHELLS, reconcile)

@@ -176,3 +176,25 @@ async def test_resources_of_a_pod_as_a_whole_are_not_measured(world: World) -> N
     limit(world, {"cpu": "1"})
     asked = new_pod(container(resources={"requests": {"cpu": "1"}}), resources={"requests": {"cpu": "1"}})
     assert (await world.refusal(asked)).code == 501
+
+
+@pytest.mark.parametrize(
+    ("wanted", "has", "conditions", "used"),
+    [
+        ("64Mi", None, [], "64Mi"),
+        ("96Mi", "64Mi", [], "96Mi"),
+        ("64Mi", "96Mi", [], "96Mi"),
+        ("96Mi", "64Mi", [{"type": "PodResizePending", "reason": "Deferred"}], "96Mi"),
+        ("96Mi", "64Mi", [{"type": "PodResizePending", "reason": "Infeasible"}], "64Mi"),
+    ],
+)
+def test_while_a_resize_is_not_done_the_larger_amount_counts(
+    world: World, wanted: str, has: str | None, conditions: list[Json], used: str
+) -> None:
+    resources = {"requests": {"memory": wanted}, "limits": {"memory": wanted}}
+    found = pod("a", container("web", resources=resources))
+    had: Json = {} if has is None else {"requests": {"memory": has}, "limits": {"memory": has}}
+    statuses = [{"name": "web", "resources": had, **({"allocatedResources": had["requests"]} if had else {})}]
+    world.store.put("pods", {**found, "status": {"containerStatuses": statuses, "conditions": conditions}})
+    hard = {"limits.memory": "1Gi", "requests.memory": "1Gi"}
+    assert status(world, limit(world, hard))["used"] == {"limits.memory": used, "requests.memory": used}

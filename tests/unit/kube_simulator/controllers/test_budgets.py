@@ -1,9 +1,11 @@
 """What the status of a PodDisruptionBudget says of pods."""
 
+from datetime import timedelta
+
 import pytest
 
 from kube_simulator.values import Json
-from tests.unit.kube_simulator.controllers.world import World, condition, deployment, template
+from tests.unit.kube_simulator.controllers.world import World, condition, deployment, stamp, template
 
 SELECTOR = {"matchLabels": {"app": "web"}}
 
@@ -65,3 +67,22 @@ async def test_the_status_follows_the_pods(world: World) -> None:
     await world.merge("pods", world.pods()[0]["metadata"]["name"], {"metadata": {"labels": {"x": "y"}}})
     await world.settle()
     assert world.get("poddisruptionbudgets.policy", "few") == before
+
+
+async def test_an_evicted_pod_does_not_count_as_healthy_until_it_should_have_gone(world: World) -> None:
+    await world.create("deployments.apps", deployment(replicas=2))
+    await make(world, minAvailable=1, selector=SELECTOR)
+    await world.ready()
+    evicted = {world.pods()[0]["metadata"]["name"]: stamp(world.moment), "gone": stamp(world.moment)}
+    await world.merge(
+        "poddisruptionbudgets.policy", "few", {"status": {"disruptedPods": evicted}}, subresource="status"
+    )
+    await world.settle()
+    assert counts(world) == (2, 1, 1, 0)
+    remembered = world.get("poddisruptionbudgets.policy", "few")["status"]["disruptedPods"]
+    assert remembered == {world.pods()[0]["metadata"]["name"]: stamp(world.moment)}
+    world.moment += timedelta(minutes=2)
+    await world.merge("poddisruptionbudgets.policy", "few", {"metadata": {"labels": {"x": "y"}}})
+    await world.settle()
+    assert counts(world) == (2, 2, 1, 1)
+    assert "disruptedPods" not in world.get("poddisruptionbudgets.policy", "few")["status"]

@@ -19,7 +19,7 @@ from kube_simulator.controllers import memcached
 from kube_simulator.controllers.manager import Options
 from kube_simulator.requests.types import DeleteOptions
 from kube_simulator.values import Json
-from tests.unit.kube_simulator.controllers.world import DEADLINE_S, TESTER, World, ready, turns
+from tests.unit.kube_simulator.controllers.world import DEADLINE_S, NAMESPACE, TESTER, World, ready, turns
 
 PROJECT = Path(__file__).resolve().parents[4]
 # Starts one memcached as the simulator does, says where once it answers, and waits to be killed.
@@ -148,7 +148,7 @@ async def test_a_process_ends_with_the_node(node: World) -> None:
 
 async def test_a_process_that_dies_is_started_again_and_at_the_second_time_later(node: World) -> None:
     address = (await start(node))["status"]["podIP"]
-    os.kill(int(await status(address, "pid")), signal.SIGKILL)
+    node.manager.kubelet.crash(NAMESPACE, "a")
     await node.until(lambda: container(node)["restartCount"] == 1 and ready(node.get("pods", "a")))
     last = container(node)["lastState"]["terminated"]
     assert (last["exitCode"], last["signal"], last["reason"]) == (137, 9, "Error")
@@ -169,6 +169,8 @@ async def test_arguments_that_memcached_refuses_end_in_a_crash_loop(node: World)
     await node.until(lambda: container(node)["state"].get("waiting", {}).get("reason") == "CrashLoopBackOff")
     assert not ready(node.get("pods", "a"))
     assert container(node)["lastState"]["terminated"]["exitCode"] != 0
+    # A pod has its address before its containers have come up, and whether they do or not.
+    assert node.get("pods", "a")["status"]["podIP"].startswith("127.")
 
 
 async def test_a_pod_that_is_not_to_be_restarted_has_failed(node: World) -> None:

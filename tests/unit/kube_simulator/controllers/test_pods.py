@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 
 from kube_simulator.controllers.manager import Options
 from kube_simulator.values import Json
-from tests.unit.kube_simulator.controllers.world import World, condition, deployment, ready, stamp, template
+from tests.unit.kube_simulator.controllers.world import NAMESPACE, World, condition, deployment, ready, stamp, template
 
 
 @pytest.fixture
@@ -163,3 +164,37 @@ async def test_the_node_goes_on_without_the_controllers_and_takes_up_its_pods_ag
     await node.settle()
     assert node.get("pods", "a")["status"]["podIP"] == before["status"]["podIP"]
     assert (await run(node, "b"))["status"]["podIP"] != before["status"]["podIP"]
+
+
+async def test_a_pod_that_crashes_is_started_again_and_ready_since_then(node: World) -> None:
+    before = await run(node)
+    node.moment += timedelta(minutes=5)
+    node.manager.kubelet.crash(NAMESPACE, "a")
+    await node.settle()
+    pod = node.get("pods", "a")
+    [container] = pod["status"]["containerStatuses"]
+    assert (container["restartCount"], container["ready"]) == (1, True)
+    assert container["state"] == {"running": {"startedAt": stamp(node.moment)}}
+    ended = container["lastState"]["terminated"]
+    assert (ended["exitCode"], ended["signal"], ended["finishedAt"]) == (137, 9, stamp(node.moment))
+    assert (pod["metadata"]["uid"], pod["status"]["podIP"]) == (before["metadata"]["uid"], before["status"]["podIP"])
+    for kind in ("Ready", "ContainersReady"):
+        assert condition(pod, kind)["lastTransitionTime"] == stamp(node.moment)
+    assert condition(pod, "PodScheduled") == condition(before, "PodScheduled")
+
+
+async def test_what_does_not_make_a_pod_unready_leaves_it_ready_since_before(node: World) -> None:
+    since = condition(await run(node), "Ready")["lastTransitionTime"]
+    node.moment += timedelta(minutes=5)
+    await node.merge("pods", "a", {"metadata": {"labels": {"x": "y"}}})
+    await node.settle()
+    assert condition(node.get("pods", "a"), "Ready")["lastTransitionTime"] == since
+
+
+async def test_only_a_pod_that_runs_can_crash(node: World) -> None:
+    with pytest.raises(KeyError):
+        node.manager.kubelet.crash(NAMESPACE, "absent")
+    node.manager.kubelet.ready_after_s = 600.0
+    await run(node)
+    with pytest.raises(KeyError):
+        node.manager.kubelet.crash(NAMESPACE, "a")

@@ -152,6 +152,10 @@ def test_a_complete_container_has_nothing_wrong_with_it() -> None:
             "CAP_SYS_ADMIN",
         ),
         (
+            {"restartPolicy": "Sometimes"},
+            'restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "Never", "OnFailure"',
+        ),
+        (
             {"securityContext": {"runAsUser": -1}},
             "securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive",
         ),
@@ -194,6 +198,11 @@ def test_a_port_on_the_host_s_network_is_the_host_s() -> None:
         ({"name": "v", "configMap": {}}, "volumes[0].configMap.name: Required value"),
         ({"name": "v", "hostPath": {"path": ""}}, "volumes[0].hostPath.path: Required value"),
         ({"name": "v", "persistentVolumeClaim": {}}, "volumes[0].persistentVolumeClaim.claimName: Required value"),
+        (
+            {"name": "v", "secret": {"secretName": "a", "defaultMode": 512}},
+            "volumes[0].secret.defaultMode: Invalid value: 512: must be a number between 0 and 0777 (octal), both "
+            "inclusive",
+        ),
         (
             {"name": "v", "emptyDir": {}, "hostPath": {"path": "/"}},
             "volumes[0].hostPath: Forbidden: may not specify more than 1 volume type",
@@ -264,6 +273,16 @@ def test_volumes_have_names_of_their_own() -> None:
             {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "x"}]},
             'topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "x": supported '
             'values: "DoNotSchedule", "ScheduleAnyway"',
+        ),
+        (
+            {"shareProcessNamespace": True, "hostPID": True},
+            "securityContext.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both "
+            "be enabled",
+        ),
+        (
+            {"initContainers": [{"name": "i", "image": "b", "startupProbe": {"exec": {"command": ["a"]}}}]},
+            "initContainers[0].startupProbe: Forbidden: may not be set for init containers without "
+            "restartPolicy=Always",
         ),
         (
             {"hostAliases": [{"ip": "x"}]},

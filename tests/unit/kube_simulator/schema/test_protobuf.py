@@ -57,6 +57,7 @@ def test_what_kubectl_sends_is_the_object_that_it_shows(sent: Json) -> None:
 def test_every_kind_that_is_served_can_be_sent() -> None:
     served = {(each.api_version, each.kind) for each in kubernetes.builtin_resources()}
     served |= {("v1", "DeleteOptions"), ("authentication.k8s.io/v1", "TokenRequest"), ("autoscaling/v1", "Scale")}
+    served.add(("policy/v1", "Eviction"))
     assert set(protobuf.kinds()) == {f"{api_version}/{kind}" for api_version, kind in served}
 
 

@@ -23,6 +23,10 @@ def test_the_sources_are_the_machine_s_own_with_another_release() -> None:
     ]
 
 
+def test_unstable_has_one_part_alone() -> None:
+    assert sources_of(MACHINE, "sid") == [Source("http://mirror.example.com/debian/", "sid")]
+
+
 def test_a_source_that_several_architectures_share_is_one() -> None:
     line = "http://mirror.example.com/debian/ trixie Debian\n"
     assert sources_of(line * 2, "trixie") == [Source("http://mirror.example.com/debian/", "trixie")]

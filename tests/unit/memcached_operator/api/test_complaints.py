@@ -32,6 +32,10 @@ BUDGET = (
     'or a share from "0%" to "100%" in whole percent'
 )
 GRACE = "spec.pod.terminationGracePeriodSeconds: must be a whole number of seconds from 0 to 9223372036854775807"
+SECRET = (
+    "must be the name of a Secret: 1 to 253 lower case letters, digits, - and ., a letter or digit first and last, and "
+    "around each ."
+)
 WRONG: list[tuple[dict[str, Any], str]] = [
     (
         {"workload": "DaemonSet"},
@@ -53,6 +57,59 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"disruptionBudget": {"maxUnavailable": "1"}}, f'{BUDGET}, got "1" (a string)'),
     ({"disruptionBudget": {"maxUnavailable": 0.5}}, f"{BUDGET}, got 0.5 (a number with a decimal point)"),
     ({"disruptionBudget": 1}, 'spec.disruptionBudget: must be an object such as {"maxUnavailable": 1}, got 1'),
+    (
+        {"memory": "7Mi"},
+        'spec.memory: must be a string of whole Mi or Gi from 8Mi on, such as "64Mi" or "4Gi", got "7Mi" (a string)',
+    ),
+    (
+        {"memory": 64},
+        'spec.memory: must be a string of whole Mi or Gi from 8Mi on, such as "64Mi" or "4Gi", got 64',
+    ),
+    ({"tls": True}, 'spec.tls: must be an object such as {"secretName": "cache-tls"}, got true (a boolean)'),
+    ({"tls": {}}, f"spec.tls.secretName: {SECRET}, and is missing"),
+    ({"tls": {"secretName": "Cache"}}, f'spec.tls.secretName: {SECRET}, got "Cache" (a string)'),
+    (
+        {"tls": {"secretName": "a", "clientAuth": "Always", "reload": "Never"}},
+        'spec.tls.clientAuth: must be None, Request or Require, got "Always" (a string); '
+        'spec.tls.reload: must be Live or Restart, got "Never" (a string)',
+    ),
+    ({"auth": "a"}, 'spec.auth: must be an object such as {"secretName": "cache-passwords"}, got "a" (a string)'),
+    ({"auth": {"secretName": "a."}}, f'spec.auth.secretName: {SECRET}, got "a." (a string)'),
+    ({"maxConnections": 0}, "spec.maxConnections: must be a whole number from 1 to 1000000, got 0"),
+    ({"threads": 65}, "spec.threads: must be a whole number from 1 to 64, got 65"),
+    (
+        {"maxItemSize": "1m"},
+        "spec.maxItemSize: must be a string of whole Ki from 1Ki to 999999Ki, or Mi to 1024Mi, such as "
+        '"512Ki" or "4Mi", got "1m" (a string)',
+    ),
+    (
+        {"extraArgs": "-v"},
+        'spec.extraArgs: must be a list of at most 64 strings such as ["-o", "idle_timeout=60"], got "-v" (a string)',
+    ),
+    (
+        {"extraArgs": ["-R", 20]},
+        'spec.extraArgs[1]: must be a string of 1 to 1024 characters; put numbers in quotes, as in "2", got 20',
+    ),
+    (
+        {"resources": {"limits": {"memory": "-1Gi"}}},
+        'spec.resources.limits[memory]: must be a quantity such as "500m", "1.5Gi" or 2: no sign, at most 2 digits '
+        'after the point, and m, k, M, G, T, Ki, Mi, Gi, Ti or nothing, got "-1Gi" (a string)',
+    ),
+    (
+        {"resources": {"requests": "1Gi"}},
+        "spec.resources.requests: must be an object whose values are quantities, such as "
+        '{"cpu": "100m"}, got "1Gi" (a string)',
+    ),
+    (
+        {"rollout": {"pauseSeconds": 3601}},
+        "spec.rollout.pauseSeconds: must be a whole number of seconds from 0 to 3600, got 3601",
+    ),
+    ({"rollout": {"paused": "yes"}}, 'spec.rollout.paused: must be true or false, got "yes" (a string)'),
+    (
+        {"rollout": {"maxSurge": "120%"}},
+        'spec.rollout.maxSurge: must be a whole number from 0 to 2147483647, or a share from "0%" to "100%" in whole '
+        'percent, got "120%" (a string)',
+    ),
     (
         {"pod": {"tolerations": {}}},
         f"spec.pod.tolerations: must be a list of objects such as [{TOLERATION}], got {{}} (an object)",

@@ -101,7 +101,10 @@ FULL = b"""{
   "disruptionBudget": {"maxUnavailable": "25%"},
   "pod": {"labels": {"a": "b"}, "tolerations": [{"any": [1, null]}], "affinity": {"any": {"thing": true}},
     "securityContext": {}, "terminationGracePeriodSeconds": 9223372036854775807},
-  "networkPolicy": {"from": []}
+  "networkPolicy": {"from": []},
+  "memory": "1Gi", "maxConnections": 4096, "threads": 8, "maxItemSize": "2Mi", "extraArgs": ["-o", "idle_timeout=60"],
+  "resources": {"requests": {"cpu": "1.5", "ephemeral-storage": 5}, "limits": {"memory": "2Gi"}},
+  "rollout": {"pauseSeconds": 5, "paused": true}
 }"""
 
 
@@ -163,6 +166,7 @@ def test_other_names_do_not_match_the_pattern(name: str) -> None:
 
 STATUS = b"""{
   "nodes": ["example-memcached-6fd7c98d8-7dqdr"], "replicas": 1, "readyReplicas": 0, "selector": "app=memcached",
+  "version": "1.6.45",
   "observedGeneration": 2,
   "workload": "StatefulSet", "service": "example-memcached",
   "serverList": ["example-memcached-0.example-memcached.shop.svc:11211"],

@@ -224,14 +224,26 @@ def test_the_published_schema_tells_of_the_fields_of_spec_and_status() -> None:
     ]
 
 
-def test_what_the_api_server_publishes_besides_of_a_field_of_two_types_is_no_difference() -> None:
+@pytest.mark.parametrize(
+    ("steps", "path"),
+    [
+        (("disruptionBudget", "properties", "maxUnavailable"), "disruptionBudget.maxUnavailable"),
+        (("resources", "properties", "limits", "additionalProperties"), "resources.limits[*]"),
+    ],
+    ids=["a field", "the values of a map"],
+)
+def test_what_the_api_server_publishes_besides_of_what_has_two_types_is_no_difference(
+    steps: tuple[str, ...], path: str
+) -> None:
     document = live()
-    budget = schema(document)["properties"]["spec"]["properties"]["disruptionBudget"]["properties"]["maxUnavailable"]
-    budget["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+    either = schema(document)["properties"]["spec"]["properties"]
+    for step in steps:
+        either = either[step]
+    either["anyOf"] = [{"type": "integer"}, {"type": "string"}]
     assert list(published_differences(published(document), ours()) or ["nothing"]) == []
-    budget["anyOf"] = [{"type": "string"}]
+    either["anyOf"] = [{"type": "string"}]
     (found,) = published_differences(published(document), ours()) or ["nothing"]
-    assert found.startswith("spec.disruptionBudget.maxUnavailable: anyOf is ")
+    assert found.startswith(f"spec.{path}: anyOf is ")
 
 
 @pytest.mark.parametrize("document", [{}, {"components": {"schemas": {"Memcached": {"type": "object"}}}}])

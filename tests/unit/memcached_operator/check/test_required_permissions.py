@@ -12,7 +12,7 @@ from memcached_operator.check.required_permissions import (
     required_permissions,
     rule_text,
 )
-from memcached_operator.permissions import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, WATCHED, Permission
+from memcached_operator.permissions import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, SERVER_CREDENTIALS, WATCHED, Permission
 from operator_runtime.cache.store import ObjectKey
 
 LOCK = ObjectKey("ops", "memcached-operator-lock")
@@ -35,6 +35,8 @@ def of(permissions: tuple[Permission, ...], namespace: str | None) -> set[tuple[
         (Scope(("a", "b")), of(WATCHED, "a") | of(WATCHED, "b")),
         (Scope(("a",), "lease", LOCK), of(WATCHED, "a") | of(LEASE, "ops")),
         (Scope((), "life", LOCK), of(WATCHED, None) | of(LIFE, "ops") | of(LIFE_CLUSTER, None)),
+        (Scope((), server_credentials=True), of(WATCHED, None) | of(SERVER_CREDENTIALS, None)),
+        (Scope(("a",), server_credentials=True), of(WATCHED, "a") | of(SERVER_CREDENTIALS, "a")),
         (Scope(("a",), secure_metrics=True), of(WATCHED, "a") | of(REVIEWS, None)),
     ],
 )

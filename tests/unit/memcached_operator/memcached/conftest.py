@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.unit.memcached_operator.memcached.running_servers import control
 from tests.unit.memcached_operator.memcached.support import live_deployment
 from tests.unit.memcached_operator.memcached.world import World
 
@@ -25,4 +26,16 @@ async def running(world: World) -> World:
     await world.settle()
     assert world.condition("Available") == ("True", "MinimumReplicasAvailable")
     assert world.condition("Progressing") == ("False", "Complete")
+    return world
+
+
+@pytest.fixture
+async def named(world: World) -> World:
+    """Three servers of a StatefulSet, which have run for long."""
+    world.memcached(size=3, workload="StatefulSet")
+    await world.look()
+    control(world)
+    await world.settle()
+    world.clock.advance(3600)
+    await world.settle()
     return world

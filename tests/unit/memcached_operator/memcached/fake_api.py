@@ -32,7 +32,7 @@ class FakeApi:
     Attributes:
         calls: requests in their order.
         refusals: for each verb (and kind) the answers that the next requests get instead.
-        applied: what was applied last, by kind, namespace and name: what an apply leaves out of it goes.
+        applied: what was created or applied last, by kind, namespace and name: what an apply leaves out of it goes.
         admission: changes what an apply sends, as a mutating policy does.
     """
 
@@ -70,10 +70,7 @@ class FakeApi:
         if held is None:
             if "uid" in sent["metadata"]:
                 raise Conflict(409, "Conflict", "uid mismatch: no existing object was found")
-            self.applied[resource.kind, namespace, name] = copy.deepcopy(sent)
-            return _encoded(self.put(sent | {"metadata": sent["metadata"] | {"generation": 1}, "status": {}}))
-        if sent["metadata"].pop("resourceVersion", None) == "1":
-            raise Conflict(409, "Conflict", "the object has been modified")
+            return self._made(sent)
         if self.admission:
             self.admission(sent)
         applied = self.applied.get((resource.kind, namespace, name), {})
@@ -100,11 +97,48 @@ class FakeApi:
             raise Conflict(409, "Conflict", "the object has been modified")
         return self._merged(held, sent, status=subresource == "status")
 
-    async def strategic_merge_patch(
-        self, resource: Resource, namespace: str, name: str, body: object, *, field_manager: str
+    async def create(
+        self,
+        resource: Resource,
+        namespace: str,
+        body: object,
+        *,
+        field_manager: str,
+        under: tuple[str, str] | None = None,
+        strict: bool = False,
+        guarded: bool = False,
     ) -> bytes:
-        sent = self._sent("strategic_merge_patch", resource, body, field_manager)
+        """Make an object, or evict a pod, which is gone at once."""
+        if under is None:
+            assert strict, "a misspelt field is refused"
+            return self._made(self._sent("create", resource, body, field_manager))
+        name, subresource = under
+        sent = self._sent(f"create/{subresource}", resource, body, field_manager)
         held = self._held(resource, namespace, name)
+        if sent["deleteOptions"]["preconditions"]["uid"] != held["metadata"]["uid"]:
+            raise Conflict(409, "Conflict", "Precondition failed")
+        del self.objects[resource.kind, namespace, name]
+        return _encoded({"kind": "Status", "apiVersion": "v1", "status": "Success"})
+
+    async def strategic_merge_patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: object,
+        *,
+        field_manager: str,
+        subresource: str | None = None,
+    ) -> bytes:
+        verb = f"strategic_merge_patch/{subresource}" if subresource else "strategic_merge_patch"
+        sent = self._sent(verb, resource, body, field_manager)
+        held = self._held(resource, namespace, name)
+        if subresource == "resize":
+            (patched,) = sent["spec"]["containers"]
+            sent["spec"]["containers"] = [
+                each | patched if each["name"] == patched["name"] else each for each in held["spec"]["containers"]
+            ]
+            return self._merged(held, sent)
         pod = sent["spec"]["template"]["spec"]
         if "containers" not in pod:
             return self._merged(held, sent)
@@ -132,6 +166,13 @@ class FakeApi:
         meta |= {"deletionTimestamp": "2026-11-21T12:00:00Z", "finalizers": ["foregroundDeletion"]}
         return _encoded(self.put(held))
 
+    def _made(self, sent: Json) -> bytes:
+        key = sent["kind"], sent["metadata"]["namespace"], sent["metadata"]["name"]
+        if key in self.objects:
+            raise Conflict(409, "AlreadyExists", f"{key} already exists")
+        self.applied[key] = copy.deepcopy(sent)
+        return _encoded(self.put(sent | {"metadata": sent["metadata"] | {"generation": 1}, "status": {}}))
+
     def _called(self, call: Call) -> None:
         self.calls.append(call)
         if refusals := self.refusals.get((call.verb, call.kind)):
@@ -157,7 +198,7 @@ class FakeApi:
         _merge(held, sent)
         if held != before:
             if not status and held.get("spec") != before.get("spec"):
-                held["metadata"]["generation"] += 1
+                held["metadata"]["generation"] = held["metadata"].get("generation", 0) + 1
             self.put(held)
         return _encoded(held)
 

@@ -69,7 +69,7 @@ def wanted(kind: str, spec: Spec | None = None, servers: Sequence[str] = (), ope
     """The object of that kind; it is wanted."""
     spec = spec or spec_of()
     if kind in ("Deployment", "StatefulSet"):
-        return desired.workload(spec.workload, NAME, NAMESPACE, UID, spec.size, spec.image or IMAGE, pod=spec.pod)
+        return desired.workload(spec.workload, NAME, NAMESPACE, UID, spec.size, spec.image or IMAGE, spec=spec)
     found = {each.kind: each.manifest for each in beside(NAME, NAMESPACE, UID, spec, servers, operator_namespace)}
     manifest = found[kind]
     assert manifest is not None

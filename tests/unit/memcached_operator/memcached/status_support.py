@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from memcached_operator.api.names import Workload
+from memcached_operator.memcached.asking.answers import Heard
+from memcached_operator.memcached.changing.rollout import DONE, Rollout
 from memcached_operator.memcached.observation import Observation, Problem, Servers
 from memcached_operator.memcached.status import Status, decode_status, status_of
 from memcached_operator.memcached.workloads.pods import PodRecord
@@ -43,6 +45,10 @@ def look(
     leaving: Workload | None = None,
     servers: Servers | None = None,
     service: str = "",
+    rollout: Rollout = DONE,
+    paused: bool = False,
+    queued: bool = False,
+    heard: Sequence[Heard] | None = None,
     generation: int = 1,
     now: str = NOW,
 ) -> Status:
@@ -61,6 +67,11 @@ def look(
             waiting=waiting,
             terminating=terminating,
             leaving=leaving,
+            rollout=rollout,
+            paused=paused,
+            pause_s=60,
+            queued=queued,
+            heard=heard,
         ),
         last,
         now,

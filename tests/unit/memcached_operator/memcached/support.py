@@ -83,7 +83,9 @@ def live_deployment() -> dict[str, Any]:
 
 def live_pod() -> dict[str, Any]:
     """A ready pod of that Deployment, to be changed at will."""
-    return copy.deepcopy(_POD)
+    pod = copy.deepcopy(_POD)
+    pod["metadata"]["annotations"] = dict(_LIVE["spec"]["template"]["metadata"]["annotations"])  # type: ignore[index]
+    return pod
 
 
 def container_of(deployment: dict[str, Any]) -> dict[str, Any]:

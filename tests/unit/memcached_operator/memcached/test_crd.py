@@ -91,7 +91,7 @@ def test_the_second_sample_is_of_three_servers_whose_names_last() -> None:
     sample = yaml.safe_load(NAMED_SERVERS.read_text())
     assert (sample["apiVersion"], sample["kind"]) == (names.API_VERSION, names.KIND)
     spec = read_spec(json.dumps(sample["spec"]).encode())
-    assert (spec.size, spec.workload, spec.service.type) == (3, "StatefulSet", "Headless")
+    assert (spec.size, spec.workload, spec.service.type, spec.memory) == (3, "StatefulSet", "Headless", "128Mi")
 
 
 def test_the_samples_have_names_of_their_own_and_are_all_installed_together() -> None:
@@ -109,6 +109,8 @@ def test_the_structs_have_the_fields_of_the_schema() -> None:
         ("spec.service", spec.service),
         ("spec.disruptionBudget", spec.disruptionBudget),
         ("spec.pod", spec.pod),
+        ("spec.resources", spec.resources),
+        ("spec.rollout", spec.rollout),
         ("spec.networkPolicy", NetworkPolicy(())),
         ("status", Status()),
     ):

@@ -100,6 +100,28 @@ DRIFTS: dict[str, tuple[str, Edit]] = {
         "spec.template.spec.securityContext.runAsUser",
         lambda live: live["spec"]["template"]["spec"]["securityContext"].update(runAsUser=0),
     ),
+    "other memory": (
+        "spec.template.spec.containers[memcached].resources.limits.memory",
+        lambda live: container_of(live)["resources"]["limits"].update(memory="1Gi"),
+    ),
+    "another probe": (
+        "spec.template.spec.containers[memcached].readinessProbe.periodSeconds",
+        lambda live: container_of(live)["readinessProbe"].update(periodSeconds=1),
+    ),
+    "no pause before the end": (
+        "spec.template.spec.containers[memcached].lifecycle",
+        lambda live: container_of(live).pop("lifecycle"),
+    ),
+    "an edited digest": (
+        "spec.template.metadata.annotations[cache.example.com/template]",
+        lambda live: live["spec"]["template"]["metadata"]["annotations"].update({"cache.example.com/template": "x"}),
+    ),
+    "a rollout paused by hand": ("spec.paused", lambda live: live["spec"].update(paused=True)),
+    "no pause between servers": ("spec.minReadySeconds", lambda live: live["spec"].pop("minReadySeconds")),
+    "another strategy": (
+        "spec.strategy.rollingUpdate.maxSurge",
+        lambda live: live["spec"]["strategy"]["rollingUpdate"].update(maxSurge="25%"),
+    ),
     "a mounted token": (
         "spec.template.spec.automountServiceAccountToken",
         lambda live: live["spec"]["template"]["spec"].pop("automountServiceAccountToken"),
@@ -114,9 +136,9 @@ def test_a_field_of_ours_that_was_changed_is_found_under_its_name_and_nothing_el
 
 FOREIGN: dict[str, Edit] = {
     "an annotation": lambda live: live["metadata"]["annotations"].update({"example.com/note": "x"}),
-    "the annotation of kubectl rollout restart": lambda live: live["spec"]["template"]["metadata"].update(
-        annotations={"kubectl.kubernetes.io/restartedAt": "2026-11-21T12:00:00Z"}
-    ),
+    "the annotation of kubectl rollout restart": lambda live: live["spec"]["template"]["metadata"][
+        "annotations"
+    ].update({"kubectl.kubernetes.io/restartedAt": "2026-11-21T12:00:00Z"}),
     "a label": lambda live: live["metadata"]["labels"].update(team="web"),
     "a label of the pods": lambda live: labels_of_pods(live).update(team="web"),
     "a sidecar after ours": lambda live: live["spec"]["template"]["spec"]["containers"].append({"name": "proxy"}),
@@ -124,10 +146,10 @@ FOREIGN: dict[str, Edit] = {
     "another owner": lambda live: live["metadata"]["ownerReferences"].insert(
         0, {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": OTHER_UID}
     ),
-    "resources of the container": lambda live: container_of(live).update(resources={"limits": {"memory": "128Mi"}}),
+    "a limit of another resource": lambda live: container_of(live)["resources"]["limits"].update(cpu="2"),
+    "a liveness probe": lambda live: container_of(live).update(livenessProbe={"tcpSocket": {"port": 11211}}),
     "environment of the container": lambda live: container_of(live).update(env=[{"name": "A", "value": "b"}]),
     "where the pods may run": lambda live: live["spec"]["template"]["spec"].update(nodeSelector={"disk": "ssd"}),
-    "the strategy": lambda live: live["spec"].update(strategy={"type": "Recreate"}),
 }
 
 
@@ -150,6 +172,7 @@ def test_a_drift_is_found_beside_foreign_fields() -> None:
 def test_every_difference_is_found_at_once_in_the_order_of_the_fields() -> None:
     assert [each.path for each in found(untouched, size=3, image="memcached:2")] == [
         "spec.replicas",
+        "spec.template.metadata.annotations[cache.example.com/template]",
         f"{CONTAINER}.image",
     ]
 

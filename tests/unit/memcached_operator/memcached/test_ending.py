@@ -160,7 +160,7 @@ async def test_it_is_put_on_before_anything_is_made_and_costs_one_request(holdin
     memcached["metadata"]["finalizers"] = ["example.com/other"]
     version = holding.api.put(memcached)["metadata"]["resourceVersion"]
     await holding.look()
-    assert holding.api.verbs()[:2] == [PATCH, "apply Deployment"]
+    assert holding.api.verbs()[:2] == [PATCH, "create Deployment"]
     body = {"metadata": {"resourceVersion": version, "finalizers": ["example.com/other", FINALIZER]}}
     assert holding.api.calls[0].body == body
     assert holding.api.verbs().count(PATCH) == 1

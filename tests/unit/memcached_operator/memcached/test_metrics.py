@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import msgspec
+import pytest
 from prometheus_client import Metric
 
-from memcached_operator.memcached.metrics import OTHER_FIELDS, RepairCounts, memcached_families
+from memcached_operator.memcached.metrics import OTHER_FIELDS, RepairCounts, condition_family, memcached_families
+from memcached_operator.memcached.records import STATUSES, MemcachedRecord
+from memcached_operator.memcached.status import OUR_CONDITIONS
 from operator_runtime.cache.store import ObjectKey
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
 from tests.unit.memcached_operator.memcached.world import World
@@ -58,3 +62,78 @@ def test_one_whose_specification_cannot_be_read_desires_nothing_and_hides_no_oth
     desired, ready = memcached_families(world.caches)
     assert values(desired) == {}
     assert values(ready) == {(NAMESPACE, NAME): 0}
+
+
+def record(name: str, status: bytes) -> MemcachedRecord:
+    packed = STATUSES.packed(status)
+    return MemcachedRecord(NAMESPACE, name, f"uid-of-{name}", "1", 1, False, spec=b"{}", packed_status=packed)
+
+
+def counted(*statuses: object) -> dict[tuple[str, ...], float]:
+    """How many there are of each combination, where Memcacheds have these lists of conditions."""
+    bodies = (msgspec.json.encode({"nodes": ["a"], "conditions": each}) for each in statuses)
+    return values(condition_family([record(f"cache-{number}", body) for number, body in enumerate(bodies)]))
+
+
+def condition(type_: str, status: str, reason: str) -> dict[str, object]:
+    return {"type": type_, "status": status, "reason": reason, "message": "m", "observedGeneration": 1}
+
+
+def unwritten(number: int, *but: str) -> dict[tuple[str, ...], float]:
+    """What is counted of conditions that so many Memcacheds have not."""
+    return {(each, "Unknown", "none"): number for each in OUR_CONDITIONS if each not in but}
+
+
+def test_memcacheds_are_counted_by_each_condition_of_ours_its_status_and_its_reason() -> None:
+    good = [condition("Degraded", "False", "AsExpected"), condition("Ready", "True", "AllServersReady")]
+    bad = [condition("Ready", "False", "Forbidden"), condition("Degraded", "True", "Forbidden")]
+    assert counted(good, bad, good) == {
+        ("Degraded", "False", "AsExpected"): 2,
+        ("Degraded", "True", "Forbidden"): 1,
+        ("Ready", "True", "AllServersReady"): 2,
+        ("Ready", "False", "Forbidden"): 1,
+        **unwritten(3, "Degraded", "Ready"),
+    }
+
+
+@pytest.mark.parametrize(
+    "status", [b"", b"{}", b'{"conditions":null}', b'{"conditions":[]}', b'{"conditions":"stored otherwise"}', b"[" * 9]
+)
+def test_a_memcached_without_conditions_that_can_be_read_counts_as_unknown_for_no_reason(status: bytes) -> None:
+    assert values(condition_family([record("cache", status)])) == unwritten(1)
+
+
+@pytest.mark.parametrize(
+    ("foreign", "labels"),
+    [
+        (condition("Ready", "True", "BecauseISaySo"), ("Ready", "True", "other")),
+        (condition("Ready", "Perhaps", "AllServersReady"), ("Ready", "Unknown", "AllServersReady")),
+        ({"type": "Ready"}, ("Ready", "Unknown", "other")),
+    ],
+)
+def test_what_somebody_else_wrote_into_a_condition_of_ours_makes_no_series(
+    foreign: object, labels: tuple[str, ...]
+) -> None:
+    assert counted([foreign]) == {labels: 1, **unwritten(1, "Ready")}
+
+
+def test_somebody_else_s_conditions_do_not_count() -> None:
+    assert counted([condition("Backup", "True", "Complete")]) == unwritten(1)
+
+
+def test_without_a_memcached_nothing_is_counted() -> None:
+    assert counted() == {}
+
+
+async def test_the_conditions_that_the_operator_writes_are_counted_with_their_reasons() -> None:
+    world = World()
+    world.memcached(size=3)
+    world.show()
+    await world.settle()
+    world.pods(ready=2, unready=1)
+    world.show()
+    await world.settle()
+    world.show()
+    wanted = {(each["type"], each["status"], each["reason"]): 1 for each in world.status["conditions"]}
+    assert {type_ for type_, _, _ in wanted} == set(OUR_CONDITIONS)
+    assert values(condition_family(world.caches.memcacheds.values())) == wanted

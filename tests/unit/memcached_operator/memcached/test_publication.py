@@ -10,7 +10,7 @@ from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, liv
 from tests.unit.memcached_operator.memcached.world import DELAY_S, WRITE_STATUS, World
 
 SIZE = 3
-WRITE_LIST = "apply ConfigMap"
+WRITE_LIST = ["get ConfigMap", "apply ConfigMap"]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ async def named() -> World:
 
 async def test_servers_leave_the_published_list_before_the_time_begins_after_which_they_are_gone(named: World) -> None:
     _ask_for(named, SIZE - 1)
-    assert await _writes(named) == [WRITE_LIST, WRITE_STATUS]
+    assert await _writes(named) == [*WRITE_LIST, WRITE_STATUS]
     assert _published(named) == named.status["serverList"] == _names(SIZE - 1)
     assert named.status["draining"][0]["first"] == SIZE - 1
 
@@ -38,7 +38,7 @@ async def test_servers_come_to_the_published_list_with_the_status(named: World) 
     await _writes(named)
     for ordinal in (SIZE, SIZE + 1):
         _make_pod(named, ordinal)
-    assert await _writes(named) == [WRITE_STATUS, WRITE_LIST]
+    assert await _writes(named) == [WRITE_STATUS, *WRITE_LIST]
     assert _published(named) == named.status["serverList"] == _names(SIZE + 2)
 
 
@@ -48,7 +48,7 @@ async def test_a_growing_list_is_no_event_each_time_or_none_would_be_left_for_wh
     named.recorder.events.clear()
     for ordinal in (SIZE, SIZE + 1):
         _make_pod(named, ordinal)
-        assert WRITE_LIST in await _writes(named)
+        assert WRITE_LIST[-1] in await _writes(named)
     assert named.recorder.events == []
 
 

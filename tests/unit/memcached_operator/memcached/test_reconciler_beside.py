@@ -63,7 +63,7 @@ async def full(world: World) -> World:
 
 async def test_everything_is_made_by_one_create_each_and_a_second_look_sends_nothing(world: World) -> None:
     world.memcached(**full_spec())
-    assert sorted(await writes(world)) == sorted(["apply StatefulSet", *(f"apply {kind}" for kind in BESIDE)])
+    assert sorted(await writes(world)) == sorted(["create StatefulSet", *(f"create {kind}" for kind in BESIDE)])
     await world.look()
     assert world.api.calls == []
     assert world.status["service"] == NAME
@@ -75,7 +75,7 @@ async def test_everything_is_made_by_one_create_each_and_a_second_look_sends_not
 
 async def test_by_default_there_are_a_service_and_from_two_servers_on_a_budget(world: World) -> None:
     world.memcached(**DEFAULTS | {"disruptionBudget": None})
-    assert sorted(await writes(world)) == ["apply Deployment", "apply PodDisruptionBudget", "apply Service"]
+    assert sorted(await writes(world)) == ["create Deployment", "create PodDisruptionBudget", "create Service"]
     world.memcached(**DEFAULTS | {"disruptionBudget": None, "size": 1})
     assert "delete PodDisruptionBudget" in await writes(world)
     assert held(world, "PodDisruptionBudget") is None
@@ -84,7 +84,7 @@ async def test_by_default_there_are_a_service_and_from_two_servers_on_a_budget(w
 @pytest.mark.parametrize("kind", BESIDE)
 async def test_what_somebody_deletes_is_made_again(full: World, kind: str) -> None:
     del full.api.objects[kind, NAMESPACE, named(kind)]
-    assert await writes(full) == [f"apply {kind}"]
+    assert await writes(full) == [f"create {kind}"]
 
 
 @pytest.mark.parametrize("kind", BESIDE)
@@ -100,7 +100,7 @@ async def test_what_is_no_longer_wanted_is_deleted_once_and_comes_back(full: Wor
     deleted = [each for each in full.recorder.events if each.reason == "Deleted"]
     assert [each.note for each in deleted] == [f"Deleted {kind} {named(kind)}: no longer wanted"]
     full.memcached(**full_spec())
-    assert await writes(full) == [f"apply {kind}"]
+    assert await writes(full) == [f"create {kind}"]
     assert "Contested" not in [each.reason for each in full.recorder.events]
 
 
@@ -118,7 +118,7 @@ async def test_a_stranger_of_its_name_is_left_alone_and_said_and_stops_nothing_e
     stranger = world.api.put(strange(kind))
     before = json.dumps(stranger)
     world.memcached(**full_spec())
-    expected = ["apply StatefulSet", *(f"apply {each}" for each in BESIDE if each != kind)]
+    expected = ["create StatefulSet", *(f"create {each}" for each in BESIDE if each != kind)]
     assert sorted(await writes(world)) == sorted(expected)
     assert json.dumps(object_of(world, kind)) == before
     assert world.condition("Degraded") == ("True", "NotControlled")
@@ -132,21 +132,21 @@ async def test_a_stranger_of_its_name_is_left_alone_and_said_and_stops_nothing_e
 @pytest.mark.parametrize("kind", BESIDE)
 async def test_a_stranger_of_a_name_that_is_not_wanted_is_nobody_s_concern(world: World, kind: str) -> None:
     world.api.put(strange(kind))
-    assert await writes(world) == ["apply Deployment"]
+    assert await writes(world) == ["create Deployment"]
     assert world.condition("Degraded") == ("False", "AsExpected")
 
 
 @pytest.mark.parametrize("kind", BESIDE)
 async def test_a_kind_that_may_not_be_made_stops_no_other_and_is_made_when_it_may(world: World, kind: str) -> None:
     words = f"may not create {kind}"
-    world.api.refuse("apply", kind, Forbidden(403, "Forbidden", words))
+    world.api.refuse("create", kind, Forbidden(403, "Forbidden", words))
     world.memcached(**full_spec())
     sent = await writes(world)
-    assert {f"apply {each}" for each in BESIDE} | {"apply StatefulSet"} == set(sent)
+    assert {f"create {each}" for each in BESIDE} | {"create StatefulSet"} == set(sent)
     assert world.condition("Degraded") == ("True", "Forbidden")
     assert words in world.message("Degraded")
     world.clock.advance(SLOWLY.requeue_after_s or 0.0)
-    assert await writes(world) == [f"apply {kind}"]
+    assert await writes(world) == [f"create {kind}"]
     assert world.condition("Degraded") == ("False", "AsExpected")
 
 
@@ -154,7 +154,7 @@ async def test_a_kind_that_may_not_be_made_stops_no_other_and_is_made_when_it_ma
 async def test_a_kind_whose_write_fails_for_now_is_told_and_tried_again_and_stops_no_other(
     full: World, kind: str
 ) -> None:
-    full.api.refuse("apply", kind, *[ServerError(500, "InternalError", "failed calling webhook")] * 2)
+    full.api.refuse("create", kind, *[ServerError(500, "InternalError", "failed calling webhook")] * 2)
     for each in BESIDE:
         del full.api.objects[each, NAMESPACE, named(each)]
     for _ in range(2):
@@ -165,7 +165,7 @@ async def test_a_kind_whose_write_fails_for_now_is_told_and_tried_again_and_stop
     assert full.condition("Ready")[0] == "False"
     assert f"The API server failed to write the {kind}: failed calling webhook" in full.message("Ready")
     assert full.condition("Degraded") == ("False", "AsExpected")
-    assert await writes(full) == [f"apply {kind}"]
+    assert await writes(full) == [f"create {kind}"]
     assert "webhook" not in full.message("Ready")
 
 
@@ -199,7 +199,7 @@ async def test_where_another_budget_selects_the_pods_ours_goes_and_comes_back_wh
     assert "The PodDisruptionBudget theirs selects the pods" in full.message("Degraded")
     assert await writes(full) == []
     del full.api.objects["PodDisruptionBudget", NAMESPACE, "theirs"]
-    assert await writes(full) == ["apply PodDisruptionBudget"]
+    assert await writes(full) == ["create PodDisruptionBudget"]
     assert full.condition("Degraded") == ("False", "AsExpected")
 
 
@@ -217,7 +217,7 @@ async def test_a_service_is_replaced_when_it_is_to_have_an_address_or_none(world
     await writes(world)
     for type_, address in (("ClusterIP", None), ("Headless", "None")):
         world.memcached(**DEFAULTS | {"service": {"type": type_}})
-        assert await writes(world) == ["delete Service", "apply Service"]
+        assert await writes(world) == ["delete Service", "create Service"]
         assert object_of(world, "Service")["spec"].get("clusterIP") == address
     reasons = [each.reason for each in world.recorder.events]
     assert reasons.count("Replaced") == 2

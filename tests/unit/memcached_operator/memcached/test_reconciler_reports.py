@@ -12,6 +12,7 @@ from operator_runtime.controller.controller import Result
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, container_of, live_deployment
 from tests.unit.memcached_operator.memcached.world import (
     APPLY,
+    CREATE,
     DELAY_S,
     DONE,
     GET_DEPLOYMENT,
@@ -53,7 +54,7 @@ QUOTA = 'deployments.apps "sessions" is forbidden: exceeded quota: q, requested:
 async def test_a_create_that_is_forbidden_is_told_and_tried_again_slowly_until_it_is_not(
     world: World, message: str, reason: str
 ) -> None:
-    assert await world.refused("apply", Forbidden(403, "Forbidden", message)) == SLOWLY
+    assert await world.refused("create", Forbidden(403, "Forbidden", message)) == SLOWLY
     assert world.condition("Degraded") == ("True", reason)
     assert world.message("Degraded") == message
     assert world.message("Available") == f"0 of 2 servers are ready: {message}"
@@ -63,7 +64,7 @@ async def test_a_create_that_is_forbidden_is_told_and_tried_again_slowly_until_i
 
 
 async def test_a_refusal_without_words_still_has_a_message(world: World) -> None:
-    await world.refused("apply", Forbidden(403))
+    await world.refused("create", Forbidden(403))
     assert world.message("Degraded") == "403 Forbidden: no message"
 
 
@@ -98,16 +99,16 @@ async def test_in_a_namespace_that_is_going_nothing_is_complained_of(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     cause = StatusCause("NamespaceTerminating", "namespace shop is being terminated", "metadata.namespace")
-    world.api.refuse("apply", "Deployment", Forbidden(403, "Forbidden", "unable to create", causes=(cause,)))
+    world.api.refuse("create", "Deployment", Forbidden(403, "Forbidden", "unable to create", causes=(cause,)))
     with caplog.at_level(logging.INFO):
         assert await world.reconcile() == SLOWLY
-    assert world.api.verbs() == [APPLY]
+    assert world.api.verbs() == [CREATE]
     assert world.recorder.events == []
     assert caplog.messages == []
 
 
 async def test_in_a_namespace_that_is_gone_nothing_is_complained_of(world: World) -> None:
-    world.api.refuse("apply", "Deployment", NotFound(404, "NotFound", 'namespaces "shop" not found'))
+    world.api.refuse("create", "Deployment", NotFound(404, "NotFound", 'namespaces "shop" not found'))
     assert await world.reconcile() == SOON
     assert world.recorder.events == []
 
@@ -126,14 +127,14 @@ async def test_a_deployment_that_the_api_server_finds_invalid_is_told_in_its_wor
 
 
 async def test_an_api_server_that_cannot_be_reached_is_the_controllers_to_retry(world: World) -> None:
-    world.api.refuse("apply", "Deployment", Unreachable("connection refused"))
+    world.api.refuse("create", "Deployment", Unreachable("connection refused"))
     with pytest.raises(Unreachable):
         await world.reconcile()
 
 
 async def test_what_degrades_it_is_told_again_only_when_it_changes(world: World) -> None:
     for message in (FORBIDDEN, FORBIDDEN, QUOTA, QUOTA, FORBIDDEN):
-        await world.refused("apply", Forbidden(403, "Forbidden", message))
+        await world.refused("create", Forbidden(403, "Forbidden", message))
         world.show()
     assert [event.note for event in world.recorder.events] == [FORBIDDEN, QUOTA, FORBIDDEN]
 
@@ -264,7 +265,7 @@ async def test_what_an_admission_policy_reverts_is_complained_of_and_not_sent_wi
     running.api.admission = lambda sent: container_of(sent).update(image="mirror/memcached:1")
     with caplog.at_level(logging.INFO):
         await running.reconcile()
-        assert running.api.verbs() == [APPLY]
+        assert running.api.verbs() == [GET_DEPLOYMENT, APPLY]
         assert await running.reconcile(after_s=DELAY_S) == SLOWLY
         assert running.api.verbs() == [WRITE_STATUS]
         assert await running.reconcile() == SLOWLY
@@ -294,7 +295,7 @@ async def test_a_write_that_the_watch_never_shows_is_found_on_the_server_and_not
     world.clock.advance(PATIENCE_S)
     assert world.wait_s(KEY) == 0.0
     await world.reconcile()
-    assert world.api.verbs() == [GET_MEMCACHED, APPLY, GET_DEPLOYMENT, WRITE_STATUS]
+    assert world.api.verbs() == [GET_MEMCACHED, CREATE, GET_DEPLOYMENT, WRITE_STATUS]
     assert world.deployment == made
     assert f"{KEY}: the watch has not shown our last write; going on with what it shows" in caplog.messages
 
@@ -340,7 +341,7 @@ async def test_what_only_seemed_gone_is_looked_after_again(behind: World) -> Non
     behind.memcached(size=2)
     behind.clock.advance(VANISHED_RETRY_S)
     await behind.reconcile()
-    assert APPLY in behind.api.verbs()
+    assert CREATE in behind.api.verbs()
     assert behind.wait_s(KEY) <= PATIENCE_S
 
 

@@ -21,13 +21,16 @@ def make_named_pods(world: World, *ordinals: int) -> None:
     found = stateful_set(world)
     assert found is not None
     found["status"] = {"observedGeneration": found["metadata"]["generation"]}
-    found["status"] |= {"currentRevision": "a", "updateRevision": "a"}
+    found["status"] |= {"updateRevision": "a"}
     world.api.put(found)
     for ordinal in ordinals:
         pod = live_pod()
         pod["metadata"]["ownerReferences"][0] |= {"kind": "StatefulSet", "name": NAME}
         pod["metadata"] |= {"name": f"{NAME}-{ordinal}", "uid": f"uid-of-server-{ordinal}"}
-        pod["metadata"]["labels"] |= {"statefulset.kubernetes.io/pod-name": f"{NAME}-{ordinal}"}
+        pod["metadata"]["labels"] |= {
+            "controller-revision-hash": "a",
+            "statefulset.kubernetes.io/pod-name": f"{NAME}-{ordinal}",
+        }
         world.api.put(pod)
 
 
@@ -98,7 +101,7 @@ async def test_servers_move_without_a_moment_in_which_the_list_names_none(runnin
     listed = running.status["serverList"]
     assert listed == ["10.0.0.0:11211", "10.0.0.1:11211"]
     running.memcached(size=2, workload="StatefulSet")
-    assert "apply StatefulSet" in await writes(running)
+    assert "create StatefulSet" in await writes(running)
     assert (running.status["workload"], running.status["serverList"]) == ("Deployment", listed)
     assert running.condition("Progressing") == ("True", "Migrating")
     make_named_pods(running, 0, 1)
@@ -194,7 +197,7 @@ async def test_a_stateful_set_that_another_release_made_otherwise_is_replaced_an
         pod = named.api.objects["Pod", NAMESPACE, f"{NAME}-{ordinal}"]
         del pod["metadata"]["ownerReferences"]
         named.api.put(pod)
-    assert "apply StatefulSet" in await writes(named)
+    assert "create StatefulSet" in await writes(named)
     made = stateful_set(named)
     assert made is not None
     assert (made["spec"]["podManagementPolicy"], made["spec"]["replicas"]) == ("Parallel", 3)

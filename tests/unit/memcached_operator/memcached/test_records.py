@@ -1,18 +1,24 @@
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import example, given, strategies as st
 
 from memcached_operator.memcached.kinds import MEMCACHEDS
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
 from memcached_operator.memcached.records import MemcachedRecord, memcached_record
+from memcached_operator.memcached.status import Status
+from memcached_operator.memcached.workloads import records
 from memcached_operator.memcached.workloads.pods import PodRecord, pod_record
 from memcached_operator.memcached.workloads.records import WorkloadRecord, deployment_record
 from operator_runtime.cache.store import ObjectKey
+from tests.unit.memcached_operator.memcached.status_support import DEPLOYING, FRESH, look, pods
 from tests.unit.memcached_operator.memcached.support import (
     DEPLOYMENT_UID,
     NAME,
@@ -69,6 +75,18 @@ def test_a_memcached_keeps_its_finalizers_and_equal_ones_take_their_memory_once(
     assert memcached().finalizers == ()
 
 
+@pytest.mark.parametrize(
+    "status",
+    [look(3, [], FRESH), look(3, pods(0, 3), DEPLOYING), look(3, pods(3)), look(2, pods(1, 1, "ImagePullBackOff"))],
+    ids=["new", "on its way", "complete", "in trouble"],
+)
+def test_a_status_as_we_write_it_takes_a_fifth_of_its_length(status: Status) -> None:
+    sent = json.dumps(msgspec.to_builtins(status), sort_keys=True, separators=(",", ":"))
+    record = memcached_record(b'{"metadata":{"name":"a","uid":"b","resourceVersion":"1"},"status":%s}' % sent.encode())
+    assert record.status == sent.encode()
+    assert len(record.packed_status) < len(sent) / 5
+
+
 def test_a_memcached_without_spec_and_status_has_no_bytes_of_them() -> None:
     record = memcached()
     assert (record.spec, record.status) == (b"", b"")
@@ -93,6 +111,58 @@ def test_a_deployment_that_lost_its_owner_is_known_by_its_annotation_and_still_h
     record = deployment(lambda live: live["metadata"].pop("ownerReferences"))
     assert (record.owner, record.owner_uid, record.made_for_uid) == ("", "", UID)
     assert record.owned
+
+
+def _named(name: str, edit: Edit = lambda _: None) -> bytes:
+    """Our Deployment as a Memcached of that name would have it."""
+    live = live_deployment()
+    edit(live)
+    return json.dumps(live).replace(json.dumps(NAME), json.dumps(name)).encode()
+
+
+def _container(name: str, image: str) -> Edit:
+    return lambda live: live["spec"]["template"]["spec"]["containers"][0].update(name=name, image=image)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    list(
+        itertools.permutations(
+            [
+                _named("one"),
+                _named("two"),
+                _named("two", lambda live: live["spec"].update(replicas=7)),
+                _named("two", lambda live: live["metadata"]["labels"].update(team="shop")),
+                _named("two", lambda live: live["metadata"].pop("ownerReferences")),
+                _named("memcached"),
+                _named("one", _container(NAME, "one")),  # a container that somebody called as the Memcached
+                _named("one", _container("memcached", NAME)),  # an image of its name
+                _named("two", _container("memcached", NAME)),
+                _named("template"),  # a name that is a field's, too
+            ],
+            2,
+        )
+    ),
+)
+def test_what_is_known_of_one_deployment_makes_no_difference_to_the_record_of_another(
+    before: bytes, after: bytes
+) -> None:
+    records._known.clear()
+    alone = deployment_record(after)
+    records._known.clear()
+    deployment_record(before)
+    assert deployment_record(after) == alone
+    assert deployment_record(after) == alone
+
+
+def test_specifications_that_differ_in_names_alone_are_read_once_and_not_kept_without_end() -> None:
+    records._known.clear()
+    for name in ("one", "two"):
+        deployment_record(_named(name))
+    assert len(records._known) == 1
+    for number in range(1_000):
+        deployment_record(_named("one", _container("memcached", f"memcached:{number}")))
+    assert len(records._known) <= 128
 
 
 @pytest.mark.parametrize(
@@ -229,8 +299,35 @@ def test_a_ready_pod_as_the_api_server_returns_it() -> None:
         active=True,
         ready=True,
         problem="",
+        since_s=int(datetime(2026, 11, 21, 12, 18, 3, tzinfo=UTC).timestamp()),
+        rolls=deployment_of().rolls,
+        memory=deployment_of().memory,
     )
     assert pod().memcached_key == ObjectKey(NAMESPACE, NAME)
+
+
+def test_of_a_pod_it_is_known_what_it_was_made_with_and_how_often_its_memcached_was_started_again() -> None:
+    def changed(live: dict[str, Any]) -> None:
+        live["metadata"]["annotations"] = {
+            "cache.example.com/memory": "64Mi",
+            "cache.example.com/template": "abc",
+            "example.com/other": "x",
+            "kubectl.kubernetes.io/restartedAt": "2026-11-21T12:00:00Z",
+        }
+        sidecar = {"name": "sidecar", "restartCount": 7}
+        live["status"]["containerStatuses"] = [sidecar, live["status"]["containerStatuses"][0] | {"restartCount": 2}]
+        live["status"]["podIP"] = "10.0.0.7"
+
+    found = pod(changed)
+    assert (found.memory, found.rolls, found.restarted) == ("64Mi", "abc", "2026-11-21T12:00:00Z")
+    assert (found.restarts, found.address) == (2, "10.0.0.7")
+
+
+@pytest.mark.parametrize("time", [None, "", "yesterday"])
+def test_a_time_that_nobody_can_read_is_that_of_its_making(time: str | None) -> None:
+    found = pod(lambda live: live["status"]["conditions"][0].update(lastTransitionTime=time))
+    assert found.since_s == int(datetime(2026, 11, 21, 12, 18, 0, tzinfo=UTC).timestamp())
+    assert pod(lambda live: live["metadata"].update(creationTimestamp=None) or live["status"].clear()).since_s == 0
 
 
 def test_a_terminating_pod_is_not_active() -> None:
@@ -285,12 +382,12 @@ def waiting(reason: str) -> Edit:
     "reason", ["ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CrashLoopBackOff"]
 )
 def test_a_container_that_cannot_start_is_a_problem(reason: str) -> None:
-    assert pod(waiting(reason)).problem == reason
+    assert (pod(waiting(reason)).problem, pod(waiting(reason)).down) == (reason, True)
 
 
 @pytest.mark.parametrize("reason", ["ContainerCreating", "PodInitializing", ""])
 def test_a_container_that_is_merely_starting_is_no_problem(reason: str) -> None:
-    assert pod(waiting(reason)).problem == ""
+    assert (pod(waiting(reason)).problem, pod(waiting(reason)).down) == ("", False)
 
 
 def test_the_turns_of_an_image_that_cannot_be_pulled_are_one_problem() -> None:
@@ -307,7 +404,50 @@ def test_the_first_container_with_a_problem_is_told() -> None:
         waiting("ContainerCreating")(live)
         live["status"]["containerStatuses"].append({"name": "proxy", "state": {"waiting": {"reason": "ErrImagePull"}}})
 
-    assert pod(edit).problem == "ImagePullBackOff"
+    assert (pod(edit).problem, pod(edit).down) == ("ImagePullBackOff", False)
+
+
+def reloader(state: dict[str, Any], last: dict[str, Any] | None = None, *, started: bool = False) -> Edit:
+    def edit(live: dict[str, Any]) -> None:
+        waiting("PodInitializing")(live)
+        status = {"name": "reloader", "state": state, "lastState": last or {}, "started": started}
+        live["status"]["initContainerStatuses"] = [{"name": "injected", "state": ended("no matter")}, status]
+
+    return edit
+
+
+def ended(message: str) -> dict[str, Any]:
+    return {"terminated": {"exitCode": 1, "reason": "Error", "message": message}}
+
+
+RUNNING: dict[str, Any] = {"running": {}}
+BACK_OFF: dict[str, Any] = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}
+SAID = "SecretNotFound: there is no Secret a with the key tls.crt"
+
+
+@pytest.mark.parametrize(
+    ("edit", "problem"),
+    [
+        (reloader(ended(f"{SAID}\n")), SAID),
+        (reloader(BACK_OFF, ended(SAID)), SAID),
+        (reloader(RUNNING, ended(SAID)), SAID),
+        (reloader(ended("Other"), ended(SAID)), "Other"),
+        (reloader(RUNNING, ended(SAID), started=True), ""),
+        (reloader(RUNNING), ""),
+        (reloader(BACK_OFF, ended("")), "CrashLoopBackOff"),
+        (reloader({"waiting": {"reason": "ErrImagePull"}}), "ImagePullBackOff"),
+    ],
+    ids=[
+        *("as it ended", "before it is started again", "while it waits", "another one", "once it is mended"),
+        *("before it said anything", "it ends without a word", "its image cannot be pulled"),
+    ],
+)
+def test_what_the_sidecar_said_is_the_problem_until_it_lets_memcached_start(edit: Edit, problem: str) -> None:
+    assert pod(edit).problem == problem
+
+
+def test_what_the_sidecar_says_at_length_is_cut() -> None:
+    assert len(pod(reloader(ended("CertificateInvalid: " + "a" * 4096))).problem) == 512
 
 
 def unscheduled(message: str) -> Edit:
@@ -317,8 +457,17 @@ def unscheduled(message: str) -> Edit:
 
 def test_a_pod_that_no_node_can_take_says_why() -> None:
     message = "0/3 nodes are available: 3 Insufficient memory."
-    assert pod(unscheduled(message)).problem == f"Unschedulable: {message}"
+    assert (pod(unscheduled(message)).problem, pod(unscheduled(message)).down) == (f"Unschedulable: {message}", True)
+    more = " no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful."
+    assert pod(unscheduled(message + more)).problem == f"Unschedulable: {message}".removesuffix(".")
     assert pod(unscheduled("")).problem == "Unschedulable"
+
+
+def test_a_pod_that_has_waited_for_a_node_begins_to_start_when_it_has_one() -> None:
+    times = {"Ready": "2026-11-21T12:00:00Z", "PodScheduled": "2026-11-21T12:18:03Z"}
+    conditions = [{"type": type_, "status": "False", "lastTransitionTime": time} for type_, time in times.items()]
+    found = pod(lambda live: live["status"].update(conditions=conditions))
+    assert found.since_s == int(datetime(2026, 11, 21, 12, 18, 3, tzinfo=UTC).timestamp())
 
 
 def test_of_a_long_message_of_the_scheduler_the_beginning_is_kept() -> None:

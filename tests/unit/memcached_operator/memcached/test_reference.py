@@ -6,6 +6,9 @@ import itertools
 import re
 from pathlib import Path
 
+from memcached_operator.memcached.asking.answers import Heard, Verdict
+from memcached_operator.memcached.asking.certificates import Certificate, Shown
+from memcached_operator.memcached.changing.rollout import Rollout
 from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.reference import CONDITIONS, REASONS, api_reference
 from tests.unit.memcached_operator.memcached.status_support import (
@@ -56,9 +59,14 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
                 Problem(reason, "words")
                 for reason in Reason
                 if ("Progressing", "False", reason) in TOLD
-                and reason not in (Reason.COMPLETE, Reason.DEADLINE_EXCEEDED)
+                and reason not in (Reason.COMPLETE, Reason.DEADLINE_EXCEEDED, Reason.ROLLOUT_PAUSED)
             ),
             Problem(Reason.OTHER_BUDGET, "words", blocking=False),
+            Problem(Reason.ROLLOUT_STUCK, "words", blocking=False),
+            Problem(Reason.SECRET_NOT_FOUND, "words", blocking=False),
+            Problem(Reason.CERTIFICATE_INVALID, "words", blocking=False),
+            Problem(Reason.PASSWORDS_INVALID, "words", blocking=False),
+            Problem(Reason.RELOAD_UNSUPPORTED, "words", blocking=False),
             *([Problem(Reason.TERMINATION_STALLED, "words")] if terminating else []),
         ]
         for terminating in ("", "Waiting.")
@@ -76,7 +84,16 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
         for condition in look(size, there, deployment, problem=problem, last=last, terminating=terminating).conditions
         or ()
     }
-    beside = [look(3, pods(3), waiting="The Service is being deleted."), look(3, pods(3), leaving="StatefulSet")]
+    beside = [
+        look(3, pods(3), waiting="The Service is being deleted."),
+        look(3, pods(3), leaving="StatefulSet"),
+        look(3, pods(3), rollout=Rollout(stale=1), paused=True),
+    ]
+    beside += [look(3, pods(3), heard=[Heard("a", verdict)]) for verdict in Verdict]
+    old, new = Certificate("old", 0.0, 1e10), Certificate("new", 1.0, 1e10)
+    for certificates in ((old, new), (Certificate("expired", 0.0, 1.0),)):
+        heard = [Heard(each.fingerprint, Verdict.ANSWERING, shown=Shown(each, 0.0)) for each in certificates]
+        beside.append(look(3, pods(3), heard=heard))
     seen |= {(each.type, each.status, each.reason) for status in beside for each in status.conditions or ()}
     assert seen == TOLD
 

@@ -14,7 +14,18 @@ from hypothesis import given, strategies as st
 
 from memcached_operator.api.names import IMAGE_MAX_LENGTH, InvalidSpec
 from memcached_operator.api.v1alpha1 import validate_spec
-from memcached_operator.memcached.spec import DisruptionBudget, NetworkPolicy, Pod, Service, Spec, read_spec
+from memcached_operator.memcached.spec import (
+    Auth,
+    DisruptionBudget,
+    NetworkPolicy,
+    Pod,
+    Resources,
+    Rollout,
+    Service,
+    Spec,
+    Tls,
+    read_spec,
+)
 
 VALUES = st.one_of(
     st.none(),
@@ -35,6 +46,27 @@ OBJECT = st.dictionaries(
 )
 
 
+COUNT_OR_SHARE = st.one_of(
+    st.integers(-1, 2),
+    st.sampled_from([2**31 - 1, 2**31, "0%", "25%", "100%", "101%", "-1%", "05%", "5 %", "5%\n", "1"]),
+    st.from_regex(r"\d{1,3}%"),
+)
+SECRET_NAMES = st.one_of(
+    st.sampled_from(["a", "a.b-c.9", "", "-a", "a-", "a..b", "a.-b", "A", "a\n", "a" * 253, "a" * 254, "é", "a_b"]),
+    st.from_regex("[-a-z0-9.]{1,9}", fullmatch=True),
+)
+QUANTITIES = st.dictionaries(
+    st.sampled_from(["cpu", "memory", "ephemeral-storage", "example.com/gpu"]),
+    st.one_of(
+        st.sampled_from(
+            [-1, 0, 2**53 - 1, 2**53, 2**64, 1.5, "1.5Gi", "-1", "+1", "", ".", "1e", "1e123", "1Gi\n", "٣"]
+        ),
+        st.from_regex(r"[+-]?[0-9.]{1,25}([numkMGTPE]i?|[eE][+-]?[0-9]{1,3})?", fullmatch=True),
+    ),
+    max_size=2,
+)
+
+
 def either(good: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Mostly what is right, so that fields beside it are looked at as well."""
     return st.one_of(good, good, good, VALUES)
@@ -49,17 +81,33 @@ SPECS = either(
     some_of(
         size=VALUES,
         image=VALUES,
+        memory=st.one_of(
+            st.sampled_from(["7Mi", "8Mi", "08Mi", "64Mi", "1Gi", "0Gi", "1.5Gi", "64", "64M", "64Mi\n", "99999999Mi"]),
+            st.from_regex(r"[0-9]{1,8}[KMG]i", fullmatch=True),
+        ),
+        maxConnections=st.sampled_from([0, 1, 1024, 1_000_000, 1_000_001]),
+        threads=st.sampled_from([0, 1, 4, 64, 65]),
+        maxItemSize=st.one_of(
+            st.sampled_from(["0Ki", "512Ki", "1Mi", "32Mi", "1024Mi", "1025Mi", "1Gi", "1Mi\n", "1m", "1000000Ki"]),
+            st.from_regex(r"[0-9]{1,7}[KMG]i", fullmatch=True),
+        ),
+        extraArgs=st.lists(
+            st.sampled_from(["-v", "", "a" * 1024, "a" * 1025, "é" * 1024]) | st.text(max_size=3) | VALUES, max_size=65
+        ),
+        resources=some_of(requests=QUANTITIES, limits=QUANTITIES),
+        rollout=some_of(
+            pauseSeconds=st.sampled_from([-1, 0, 60, 3600, 3601]),
+            paused=st.booleans(),
+            maxUnavailable=COUNT_OR_SHARE,
+            maxSurge=COUNT_OR_SHARE,
+        ),
         other=VALUES,
         workload=st.sampled_from(["Deployment", "StatefulSet", "statefulset"]),
         service=some_of(
             type=st.sampled_from(["Headless", "ClusterIP", "None", "LoadBalancer"]), annotations=STRINGS, labels=STRINGS
         ),
         disruptionBudget=some_of(
-            maxUnavailable=st.one_of(
-                st.integers(-1, 2),
-                st.sampled_from([2**31 - 1, 2**31, "0%", "25%", "100%", "101%", "-1%", "05%", "5 %", "5%\n", "1"]),
-                st.from_regex(r"\d{1,3}%"),
-            )
+            maxUnavailable=COUNT_OR_SHARE,
         ),
         pod=some_of(
             labels=STRINGS,
@@ -75,6 +123,12 @@ SPECS = either(
             terminationGracePeriodSeconds=st.sampled_from([-1, 0, 2**63 - 1, 2**63, 2**64]),
         ),
         networkPolicy=some_of(from_=st.lists(either(OBJECT), max_size=2)),
+        tls=some_of(
+            secretName=SECRET_NAMES,
+            clientAuth=st.sampled_from(["None", "Request", "Require", "none"]),
+            reload=st.sampled_from(["Live", "Restart", "Never"]),
+        ),
+        auth=some_of(secretName=SECRET_NAMES),
         publish=st.sampled_from(["None", "ConfigMap", "Secret"]),
         drainSeconds=st.sampled_from([-1, 0, 30, 86_400, 86_401]),
     )
@@ -111,7 +165,12 @@ FULL = b"""{
     "affinity": {"any": {"thing": null}}, "topologySpreadConstraints": [{}], "priorityClassName": "high",
     "imagePullSecrets": [{"name": "x"}], "serviceAccountName": "y", "securityContext": {},
     "terminationGracePeriodSeconds": 5},
-  "networkPolicy": {"from": [{"podSelector": {}}]}
+  "networkPolicy": {"from": [{"podSelector": {}}]},
+  "tls": {"secretName": "cache-tls", "clientAuth": "Require", "reload": "Restart"},
+  "auth": {"secretName": "cache.passwords"},
+  "memory": "1Gi", "maxConnections": 4096, "threads": 8, "maxItemSize": "2Mi", "extraArgs": ["-o", "idle_timeout=60"],
+  "resources": {"requests": {"cpu": "1.5", "ephemeral-storage": 5}, "limits": {"memory": "2Gi"}},
+  "rollout": {"pauseSeconds": 5, "paused": true}
 }"""
 
 
@@ -136,8 +195,17 @@ def test_every_field_is_read() -> None:
             terminationGracePeriodSeconds=5,
         ),
         networkPolicy=NetworkPolicy(from_=({"podSelector": {}},)),
+        tls=Tls("cache-tls", clientAuth="Require", reload="Restart"),
+        auth=Auth("cache.passwords"),
         publish="ConfigMap",
         drainSeconds=0,
+        memory="1Gi",
+        maxConnections=4096,
+        threads=8,
+        maxItemSize="2Mi",
+        extraArgs=("-o", "idle_timeout=60"),
+        resources=Resources(requests={"cpu": "1.5", "ephemeral-storage": 5}, limits={"memory": "2Gi"}),
+        rollout=Rollout(pauseSeconds=5, paused=True),
     )
 
 
@@ -145,6 +213,9 @@ def test_what_is_left_out_or_null_has_its_default() -> None:
     spec = read_spec(b'{"size": 2, "workload": null, "service": {"type": null}, "pod": null, "drainSeconds": null}')
     assert spec == Spec(size=2)
     assert (spec.workload, spec.service.type, spec.publish, spec.drainSeconds) == ("Deployment", "Headless", "None", 30)
+    assert (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize) == ("64Mi", 1024, 4, "1Mi")
+    assert (spec.extraArgs, spec.resources, spec.rollout) == ((), Resources(), Rollout(60, False, None, None))
+    assert read_spec(b'{"memory": null, "resources": {"limits": null}, "rollout": {"paused": null}}') == Spec()
     assert read_spec(b'{"disruptionBudget": {}}').disruptionBudget == DisruptionBudget(maxUnavailable=1)
 
 

@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.api.v1alpha1 import MemcachedStatus
+from memcached_operator.memcached.asking.answers import Heard, Verdict
 from memcached_operator.memcached.observation import Drain, Observation, Problem, Reason, Servers
-from memcached_operator.memcached.status import Status, decode_status, is_settled, status_of, status_patch
+from memcached_operator.memcached.records import memcached_record
+from memcached_operator.memcached.status import (
+    Status,
+    decode_status,
+    is_overdue,
+    is_settled,
+    status_of,
+    status_patch,
+)
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime.objects.conditions import Condition
@@ -37,13 +46,34 @@ def test_the_nodes_are_the_sorted_names_of_the_pods() -> None:
     assert status.selector == "app=memcached,memcached_cr=sessions"
 
 
+@pytest.mark.parametrize(
+    ("live", "overdue"),
+    [
+        ({}, True),
+        ({"status": {}}, True),
+        ({"status": {"observedGeneration": 2}}, True),
+        ({"status": {"observedGeneration": "3"}}, True),
+        ({"status": {"observedGeneration": 3}}, False),
+        ({"status": {"observedGeneration": 3, "nodes": [1]}}, False),
+    ],
+)
+def test_a_memcached_is_overdue_until_a_status_tells_that_its_generation_was_looked_at(
+    live: dict[str, object], overdue: bool
+) -> None:
+    metadata = {"namespace": "shop", "name": "sessions", "uid": "u", "resourceVersion": "7", "generation": 3}
+    assert is_overdue(memcached_record(json.dumps({"metadata": metadata, **live}).encode())) is overdue
+
+
 def test_no_nodes_are_an_empty_list_and_not_absent() -> None:
     assert json.loads(msgspec.json.encode(look(0)))["nodes"] == []
 
 
+TYPES = ["Available", "Progressing", "Degraded", "Ready", "Serving"]
+
+
 def test_our_conditions_bear_the_generation_that_they_speak_of() -> None:
     conditions = look(3, pods(3), generation=4).conditions or ()
-    assert [condition.type for condition in conditions] == ["Available", "Progressing", "Degraded", "Ready"]
+    assert [condition.type for condition in conditions] == TYPES
     assert {condition.observedGeneration for condition in conditions} == {4}
 
 
@@ -51,9 +81,9 @@ def test_a_transition_is_timed_when_the_status_changes_and_not_when_reason_or_me
     first = look(3, pods(0, 3), DEPLOYING, now=NOW)
     second = look(3, pods(1, 2, "ImagePullBackOff"), DEPLOYING, last=first, generation=2, now=LATER)
     assert said(first, "Available") != said(second, "Available")
-    assert [condition.lastTransitionTime for condition in second.conditions or ()] == [NOW, NOW, NOW, NOW]
+    assert [condition.lastTransitionTime for condition in second.conditions or ()] == [NOW] * 5
     third = look(3, pods(3), DEPLOYING, last=second, now=LATER)
-    assert [condition.lastTransitionTime for condition in third.conditions or ()] == [LATER, LATER, NOW, LATER]
+    assert [condition.lastTransitionTime for condition in third.conditions or ()] == [LATER, LATER, NOW, LATER, NOW]
 
 
 def test_a_rollout_that_turns_into_another_kind_of_rollout_is_no_transition() -> None:
@@ -77,7 +107,7 @@ def test_conditions_of_others_stay_as_they_came_and_where_they_were() -> None:
     last = decode_status(json.dumps({"conditions": [foreign[0], ours, foreign[1]]}).encode())
     patch = json.loads(msgspec.json.encode(status_patch(look(3, last=last, now=LATER), last)))
     conditions = patch["conditions"]
-    types = ["example.com/Backed", "Progressing", "Warm", "Available", "Degraded", "Ready"]
+    types = ["example.com/Backed", "Progressing", "Warm", "Available", "Degraded", "Ready", "Serving"]
     assert [condition["type"] for condition in conditions] == types
     assert [conditions[0], conditions[2]] == foreign
 
@@ -146,7 +176,7 @@ def test_a_first_status_is_written_in_full() -> None:
     drains = (Drain("StatefulSet", 0, NOW),)
     servers = Servers("StatefulSet", (), drains)
     status = look(0, deployment=of_image(ROLLED_OUT, OLD), servers=servers, service=NAME)
-    assert status_patch(status, NEW).keys() == set(Status.__struct_fields__)
+    assert status_patch(status, NEW).keys() == set(Status.__struct_fields__) - {"version"}
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b'{"nodes": 3}', b'{"conditions": [{"status": "True"}]}', b"[]"])
@@ -225,6 +255,10 @@ looks = st.builds(
     some_troubles,
     st.sampled_from(["", "waiting"]),
     leaving=st.sampled_from([None, "StatefulSet"]),
+    heard=st.none()
+    | st.lists(
+        st.builds(Heard, st.text("abc"), st.sampled_from(Verdict), st.just("why"), st.sampled_from(["", "1.6"]))
+    ),
 )
 
 
@@ -235,7 +269,7 @@ def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_look_writes_n
         status = status_of(observed, last, NOW)
         MemcachedStatus.model_validate_json(msgspec.json.encode(status))
         conditions = status.conditions or ()
-        assert [condition.type for condition in conditions] == ["Available", "Progressing", "Degraded", "Ready"]
+        assert [condition.type for condition in conditions] == TYPES
         assert all(condition.message and condition.reason in set(Reason) for condition in conditions)
         last = decode_status(msgspec.json.encode(status))
         assert status_patch(status_of(observed, last, LATER), last) == {}
@@ -247,5 +281,5 @@ def test_servers_drain_from_when_it_is_written_that_they_left_and_not_from_when_
     observed = Observation(NAME, 1, 3, "StatefulSet", None, [], servers)
     first = status_of(observed, NEW, LATER)
     assert first.draining == (msgspec.structs.replace(planned, since=LATER),)
-    again = observed._replace(servers=servers._replace(draining=first.draining))
+    again = msgspec.structs.replace(observed, servers=servers._replace(draining=first.draining))
     assert status_of(again, first, "2027-01-01T00:00:00Z").draining == first.draining

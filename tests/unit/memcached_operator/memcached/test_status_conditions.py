@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from memcached_operator.memcached.changing.rollout import Rollout
 from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.status import Status, minimum_available, refusal_reason
 from memcached_operator.memcached.workloads.pods import PodRecord
@@ -133,6 +134,12 @@ def test_what_is_waited_for_before_there_can_be_a_deployment_is_told() -> None:
     assert said(status, "Progressing") == ("True", "Deploying", "The former one is going.")
 
 
+def test_a_deployment_whose_servers_are_all_ready_says_what_it_waits_for() -> None:
+    message = "The Deployment is rolled out when the last has been ready for 60 s."
+    assert said(look(3, pods(3), UPDATED), "Progressing")[2].endswith(message)
+    assert message not in said(look(3, pods(2, 1), UPDATED), "Progressing")[2]
+
+
 def test_it_is_deploying_until_all_servers_are_ready_and_then_complete() -> None:
     status = look(3, [], FRESH)
     assert said(status, "Progressing") == ("True", "Deploying", "3 servers are wanted, 0 exist, 0 are ready.")
@@ -203,6 +210,31 @@ def test_an_update_begins_before_the_first_new_pod_and_ends_when_the_deployment_
 def test_a_new_template_that_somebody_else_brought_is_an_update_too(complete: Status) -> None:
     status = look(3, pods(3), UPDATED, last=complete)
     assert reported(status, "Progressing") == ("True", "Updating")
+
+
+def test_a_paused_rollout_is_told_only_where_servers_are_yet_to_be_replaced(complete: Status) -> None:
+    """Its controller says of a paused Deployment nothing else."""
+    held = look(3, pods(3), UPDATED, last=complete, rollout=Rollout(stale=2), paused=True)
+    message = "2 of 3 servers are yet to be replaced; spec.rollout.paused holds that."
+    assert said(held, "Progressing") == ("False", "RolloutPaused", message)
+    assert said(held, "Ready") == ("False", "RolloutPaused", message)
+    for last in (complete, held):
+        nothing_held = look(3, pods(3), UPDATED, last=last, paused=True)
+        assert reported(nothing_held, "Progressing") == ("False", "Complete")
+
+
+def test_what_keeps_a_server_that_the_others_wait_for_is_told(complete: Status) -> None:
+    found = [*pods(2), *pods(0, 1, "Unschedulable: 0/1 nodes are available", template="b")]
+    message = said(look(3, found, UPDATED, last=complete, rollout=Rollout(stale=2)), "Progressing")[2]
+    assert message.endswith(" sessions-b-0 is not ready: Unschedulable: 0/1 nodes are available.")
+
+
+def test_servers_that_are_replaced_for_nobody_but_the_operator_are_ready_while_they_wait(complete: Status) -> None:
+    status = look(3, pods(3), last=complete, queued=True)
+    assert reported(status, "Ready") == ("True", "AllServersReady")
+    assert "The operator's own defaults have changed" in said(status, "Progressing")[2]
+    held = look(3, pods(3), last=complete, queued=True, paused=True)
+    assert said(held, "Progressing")[2].endswith("they are replaced once spec.rollout.paused is false.")
 
 
 def test_a_missed_deadline_is_told_as_the_deployment_reports_it_and_is_over_with_the_rollout() -> None:
@@ -284,6 +316,32 @@ def test_pods_that_an_admission_plugin_forbids_degrade_it() -> None:
     assert said(status, "Degraded") == ("True", "Forbidden", message)
 
 
-def test_a_quota_is_told_from_other_refusals_by_its_words() -> None:
-    assert refusal_reason(EXCEEDED) is Reason.QUOTA_EXCEEDED
-    assert refusal_reason('deployments.apps is forbidden: User "x" cannot patch resource') is Reason.FORBIDDEN
+@pytest.mark.parametrize(
+    "words",
+    [
+        "exceeded quota: few, requested: limits.memory=146Mi, used: limits.memory=0, limited: limits.memory=100Mi",
+        "failed quota: few: must specify limits.cpu for: memcached",
+        "failed quota: few: must specify limits.cpu for: memcached; requests.memory for: sidecar",
+        "status unknown for quota: few, resources: pods",
+        "insufficient quota to consume: pods",
+        "insufficient quota to match these scopes: [{PriorityClass In [high]}]",
+        "quota usage is negative for resource(s): pods",
+    ],
+)
+def test_a_quota_is_told_by_all_of_its_words(words: str) -> None:
+    assert refusal_reason(f'pods "sessions-1" is forbidden: {words}') is Reason.QUOTA_EXCEEDED
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'deployments.apps is forbidden: User "x" cannot patch resource "deployments" in API group "apps"',
+        'pods "sessions-1" is forbidden: maximum memory usage per Container is 100Mi, but limit is 146Mi',
+        'pods "sessions-1" is forbidden: minimum cpu usage per Container is 100m, but request is 50m',
+        'pods "sessions-1" is forbidden: maximum cpu usage per Pod is 1.  No limit is specified',
+        'pods "exceeded-quota" is forbidden: memory max limit to request ratio per Container is 1',
+        'resourcequotas "few" is forbidden: User "x" cannot get resource "resourcequotas"',
+    ],
+)
+def test_limit_ranges_and_permissions_are_no_quotas(message: str) -> None:
+    assert refusal_reason(message) is Reason.FORBIDDEN

@@ -9,6 +9,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
+from memcached_operator.memcached.asking.answers import Answers
+from memcached_operator.memcached.asking.connection import Failure
 from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.keeping import ObjectsConfig
 from memcached_operator.memcached.kinds import (
@@ -24,6 +26,7 @@ from memcached_operator.memcached.kinds import (
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.reporter import SLOW_RETRY_S
 from memcached_operator.memcached.workloads.objects import WorkloadManifest
+from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from memcached_operator.memcached.workloads.rules import DEPLOYMENT_RULES
 from memcached_operator.memcached.workloads.template import USER_ID
@@ -42,7 +45,8 @@ from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPA
 VANISHED_RETRY_S = StaleCache("").retry_s
 KEY = ObjectKey(NAMESPACE, NAME)
 DELAY_S = 0.25
-APPLY, GET_DEPLOYMENT, GET_MEMCACHED = "apply Deployment", "get Deployment", "get Memcached"
+APPLY, CREATE = "apply Deployment", "create Deployment"
+GET_DEPLOYMENT, GET_MEMCACHED = "get Deployment", "get Memcached"
 WRITE_STATUS = "merge_patch/status Memcached"
 DONE = Result()
 # Nothing stands beside the servers.
@@ -88,10 +92,14 @@ class Parts:
 class World:
     """One Memcached, the API server that holds it, and the operator's parts around its reconciler."""
 
-    def __init__(self, *, finalizer: bool = False, user_id: int | None = USER_ID) -> None:
+    def __init__(self, *, finalizer: bool = False, user_id: int | None = USER_ID, asked: bool = False) -> None:
         self.clock = FakeClock()
         self.api = FakeApi()
         self.recorder = Recorder()
+        self.told: list[tuple[str, int]] = []
+        self.untold: Failure | None = None
+        self.woken: list[ObjectKey] = []
+        self.answers = Answers() if asked else None
         self.caches = Caches(*(Store() for _ in range(8)))
         self.caches.index()
         self.stores: dict[Kind[Any], Store[Any]] = {
@@ -112,7 +120,7 @@ class World:
             cast(ApiClient, self.api),
             field_manager="test-manager",
             own_writes_of=lambda _: self.own_writes,
-            stores_of=lambda kind: [stores[kind]],
+            stores_of=lambda kind: [stores[kind]] if kind in stores else [],
         )
         self.parts = Parts(client, cast(EventRecorder, self.recorder), stores, self.clock)
         self.repairs = self.parts.of_memcacheds
@@ -120,10 +128,19 @@ class World:
             cast(Operator, self.parts),
             self.caches,
             ReconcilerConfig(ObjectsConfig(IMAGE, user_id), status_delay_s=DELAY_S, finalizer=finalizer),
+            tell_memory=self.tell_memory,
+            wake=self.woken.append,
+            answers=self.answers,
             clock=self.clock,
             utc_now=lambda: datetime.fromtimestamp(1_800_000_000 + self.clock.now, UTC),
         )
         self.wait_s = self.repairs.delayed(own_writes_delay_s(self.own_writes))
+
+    async def tell_memory(self, pod: PodRecord, mib: int) -> Failure | None:
+        """A memcached that does as it is told, unless `untold` says why not."""
+        if not self.untold:
+            self.told.append((pod.address, mib))
+        return self.untold
 
     def memcached(self, **spec: Any) -> Json:
         """Create the Memcached, or change its specification; with nothing beside its servers, if it does not say."""

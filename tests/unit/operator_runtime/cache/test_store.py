@@ -266,6 +266,20 @@ def test_keys_print_as_kubectl_users_write_them() -> None:
     assert str(key_of(Thing())) == "ns/a"
 
 
+@pytest.mark.parametrize("backwards", [False, True], ids=["in order", "from the last"])
+def test_an_index_files_as_many_under_one_value_as_there_are(store: Store[Thing], backwards: bool) -> None:
+    things = [Thing(name=f"a{number}", owner="p") for number in range(20)]
+    there: set[Thing] = set()
+    for thing in things:
+        store.put(thing)
+        there.add(thing)
+        assert set(store.by_index("owner", ObjectKey("ns", "p"))) == there
+    for thing in reversed(things) if backwards else things:
+        store.remove(key_of(thing))
+        there.remove(thing)
+        assert set(store.by_index("owner", ObjectKey("ns", "p"))) == there
+
+
 # Against a model: a dict of records, indexes recomputed from scratch.
 
 THINGS = st.builds(

@@ -1,17 +1,16 @@
-"""What the client sends and how it takes answers, on mocked ones; what a connection is needed for is beside it."""
+"""What the client sends and how it takes answers; what goes wrong with a connection is beside it."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from base64 import b64encode
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import aiohttp
 import pytest
-from aioresponses import aioresponses
-from aioresponses.core import RequestCall
-from yarl import URL
 
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import (
@@ -29,45 +28,50 @@ from operator_runtime.client.errors import (
     Unreachable,
 )
 from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
-from tests.unit.operator_runtime.client.client_support import USER_AGENT, FakeCredentials, client_of
+from tests.unit.operator_runtime.client.client_support import (
+    USER_AGENT,
+    FakeCredentials,
+    Peer,
+    Request,
+    client_of,
+    serving,
+)
 
-SERVER = "https://api.test:6443"
+pytestmark = pytest.mark.timeout(30)
+
 MEMCACHEDS = Resource("cache.example.com", "v1alpha1", "memcacheds", "Memcached")
-ONE_DEPLOYMENT = f"{SERVER}/apis/apps/v1/namespaces/ns/deployments/a"
-
-
-class _Response(aiohttp.ClientResponse):
-    """aioresponses 0.7.9 does not pass the writer that aiohttp 3.14 asks for."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("stream_writer", type("Writer", (), {"output_size": 0})())
-        super().__init__(*args, **kwargs)
+ONE_DEPLOYMENT = "/apis/apps/v1/namespaces/ns/deployments/a"
 
 
 class Api:
-    """Mocked answers, and the requests that were made."""
+    """Answers for some requests, each given once, and the requests that came."""
 
-    def __init__(self, mock: aioresponses) -> None:
-        self._mock = mock
+    def __init__(self) -> None:
+        self._answers: dict[tuple[str, str], list[tuple[int, bytes, Mapping[str, str]]]] = {}
+        self.url = ""
+        self.calls: list[Request] = []
 
-    def answer(self, method: str, url: str, **fields: Any) -> None:
-        self._mock.add(url, method, response_class=_Response, **fields)
+    def answer(self, method: str, target: str, body: bytes = b"", status: int = 200, **headers: str) -> None:
+        self._answers.setdefault((method, target), []).append((status, body, headers))
+
+    async def handle(self, peer: Peer, request: Request) -> None:
+        self.calls.append(request)
+        status, body, headers = self._answers[request.method, request.target].pop(0)
+        await peer.answer(status, body, **headers)
 
     @property
-    def calls(self) -> list[tuple[str, str, RequestCall]]:
-        return [(method, str(url), call) for (method, url), calls in self._mock.requests.items() for call in calls]
-
-    @property
-    def only(self) -> tuple[str, str, dict[str, Any]]:
-        """Method, URL and keyword arguments of the one request that was made."""
-        ((method, url, call),) = self.calls
-        return method, url, call.kwargs
+    def only(self) -> Request:
+        """The one request that was made."""
+        (request,) = self.calls
+        return request
 
 
 @pytest.fixture
-def api() -> Iterator[Api]:
-    with aioresponses() as mock:
-        yield Api(mock)
+async def api() -> AsyncIterator[Api]:
+    api = Api()
+    async with serving(api.handle) as server:
+        api.url = server.url
+        yield api
 
 
 @pytest.fixture
@@ -76,37 +80,78 @@ def credentials() -> FakeCredentials:
 
 
 @pytest.fixture
-async def client(credentials: FakeCredentials) -> AsyncIterator[ApiClient]:
-    async with client_of(SERVER + "/", credentials) as client:
+async def client(api: Api, credentials: FakeCredentials) -> AsyncIterator[ApiClient]:
+    async with client_of(api.url + "/", credentials) as client:
         yield client
 
 
 async def test_a_request_names_who_asks_and_what_for(api: Api, client: ApiClient) -> None:
     api.answer("GET", ONE_DEPLOYMENT, body=b'{"kind":"Deployment"}')
     assert await client.get(DEPLOYMENTS, "ns", "a") == b'{"kind":"Deployment"}'
-    _, _, kwargs = api.only
-    assert kwargs["headers"] == {
-        "Accept": "application/json",
-        "Accept-Encoding": "identity",
-        "User-Agent": USER_AGENT,
-        "Authorization": "Bearer first",
+    assert api.only.headers == {
+        "host": api.url.removeprefix("http://"),
+        "accept": "application/json",
+        "accept-encoding": "identity",
+        "user-agent": USER_AGENT,
+        "authorization": "Bearer first",
     }
-    assert kwargs["data"] is None
-    assert kwargs["allow_redirects"] is False
 
 
 async def test_gzip_is_asked_for_where_the_caller_wants_it(api: Api, client: ApiClient) -> None:
-    api.answer("GET", f"{SERVER}/api/v1/pods", body=b"{}")
+    api.answer("GET", "/api/v1/pods", body=b"{}")
     await client.request("GET", PODS.path(), gzip=True)
-    assert api.only[2]["headers"]["Accept-Encoding"] == "gzip"
+    assert api.only.headers["accept-encoding"] == "gzip"
 
 
 async def test_a_query_is_encoded_once(api: Api, client: ApiClient) -> None:
-    token, selector = "a+b/c==&d", "app=memcached,memcached_cr"
-    url = URL(f"{SERVER}/api/v1/pods").with_query({"continue": token, "labelSelector": selector})
-    api.answer("GET", str(url), body=b"{}")
-    await client.request("GET", PODS.path(), query={"continue": token, "labelSelector": selector})
-    assert dict(URL(api.only[1]).query) == {"continue": token, "labelSelector": selector}
+    query = {"continue": "a+b/c==&d", "labelSelector": "app=memcached,memcached_cr"}
+    api.answer("GET", f"/api/v1/pods?{urlencode(query)}", body=b"{}")
+    await client.request("GET", PODS.path(), query=query)
+    assert dict(parse_qsl(api.only.target.partition("?")[2])) == query
+
+
+async def test_a_server_may_have_a_path_of_its_own(api: Api) -> None:
+    api.answer("GET", f"/k8s/clusters/c-1{ONE_DEPLOYMENT}", body=b"{}")
+    async with client_of(f"{api.url}/k8s/clusters/c-1/") as client:
+        assert await client.get(DEPLOYMENTS, "ns", "a") == b"{}"
+
+
+async def test_a_write_without_a_body_says_so(api: Api, client: ApiClient) -> None:
+    api.answer("DELETE", ONE_DEPLOYMENT, body=b"{}")
+    await client.request("DELETE", ONE_DEPLOYMENT)
+    assert api.only.headers["content-length"] == "0"
+    assert "content-type" not in api.only.headers
+
+
+@pytest.mark.parametrize("path", ["/api/v1/a b", "/api/v1/a\r\nX-Remote-User: root", "/api/v1/ü", "/api/v1/\0"])
+async def test_a_path_that_would_end_the_requests_first_line_is_not_sent(
+    api: Api, client: ApiClient, path: str
+) -> None:
+    with pytest.raises(ValueError, match="is no path of a URL"):
+        await client.request("GET", path)
+    assert api.calls == []
+
+
+async def test_a_credential_that_would_begin_another_header_is_not_sent(
+    api: Api, client: ApiClient, credentials: FakeCredentials
+) -> None:
+    credentials.token = "secret\r\nX-Remote-User: root"
+    with pytest.raises(ValueError, match="holds more than one line") as caught:
+        await client.get(DEPLOYMENTS, "ns", "a")
+    assert "secret" not in str(caught.value)
+    assert api.calls == []
+
+
+async def test_a_server_without_tls_behind_a_proxy_is_named_in_full() -> None:
+    api = Api()
+    target = f"http://api.test:8080{ONE_DEPLOYMENT}"
+    api.answer("GET", target, body=b"{}")
+    async with serving(api.handle) as proxy:
+        url = proxy.url.replace("http://", "http://jane:hunter2@")
+        async with client_of("http://api.test:8080", proxy=url) as client:
+            assert await client.get(DEPLOYMENTS, "ns", "a") == b"{}"
+    assert api.only.headers["host"] == "api.test:8080"
+    assert api.only.headers["proxy-authorization"] == f"Basic {b64encode(b'jane:hunter2').decode()}"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +160,7 @@ async def test_a_query_is_encoded_once(api: Api, client: ApiClient) -> None:
         (
             lambda client: client.create(DEPLOYMENTS, "ns", {"x": "ü"}, field_manager="me"),
             "POST",
-            f"{SERVER}/apis/apps/v1/namespaces/ns/deployments?fieldManager=me",
+            "/apis/apps/v1/namespaces/ns/deployments?fieldManager=me",
             "application/json",
         ),
         (
@@ -141,7 +186,7 @@ async def test_a_query_is_encoded_once(api: Api, client: ApiClient) -> None:
                 MEMCACHEDS, "ns", "a", {"x": "ü"}, field_manager="me", subresource="status"
             ),
             "PATCH",
-            f"{SERVER}/apis/cache.example.com/v1alpha1/namespaces/ns/memcacheds/a/status?fieldManager=me",
+            "/apis/cache.example.com/v1alpha1/namespaces/ns/memcacheds/a/status?fieldManager=me",
             "application/merge-patch+json",
         ),
         (
@@ -158,10 +203,9 @@ async def test_each_write_has_its_method_path_and_content_type(
 ) -> None:
     api.answer(method, url, body=b'{"kind":"Answer"}')
     assert await call(client) == b'{"kind":"Answer"}'
-    sent_method, sent_url, kwargs = api.only
-    assert (sent_method, sent_url) == (method, url)
-    assert json.loads(kwargs["data"]) == {"x": "ü"}
-    assert kwargs["headers"]["Content-Type"] == content_type
+    assert (api.only.method, api.only.target) == (method, url)
+    assert json.loads(api.only.body) == {"x": "ü"}
+    assert api.only.headers["content-type"] == content_type
 
 
 @pytest.mark.parametrize(
@@ -181,9 +225,8 @@ async def test_a_deletion_says_of_which_object_and_what_becomes_of_its_dependent
 ) -> None:
     api.answer("DELETE", ONE_DEPLOYMENT, body=b'{"kind":"Status"}')
     assert await client.delete(DEPLOYMENTS, "ns", "a", **asked) == b'{"kind":"Status"}'
-    method, url, kwargs = api.only
-    assert (method, url) == ("DELETE", ONE_DEPLOYMENT)
-    assert json.loads(kwargs["data"]) == sent
+    assert (api.only.method, api.only.target) == ("DELETE", ONE_DEPLOYMENT)
+    assert json.loads(api.only.body) == sent
     assert client.writes == {("deployments.apps", "delete"): 1}
 
 
@@ -206,7 +249,7 @@ async def test_a_deletion_says_of_which_object_and_what_becomes_of_its_dependent
 async def test_an_answer_that_says_no_is_an_error_of_the_closed_set(
     api: Api, client: ApiClient, status: int, reason: str, kind: type[ApiError]
 ) -> None:
-    body = json.dumps({"kind": "Status", "code": status, "reason": reason, "message": "because"})
+    body = json.dumps({"kind": "Status", "code": status, "reason": reason, "message": "because"}).encode()
     api.answer("GET", ONE_DEPLOYMENT, status=status, body=body)
     with pytest.raises(ApiError) as caught:
         await client.get(DEPLOYMENTS, "ns", "a")
@@ -218,16 +261,16 @@ async def test_an_answer_that_says_no_is_an_error_of_the_closed_set(
 @pytest.mark.parametrize(
     ("status", "body", "words"),
     [
-        (200, "<html>Please log in</html>", "HTTP 200 with what is no object of the API: b'<html>Please log in"),
-        (200, "", "HTTP 200 with what is no object"),
-        (302, "", "HTTP 302, which no API server answers: a proxy"),
-        (304, "", "HTTP 304"),
+        (200, b"<html>Please log in</html>", "HTTP 200 with what is no object of the API: b'<html>Please log in"),
+        (200, b"", "HTTP 200 with what is no object"),
+        (302, b"", "HTTP 302, which no API server answers: a proxy"),
+        (304, b"", "HTTP 304"),
     ],
 )
 async def test_what_no_api_server_answers_is_malformed(
-    api: Api, client: ApiClient, status: int, body: str, words: str
+    api: Api, client: ApiClient, status: int, body: bytes, words: str
 ) -> None:
-    api.answer("GET", ONE_DEPLOYMENT, status=status, body=body, headers={"Location": "http://elsewhere.test/"})
+    api.answer("GET", ONE_DEPLOYMENT, status=status, body=body, Location="http://elsewhere.test/")
     with pytest.raises(MalformedAnswer) as caught:
         await client.get(DEPLOYMENTS, "ns", "a")
     assert words in str(caught.value)
@@ -238,7 +281,7 @@ async def test_what_no_api_server_answers_is_malformed(
 async def test_retry_after_is_told_and_not_waited_for(
     api: Api, client: ApiClient, header: str, wait_s: float | None
 ) -> None:
-    api.answer("GET", ONE_DEPLOYMENT, status=429, body="slow down", headers={"Retry-After": header})
+    api.answer("GET", ONE_DEPLOYMENT, status=429, body=b"slow down", Retry_After=header)
     with pytest.raises(TooManyRequests) as caught:
         await client.get(DEPLOYMENTS, "ns", "a")
     assert caught.value.retry_after_s == wait_s
@@ -252,7 +295,7 @@ async def test_a_401_is_tried_once_more_with_a_newer_credential(
     api.answer("GET", ONE_DEPLOYMENT, body=b"{}")
     before = time.monotonic()
     assert await client.get(DEPLOYMENTS, "ns", "a") == b"{}"
-    assert [call.kwargs["headers"]["Authorization"] for _, _, call in api.calls] == ["Bearer first", "Bearer second"]
+    assert [call.headers["authorization"] for call in api.calls] == ["Bearer first", "Bearer second"]
     ((failed_since),) = credentials.refreshes
     assert before <= failed_since <= time.monotonic()
 
@@ -270,7 +313,8 @@ async def test_a_401_to_the_newer_credential_too_is_final(
     api: Api, client: ApiClient, credentials: FakeCredentials
 ) -> None:
     credentials.next_token = "second"
-    api.answer("GET", ONE_DEPLOYMENT, status=401, repeat=True)
+    for _ in range(2):
+        api.answer("GET", ONE_DEPLOYMENT, status=401)
     with pytest.raises(Unauthorized):
         await client.get(DEPLOYMENTS, "ns", "a")
     assert (len(credentials.refreshes), len(api.calls)) == (1, 2)
@@ -287,14 +331,20 @@ async def test_a_401_to_the_newer_credential_too_is_final(
     ],
 )
 async def test_a_failing_transport_is_unreachable_and_named(
-    api: Api, client: ApiClient, failure: Exception, words: str
+    client: ApiClient, monkeypatch: pytest.MonkeyPatch, failure: Exception, words: str
 ) -> None:
-    api.answer("GET", ONE_DEPLOYMENT, exception=failure)
+    tries = []
+
+    async def fail(*request: object) -> None:
+        tries.append(request)
+        raise failure
+
+    monkeypatch.setattr(aiohttp.TCPConnector, "connect", fail)
     with pytest.raises(Unreachable) as caught:
         await client.get(DEPLOYMENTS, "ns", "a")
     assert str(caught.value).startswith("GET /apis/apps/v1/namespaces/ns/deployments/a: ")
     assert words in str(caught.value)
-    assert len(api.calls) == 1
+    assert len(tries) == 1
 
 
 async def test_a_credential_that_cannot_be_had_is_no_transport_failure(

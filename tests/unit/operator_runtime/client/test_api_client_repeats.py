@@ -165,6 +165,10 @@ def created(body: object) -> Write:
     return lambda client: client.create(DEPLOYMENTS, "shop", body, field_manager="m")
 
 
+def created_once(client: ApiClient) -> Awaitable[bytes]:
+    return client.create(DEPLOYMENTS, "shop", OF_ANY, field_manager="m", guarded=True)
+
+
 def deleted(**preconditions: str) -> Write:
     return lambda client: client.delete(DEPLOYMENTS, "shop", "a", **preconditions)  # type: ignore[arg-type]
 
@@ -187,6 +191,7 @@ OF_ANY = {"metadata": {"name": "a", "uid": None}, "spec": {"replicas": 1}}
         (strategic(OF_ONE_UID), 2),
         (strategic(OF_ANY), 1),
         (created(OF_ANY), 1),
+        (created_once, 2),
         (deleted(uid="u"), 2),
         (deleted(resource_version="1"), 2),
         (deleted(), 1),

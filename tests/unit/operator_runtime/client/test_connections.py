@@ -57,10 +57,9 @@ async def test_connections_are_kept_alive_by_the_kernel() -> None:
         client_of(server.url) as client,
         client.stream(PATH, {}, SILENCE_LIMIT_S) as stream,
     ):
-        connection = stream._response.connection
-        assert connection is not None
-        assert connection.transport is not None
-        raw = connection.transport.get_extra_info("socket")
+        transport = stream._answer.transport
+        assert transport is not None
+        raw = transport.get_extra_info("socket")
         assert raw.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         if hasattr(socket, "TCP_KEEPIDLE"):
             assert raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == KEEPALIVE_IDLE_S
@@ -88,10 +87,9 @@ async def test_a_watch_that_is_left_by_tls_does_not_wait_for_the_servers_farewel
     async with serving(three_lines_and_silence, context) as server, client_of(server.url, credentials) as client:
         async with client.stream(PATH, {}, SILENCE_LIMIT_S) as stream:
             assert await stream.read()
-            connection = stream._response.connection
-            assert connection is not None
-            assert connection.transport is not None
-            raw = connection.transport.get_extra_info("socket")
+            transport = stream._answer.transport
+            assert transport is not None
+            raw = transport.get_extra_info("socket")
         for _ in range(2):  # for what is done soon; nothing comes over the wire meanwhile
             await asyncio.sleep(0)
         assert raw.fileno() == -1

@@ -126,3 +126,10 @@ def test_an_apply_of_a_field_that_the_kind_does_not_have_is_wrong_itself_whateve
     message = f"failed to create typed patch object (a/b; apps/v1, Kind=Deployment): {wrong}"
     assert isinstance(classify(500, "", message), Invalid)
     assert isinstance(classify(500, "", "etcdserver: request timed out"), ServerError)
+
+
+def test_a_kind_of_owner_that_the_api_server_is_yet_to_know_is_its_trouble_and_no_missing_permission() -> None:
+    forbidden = 'deployments.apps "shop" is forbidden: cannot set blockOwnerDeletion in this case because cannot '
+    yet_to_know = "find RESTMapping for APIVersion cache.example.com/v1alpha1 Kind Memcached: no matches"
+    assert isinstance(classify(403, "Forbidden", forbidden + yet_to_know), ServerError)
+    assert type(classify(403, "Forbidden", forbidden)) is Forbidden

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from operator_runtime.cache.store import ObjectKey, Store
+from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.controller.channel import Channel
 from operator_runtime.controller.controller import Controller, Result
 from operator_runtime.controller.predicates import generation_changed
@@ -60,12 +60,16 @@ def begun(operator: Operator) -> Controller[ObjectKey]:
     return controller
 
 
-def enqueued(controller: Controller[ObjectKey]) -> set[ObjectKey]:
-    keys = set()
+def in_turn(controller: Controller[ObjectKey]) -> list[ObjectKey]:
+    keys = []
     while (key := controller.queue.core.get_nowait()) is not None:
         controller.queue.done(key)
-        keys.add(key)
+        keys.append(key)
     return keys
+
+
+def enqueued(controller: Controller[ObjectKey]) -> set[ObjectKey]:
+    return set(in_turn(controller))
 
 
 def test_an_object_enqueues_itself_when_it_comes_when_it_changes_and_when_it_goes(operator: Operator) -> None:
@@ -88,8 +92,9 @@ def test_a_version_that_differs_in_nothing_enqueues_nothing(operator: Operator) 
     assert enqueued(controller) == set()
 
 
-def test_what_a_predicate_does_not_count_enqueues_nothing_unless_the_key_waits_for_its_own_write(
-    operator: Operator,
+@pytest.mark.parametrize("put_off", [True, False])
+def test_what_a_predicate_does_not_count_enqueues_nothing_but_a_key_that_was_put_off_for_its_own_write(
+    operator: Operator, put_off: bool
 ) -> None:
     operator.controller("shell", SHELLS, reconcile, when=generation_changed)
     own = operator._own_writes["shell"]
@@ -99,9 +104,45 @@ def test_what_a_predicate_does_not_count_enqueues_nothing_unless_the_key_waits_f
     shells.put(some(SHELLS, "a", 2, labels={"new": "yes"}))
     assert enqueued(controller) == set()
     own.expect(A, SHELLS.resource.qualified_name, "uid-a", "3")
+    if put_off:
+        assert controller._delay_s is not None
+        assert controller._delay_s(A) > 0.0
     shells.put(some(SHELLS, "a", 3, labels={"new": "no"}))
-    assert enqueued(controller) == {A}
+    assert enqueued(controller) == ({A} if put_off else set())
     assert not own.pending(A), "and its write has arrived"
+
+
+def test_what_a_reconcile_waits_for_that_others_did_enqueues_its_key_whatever_a_predicate_says(
+    operator: Operator,
+) -> None:
+    operator.controller("shell", SHELLS, reconcile, when=generation_changed)
+    own = operator._own_writes["shell"]
+    shells, controller = operator.informer(SHELLS), begun(operator)
+    shells.put(some(SHELLS, "a"))
+    enqueued(controller)
+    own.expect_change(A, SHELLS.resource.qualified_name, some(SHELLS, "a"))
+    shells.put(some(SHELLS, "a", 2, labels={"new": "yes"}))
+    assert enqueued(controller) == {A}
+
+
+@pytest.mark.parametrize("after_create", [True, False])
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("put_off", [True, False])
+def test_what_a_reconcile_made_enqueues_its_key_again_unless_it_had_the_answer_and_nothing_is_new(
+    operator: Operator, after_create: bool, version: int, put_off: bool
+) -> None:
+    builder = operator.controller("shell", SHELLS, reconcile)
+    builder.watches(DEPLOYMENTS, builder._owner_of, after_create=after_create)
+    own = operator._own_writes["shell"]
+    deployments, controller = operator.informer(DEPLOYMENTS), begun(operator)
+    web = some(DEPLOYMENTS, "web", version, **owned_by("a"))
+    own.expect(A, DEPLOYMENTS.resource.qualified_name, "uid-web", "1", object_key=key_of(web))
+    if put_off:
+        own.put_off(A)
+    deployments.put(web)
+    assert enqueued(controller) == ({A} if after_create or put_off or version == 2 else set())
+    deployments.put(some(DEPLOYMENTS, "web", 3, labels={"new": "yes"}, **owned_by("a")))
+    assert enqueued(controller) == {A}
 
 
 def test_an_owned_object_enqueues_its_controller_also_one_that_is_gone(operator: Operator) -> None:
@@ -210,6 +251,8 @@ def test_coroutine_functions_are_refused_where_nobody_would_await_them(operator:
         builder.watches(NODES, never)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^the predicate of controller 'shell' for Deployment is a coroutine"):
         builder.owns(DEPLOYMENTS, when=never)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^what controller 'shell' begins with is a coroutine"):
+        builder.begins_with(operator.informer(SHELLS), never)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^the function of the index 'team' is a coroutine function, .*never"):
         operator.informer(NODES).add_index("team", never)  # type: ignore[arg-type]
 
@@ -276,6 +319,30 @@ def test_when_it_begins_it_looks_at_everything_that_is_there_and_at_whom_that_co
     controller = begun(operator)
     assert controller.queue.core.depth() == {LOW_PRIORITY: 2}
     assert enqueued(controller) == {A, B}
+
+
+def test_when_it_begins_it_looks_first_at_those_for_whom_somebody_waits(operator: Operator) -> None:
+    shells = operator.informer(SHELLS)
+    operator.controller("shell", SHELLS, reconcile).begins_with(shells, lambda shell: shell.generation > 1)
+    for name, generation in (("a", 1), ("b", 1), ("c", 2), ("d", 1), ("e", 2)):
+        shells.put(some(SHELLS, name, generation=generation))
+    assert [key.name for key in in_turn(begun(operator))] == ["c", "e", "a", "b", "d"]
+
+
+def test_whom_the_question_who_comes_first_fails_for_keeps_its_turn(
+    operator: Operator, caplog: pytest.LogCaptureFixture
+) -> None:
+    def overdue(shell: PlainObject) -> bool:
+        return bool(shell.labels["asked"])
+
+    shells = operator.informer(SHELLS)
+    operator.controller("shell", SHELLS, reconcile).begins_with(shells, overdue)
+    shells.put(some(SHELLS, "a"))
+    shells.put(some(SHELLS, "b", labels={"asked": "yes"}))
+    assert in_turn(begun(operator)) == [B, A]
+    (told,) = caplog.messages
+    assert "overdue (" in told
+    assert "failed for Shell shop/a: KeyError: 'asked'. It keeps its turn." in told
 
 
 def test_two_controllers_share_one_cache_of_a_kind_and_a_selection(operator: Operator) -> None:

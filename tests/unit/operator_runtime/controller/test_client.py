@@ -132,7 +132,8 @@ async def test_a_list_of_all_namespaces_names_none(at: Fixture) -> None:
 async def test_an_object_is_created_once(at: Fixture) -> None:
     made = await at.client.create(SHELLS, shell(2))
     assert (made.spec.size, made.uid) == (2, "uid-101")
-    assert (at.server.last.method, at.server.last.path, at.server.last.query) == ("POST", COLLECTION, MANAGER)
+    assert (at.server.last.method, at.server.last.path) == ("POST", COLLECTION)
+    assert at.server.last.query == {**MANAGER, "fieldValidation": "Strict"}
     assert (at.server.last.body["apiVersion"], at.server.last.body["kind"]) == ("example.com/v1", "Shell")
     with pytest.raises(Conflict):
         await at.client.create(SHELLS, shell(2))
@@ -155,6 +156,31 @@ async def test_an_apply_that_only_creates_leaves_alone_what_is_there(at: Fixture
     assert at.server.last.body["metadata"] == {"namespace": "ns", "name": "a", "resourceVersion": "1"}
     assert at.server.last.query == MANAGER
     assert body["metadata"]["resourceVersion"] == "77"
+
+
+async def test_what_was_created_is_taken_over_before_it_is_applied(at: Fixture) -> None:
+    managed = {"manager": "shells", "operation": "Update", "apiVersion": "example.com/v1", "fieldsV1": {"f:spec": {}}}
+    at.server.put(PATH, shell(2, managedFields=[managed]))
+    live = at.cached()
+    assert await at.client.take_over(SHELLS, live)
+    assert at.server.methods == ["GET", "PATCH"]
+    expected = {
+        "uid": live.uid,
+        "resourceVersion": live.resource_version,
+        "managedFields": [managed | {"operation": "Apply"}],
+    }
+    assert at.server.last.body == {"metadata": expected}
+    assert not await at.client.take_over(SHELLS, KEY)
+    assert at.server.methods == ["GET", "PATCH", "GET"]
+
+
+async def test_of_a_successor_nothing_is_taken_over(at: Fixture) -> None:
+    at.server.put(PATH, shell(2))
+    before = at.cached()
+    at.server.put(PATH, shell(2) | {"metadata": {"namespace": "ns", "name": "a", "uid": "another"}})
+    with pytest.raises(Conflict):
+        await at.client.take_over(SHELLS, before)
+    assert at.server.methods == ["GET"]
 
 
 async def test_an_apply_needs_a_whole_name(at: Fixture) -> None:

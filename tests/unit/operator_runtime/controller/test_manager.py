@@ -97,8 +97,10 @@ class Part:
 
 @pytest.fixture(autouse=True)
 def _thaw() -> Iterator[None]:
-    """The manager freezes the collector's heap, which is for a process that ends with it."""
+    """The manager freezes the collector's heap and sets its pace, which is for a process that ends with it."""
+    before = gc.get_threshold()
     yield
+    gc.set_threshold(*before)
     gc.unfreeze()
 
 

@@ -135,6 +135,13 @@ class TestTaking:
         assert standby.tell(129.9, Tick()) == ()
         assert standby.tell(130.0, Tick()) == (Write(None, "me", 15, None, 0),)
 
+    def test_one_that_was_made_and_seen_to_be_gone_before_the_answer_came_is_no_right(self, looking: Scenario) -> None:
+        looking.tell(1.0, Looked(None))
+        looking.tell(1.1, Seen(None))
+        assert looking.tell(1.2, Written(mine("9"))) == (Look(),)
+        assert not looking.state.may_write(1.2)
+        assert looking.tell(1.3, Looked(None)) == (Write(None, "me", 15, None, 0),)
+
     def test_a_conflict_is_lost_and_looked_at_after_a_while(self, taking: Scenario) -> None:
         assert taking.tell(20.1, Refused()) == ()
         assert wake_at(taking.state) == 22.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Container
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -29,6 +30,7 @@ from operator_runtime.telemetry.metrics import Metrics
 from operator_runtime.testing.clock import FakeClock
 
 DEADLINE_S = 10.0
+SHOPS = "/metrics/shops"
 
 USER = {"username": "system:serviceaccount:monitoring:prometheus", "uid": "u-1", "groups": ["a", "b"],
         "extra": {"key": ["value"]}}  # fmt: skip
@@ -36,10 +38,11 @@ USER = {"username": "system:serviceaccount:monitoring:prometheus", "uid": "u-1",
 
 @dataclass
 class Reviews:
-    """Knows one token, and whether its account may."""
+    """Knows one token, and whether its account may, by path if not everywhere."""
 
     token: str = "good"
     allowed: bool = True
+    paths: Container[str] | None = None
     error: Exception | None = None
     asked: list[tuple[str, Any]] = field(default_factory=list)
     go_on: asyncio.Event | None = None  # what is asked about tokens that it does not know is answered only then
@@ -59,7 +62,8 @@ class Reviews:
                 await self.go_on.wait()
             status: object = {"authenticated": True, "user": USER} if known else {"user": {}, "error": "unknown"}
         else:
-            status = {"allowed": self.allowed}
+            path = question["spec"]["nonResourceAttributes"]["path"]
+            status = {"allowed": self.allowed and (self.paths is None or path in self.paths)}
         return msgspec.json.encode({"kind": question["kind"], "status": status})
 
     def kinds(self) -> list[str]:
@@ -73,13 +77,15 @@ def reviews() -> Reviews:
 
 @pytest.fixture
 def authentication(reviews: Reviews, clock: FakeClock) -> MetricsAuthentication:
-    return MetricsAuthentication(reviews, clock=clock)
+    return MetricsAuthentication(reviews, paths=("/metrics", SHOPS), clock=clock)
 
 
-async def status_of(authentication: MetricsAuthentication, authorization: str | None, peer: str = "10.0.0.1") -> int:
+async def status_of(
+    authentication: MetricsAuthentication, authorization: str | None, peer: str = "10.0.0.1", path: str = "/metrics"
+) -> int:
     """What is answered in place of what is there, 200 for that itself."""
     headers = {} if authorization is None else {"authorization": authorization}
-    refusal = await authentication.refusal(HttpRequest("GET", "/metrics", headers=headers, peer=peer))
+    refusal = await authentication.refusal(HttpRequest("GET", path, headers=headers, peer=peer))
     return 200 if refusal is None else refusal.status
 
 
@@ -107,6 +113,24 @@ async def test_who_may_get_the_metrics_sees_them(authentication: MetricsAuthenti
 async def test_who_may_not_is_told_so(authentication: MetricsAuthentication, reviews: Reviews) -> None:
     reviews.allowed = False
     assert await status_of(authentication, "bearer good") == 403
+
+
+@pytest.mark.parametrize(
+    ("may_get", "answers"),
+    [
+        ({"/metrics"}, {"/metrics": 200, SHOPS: 403, "/elsewhere": 200}),
+        ({SHOPS}, {"/metrics": 403, SHOPS: 200, "/elsewhere": 403}),
+        ({"/metrics", SHOPS}, {"/metrics": 200, SHOPS: 200, "/elsewhere": 200}),
+        ({"/elsewhere"}, {"/metrics": 403, SHOPS: 403, "/elsewhere": 403}),
+    ],
+)
+async def test_each_path_takes_its_own_permission_and_one_that_is_not_there_that_of_the_metrics(
+    authentication: MetricsAuthentication, reviews: Reviews, may_get: set[str], answers: dict[str, int]
+) -> None:
+    reviews.paths = may_get
+    for _ in range(2):  # asked, and remembered
+        assert {path: await status_of(authentication, "Bearer good", path=path) for path in answers} == answers
+    assert reviews.kinds() == ["TokenReview", *["SubjectAccessReview"] * 2]
 
 
 async def test_a_token_that_the_api_server_does_not_know_is_nobodys(

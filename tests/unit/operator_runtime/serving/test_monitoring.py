@@ -37,10 +37,10 @@ def monitoring(
     return MonitoringConfig(probes, metrics, secure, cert_dir, "test/1")
 
 
-def built(*namespaces: str) -> tuple[Manager, Metrics]:
+async def built(*namespaces: str) -> tuple[Manager, Metrics]:
     """An operator that does not run, with all that it can show."""
     client = client_of("https://api.invalid:6443")
-    settings = SCHEMA.load({"metrics_per_object": True}, {})
+    settings = SCHEMA.load({"metrics_per_object": True, "server_stats_interval_s": 0}, {})
     parts = Operator(settings, PROGRAM, client, namespaces=namespaces)
     operator.set_up(parts, settings)
     manager = parts.finish()
@@ -67,7 +67,7 @@ def urls(messages: Sequence[str]) -> dict[str, str]:
 
 async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    manager, metrics = built()
+    manager, metrics = await built()
     access = client_of("https://api.invalid").access
     renewal = Check("leaderElection", lambda: "overdue")
     async with served(monitoring(FREE, FREE), manager, metrics, access, [renewal]):
@@ -82,7 +82,7 @@ async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.L
 
 
 async def test_checks_of_an_authors_own_are_asked_beside_ours() -> None:
-    manager, metrics = built()
+    manager, metrics = await built()
     checks = Checks()
     checks.add_ready("backlog", lambda: "too long")
     access = client_of("https://api.invalid").access
@@ -92,7 +92,7 @@ async def test_checks_of_an_authors_own_are_asked_beside_ours() -> None:
 
 async def test_what_is_turned_off_is_not_served(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    manager, metrics = built()
+    manager, metrics = await built()
     async with served(monitoring(), manager, metrics, client_of("https://api.invalid").access):
         assert not caplog.messages
         assert len(manager._services) == 2, "the event recorder and the look at the loop's lag"
@@ -104,7 +104,7 @@ async def test_a_second_operator_on_the_same_port_is_told_which_flag_to_change(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    manager, metrics = built()
+    manager, metrics = await built()
     access = client_of("https://api.invalid").access
     async with served(monitoring(probes=FREE), manager, metrics, access):
         taken = urls(caplog.messages)["probes"].removeprefix("http://")
@@ -114,7 +114,7 @@ async def test_a_second_operator_on_the_same_port_is_told_which_flag_to_change(
 
 
 async def test_secure_metrics_without_their_certificate_name_the_flag(tmp_path: Path) -> None:
-    manager, metrics = built()
+    manager, metrics = await built()
     where = monitoring(metrics=FREE, secure=True, cert_dir=tmp_path)
     with pytest.raises(ServingError, match=f"^--metrics-cert-dir={tmp_path}: "):
         async with served(where, manager, metrics, client_of("https://api.invalid").access):
@@ -122,7 +122,7 @@ async def test_secure_metrics_without_their_certificate_name_the_flag(tmp_path: 
 
 
 async def test_there_is_a_check_for_each_watch_and_none_is_passed_before_its_first_list() -> None:
-    manager, _ = built("shop", "bank")
+    manager, _ = await built("shop", "bank")
     status, text = 0, ""
     response = await probes_of(manager.awaited).answer(HttpRequest("GET", "/readyz", {"verbose": ("",)}))
     status, text = response.status, response.body.decode()
@@ -155,15 +155,15 @@ ON_REQUEST = {
 }
 
 
-def test_each_metric_is_documented_and_each_documented_metric_is_there() -> None:
-    _, metrics = built()
+async def test_each_metric_is_documented_and_each_documented_metric_is_there() -> None:
+    _, metrics = await built()
     names = {f"{each.name}_total" if each.type == "counter" else each.name for each in metrics.collect()}
     assert documented() - ON_REQUEST == names
     assert documented() >= ON_REQUEST
 
 
-def test_no_label_has_values_without_end_but_those_that_are_asked_for() -> None:
-    _, metrics = built()
+async def test_no_label_has_values_without_end_but_those_that_are_asked_for() -> None:
+    _, metrics = await built()
     of_python = ("python_", "process_")
     ours = [
         each for each in metrics.collect() if "_memcached_" not in each.name and not each.name.startswith(of_python)

@@ -147,6 +147,23 @@ async def test_elsewhere_there_is_nothing() -> None:
     assert (answer.status, answer.body) == (404, b"there is /metrics here\n")
 
 
+async def test_each_path_has_metrics_of_its_own() -> None:
+    scrapes = Scrapes(metrics(1), further={"/metrics/shops": metrics(2)})
+    own = await scrapes.answer(HttpRequest("GET", "/metrics"))
+    shops = await scrapes.answer(HttpRequest("GET", "/metrics/shops"))
+    assert (own.body.count(b"\ndepth{"), shops.body.count(b"\ndepth{")) == (1, 2)
+    answer = await scrapes.answer(HttpRequest("GET", "/metrics/shop"))
+    assert (answer.status, answer.body) == (404, b"there is /metrics and /metrics/shops here\n")
+
+
+async def test_whoever_waits_for_one_path_is_not_answered_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scrape, "_AT_ONCE", 0)
+    scrapes = Scrapes(metrics(1), further={"/metrics/shops": metrics(2)})
+    paths = ["/metrics", "/metrics/shops"] * 5
+    answers = await asyncio.gather(*(scrapes.answer(HttpRequest("GET", path)) for path in paths))
+    assert [answer.body.count(b"\ndepth{") for answer in answers] == [1, 2] * 5
+
+
 class Held(list[Sample]):
     """Samples that are written once the test lets them be."""
 
@@ -198,9 +215,9 @@ async def closed(request: HttpRequest) -> HttpResponse | None:
     return text_response(403, "Forbidden\n")
 
 
-@pytest.mark.parametrize("path", ["/metrics", "/elsewhere"])
+@pytest.mark.parametrize("path", ["/metrics", "/metrics/shops", "/elsewhere"])
 async def test_who_may_not_see_them_learns_nothing_else_either(path: str) -> None:
-    response = await Scrapes(metrics(), closed).answer(HttpRequest("GET", path))
+    response = await Scrapes(metrics(), closed, further={"/metrics/shops": metrics()}).answer(HttpRequest("GET", path))
     assert (response.status, response.body) == (403, b"Forbidden\n")
 
 

@@ -132,7 +132,7 @@ def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, na
 def test_variables_are_matched_in_upper_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("workers", "3")
     monkeypatch.setenv("sample_operator_workers", "3")
-    assert load_settings({}).workers == 8
+    assert load_settings({}).workers == 16
 
 
 class TestWatchNamespaces:

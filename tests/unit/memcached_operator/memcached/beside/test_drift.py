@@ -191,7 +191,7 @@ FOREIGN: dict[str, tuple[str, Edit]] = {
     ),
     "traffic within a node": ("Service", lambda live: live["spec"].update(internalTrafficPolicy="Local")),
     "another entry of the ConfigMap": ("ConfigMap", lambda live: live["data"].update(note="mine")),
-    "a partition": ("StatefulSet", lambda live: live["spec"]["updateStrategy"]["rollingUpdate"].update(partition=1)),
+    "a pause of its controller's": ("StatefulSet", lambda live: live["spec"].update(minReadySeconds=5)),
     "a toleration more": ("StatefulSet", lambda live: template(live)["tolerations"].insert(0, {"operator": "Exists"})),
     "a sidecar": ("StatefulSet", lambda live: template(live)["containers"].insert(0, {"name": "proxy"})),
     **{

@@ -36,9 +36,9 @@ def named(ordinal: int | str, edit: Edit = lambda _: None) -> PodRecord:
     return pod_record(json.dumps(pod).encode())
 
 
-def test_a_pod_of_a_stateful_set_has_its_place_and_no_address_of_its_own() -> None:
+def test_a_pod_of_a_stateful_set_has_its_place() -> None:
     pod = named(12)
-    assert (pod.memcached, pod.workload, pod.ordinal, pod.address) == (NAME, "StatefulSet", 12, "")
+    assert (pod.memcached, pod.workload, pod.ordinal) == (NAME, "StatefulSet", 12)
     assert pod.template_hash == f"{NAME}-74c86c4cfd"
 
 

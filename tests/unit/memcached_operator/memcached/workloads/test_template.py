@@ -10,7 +10,7 @@ import pytest
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.workloads import desired
-from memcached_operator.memcached.workloads.template import COMMAND
+from memcached_operator.memcached.workloads.template import command
 from tests.unit.memcached_operator.memcached.support import HERE, IMAGE, NAME, NAMESPACE, UID
 
 SPECS = {
@@ -26,7 +26,7 @@ SPECS = {
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 def test_without_options_the_template_is_that_of_the_first_release_byte_for_byte(kind: Workload, spec: bytes) -> None:
     read = read_spec(spec)
-    made = desired.workload(kind, NAME, NAMESPACE, UID, read.size, IMAGE, pod=read.pod)
+    made = desired.workload(kind, NAME, NAMESPACE, UID, read.size, IMAGE, spec=read)
     # The order of fields is the API server's own.
     template = json.dumps(msgspec.to_builtins(made.spec.template), indent=2, sort_keys=True)
     assert template.encode() + b"\n" == (HERE / "workloads" / "template_of_first_release.json").read_bytes()
@@ -35,10 +35,10 @@ def test_without_options_the_template_is_that_of_the_first_release_byte_for_byte
 
 def test_an_account_has_both_its_names_or_the_api_server_would_put_one_back_that_is_taken_out_again() -> None:
     for spec, names in ((b'{"pod": {"serviceAccountName": "robot"}}', ["robot"] * 2), (b"{}", [])):
-        made = desired.workload("Deployment", NAME, NAMESPACE, UID, 1, IMAGE, pod=read_spec(spec).pod)
+        made = desired.workload("Deployment", NAME, NAMESPACE, UID, 1, IMAGE, spec=read_spec(spec))
         pod = msgspec.to_builtins(made.spec.template)["spec"]
         assert [value for field, value in pod.items() if field.startswith("serviceAccount")] == names
 
 
 def test_the_command_names_each_option_and_its_value_as_two_words() -> None:
-    assert not [word for word in COMMAND if "=" in word]
+    assert not [word for word in command(64, 1024, 4, "1m") if "=" in word]

@@ -1,0 +1,1 @@
+"""What it costs to ask the servers how they do."""

@@ -1,0 +1,1 @@
+"""What memory memcached takes with given settings, measured: see docs/sizing.md."""

@@ -1,0 +1,71 @@
+"""Pure: what memory a memcached takes, from its settings.
+
+The terms are those of memcached 1.6.45's sources, in brackets below; docs/sizing.md has what was measured for them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_KIB_OF_MIB: Final = 1024
+
+# Pages of 1 MiB hold the items. Each is an allocation with a header, and the kernel has tables of its pages: 6 KiB.
+_PAGES_SHARE: Final = 128
+# Where the memory is full, a size class that has no page yet still gets its first (do_slabs_newslab). There are 39
+# classes; what fills the memory is in one of them.
+SIZE_CLASSES: Final = 39
+_PAGE_MIB: Final = 1
+# The smallest chunk that an item is in: 48 bytes of its own, and 48 for key and value (-n).
+LEAST_ITEM_BYTES: Final = 96
+# A bucket of the hash table is a pointer. The table doubles when there are 1.5 items for each (assoc_start_expand), and
+# until all have moved the old one is there, too.
+_BUCKET_BYTES: Final = 8
+_FIRST_TABLE: Final = 2**16
+# The program, its libraries, and its threads for everything but connections.
+_PROCESS_MIB: Final = 8
+# A thread's stack, and its buffers for the log and for what was used last (LOGGER_BUF_SIZE, LRU_BUMP_BUF_SIZE).
+_THREAD_KIB: Final = 256
+# A connection's structures, here and in the kernel: 4.4 KiB measured. And its read buffer (READ_BUFFER_SIZE), which it
+# has while a command is not complete; buffers are used again, but not given back.
+_CONNECTION_KIB: Final = 5 + 16
+# What OpenSSL keeps for a connection (22 KiB measured, 26 where the client shows a certificate), and the record that it
+# is in the midst of (13 KiB), of which the read buffer above has as much as comes to less there.
+_TLS_KIB: Final = 28
+# For what is in no term: what waits in sockets, which the kernel holds down where memory gets scarce, and fragments.
+_MARGIN_PERCENT: Final = 5
+
+
+def memory_needed_mib(
+    memory_mib: int,
+    connections: int,
+    threads: int,
+    *,
+    tls: bool = False,
+    size_classes: int = SIZE_CLASSES,
+    least_item_bytes: int = LEAST_ITEM_BYTES,
+) -> int:
+    """MiB that a memcached takes at most: full of the smallest items and then some of all sizes, its connections busy.
+
+    The size of the largest item (-I) adds nothing: large ones are made of the same pages.
+
+    Args:
+        memory_mib: memory for items (-m).
+        connections: most connections (-c).
+        threads: that serve connections (-t).
+        tls: connections are encrypted (-Z).
+        size_classes: how many sizes of chunks there are (-f, slab_sizes).
+        least_item_bytes: the smallest of them (-n, slab_sizes).
+    """
+    kib = (memory_mib + (size_classes - 1) * _PAGE_MIB + _PROCESS_MIB) * _KIB_OF_MIB
+    kib += memory_mib * _KIB_OF_MIB // _PAGES_SHARE + _hash_table_kib(memory_mib, least_item_bytes)
+    kib += threads * _THREAD_KIB + connections * (_CONNECTION_KIB + (_TLS_KIB if tls else 0))
+    return -(-kib * (100 + _MARGIN_PERCENT) // (100 * _KIB_OF_MIB))
+
+
+def _hash_table_kib(memory_mib: int, least_item_bytes: int) -> int:
+    """The table for as many items as there can be, and the one before it."""
+    items = memory_mib * 2**20 // least_item_bytes
+    buckets = _FIRST_TABLE
+    while items * 2 > buckets * 3:
+        buckets *= 2
+    return (buckets + buckets // 2) * _BUCKET_BYTES // 1024

@@ -1,0 +1,1 @@
+"""What the servers themselves say: asked over memcached's own protocol, shown as metrics, judged for the status."""

@@ -1,0 +1,209 @@
+"""What each server said last, and what that makes of it; pure but for the dictionary that holds it.
+
+A server is judged over several tries, so that one that was lost makes no noise: it does not answer after two failures
+in a row, and has connections again after two answers. A container that was started again is judged anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from enum import Enum
+from typing import Final, NamedTuple
+
+import msgspec
+
+from memcached_operator.memcached.asking.certificates import Certificate, Shown
+from memcached_operator.memcached.asking.connection import SATURATED, Failure, Trouble
+from memcached_operator.memcached.asking.figures import Answer
+from memcached_operator.memcached.workloads.pods import PodRecord
+
+_FAILURES: Final = 2
+_CALM: Final = 2
+# -c counts file descriptors, of which memcached has so many itself, beside those that it reserves for its threads.
+# Measured of 1.6.45: with 1, 4 and 8 threads it takes -c less 13, 28 and 48 connections.
+_OWN_DESCRIPTORS: Final = 8
+_ANSWERS_SOMEHOW: Final = (Trouble.SATURATED, Trouble.DENIED)
+
+
+class Verdict(Enum):
+    """What is made of a server's answers."""
+
+    UNKNOWN = "too little was heard of it"
+    ANSWERING = "it answers"
+    FAILING = "it does not answer"
+    EXHAUSTED = "it turns connections away"
+    OUT_OF_REACH = "it cannot be connected to, nor can any other"
+    DENIED = "it answers, but not without credentials that we lack"
+
+
+class Server(msgspec.Struct, frozen=True, gc=False):
+    """What was heard of a server since its container was started.
+
+    Attributes:
+        restarts: how often the container had been started again by then.
+        up: the last try had an answer.
+        verdict: what is made of it.
+        why: of a verdict that is not good, in words that stay the same from try to try.
+        answer: the last one, None before the first.
+        in_a_row: how many tries ended as the last one, good or bad; an answer of a full server is neither.
+        heard: what the last try said if it had no answer.
+        shown: the certificate that it showed last, None where it never showed one.
+        late: that is to be another, and only a new server would show it.
+    """
+
+    restarts: int
+    up: bool
+    verdict: Verdict = Verdict.UNKNOWN
+    why: str = ""
+    answer: Answer | None = None
+    in_a_row: int = 1
+    heard: str = ""
+    shown: Shown | None = None
+    late: bool = False
+
+    @property
+    def version(self) -> str:
+        """Its release, "" where that is not known."""
+        return self.answer.version if self.answer else ""
+
+
+class Heard(NamedTuple):
+    """What is known of a server that was asked, or is to be.
+
+    Attributes:
+        pod: the pod's name.
+        verdict: what is made of it.
+        why: see `Server`.
+        version: its release, "" where that is not known.
+        shown: its certificate, None where none was seen.
+    """
+
+    pod: str
+    verdict: Verdict = Verdict.UNKNOWN
+    why: str = ""
+    version: str = ""
+    shown: Shown | None = None
+
+
+def heard(before: Server | None, said: Answer | Failure, *, restarts: int, reached: bool) -> Server:
+    """What a try makes of a server.
+
+    Args:
+        before: what was known, None where the container was started since.
+        said: how the try ended.
+        restarts: of the container.
+        reached: any server ever answered this process, so that one that cannot be connected to is at fault itself.
+    """
+    up = isinstance(said, Answer)
+    known = before or Server(restarts, up, in_a_row=0)
+    in_a_row = known.in_a_row + 1 if known.up == up else 1
+    if isinstance(said, Answer):
+        if _is_full(known.answer, said):
+            return Server(restarts, up, Verdict.EXHAUSTED, SATURATED.why, said, in_a_row=0)
+        calming = known.verdict is Verdict.EXHAUSTED and in_a_row < _CALM
+        verdict = Verdict.EXHAUSTED if calming else Verdict.ANSWERING
+        return Server(restarts, up, verdict, known.why if calming else "", said, in_a_row)
+    if said.trouble is Trouble.SATURATED:
+        verdict = Verdict.EXHAUSTED
+    elif said.trouble is Trouble.DENIED and (known.verdict is Verdict.UNKNOWN or in_a_row >= _FAILURES):
+        verdict = Verdict.DENIED
+    elif in_a_row < _FAILURES:
+        verdict = known.verdict
+    elif said.trouble is Trouble.UNREACHABLE and not reached:
+        verdict = Verdict.OUT_OF_REACH
+    else:
+        verdict = Verdict.FAILING
+    # A reason that changes with each try would be a status to write each time.
+    news = verdict is not known.verdict or said.why == known.heard
+    return Server(restarts, up, verdict, said.why if news else known.why, known.answer, in_a_row, said.why)
+
+
+def _is_full(before: Answer | None, now: Answer) -> bool:
+    """Whether a server that answered us turns others away: we had the place that somebody had just left."""
+    if before is None or not now.number("rejected_connections") > before.number("rejected_connections"):
+        return False
+    taken = now.number("curr_connections") + now.number("reserved_fds") + _OWN_DESCRIPTORS
+    return taken >= now.number("max_connections")
+
+
+class Answers:
+    """What was heard of each pod's server, by the pod's uid.
+
+    Attributes:
+        reached: any server ever answered this process.
+        missing: ready pods that somebody looked for and that nothing was heard of yet, by uid.
+    """
+
+    def __init__(self) -> None:
+        self._servers: dict[str, Server] = {}
+        self.reached = False
+        self.missing: dict[str, PodRecord] = {}
+
+    def __len__(self) -> int:
+        return len(self._servers)
+
+    def of(self, pod: PodRecord) -> Server | None:
+        """What was heard of a pod's server since its container was started."""
+        server = self._servers.get(pod.uid)
+        return server if server is not None and server.restarts == pod.restarts else None
+
+    def hear(
+        self,
+        pod: PodRecord,
+        said: Answer | Failure,
+        certificate: Certificate | None = None,
+        now_s: float = 0.0,
+        *,
+        due: str | None = None,
+    ) -> bool:
+        """Take what a try said; whether what is told of the server has changed by it.
+
+        Args:
+            certificate: that it showed, None where it showed none.
+            now_s: since when it shows that, if it is another than before, in seconds since 1970.
+            due: fingerprint of the one that only a new server would show, None where that is not known.
+        """
+        before = self.of(pod)
+        self.reached = self.reached or isinstance(said, Answer) or said.trouble in _ANSWERS_SOMEHOW
+        server = heard(before, said, restarts=pod.restarts, reached=self.reached)
+        shown = before.shown if before is not None else None
+        if certificate is not None and (shown is None or certificate != shown.certificate):
+            shown = Shown(certificate, now_s)
+        if shown is not None:
+            late = due is not None and shown.certificate.fingerprint != due
+            server = msgspec.structs.replace(server, shown=shown, late=late)
+        self._servers[pod.uid] = server
+        self.missing.pop(pod.uid, None)
+        return _told(server) != _told(before)
+
+    def look(self, pods: Iterable[PodRecord]) -> list[Heard]:
+        """What is known of those that can be asked, in the order of their names; the others are asked soon."""
+        found = []
+        for pod in sorted((each for each in pods if is_asked(each)), key=lambda each: each.name):
+            server = self.of(pod)
+            if server is None:
+                self.missing[pod.uid] = pod
+                found.append(Heard(pod.name))
+            else:
+                found.append(Heard(pod.name, server.verdict, server.why, server.version, server.shown))
+        return found
+
+    def late(self, pods: Iterable[PodRecord]) -> frozenset[str]:
+        """The uids of those that only a new server in their place would bring to the certificate of their Secret."""
+        return frozenset(pod.uid for pod in pods if (server := self.of(pod)) is not None and server.late)
+
+    def keep(self, uids: Collection[str]) -> None:
+        """Forget all pods but these."""
+        for gone in self._servers.keys() - uids:
+            del self._servers[gone]
+
+
+def _told(server: Server | None) -> tuple[object, ...]:
+    if server is None:
+        return Verdict.UNKNOWN, "", "", None, False
+    return server.verdict, server.why, server.version, server.shown, server.late
+
+
+def is_asked(pod: PodRecord) -> bool:
+    """Whether a pod's server is to be asked: one that is not ready has no promise to keep."""
+    return pod.active and pod.ready and bool(pod.address)

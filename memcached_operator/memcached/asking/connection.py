@@ -1,0 +1,236 @@
+"""One exchange with a server, over a socket of its own: in plain text, or by TLS of which nothing is verified.
+
+What a server shows as its certificate is looked at, and not trusted: whether clients trust it is their affair, and one
+that has expired is to be seen. All that is told about a server would be told by whoever has its address.
+
+What goes wrong is no error here but a result: a caller gets what it asked for or a `Failure`, never an exception.
+Nothing that a server sends can take more memory than `MAX_BYTES` and what TLS holds of one record, or more time than
+the caller gives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from typing import Final, NamedTuple, TypeVar
+
+from memcached_operator.memcached.labels import PORT
+
+# `stats` of a release with extstore and proxy takes 6 KiB, `stats settings` 3 KiB.
+MAX_BYTES: Final = 65_536
+TOO_MANY: Final = b"ERROR Too many open connections"
+"""With which maxconns_fast, the default, turns a connection away, in plain text also where TLS is spoken; then it is
+closed."""
+
+T = TypeVar("T")
+
+
+class Trouble(Enum):
+    """In which way a server did not answer."""
+
+    UNREACHABLE = "no connection was made"
+    SILENT = "connected, and no whole answer came in time"
+    CLOSED = "it closed the connection before its answer was whole"
+    STRANGE = "it answered something else than the protocol says"
+    SATURATED = "it turns connections away, as it has as many as it may"
+    REFUSED = "it answered with an error of the protocol"
+    DENIED = "it wants credentials, or other ones"
+
+
+class Failure(NamedTuple):
+    """Why there is no answer.
+
+    Attributes:
+        why: in a few words for people, which say nothing that changes from try to try.
+    """
+
+    trouble: Trouble
+    why: str
+
+
+SATURATED: Final = Failure(Trouble.SATURATED, "it has as many connections as it may and turns others away")
+_CLOSED: Final = Failure(Trouble.CLOSED, "it closes the connection without an answer")
+_NO_TLS: Final = Failure(Trouble.STRANGE, "what answers there does not speak TLS")
+# Of RFC 8446 section 6.2, as OpenSSL names them, with which a server refuses a client for its certificate.
+_ABOUT_CERTIFICATES: Final = (
+    *("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNSUPPORTED_CERTIFICATE", "CERTIFICATE_REVOKED"),
+    *("CERTIFICATE_EXPIRED", "CERTIFICATE_UNKNOWN", "UNKNOWN_CA", "DECRYPT_ERROR"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A user of a server's password file."""
+
+    user: str
+    password: str = field(repr=False)
+
+
+class Way(NamedTuple):
+    """How to speak to a server.
+
+    Attributes:
+        address: IP address of its pod.
+        tls: of `client_context`, with a client certificate or without; None where it speaks plain text.
+        has_certificate: there is a client certificate in `tls`.
+        login: with which it lets ask, None where it asks for none or nobody has one.
+    """
+
+    address: str
+    tls: ssl.SSLContext | None = None
+    has_certificate: bool = False
+    login: Login | None = None
+
+
+def client_context() -> ssl.SSLContext:
+    """For TLS with any server whose certificate is to be seen, however weak or old it is."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")
+    return context
+
+
+@cache
+def without_certificate() -> ssl.SSLContext:
+    """The context of all servers that are asked without a client certificate."""
+    return client_context()
+
+
+async def exchange(
+    way: Way, asked: bytes, read: Callable[[bytes], T | Failure | None], timeout_s: float
+) -> tuple[T | Failure, bytes]:
+    """Connect, send, and read until `read` makes something of all that came.
+
+    On sockets alone, which takes half the time of streams. Each try has a connection of its own: that a client can have
+    one is a part of the question.
+
+    Args:
+        read: what came, to what it means; None while it is not whole.
+        timeout_s: for all of it, in seconds.
+
+    Returns:
+        What `read` made of it, or what went wrong; and the certificate that the server showed, DER, b"" for none.
+    """
+    loop = asyncio.get_running_loop()
+    connected, tls = False, None
+    said: T | Failure
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in way.address else socket.AF_INET, socket.SOCK_STREAM) as connection:
+            connection.setblocking(False)
+            async with asyncio.timeout(timeout_s):
+                await loop.sock_connect(connection, (way.address, PORT))
+                connected = True
+                if way.tls is None:
+                    return await _answer(connection, asked, read), b""
+                tls = _Tls(connection, way.tls)
+                said = await tls.answer(asked, read)
+    except TimeoutError:
+        if connected:
+            said = Failure(Trouble.SILENT, f"no answer within {timeout_s:g} s")
+        else:
+            said = Failure(Trouble.UNREACHABLE, f"no connection within {timeout_s:g} s")
+    except ssl.SSLError as error:
+        said = _refusal(error, way, tls)
+    except OSError as error:
+        said = _CLOSED if connected else Failure(Trouble.UNREACHABLE, os.strerror(error.errno or 0).lower())
+    return said, tls.certificate if tls is not None else b""
+
+
+async def _answer(connection: socket.socket, asked: bytes, read: Callable[[bytes], T | Failure | None]) -> T | Failure:
+    loop = asyncio.get_running_loop()
+    # A server that turns others away has said so and closed the connection.
+    with suppress(ConnectionError):
+        await loop.sock_sendall(connection, asked)
+    received = b""
+    while True:
+        more = await loop.sock_recv(connection, MAX_BYTES)
+        received += more
+        if (found := read(received)) is not None:
+            return found
+        if not more:
+            return _CLOSED
+
+
+class _Tls:
+    """TLS on a socket, by OpenSSL in memory.
+
+    Attributes:
+        first: what came first, while there is no session.
+        certificate: what the server showed, DER; b"" where it did not come so far.
+    """
+
+    def __init__(self, connection: socket.socket, context: ssl.SSLContext) -> None:
+        self._connection = connection
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._session = context.wrap_bio(self._incoming, self._outgoing)
+        self.first = b""
+        self.certificate = b""
+        self._begun = False
+
+    async def answer(self, asked: bytes, read: Callable[[bytes], T | Failure | None]) -> T | Failure:
+        """As `_answer`.
+
+        Raises:
+            ssl.SSLError: the server does not speak TLS, or refuses to go on.
+        """
+        await self._finish(self._session.do_handshake)
+        self._begun = True
+        # Once the server has refused to go on, nothing of the session can be seen.
+        self.certificate = self._session.getpeercert(binary_form=True) or b""
+        self._session.write(asked)  # into memory
+        received = b""
+        while True:
+            more = await self._finish(self._read)
+            received += more
+            if (found := read(received)) is not None:
+                return found
+            if not more:
+                return _CLOSED
+
+    def _read(self) -> bytes:
+        return self._session.read(MAX_BYTES)
+
+    async def _finish(self, step: Callable[[], T]) -> T:
+        """Do a step of the session, and send and receive whatever that takes."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                with suppress(ssl.SSLWantReadError):
+                    return step()
+            finally:
+                # A server that refuses the client's certificate has said so and closed the connection.
+                with suppress(ConnectionError):
+                    await loop.sock_sendall(self._connection, self._outgoing.read())
+            more = await loop.sock_recv(self._connection, MAX_BYTES)
+            if not self._begun:
+                self.first = self.first or more[: len(TOO_MANY)]
+            if more:
+                self._incoming.write(more)
+            else:
+                self._incoming.write_eof()
+
+
+def _refusal(error: ssl.SSLError, way: Way, tls: _Tls | None) -> Failure:
+    """What an error of OpenSSL's says of the server."""
+    if tls is not None and tls.first == TOO_MANY:
+        return SATURATED
+    if isinstance(error, ssl.SSLEOFError):
+        return _CLOSED
+    reason = error.reason or ""
+    _, alert, name = reason.partition("_ALERT_")
+    if not alert:
+        return _NO_TLS
+    words = name.replace("_", " ").lower()
+    if name not in _ABOUT_CERTIFICATES:
+        return Failure(Trouble.REFUSED, f"it refuses TLS with {words}")
+    if way.has_certificate:
+        return Failure(Trouble.DENIED, f"it refuses the client certificate with {words}")
+    return Failure(Trouble.DENIED, "it asks for a client certificate")

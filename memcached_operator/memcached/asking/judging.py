@@ -1,0 +1,178 @@
+"""Pure: what the servers of a Memcached said -> its condition Serving, and the versions that it tells of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from memcached_operator.memcached.asking.answers import Heard, Verdict
+from memcached_operator.memcached.asking.certificates import (
+    Shown,
+    day_of,
+    has_expired,
+    missing_names,
+    newest,
+    stale_from_s,
+)
+from memcached_operator.memcached.observation import Reason
+from operator_runtime import Condition
+
+SERVING: Final = "Serving"
+_REASONS: Final = (
+    Reason.ANSWERING,
+    Reason.NOT_ANSWERING,
+    Reason.CONNECTIONS_EXHAUSTED,
+    Reason.CERTIFICATE_EXPIRED,
+    Reason.CERTIFICATE_STALE,
+    Reason.NOT_ASKED,
+)
+_NAMED: Final = 3
+_VERSIONS: Final = 8
+_OFF = "Servers are not asked, as --server-stats-interval-s says."
+_NONE = "There is no server that is ready and could be asked."
+_NOT_YET = "Not all servers have been asked yet."
+_ANSWERING = "All servers that are ready answer."
+
+
+def judge(
+    servers: Sequence[Heard] | None,
+    last: Condition | None,
+    now_s: float = 0.0,
+    names: Sequence[str] = (),
+    *,
+    rolling: bool = False,
+) -> Condition:
+    """The condition Serving.
+
+    It stays as it was told last until as much is known again: an operator that begins, or new servers, make no noise.
+
+    Args:
+        servers: those that are ready, in the order of their names; None where none is ever asked.
+        last: the condition as it stands.
+        now_s: seconds since 1970.
+        names: DNS names by which clients know the servers.
+        rolling: servers are being replaced, so that they may well show different certificates.
+    """
+    if servers is None:
+        return Condition(SERVING, "Unknown", Reason.NOT_ASKED, _OFF)
+    if not servers:
+        return Condition(SERVING, "Unknown", Reason.NOT_ASKED, _NONE)
+    by_verdict = {verdict: [each for each in servers if each.verdict is verdict] for verdict in Verdict}
+    failing, exhausted = by_verdict[Verdict.FAILING], by_verdict[Verdict.EXHAUSTED]
+    told = []
+    if failing:
+        told.append(f"{len(failing)} of {len(servers)} servers that are ready do not answer: {_named(failing)}.")
+    if exhausted:
+        names = _listed([each.pod for each in exhausted])
+        told.append(
+            f"{len(exhausted)} of {len(servers)} servers have as many connections as spec.maxConnections allows and "
+            f"turn others away: {names}."
+        )
+    if told:
+        reason = Reason.NOT_ANSWERING if failing else Reason.CONNECTIONS_EXHAUSTED
+        return Condition(SERVING, "False", reason, " ".join(told))
+    if worse := _bad_certificate(servers, last, now_s, rolling=rolling):
+        return worse
+    if out_of_reach := by_verdict[Verdict.OUT_OF_REACH]:
+        message = (
+            f"No server can be connected to from where the operator runs ({out_of_reach[0].why}): it is outside of the "
+            "pods' network, or a NetworkPolicy keeps it away."
+        )
+        return Condition(SERVING, "Unknown", Reason.NOT_ASKED, message)
+    if denied := by_verdict[Verdict.DENIED]:
+        message = f"{len(denied)} of {len(servers)} servers cannot be asked how they do: {_named(denied)}."
+        return Condition(SERVING, "Unknown", Reason.NOT_ASKED, message + _lacking(servers, names))
+    if by_verdict[Verdict.UNKNOWN]:
+        if last is not None and last.reason in _REASONS:
+            return Condition(SERVING, last.status, last.reason, last.message)
+        return Condition(SERVING, "Unknown", Reason.NOT_ASKED, _NOT_YET)
+    return Condition(SERVING, "True", Reason.ANSWERING, _ANSWERING + _lacking(servers, names))
+
+
+def certificates(servers: Sequence[Heard] | None) -> list[Shown]:
+    """The certificates of those that showed one."""
+    return [each.shown for each in servers or () if each.shown is not None]
+
+
+def _bad_certificate(
+    servers: Sequence[Heard], last: Condition | None, now_s: float, *, rolling: bool
+) -> Condition | None:
+    """What is wrong with the certificates that the servers show, None for nothing."""
+    shown = certificates(servers)
+    if not shown:
+        return None
+    having = [(each.pod, each.shown) for each in servers if each.shown is not None]
+    if expired := [(pod, one) for pod, one in having if has_expired(one, now_s)]:
+        words = _listed([f"{pod} (on {day_of(one.certificate.not_after)})" for pod, one in expired])
+        message = f"The certificates of {len(expired)} of {len(servers)} servers have expired: {words}."
+        return Condition(SERVING, "False", Reason.CERTIFICATE_EXPIRED, message)
+    stale = (
+        []
+        if rolling
+        else _stale(having, shown, now_s, told=last is not None and last.reason == Reason.CERTIFICATE_STALE)
+    )
+    if not stale:
+        return None
+    best = newest(shown)
+    until = f", and that of the others on {day_of(best.not_after)}" if best is not None else ""
+    words = _listed([f"{pod} (it ends on {day_of(one.certificate.not_after)})" for pod, one in stale])
+    message = (
+        f"{len(stale)} of {len(servers)} servers still serve an older certificate than others have served for ten "
+        f"minutes: {words}{until}."
+    )
+    return Condition(SERVING, "False", Reason.CERTIFICATE_STALE, message)
+
+
+def _stale(
+    having: Sequence[tuple[str, Shown]], shown: Collection[Shown], now_s: float, *, told: bool
+) -> list[tuple[str, Shown]]:
+    """Those that are late with their certificate.
+
+    Args:
+        told: this is what was told last. A new leader has not seen for how long, and takes nothing back for that.
+    """
+    late = ((pod, one, stale_from_s(one, shown)) for pod, one in having)
+    return [(pod, one) for pod, one, from_s in late if from_s is not None and (told or now_s >= from_s)]
+
+
+def _lacking(servers: Sequence[Heard], names: Sequence[str]) -> str:
+    """A sentence on the first server whose certificate is not for all names that clients use, "" where there is none.
+
+    Servers mostly show the same one.
+    """
+    seen = set[str]()
+    for each in servers:
+        if each.shown is None or each.shown.certificate.fingerprint in seen:
+            continue
+        seen.add(each.shown.certificate.fingerprint)
+        if missing := missing_names(each.shown.certificate, names):
+            return (
+                f" The certificate of {each.pod} lacks names that clients use: {_listed(missing)}. Clients that check "
+                "it refuse it by these; add them to its dnsNames."
+            )
+    return ""
+
+
+def versions(servers: Sequence[Heard] | None, last: str | None) -> str | None:
+    """The releases that the servers run, such as `1.6.45`; while that of any is not known, those that were told last.
+
+    Args:
+        servers: as `judge` takes them.
+        last: what was told last.
+    """
+    if servers is None:
+        return None
+    if not servers or not all(each.version for each in servers):
+        return last
+    return ", ".join(sorted({each.version for each in servers})[:_VERSIONS])
+
+
+def _named(servers: Sequence[Heard]) -> str:
+    return _listed([f"{each.pod} ({each.why})" for each in servers])
+
+
+def _listed(words: Sequence[str]) -> str:
+    """A few of them, and how many more there are."""
+    if len(words) <= _NAMED:
+        return ", ".join(words)
+    return f"{', '.join(words[:_NAMED])} and {len(words) - _NAMED} more"

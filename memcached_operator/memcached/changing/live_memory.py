@@ -1,0 +1,284 @@
+"""Other memory for servers that run: their pods are resized in place, and memcached is told.
+
+That costs no key. What cannot be changed so is left to a rollout, and an event says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from memcached_operator.memcached.asking.connection import Failure, Trouble
+from memcached_operator.memcached.asking.credentials import Ways
+from memcached_operator.memcached.asking.protocol import memlimit
+from memcached_operator.memcached.kinds import RESIZABLE_PODS
+from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
+from memcached_operator.memcached.workloads.resizing import (
+    Memory,
+    Step,
+    memory_of,
+    next_step,
+    resize_patch,
+)
+from operator_runtime import (
+    Client,
+    Conflict,
+    Forbidden,
+    Invalid,
+    KubeError,
+    Memory as Remembered,
+    NotFound,
+    ObjectKey,
+    ServerError,
+)
+
+logger = logging.getLogger(__name__)
+
+# A node resizes a pod within seconds, or when another pod there has gone.
+LOOK_AGAIN_S: Final = 1.0
+# Nobody tells when a quota has room again, nor when a busy server has a moment.
+REFUSED_RETRY_S: Final = 10.0
+BUSY_RETRY_S: Final = 10.0
+PATIENCE_S: Final = 60.0
+# All of it, connection included; a worker waits for as long.
+TELL_TIMEOUT_S: Final = 1.0
+# Of the refusal of somebody whom RBAC does not let resize pods.
+_NO_RIGHT: Final = "cannot patch resource"
+# Of a refusal of what the node could never carry out: another one may.
+_NODE_TOO_SMALL: Final = "NodeCapacity"
+
+Tell: TypeAlias = Callable[[PodRecord, int], Awaitable[Failure | None]]
+"""Has a pod's memcached use so many MiB; why not, None when it does."""
+Say: TypeAlias = Callable[[MemcachedRecord, Literal["Normal", "Warning"], str, str, str], None]
+
+
+def telling(ways: Ways) -> Tell:
+    """`Tell` as memcached's protocol has it."""
+
+    async def tell(pod: PodRecord, mib: int) -> Failure | None:
+        approach = await ways.to(pod)
+        failure = await memlimit(approach.way, mib, TELL_TIMEOUT_S)
+        return approach.explained(failure) if failure is not None else None
+
+    return tell
+
+
+class Telling(NamedTuple):
+    """How far it is.
+
+    Attributes:
+        pending: servers that are yet to be told, and what they wait for, "" where that is not known.
+        untold: those that cannot be, by uid, and why.
+        refused: what keeps a server from its memory that would keep a new one from it, too, "" for nothing.
+        next_s: seconds until more is to be done, None for never.
+        failure: what the API server failed in, to be tried again once all else is done and told; None for nothing.
+    """
+
+    pending: Mapping[str, str] = {}
+    untold: Mapping[str, str] = {}
+    refused: str = ""
+    next_s: float | None = None
+    failure: ServerError | None = None
+
+
+NOTHING: Final = Telling()
+
+
+@dataclass(slots=True)
+class _Server:
+    """What was done about one server.
+
+    Attributes:
+        wanted: what was wanted then.
+        restarts: of its memcached, which knows nothing any more of what it was told before.
+        since_s: since when it is waited for, by the clock; None while nobody can see how far it is, as it is not given
+            up, and replaced, for that.
+        news: it is a change. What a former leader has seen to already, by all that can be seen, is tried once more, and
+            no server is replaced for it.
+        told: memcached uses it.
+        done: nothing is left to do.
+        waits: what keeps it from being done now, "" for nothing that is known.
+        busy: it has connections and no time for ours. It would lose its keys for that if it was replaced.
+        why: it cannot be done, "" while it can.
+        refused: an admission plugin allows it to no pod, in its words, "" while none does.
+    """
+
+    wanted: str
+    restarts: int
+    since_s: float | None
+    news: bool
+    told: bool = False
+    done: bool = False
+    waits: str = ""
+    busy: bool = False
+    why: str = ""
+    refused: str = ""
+
+
+class _Servers(dict[str, _Server]):
+    """By uid of the pod."""
+
+
+class LiveMemory:
+    """Changes the memory of servers of one Memcached at a time; see `tell`."""
+
+    def __init__(
+        self, client: Client, remembered: Remembered, tell: Tell, say: Say, *, clock: Callable[[], float]
+    ) -> None:
+        """
+        Args:
+            client: reads and resizes pods.
+            remembered: what is known of each Memcached; a successor asks once more.
+            tell: speaks to memcached.
+            say: records an event.
+            clock: monotonic seconds.
+        """
+        self._client = client
+        self._servers = remembered.slot(_Servers)
+        self._tell = tell
+        self._say = say
+        self._clock = clock
+
+    async def tell(
+        self,
+        memcached: MemcachedRecord,
+        workload: WorkloadRecord,
+        wanted: str,
+        pods: Sequence[PodRecord],
+    ) -> Telling:
+        """Do what is next for each ready server that was made with other memory, or told of other memory since.
+
+        Args:
+            workload: what runs the servers.
+            wanted: as `labels.MEMORY_ANNOTATION` has it.
+            pods: the servers' pods; those that are to be replaced anyway are left alone.
+
+        Raises:
+            KubeError: the API server could not be reached; to be tried again.
+        """
+        known = self._servers.find(memcached.key) or _Servers()
+        # Of one that is not ready for a while it is kept what it was told.
+        for uid in known.keys() - {each.uid for each in pods}:
+            del known[uid]
+        # Until the template is written it tells that any server may have been told of something else, by whomever.
+        others = [
+            each
+            for each in pods
+            if each.ready
+            and each.rolls == workload.rolls
+            and (each.memory != wanted or workload.memory != wanted or each.uid in known)
+        ]
+        if not others or (memory := memory_of(wanted)) is None:
+            if not known:
+                self._servers.drop(memcached.key)
+            return NOTHING
+        servers = self._servers.of(memcached.key)
+        for each in others:
+            server = servers.get(each.uid)
+            if server is None or (server.wanted, server.restarts) != (wanted, each.restarts):
+                news = server is not None or workload.memory != wanted
+                servers[each.uid] = _Server(wanted, each.restarts, self._clock(), news)
+        undone = [each for each in others if not servers[each.uid].done and not servers[each.uid].why]
+        failures = await asyncio.gather(*(self._go_on(each, memory, servers[each.uid]) for each in undone))
+        done = [each for each in undone if servers[each.uid].done and servers[each.uid].news]
+        self._say_what_came(memcached, memory, done)
+        for each in undone:
+            if why := servers[each.uid].why:
+                note = f"{each.name} comes to its memory of {memory.mib} MiB by being replaced: {why}"
+                logger.warning("%s", note)
+                self._say(memcached, "Warning", "NotResized", "Resize", note)
+        failed = [each for each in failures if each is not None]
+        if failure := next((each for each in failed if not isinstance(each, ServerError)), None):
+            raise failure
+        untold = {each.uid: servers[each.uid].why for each in others if servers[each.uid].why}
+        left = {each.name: servers[each.uid] for each in undone if not _is_over(servers[each.uid])}
+        pending = {name: server.waits for name, server in left.items() if server.news}
+        # As of a webhook for pods that does not answer: nothing else is to wait for it.
+        ours = next((each for each in failed if isinstance(each, ServerError)), None)
+        refused = {each.name: text for each in others if (text := servers[each.uid].refused)}
+        if refused and len(refused) == len(pending):
+            name = min(refused)
+            message = f"{name} is left as it is, as it may not have {memory.mib} MiB: {refused[name]}"
+            return Telling(pending, untold, message, REFUSED_RETRY_S, ours)
+        next_s = min((_look_again_s(each) for each in left.values()), default=None)
+        return Telling(pending, untold, "", next_s, ours)
+
+    async def _go_on(self, pod: PodRecord, memory: Memory, server: _Server) -> KubeError | None:
+        """As many steps as can be done now; the failure that is to be raised, None for none."""
+        live, resized = None, False
+        server.refused, server.waits, server.busy = "", "", False
+        try:
+            live = await self._client.get(RESIZABLE_PODS, ObjectKey(pod.namespace, pod.name))
+            if server.since_s is None:
+                server.since_s = self._clock()
+            while (step := next_step(live, memory, told=server.told)) is not Step.DONE:
+                if step is Step.TELL:
+                    if failure := await self._tell(pod, memory.mib):
+                        server.waits = failure.why
+                        server.busy = failure.trouble in (Trouble.SATURATED, Trouble.SILENT)
+                        break
+                    server.told = True
+                elif step is Step.RESIZE:
+                    if resized:
+                        server.waits = "something reverts its resources, such as a mutating admission policy"
+                        break
+                    resized = server.news = True
+                    live = await self._client.strategic_patch(
+                        RESIZABLE_PODS, live, resize_patch(memory), subresource="resize"
+                    )
+                else:
+                    server.waits, server.news = live.waits, True
+                    if live.hopeless and not resized:  # else it may speak of what was asked for before
+                        server.why = live.waits
+                    break
+            else:
+                server.done = True
+        except Conflict:
+            pass  # it has changed, or is gone
+        except NotFound as error:
+            # Else the pod is gone.
+            if live is not None and f'"{pod.name}" not found' not in error.message:
+                server.why = "this cluster cannot resize pods in place (Kubernetes 1.33 and newer can)"
+        except Forbidden as error:
+            message = error.message or str(error)
+            if live is None and not server.news:
+                server.waits = message
+            elif live is None or _NO_RIGHT in message or any(cause.reason == _NODE_TOO_SMALL for cause in error.causes):
+                server.why = message
+            else:
+                # Such as a quota. The server that is replaced would be lost, and none made in its place.
+                server.refused, server.since_s = message, None
+        except Invalid as error:
+            server.why = error.message or str(error)
+        except KubeError as error:
+            server.since_s = None
+            return error
+        late = server.since_s is not None and self._clock() - server.since_s >= PATIENCE_S
+        if late and server.news and not (server.busy or _is_over(server)):
+            server.why = server.waits or "it was not done in time"
+        return None
+
+    def _say_what_came(self, memcached: MemcachedRecord, memory: Memory, done: Sequence[PodRecord]) -> None:
+        if done:
+            names = ", ".join(each.name for each in done)
+            fields = {"action": "resize", "memory_mib": memory.mib}
+            logger.info(
+                "changed the memory of %s to %d MiB, without a restart", names, memory.mib, extra={"fields": fields}
+            )
+            note = f"Changed the memory of {names} to {memory.mib} MiB, without a restart"
+            self._say(memcached, "Normal", "Resized", "Resize", note)
+
+
+def _look_again_s(server: _Server) -> float:
+    if not server.news:
+        return PATIENCE_S
+    return BUSY_RETRY_S if server.busy else LOOK_AGAIN_S
+
+
+def _is_over(server: _Server) -> bool:
+    return server.done or bool(server.why)

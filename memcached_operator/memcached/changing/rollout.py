@@ -1,0 +1,166 @@
+"""Pure: how the servers of a Memcached come to a new template, and at which pace.
+
+A server that is replaced has lost its keys. So one is replaced after the other, from the highest ordinal, and the next
+only when all have been ready for `spec.rollout.pauseSeconds`. Of a StatefulSet the operator does this, by evictions, so
+that disruption budgets hold; a Deployment's own controller does the like where the template changed. Where a Secret
+did, of which no template tells, the operator does it for both. What is decided here follows from the caches, and from
+what the servers show, so that a new leader goes on at the same pace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.workloads.pods import NO_ORDINAL, PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
+
+STUCK_AFTER_S: Final = 120.0
+"""After so many seconds a server that does not get ready is thought to never do so. memcached starts in less than one;
+the rest is for an image that must be pulled."""
+
+
+# As of a pod's condition PodScheduled.
+_UNPLACED: Final = "Unschedulable"
+
+
+class Rollout(NamedTuple):
+    """How far it is, and what is to be done now.
+
+    Attributes:
+        stale: how many servers are of another template.
+        evict: the server that is to be replaced now, None for none.
+        stuck: why it does not go on by itself, "" where it does.
+        next_s: seconds until more is to be done, None where an event will tell.
+    """
+
+    stale: int = 0
+    evict: PodRecord | None = None
+    stuck: str = ""
+    next_s: float | None = None
+
+
+DONE: Final = Rollout()
+
+
+def rollout(
+    spec: Spec,
+    workload: WorkloadRecord | None,
+    pods: Sequence[PodRecord],
+    untold: Container[str],
+    now: datetime,
+    missing_s: float = 0.0,
+    *,
+    underway: bool = False,
+    late: Container[str] = (),
+) -> Rollout:
+    """What follows from what there is.
+
+    Args:
+        workload: what runs the servers, None while there is none.
+        pods: its active pods, in any order.
+        untold: uids of those that cannot be told of another memory while they run.
+        now: the time, with its zone.
+        missing_s: for how long servers have been missing, in seconds, as far as that was seen; see `missing`.
+        underway: a rollout was on its way by the last status, of which the last server may be yet to get ready.
+        late: uids of those that show another certificate than a new pod would.
+    """
+    if workload is None or workload.deleting:
+        return DONE
+    servers = [pod for pod in pods if pod.workload == workload.kind and pod.ordinal < max(spec.size, 0)]
+    stale = [pod for pod in servers if is_stale(pod, workload, untold)]
+    if workload.kind == "Deployment" and stale:
+        return Rollout(len(stale))
+    stale = [pod for pod in servers if pod in stale or pod.uid in late]
+    if workload.kind == "Deployment" and (not stale or len(servers) < spec.size):
+        return Rollout(len(stale))
+    if not (stale or underway):
+        return DONE
+    if spec.rollout.paused or not workload.settled:
+        return Rollout(len(stale))
+    now_s = now.timestamp()
+    if lost := [pod for pod in stale if pod.down]:
+        return Rollout(len(stale), _highest(lost))
+    if gone := missing(spec, workload, pods):
+        if missing_s < STUCK_AFTER_S:
+            return Rollout(len(stale), next_s=STUCK_AFTER_S - missing_s)  # the StatefulSet's controller is making one
+        ordinals = {pod.ordinal for pod in servers}
+        highest = next(each for each in range(spec.size - 1, -1, -1) if each not in ordinals)
+        return Rollout(len(stale), stuck=_not_made(workload.name, highest, gone, len(stale)))
+    idle = [pod for pod in stale if _is_idle(pod, now_s)]
+    unready = [pod for pod in servers if not pod.ready]
+    if len(unready) > len(idle):
+        fresh = [pod for pod in unready if pod not in stale and (pod.problem or _is_idle(pod, now_s))]
+        stuck = next((pod for pod in fresh if not _may_yet_start(pod, now_s)), None)
+        next_s = min(_left_s(pod, STUCK_AFTER_S, now_s) for pod in unready)
+        return Rollout(len(stale), None, _stuck(stuck, len(stale)) if stuck else "", next_s or None)
+    if not stale:
+        return DONE
+    # Of one that is not ready nobody knows whether it has keys, as where its node cannot be reached: it takes its turn.
+    next_s = max((_left_s(pod, spec.rollout.pauseSeconds, now_s) for pod in servers if pod.ready), default=0.0)
+    return Rollout(len(stale), None if next_s else _highest(idle or stale), "", next_s or None)
+
+
+def missing(spec: Spec, workload: WorkloadRecord | None, pods: Sequence[PodRecord]) -> int:
+    """How many of a StatefulSet's servers are not there, or are ending."""
+    if workload is None or workload.kind != "StatefulSet":
+        return 0
+    return spec.size - sum(NO_ORDINAL < pod.ordinal < spec.size for pod in pods)
+
+
+def is_stale(pod: PodRecord, workload: WorkloadRecord, untold: Container[str] = ()) -> bool:
+    """Whether only a new pod would be as the template says.
+
+    Args:
+        untold: uids of pods that cannot be told of another memory while they run.
+    """
+    rolls = (pod.rolls, pod.restarted) != (workload.rolls, workload.restarted)
+    if workload.kind == "Deployment":
+        # Of a pod whose annotations somebody takes off nobody knows.
+        return bool(pod.rolls) and (rolls or pod.memory != workload.memory)
+    if not workload.revision or pod.template_hash == workload.revision:
+        return False
+    # A template that differs in nothing of ours was changed by somebody else, who is waiting for new pods.
+    return rolls or pod.memory == workload.memory or pod.uid in untold
+
+
+def _is_idle(pod: PodRecord, now_s: float) -> bool:
+    """Whether a server has been of no use for long."""
+    return not pod.ready and not _left_s(pod, STUCK_AFTER_S, now_s)
+
+
+def _may_yet_start(pod: PodRecord, now_s: float) -> bool:
+    """Whether a new server waits for what often comes by itself, such as a node."""
+    return pod.problem.startswith(_UNPLACED) and _left_s(pod, STUCK_AFTER_S, now_s) > 0.0
+
+
+def _left_s(pod: PodRecord, enough_s: float, now_s: float) -> float:
+    """Seconds until a pod has been as it is for long enough, by its node's clock; no more than that at a time."""
+    return min(max(pod.since_s + enough_s - now_s, 0.0), enough_s)
+
+
+def _highest(pods: Sequence[PodRecord]) -> PodRecord:
+    return max(pods, key=lambda pod: (pod.ordinal, pod.name))
+
+
+def _not_made(name: str, ordinal: int, gone: int, stale: int) -> str:
+    more = f", and of {gone - 1} more" if gone > 1 else ""
+    return (
+        f"There is no pod of the server {name}-{ordinal}{more}: it cannot be made, or the former one does not end"
+        f"{_left(stale)}. `kubectl describe statefulset {name}` says what keeps it. Correct that or the specification, "
+        "or put the specification back as it was."
+    )
+
+
+def _stuck(pod: PodRecord, stale: int) -> str:
+    why = f" ({pod.problem})" if pod.problem else ""
+    return (
+        f"The new server {pod.name} is not ready{why}{_left(stale)}. Correct the specification, or put it "
+        "back as it was: then it is replaced first."
+    )
+
+
+def _left(stale: int) -> str:
+    return f", so the other {stale} are left as they are" if stale else ""

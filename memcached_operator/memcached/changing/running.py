@@ -1,0 +1,321 @@
+"""The workloads of one Memcached and their servers: kept as wanted, told of other memory, replaced one at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from memcached_operator.api.names import InvalidSpec, Workload
+from memcached_operator.memcached.asking.answers import Answers
+from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.changing.live_memory import NOTHING, LiveMemory, Say, Telling
+from memcached_operator.memcached.changing.rollout import missing, rollout
+from memcached_operator.memcached.changing.turns import Turns
+from memcached_operator.memcached.kinds import PODS
+from memcached_operator.memcached.observation import Problem, Reason
+from memcached_operator.memcached.outcome import Outcome
+from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.servers import Plan
+from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.status import Status, decode_status, refusal_reason
+from memcached_operator.memcached.telling import announced
+from memcached_operator.memcached.workloads.objects import WorkloadManifest
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
+from memcached_operator.memcached.workloads.rules import SHAPE
+from memcached_operator.memcached.workloads.template import noted
+from operator_runtime import Client, Forbidden, Keeper, Memory, ObjectKey, ServerError, TooManyRequests
+
+logger = logging.getLogger(__name__)
+
+# A disruption budget tells nobody when it allows an eviction again.
+BUDGET_RETRY_S: Final = 10.0
+
+Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
+Wanted = Callable[[Workload, MemcachedRecord, int, Spec, bool], WorkloadManifest]
+"""The workload of a kind that a Memcached wants, with so many pods, and whether it is paused."""
+
+
+class _Change(NamedTuple):
+    """In what the pods of a live workload are to be made otherwise.
+
+    Attributes:
+        rolls: in something that only a new pod takes on.
+        memory: in memory, which a running server can be told as well.
+    """
+
+    rolls: bool = False
+    memory: bool = False
+
+
+class Running:
+    """Keeps the workloads of one Memcached at a time, and the servers that they run; see `keep`."""
+
+    def __init__(
+        self,
+        client: Client,
+        caches: Caches,
+        keepers: Keepers,
+        wanted: Wanted,
+        memory: LiveMemory,
+        remembered: Memory,
+        say: Say,
+        wake: Callable[[ObjectKey], None],
+        answers: Answers | None = None,
+    ) -> None:
+        """
+        Args:
+            client: evicts.
+            caches: of all kinds.
+            keepers: of the workloads.
+            wanted: makes what is to be kept.
+            memory: tells servers of other memory.
+            remembered: what is known of each Memcached; a successor says once more what a change costs, and gives
+                missing servers their time anew.
+            say: records an event.
+            wake: has another Memcached looked at.
+            answers: what servers say and show that are asked; None where none is.
+        """
+        self._answers = answers
+        self._client = client
+        self._caches = caches
+        self._keepers = keepers
+        self._wanted = wanted
+        self._memory = memory
+        self._announced = remembered.slot(_nothing)
+        self._missing_since = remembered.slot(float)
+        self._say = say
+        self._turns = Turns(self._underway, wake)
+
+    async def keep(
+        self,
+        memcached: MemcachedRecord,
+        spec: Spec,
+        plan: Plan,
+        last: Status,
+        pods: Sequence[PodRecord],
+        now: datetime,
+        outcome: Outcome,
+    ) -> None:
+        """Make, put right and remove workloads as the plan says, and take the next step of a rollout.
+
+        Args:
+            pods: the active ones.
+            now: the time, with its zone.
+            outcome: what became of it is noted there.
+
+        Raises:
+            KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
+        """
+        key, newer = memcached.key, last.observedGeneration != memcached.generation
+        ours, telling, target = self._caches.workloads_of(memcached), NOTHING, None
+        for kind, replicas in plan.replicas.items():
+            live = ours.get(kind)
+            paused = spec.rollout.paused and live is not None and live.begun
+            wanted = self._wanted(kind, memcached, replicas, spec, paused)
+            if live is not None and kind != plan.target and any(_change(wanted, live)):
+                wanted = _with_template_of(live, wanted)  # its servers go, and keep their keys until then
+            change = _change(wanted, live)
+            queued = live is not None and change.rolls and not newer and not self._may_begin(key, spec)
+            if kind == plan.target:
+                self._announce(memcached, spec, wanted, live, change, asked=newer, queued=queued)
+            if live is not None and kind == plan.target == "StatefulSet" and not change.rolls:
+                telling = await self._tell(memcached, spec, live, wanted, pods)
+                if change.memory and telling.pending:
+                    # Written last: until then a server that is lost comes back as it was.
+                    wanted = _with_template_of(live, wanted)
+            if live is not None and queued:
+                wanted, outcome.queued = _with_template_of(live, wanted), True
+            seen = last.observedGeneration is not None and last.workload in (None, kind)
+            asked = newer or plan.drained or paused or any(change)
+            doing = self._keepers[kind].keep(memcached, wanted, seen=seen, asked=asked)
+            kept = await outcome.attempt(kind, doing, blocking=kind == plan.target)
+            if kind == plan.target:
+                target = wanted
+                held = None if kind in outcome.strange else self._caches.workloads_of(memcached).get(kind)
+                outcome.workload = kept.obj if kept is not None else held
+        if plan.removed is not None:
+            removal = self._keepers[plan.removed].remove(memcached, key, propagation="Foreground")
+            await outcome.attempt(plan.removed, removal)
+        await self._replace(memcached, spec, target, last, pods, telling, now, outcome)
+
+    def release(self, key: ObjectKey) -> None:
+        """Nothing is done for the Memcached of that key any more: others wait for it no longer."""
+        self._turns.leave(key)
+
+    def _may_begin(self, key: ObjectKey, spec: Spec) -> bool:
+        """Whether servers may be replaced now for a change that is the operator's own, as of its default image."""
+        if spec.rollout.paused:
+            self._turns.leave(key)
+            return False
+        held = self._turns.holder == key
+        if not self._turns.take(key):
+            return False
+        if not held:
+            logger.info("begins to replace servers, as the operator's own defaults have changed; others wait for it")
+        return True
+
+    def _announce(
+        self,
+        memcached: MemcachedRecord,
+        spec: Spec,
+        wanted: WorkloadManifest,
+        live: WorkloadRecord | None,
+        change: _Change,
+        *,
+        asked: bool,
+        queued: bool,
+    ) -> None:
+        """Say once what a change is about to cost."""
+        key, is_ = memcached.key, noted(wanted.spec.template)
+        if live is None or not any(change):
+            self._announced.drop(key)
+        elif self._announced.find(key) != is_:
+            self._announced.set(key, is_)
+            after = self._turns.holder if queued else None
+            words = announced(spec, wanted, live, rolls=change.rolls, asked=asked, after=after)
+            if words.note:
+                logger.info("%s", words.line, extra={"fields": words.fields})
+                self._say(memcached, "Normal", words.reason, words.action, words.note)
+
+    async def _tell(
+        self,
+        memcached: MemcachedRecord,
+        spec: Spec,
+        live: WorkloadRecord,
+        wanted: WorkloadManifest,
+        pods: Sequence[PodRecord],
+    ) -> Telling:
+        servers = [each for each in pods if each.workload == live.kind and each.ordinal < spec.size]
+        return await self._memory.tell(memcached, live, noted(wanted.spec.template)[1], servers)
+
+    async def _replace(
+        self,
+        memcached: MemcachedRecord,
+        spec: Spec,
+        wanted: WorkloadManifest | None,
+        last: Status,
+        pods: Sequence[PodRecord],
+        telling: Telling,
+        now: datetime,
+        outcome: Outcome,
+    ) -> None:
+        """Replace the server whose turn it is, if there is one."""
+        workload = outcome.workload
+        missing_s = self._missing_s(memcached.key, missing(spec, workload, pods), now)
+        underway = _is_updating(last)
+        late = self._answers.late(pods) if self._answers is not None else frozenset[str]()
+        found = rollout(spec, workload, pods, telling.untold, now, missing_s, underway=underway, late=late)
+        outcome.rollout = found
+        outcome.look_again(telling.next_s)
+        outcome.look_again(found.next_s)
+        if telling.pending:
+            outcome.waiting.append(_untold_yet(telling))
+            outcome.failure = telling.failure
+        if telling.refused:
+            outcome.problems.append(Problem(refusal_reason(telling.refused), telling.refused, blocking=False))
+        if found.stuck:
+            outcome.problems.append(Problem(Reason.ROLLOUT_STUCK, found.stuck, blocking=False))
+        blocked = any(each.blocking for each in outcome.problems)
+        ready = sum(each.ready for each in pods if workload is not None and each.workload == workload.kind)
+        rolled_out = workload is not None and workload.settled and workload.rolled_out
+        done = rolled_out and not found.stale and ready >= spec.size
+        needs_turn = outcome.queued or (self._turns.holder == memcached.key and not done)
+        if blocked or spec.rollout.paused or not needs_turn:
+            self._turns.leave(memcached.key)
+        if found.evict is not None and not blocked and not _has_strange_template(workload, wanted):
+            what = "with the renewed certificate" if found.evict.uid in late else "of the present template"
+            await self._evict(memcached, found.evict, found.stale, what, outcome)
+
+    def _missing_s(self, key: ObjectKey, gone: int, now: datetime) -> float:
+        """For how long servers have been missing, in seconds: nothing in the caches tells since when."""
+        if not gone:
+            self._missing_since.drop(key)
+            return 0.0
+        if self._missing_since.find(key) is None:
+            self._missing_since.set(key, now.timestamp())
+        return now.timestamp() - self._missing_since.of(key)
+
+    async def _evict(self, memcached: MemcachedRecord, pod: PodRecord, stale: int, what: str, outcome: Outcome) -> None:
+        try:
+            await self._client.evict(PODS, pod)
+        except TooManyRequests as error:
+            outcome.waiting.append(f"{pod.name} cannot be replaced yet: {error.message or error}")
+            outcome.look_again(BUDGET_RETRY_S)
+            return
+        except ServerError as error:
+            # As where two disruption budgets select one pod.
+            outcome.waiting.append(f"{pod.name} cannot be replaced: {error.message or error}")
+            outcome.failure = error
+            return
+        except Forbidden as error:
+            message = f"{pod.name} cannot be replaced: {error.message or error}"
+            outcome.problems.append(Problem(Reason.FORBIDDEN, message, blocking=False))
+            return
+        left = f", {stale - 1} more to follow" if stale > 1 else ""
+        fields = {"action": "evict", "server": pod.name, "left": stale - 1}
+        logger.info("replaces the server %s%s", pod.name, left, extra={"fields": fields})
+        note = f"Replaces the server {pod.name} by one {what}{left}"
+        self._say(memcached, "Normal", "Replacing", "Evict", note)
+
+    def _underway(self) -> ObjectKey | None:
+        """A Memcached whose servers are being replaced, for the operator's own sake as far as one can tell."""
+        for each in self._caches.memcacheds.values():
+            if each.deleting or b'"Updating"' not in (told := each.status):
+                continue
+            status = decode_status(told)
+            degraded = status.condition("Degraded")
+            stuck = degraded is not None and degraded.reason == Reason.ROLLOUT_STUCK
+            # An image of the user's own that does not start is to hold up nobody else.
+            if _is_updating(status) and not (stuck and _has_own_image(each)):
+                return each.key
+        return None
+
+
+def _has_own_image(memcached: MemcachedRecord) -> bool:
+    try:
+        return read_spec(memcached.spec).image is not None
+    except InvalidSpec:
+        return True
+
+
+def _is_updating(status: Status) -> bool:
+    progressing = status.condition("Progressing")
+    return progressing is not None and progressing.reason == Reason.UPDATING
+
+
+def _untold_yet(telling: Telling) -> str:
+    why = str(telling.failure.message or telling.failure) if telling.failure else ""
+    name = min((each for each, waits in telling.pending.items() if waits), default="")
+    if name and not why:
+        why = f"of {name}, {telling.pending[name]}"
+    return f"{len(telling.pending)} servers are yet to be told of their memory{f': {why}' if why else '.'}"
+
+
+def _nothing() -> tuple[str, str]:
+    return "", ""
+
+
+def _change(wanted: WorkloadManifest, live: WorkloadRecord | None) -> _Change:
+    if live is None:
+        return _Change()
+    rolls, memory = noted(wanted.spec.template)
+    other = memory != live.memory
+    return _Change(rolls != live.rolls or (other and live.kind == "Deployment"), other)
+
+
+def _has_strange_template(workload: WorkloadRecord | None, wanted: WorkloadManifest | None) -> bool:
+    """Whether new pods would be made of what somebody else wrote there, which is put right as soon as it may be."""
+    if workload is None or wanted is None:
+        return True
+    return any(each.path.startswith("spec.template") for each in SHAPE.differ(wanted, workload))
+
+
+def _with_template_of(live: WorkloadRecord, wanted: WorkloadManifest) -> WorkloadManifest:
+    """What is wanted, with the pods left as they are made now."""
+    template = SHAPE.held(live).spec.template
+    return msgspec.structs.replace(wanted, spec=msgspec.structs.replace(wanted.spec, template=template))

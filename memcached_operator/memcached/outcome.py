@@ -1,0 +1,82 @@
+"""What became of the objects of one Memcached: what is there, what was in the way, what is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from memcached_operator.memcached.changing.rollout import DONE, Rollout
+from memcached_operator.memcached.observation import Problem, Reason
+from memcached_operator.memcached.owned import OwnedRecord
+from memcached_operator.memcached.status import refusal_reason
+from memcached_operator.memcached.workloads.records import WorkloadRecord
+from operator_runtime import Forbidden, Invalid, Kept, NotOwned, Refused, ServerError
+
+R = TypeVar("R", bound=OwnedRecord)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of it.
+
+    Attributes:
+        workload: what is to run the servers, None while there is none.
+        service: the name of the Service, "" without one.
+        problems: what was in the way.
+        waiting: what is waited for before all is there.
+        strange: kinds of which somebody else's bears the name.
+        rollout: how far the servers have come to the present template.
+        queued: they are yet to come to the operator's own defaults, when it is their turn.
+        next_s: seconds until more is to be done, None where an event will tell.
+        failure: what is to be raised once all else is done and told, for all of it to be tried again.
+    """
+
+    workload: WorkloadRecord | None = None
+    service: str = ""
+    problems: list[Problem] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    strange: set[str] = field(default_factory=set)
+    rollout: Rollout = DONE
+    queued: bool = False
+    next_s: float | None = None
+    failure: ServerError | None = None
+
+    def look_again(self, after_s: float | None) -> None:
+        """More is to be done after so many seconds, if not before; None for never."""
+        if after_s is not None:
+            self.next_s = after_s if self.next_s is None else min(self.next_s, after_s)
+
+    async def attempt(self, kind: str, doing: Awaitable[Kept[R]], *, blocking: bool = False) -> Kept[R] | None:
+        """What became of one object; None where something was in the way, which is noted here.
+
+        Args:
+            kind: of the object.
+            doing: keeps or removes it.
+            blocking: for its sake the servers are not changed.
+        """
+        try:
+            kept = await doing
+        except NotOwned as error:
+            self.strange.add(kind)
+            problem = Problem(Reason.NOT_CONTROLLED, str(error), blocking)
+        except Invalid as error:
+            message = f"The API server refused the {kind}: {error.message or error}"
+            problem = Problem(Reason.INVALID_SPEC, message, blocking)
+        except Forbidden as error:
+            problem = Problem(refusal_reason(error.message), error.message or str(error), blocking)
+        except Refused as error:
+            problem = Problem(Reason.FORBIDDEN, str(error), blocking)
+        except ServerError as error:
+            if kind in ("Deployment", "StatefulSet"):
+                raise
+            # Such as an admission webhook for Services that does not answer: the servers' list is not to wait for it.
+            self.waiting.append(f"The API server failed to write the {kind}: {error.message or error}")
+            self.failure = error
+            return None
+        else:
+            if kept.waiting:
+                self.waiting.append(kept.waiting)
+            return kept
+        self.problems.append(problem)
+        return None

@@ -1,0 +1,165 @@
+"""Pure: how a running pod comes to other memory: which step is next."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+import msgspec
+
+from memcached_operator.api.quantities import mebibytes, value
+from memcached_operator.memcached.labels import CONTAINER
+from memcached_operator.memcached.workloads.objects import Resources
+from operator_runtime import shared
+
+
+class Memory(NamedTuple):
+    """What `labels.MEMORY_ANNOTATION` says.
+
+    Attributes:
+        mib: that memcached may use for items.
+        request, limit: of its container, as quantities.
+    """
+
+    mib: int
+    request: str
+    limit: str
+
+
+def memory_of(annotation: str) -> Memory | None:
+    """What such an annotation says, None where it is none of ours."""
+    try:
+        items, request, limit = annotation.split(",")
+        return Memory(mebibytes(items), request, limit)
+    except ValueError:
+        return None
+
+
+class Step(Enum):
+    """What is to be done next about a server."""
+
+    RESIZE = auto()  # its pod is to have other resources
+    WAIT = auto()  # its node is at it
+    TELL = auto()  # memcached is to be told
+    DONE = auto()
+
+
+class Resizable(msgspec.Struct, frozen=True, gc=False):
+    """A pod, as its resources are asked for and as they are.
+
+    Attributes:
+        request, limit: memory of its memcached as asked for, "" for none.
+        actual: the limit that its node has set, "" where that is not known.
+        waits: what its node says while it has not, "" for nothing.
+        hopeless: its node will never, as it says of what is asked for now.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    request: str
+    limit: str
+    actual: str
+    waits: str
+    hopeless: bool
+
+
+def next_step(pod: Resizable, memory: Memory, *, told: bool) -> Step:
+    """What is next: room first for what grows, and less to fill it with before it shrinks.
+
+    Args:
+        memory: what is wanted.
+        told: memcached uses that memory.
+    """
+    shrinks = bool(pod.limit and memory.limit) and value(memory.limit) < value(pod.limit)
+    if shrinks and not told:
+        return Step.TELL
+    if not (_are_same(pod.request, memory.request) and _are_same(pod.limit, memory.limit)):
+        return Step.RESIZE
+    if not _are_same(pod.actual, memory.limit) or pod.waits:
+        return Step.WAIT  # of a request alone nothing but the node's words tell
+    return Step.DONE if told else Step.TELL
+
+
+def _are_same(one: str, other: str) -> bool:
+    """Whether two quantities are one amount, or none: a node writes all of them in powers of two, 400M as 390625Ki."""
+    return one == other or bool(one and other and value(one) == value(other))
+
+
+def resize_patch(memory: Memory) -> dict[str, object]:
+    """Strategic merge patch of a pod's `resize` subresource."""
+    resources = Resources(limits={"memory": memory.limit}, requests={"memory": memory.request})
+    return {"spec": {"containers": [{"name": CONTAINER, "resources": msgspec.to_builtins(resources)}]}}
+
+
+class _Container(msgspec.Struct, frozen=True):
+    name: str = ""
+    resources: Resources = Resources()
+
+
+class _Condition(msgspec.Struct, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    observedGeneration: int | None = None
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    containers: tuple[_Container, ...] = ()
+
+
+class _Status(msgspec.Struct, frozen=True):
+    conditions: tuple[_Condition, ...] = ()
+    containerStatuses: tuple[_Container, ...] = ()
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    name: str
+    uid: str
+    resourceVersion: str
+    namespace: str = ""
+    generation: int = 0
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    metadata: _Meta
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+_decode = msgspec.json.Decoder(_Pod).decode
+_NONE: Final = Resources()
+
+
+def resizable(raw: msgspec.Raw | bytes) -> Resizable:
+    """A record from a Pod's JSON."""
+    pod = _decode(raw)
+    asked, actual = _resources(pod.spec.containers), _resources(pod.status.containerStatuses)
+    waits = next(
+        (
+            each
+            for each in pod.status.conditions
+            if each.type in ("PodResizePending", "PodResizeInProgress")
+            and each.status == "True"
+            # Kubernetes before 1.34 does not say which it speaks of.
+            and (each.observedGeneration is None or each.observedGeneration >= pod.metadata.generation)
+        ),
+        _Condition(),
+    )
+    return Resizable(
+        namespace=shared(pod.metadata.namespace),
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        resource_version=pod.metadata.resourceVersion,
+        request=(asked.requests or {}).get("memory", ""),
+        limit=(asked.limits or {}).get("memory", ""),
+        actual=(actual.limits or {}).get("memory", ""),
+        waits=": ".join(filter(None, (waits.reason, waits.message))),
+        hopeless=waits.reason == "Infeasible",
+    )
+
+
+def _resources(containers: tuple[_Container, ...]) -> Resources:
+    return next((each.resources for each in containers if each.name == CONTAINER), _NONE)

@@ -1,0 +1,41 @@
+"""Pure: the resources of a server, from its settings and what the user says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from memcached_operator.api.quantities import canonical, value
+from memcached_operator.api.rules import memory_mib
+from memcached_operator.memcached.spec import Spec
+
+# An idle memcached takes next to none; what a busy one takes is not to be cut.
+CPU: Final = "50m"
+
+Quantities = dict[str, str]
+
+
+def resources_of(spec: Spec) -> tuple[Quantities, Quantities]:
+    """Requests and limits of the container, in the form in which the API server writes quantities back.
+
+    What the user names is taken, name by name. What follows from the settings fits it: a limit is no smaller than the
+    user's request, and a request no larger than the user's limit.
+    """
+    needed_mib = memory_mib(spec.memory, spec.maxConnections, spec.threads, spec.extraArgs, tls=spec.tls is not None)
+    memory = canonical(f"{needed_mib}Mi")
+    asked, most = _canonical(spec.resources.requests), _canonical(spec.resources.limits)
+    requests = {name: _smaller(ours, most.get(name, ours)) for name, ours in (("cpu", CPU), ("memory", memory))} | asked
+    limits = {"memory": _larger(memory, asked.get("memory", memory))} | most
+    return requests, limits
+
+
+def _canonical(quantities: Mapping[str, str | int]) -> Quantities:
+    return {name: canonical(quantity) for name, quantity in quantities.items()}
+
+
+def _smaller(one: str, other: str) -> str:
+    return min(one, other, key=value)
+
+
+def _larger(one: str, other: str) -> str:
+    return max(one, other, key=value)

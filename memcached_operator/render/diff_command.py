@@ -1,0 +1,83 @@
+"""`memcached-operator render -f NEW --diff OLD`: what changes, and what that costs, to standard output."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memcached_operator.api.names import InvalidSpec
+from memcached_operator.render.comparing import in_words
+from memcached_operator.render.documents import Document
+from memcached_operator.render.render_command import RenderOptions
+from memcached_operator.render.rendering import Rendered, name_of, render, uid_of
+from memcached_operator.render.sources import Sources, say, write
+
+SAME, DIFFERENT, FAILED = 0, 1, 2
+"""As `diff` and `kubectl diff` have them."""
+_NAMES_SHOWN = 5
+
+
+def run(old: str, options: RenderOptions) -> int:
+    """Print what changes of each Memcached; 0 if nothing does, 1 if something does, 2 if not all could be compared.
+
+    Args:
+        old: path of a file with the Memcacheds as they were, `-` for standard input.
+        options: the new ones, and the settings, which are those of both.
+    """
+    olds = Sources()
+    before = _before(old, options, olds)
+    if olds.failed:
+        return FAILED
+    sources, different, left = Sources(), False, dict(before)
+    for document in sources.memcacheds(options.files):
+        try:
+            name = name_of(document.content, options.namespace)
+            left.pop(name, None)
+            was = before.get(name)
+            uid = (was.uid if was is not None else "") or uid_of(document.content)
+            rendered = _rendered(document, uid, options)
+        except InvalidSpec as error:
+            sources.complain(f"{document.place}: {error}")
+            continue
+        try:
+            compared = _rendered(was.document, uid, options) if was is not None else None
+        except InvalidSpec as error:
+            sources.complain(f"{name} as it was: the operator would not act on it, so there is no change: {error}")
+            continue
+        for warning in rendered.warnings:
+            say(f"{document.place}: warning: {warning}")
+        place = was.document.place if was is not None else ""
+        found = in_words(compared, rendered, place, document.place, options.image, options.user_id)
+        different |= bool(found)
+        write(found)
+    if left:
+        more = f" and {len(left) - _NAMES_SHOWN} more" if len(left) > _NAMES_SHOWN else ""
+        say(f"{old}: passed over, as they are in no new file: {', '.join(sorted(left)[:_NAMES_SHOWN])}{more}")
+    return FAILED if sources.failed else DIFFERENT if different else SAME
+
+
+class _Before(NamedTuple):
+    """A Memcached as it was."""
+
+    document: Document
+    uid: str
+
+
+def _before(old: str, options: RenderOptions, sources: Sources) -> dict[str, _Before]:
+    """The Memcacheds to compare with, by namespace and name."""
+    found: dict[str, _Before] = {}
+    for document in sources.memcacheds([old], need_some=False):
+        try:
+            name, uid = name_of(document.content, options.namespace), uid_of(document.content)
+        except InvalidSpec as error:
+            sources.complain(f"{document.place}: {error}")
+            continue
+        if name in found:
+            first = found[name].document.place
+            sources.complain(f"{document.place}: {name} is in {first} already; leave one of them out")
+        found[name] = _Before(document, uid)
+    return found
+
+
+def _rendered(document: Document, uid: str, options: RenderOptions) -> Rendered:
+    """What is made of it under that uid, so that the file of one and what a cluster has of the other compare."""
+    return render(document.content, namespace=options.namespace, image=options.image, user_id=options.user_id, uid=uid)

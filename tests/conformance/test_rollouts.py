@@ -1,0 +1,190 @@
+"""How a Deployment rolls: within which bounds, how long new pods must have been ready, pauses and deadlines."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from operator_runtime.testing.waiting import eventually
+from tests.cluster import Cluster
+from tests.conformance.api import Api, Json, causes
+from tests.conformance.sample_objects import deployment, path
+
+ONE_BY_ONE = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
+AN_HOUR = timedelta(hours=1)
+
+
+def body(*, replicas: int = 2, **spec: Any) -> Json:
+    made = deployment("web", replicas=replicas)
+    return {**made, "spec": {"strategy": ONE_BY_ONE, **made["spec"], **spec}}
+
+
+def create(api: Api, namespace: str, *, replicas: int = 2, **spec: Any) -> Json:
+    return api.post(path("deployments", namespace), body(replicas=replicas, **spec)).expect(201)
+
+
+def pods(api: Api, namespace: str, image: str = "1") -> list[Json]:
+    """The pods of this image that are not being deleted."""
+    found = api.get(path("pods", namespace), labelSelector="app=web").expect(200)["items"]
+    wanted = f"registry.example.com/web:{image}"
+    alive = [each for each in found if "deletionTimestamp" not in each["metadata"]]
+    return [each for each in alive if each["spec"]["containers"][0]["image"] == wanted]
+
+
+def await_pods(api: Api, namespace: str, **counts: int) -> dict[str, list[Json]]:
+    """The pods of each image (`v1`), once there are as many."""
+    return eventually(
+        lambda: {image: pods(api, namespace, image[1:]) for image in counts},
+        lambda found: {image: len(each) for image, each in found.items()} == counts,
+    )
+
+
+def await_status(api: Api, namespace: str, **wanted: int) -> Json:
+    found = eventually(
+        lambda: api.get(path("deployments", namespace, "web")).expect(200)["status"],
+        lambda found: {key: found.get(key, 0) for key in wanted} == wanted,
+    )
+    assert isinstance(found, dict)
+    return found
+
+
+def condition(status: Json, kind: str) -> tuple[str, str]:
+    """Status and reason; empty before anything was said."""
+    found = [each for each in status.get("conditions", []) if each["type"] == kind]
+    return (found[0]["status"], found[0]["reason"]) if found else ("", "")
+
+
+def change(api: Api, namespace: str, **spec: Any) -> None:
+    api.merge(path("deployments", namespace, "web"), {"spec": spec}).expect(200)
+
+
+def change_image(api: Api, namespace: str, image: str) -> None:
+    container = {"name": "web", "image": f"registry.example.com/web:{image}"}
+    change(api, namespace, template={"spec": {"containers": [container]}})
+
+
+def mark_ready(api: Api, namespace: str, found: Iterable[Json], *, since: timedelta = timedelta(0)) -> None:
+    """Do what a kubelet does when the containers are up, and were so some time ago."""
+    at = (datetime.now(UTC) - since).strftime("%Y-%m-%dT%H:%M:%SZ")
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": at}
+    for pod in found:
+        status = {"status": {"phase": "Running", "conditions": [ready]}}
+        api.strategic(path("pods", namespace, pod["metadata"]["name"], "status"), status).expect(200)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "why"),
+    [
+        ({"strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 0}}}, "strategy.rollingUpdate.maxUnavailable",
+         "Invalid value: 0: may not be 0 when `maxSurge` is 0"),
+        ({"strategy": {"rollingUpdate": {"maxUnavailable": "0%", "maxSurge": "0%"}}},
+         "strategy.rollingUpdate.maxUnavailable", "may not be 0 when `maxSurge` is 0"),
+        ({"strategy": {"rollingUpdate": {"maxUnavailable": "101%"}}}, "strategy.rollingUpdate.maxUnavailable",
+         'Invalid value: "101%": must not be greater than 100%'),
+        ({"strategy": {"rollingUpdate": {"maxUnavailable": "1"}}}, "strategy.rollingUpdate.maxUnavailable",
+         "a valid percent string must be a numeric string followed by an ending '%'"),
+        ({"strategy": {"rollingUpdate": {"maxSurge": -1}}}, "strategy.rollingUpdate.maxSurge",
+         "must be greater than or equal to 0"),
+        ({"minReadySeconds": -1}, "minReadySeconds", "must be greater than or equal to 0"),
+        ({"minReadySeconds": 600}, "progressDeadlineSeconds",
+         "Invalid value: 600: must be greater than minReadySeconds"),
+        ({"minReadySeconds": 5, "progressDeadlineSeconds": 5}, "progressDeadlineSeconds",
+         "must be greater than minReadySeconds"),
+    ],
+)  # fmt: skip
+def test_a_rollout_that_could_not_go_on_is_422(api: Api, namespace: str, spec: Json, field: str, why: str) -> None:
+    refused = api.post(path("deployments", namespace), body(**spec)).expect(422, "Invalid")
+    assert causes(refused) == {("FieldValueInvalid", f"spec.{field}")}
+    assert why in refused["message"]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"maxUnavailable": 1, "maxSurge": 0}, {"maxUnavailable": 1, "maxSurge": 0}),
+        ({"maxUnavailable": "50%"}, {"maxUnavailable": "50%", "maxSurge": "25%"}),
+        ({"maxUnavailable": 0, "maxSurge": "200%"}, {"maxUnavailable": 0, "maxSurge": "200%"}),
+        ({}, {"maxUnavailable": "25%", "maxSurge": "25%"}),
+    ],
+)
+def test_the_bounds_are_kept_as_they_are_given(api: Api, namespace: str, given: Json, kept: Json) -> None:
+    made = body(strategy={"type": "RollingUpdate", "rollingUpdate": given})
+    stored = api.post(path("deployments", namespace), made, dryRun="All").expect(201)
+    assert stored["spec"]["strategy"] == {"type": "RollingUpdate", "rollingUpdate": kept}
+
+
+def test_without_a_surge_an_old_pod_goes_before_a_new_one_comes(api: Api, namespace: str) -> None:
+    create(api, namespace, replicas=3)
+    mark_ready(api, namespace, await_pods(api, namespace, v1=3)["v1"])
+    await_status(api, namespace, availableReplicas=3)
+    change_image(api, namespace, "2")
+    for old, new in ((2, 1), (1, 2), (0, 3)):
+        found = await_pods(api, namespace, v1=old, v2=new)
+        status = await_status(
+            api, namespace, replicas=3, updatedReplicas=new, availableReplicas=2, unavailableReplicas=1
+        )
+        assert condition(status, "Available") == ("True", "MinimumReplicasAvailable")
+        mark_ready(api, namespace, found["v2"])
+    status = await_status(api, namespace, availableReplicas=3, updatedReplicas=3, unavailableReplicas=0)
+    assert condition(status, "Progressing") == ("True", "NewReplicaSetAvailable")
+
+
+def test_a_new_pod_counts_once_it_has_been_ready_for_long_enough(api: Api, namespace: str) -> None:
+    create(api, namespace, minReadySeconds=600, progressDeadlineSeconds=1200)
+    mark_ready(api, namespace, await_pods(api, namespace, v1=2)["v1"], since=AN_HOUR)
+    await_status(api, namespace, readyReplicas=2, availableReplicas=2)
+    change_image(api, namespace, "2")
+    first = await_pods(api, namespace, v1=1, v2=1)["v2"]
+    mark_ready(api, namespace, first)
+    status = await_status(
+        api, namespace, readyReplicas=2, availableReplicas=1, unavailableReplicas=1, updatedReplicas=1
+    )
+    assert condition(status, "Progressing") == ("True", "ReplicaSetUpdated")
+    assert len(pods(api, namespace)) == 1
+    mark_ready(api, namespace, first, since=AN_HOUR)
+    second = await_pods(api, namespace, v1=0, v2=2)["v2"]
+    mark_ready(api, namespace, second, since=AN_HOUR)
+    await_status(api, namespace, availableReplicas=2, updatedReplicas=2)
+
+
+def test_a_new_time_to_be_ready_is_no_new_template(api: Api, namespace: str) -> None:
+    create(api, namespace)
+    mark_ready(api, namespace, await_pods(api, namespace, v1=2)["v1"])
+    await_status(api, namespace, availableReplicas=2)
+    before = {each["metadata"]["uid"] for each in pods(api, namespace)}
+    change(api, namespace, minReadySeconds=500)
+    await_status(api, namespace, observedGeneration=2, readyReplicas=2, availableReplicas=0)
+    assert {each["metadata"]["uid"] for each in pods(api, namespace)} == before
+    [replica_set] = api.get(path("replicasets", namespace)).expect(200)["items"]
+    assert replica_set["spec"]["minReadySeconds"] == 500
+
+
+def test_a_paused_deployment_is_scaled_and_rolls_when_it_is_resumed(api: Api, namespace: str) -> None:
+    create(api, namespace)
+    mark_ready(api, namespace, await_pods(api, namespace, v1=2)["v1"])
+    await_status(api, namespace, availableReplicas=2)
+    change(api, namespace, paused=True)
+    change_image(api, namespace, "2")
+    change(api, namespace, replicas=3)
+    await_pods(api, namespace, v1=3, v2=0)
+    status = await_status(api, namespace, observedGeneration=4, replicas=3, updatedReplicas=0)
+    assert condition(status, "Progressing") == ("Unknown", "DeploymentPaused")
+    change(api, namespace, paused=False)
+    await_pods(api, namespace, v1=2, v2=1)
+    status = await_status(api, namespace, observedGeneration=5, updatedReplicas=1)
+    assert "paused" not in api.get(path("deployments", namespace, "web")).expect(200)["spec"]
+
+
+def test_a_rollout_that_gets_no_further_says_so(api: Api, cluster: Cluster, namespace: str) -> None:
+    create(api, namespace, progressDeadlineSeconds=1)
+    found = eventually(
+        lambda: condition(api.get(path("deployments", namespace, "web")).expect(200).get("status", {}), "Progressing"),
+        lambda found: found[0] == "False",
+    )
+    assert found == ("False", "ProgressDeadlineExceeded")
+    said = cluster.kubectl("-n", namespace, "rollout", "status", "deployment/web", check=False)
+    assert (said.returncode, said.stderr) == (1, 'error: deployment "web" exceeded its progress deadline\n')
+    mark_ready(api, namespace, await_pods(api, namespace, v1=2)["v1"])
+    status = await_status(api, namespace, availableReplicas=2)
+    assert condition(status, "Progressing") == ("True", "NewReplicaSetAvailable")

@@ -1,0 +1,243 @@
+"""What is told of servers that speak TLS, or want a password or a client certificate: real memcacheds behind pods."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operator_runtime.testing.waiting import until
+from tests.certificates import DAY, Authority, Pair, mounted, secret, tls_arguments
+from tests.integration.accounts import account_with_role, operator_rules, rules_of
+from tests.integration.conftest import MANIFESTS, Operators, memcached
+from tests.integration.monitoring import METRICS, Scrape, url_of
+from tests.integration.oracle import condition, pods_of, wait, wait_condition
+from tests.integration.real_servers import RealServer, give
+from tests.kubectl_in_namespace import Kubectl
+
+pytestmark = pytest.mark.cluster("simulator")
+
+OFTEN = "--server-stats-interval-s=0.5"
+CREDENTIALS = "--server-credentials"
+AUTHORITY = Authority()
+PASSWORDS = b"ann:secret\nbob:other\n"
+ROLE = MANIFESTS / "components" / "server-credentials" / "namespaced" / "role.yaml"
+EXPIRY = "memcached_server_certificate_expiry_timestamp_seconds"
+
+
+def names(kubectl: Kubectl) -> tuple[str, str]:
+    """Those by which clients know the servers of the Memcached."""
+    service = f"shop.{kubectl.namespace}.svc"
+    return service, f"*.{service}"
+
+
+@pytest.fixture
+def good(kubectl: Kubectl) -> Pair:
+    return AUTHORITY.issue(*names(kubectl))
+
+
+@pytest.fixture
+def folder(good: Pair) -> Iterator[Path]:
+    with mounted({**good.files, "password-file": PASSWORDS}) as files:
+        yield files
+
+
+def run_at(kubectl: Kubectl, *addresses: str, **spec: Any) -> list[str]:
+    """A Memcached of that specification whose servers are there; the names of its pods."""
+    kubectl.apply(memcached("shop", len(addresses), **spec))
+    wait(kubectl, "mc/shop", ".status.replicas", len(addresses))
+    pods = pods_of(kubectl, "shop")
+    for pod, address in zip(pods, addresses, strict=True):
+        give(kubectl, pod, address)
+    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
+    return pods
+
+
+def permitted(kubectl: Kubectl, operators: Operators) -> None:
+    """Start an operator that has the component's permission, and asks often."""
+    folder = account_with_role(kubectl, [*operator_rules(without=[("*", "leases")]), *rules_of(ROLE)])
+    operators.start("-n", kubectl.namespace, OFTEN, CREDENTIALS, account_dir=folder).ready()
+
+
+def tls(client_auth: str = "None") -> dict[str, str]:
+    return {"secretName": "certificate", "clientAuth": client_auth}
+
+
+def series(url: str) -> dict[str, float]:
+    """When certificates expire, by pod."""
+    found = {}
+    for line in Scrape(url).text.splitlines():
+        if line.startswith(f"{EXPIRY}{{"):
+            labels, _, value = line.rpartition(" ")
+            found[labels.partition('pod="')[2].partition('"')[0]] = float(value)
+    return found
+
+
+def test_servers_that_speak_tls_are_asked_as_others_are(
+    kubectl: Kubectl, operators: Operators, good: Pair, folder: Path
+) -> None:
+    operator = operators.start("-n", kubectl.namespace, METRICS, OFTEN, OPERATOR_NAME=kubectl.namespace).ready()
+    with RealServer(*tls_arguments(folder)) as server:
+        (pod,) = run_at(kubectl, server.address, tls=tls())
+        found = wait_condition(kubectl, "shop", "Serving", "Answering")
+        assert found["message"] == "All servers that are ready answer."
+        assert kubectl.get("mc", "shop")["status"]["version"].startswith("1.")
+        until(
+            "it is not shown when it expires",
+            lambda: (
+                series(f"{url_of(operator, 'metrics')}/servers")
+                == {pod: good.certificate.not_valid_after_utc.timestamp()}
+            ),
+        )
+
+
+def test_names_that_the_certificate_lacks_are_told(kubectl: Kubectl, operators: Operators) -> None:
+    operators.start("-n", kubectl.namespace, OFTEN).ready()
+    service, _ = names(kubectl)
+    with mounted(AUTHORITY.issue(service).files) as folder, RealServer(*tls_arguments(folder)) as server:
+        run_at(kubectl, server.address, tls=tls(), workload="StatefulSet")
+        found = wait_condition(kubectl, "shop", "Serving", "Answering")
+        assert f"The certificate of shop-0 lacks names that clients use: shop-0.{service}." in found["message"]
+
+
+def test_an_expired_certificate_is_told_and_forgotten_when_it_is_renewed(
+    kubectl: Kubectl, operators: Operators, good: Pair
+) -> None:
+    operators.start("-n", kubectl.namespace, OFTEN).ready()
+    expired = AUTHORITY.issue(*names(kubectl), begins=-9 * DAY, ends=-DAY)
+    with mounted(expired.files) as folder, RealServer(*tls_arguments(folder)) as server:
+        (pod,) = run_at(kubectl, server.address, tls=tls())
+        found = wait_condition(kubectl, "shop", "Serving", "CertificateExpired")
+        assert found["status"] == "False"
+        assert f"The certificates of 1 of 1 servers have expired: {pod} (on 20" in found["message"]
+        with mounted(good.files) as renewed, RealServer(*tls_arguments(renewed)) as successor:
+            give(kubectl, pod, successor.address)
+            wait_condition(kubectl, "shop", "Serving", "Answering")
+
+
+def test_a_certificate_that_expires_while_nothing_else_happens_is_told(kubectl: Kubectl, operators: Operators) -> None:
+    operators.start("-n", kubectl.namespace, OFTEN).ready()
+    brief = AUTHORITY.issue(*names(kubectl), ends=timedelta(seconds=8))
+    with mounted(brief.files) as folder, RealServer(*tls_arguments(folder)) as server:
+        run_at(kubectl, server.address, tls=tls())
+        wait_condition(kubectl, "shop", "Serving", "CertificateExpired")
+
+
+def test_a_server_that_is_late_with_its_certificate_stays_told_under_a_new_leader_until_all_show_the_same(
+    kubectl: Kubectl, operators: Operators, good: Pair
+) -> None:
+    old = AUTHORITY.issue(*names(kubectl), begins=-9 * DAY, ends=DAY)
+    with (
+        mounted(old.files) as before,
+        mounted(good.files) as after,
+        RealServer(*tls_arguments(before)) as late,
+        RealServer(*tls_arguments(after)) as renewed,
+    ):
+        first = operators.start("-n", kubectl.namespace, OFTEN).ready()
+        pods = run_at(kubectl, late.address, renewed.address, tls=tls())
+        wait_condition(kubectl, "shop", "Serving", "Answering")
+        first.kill()
+        told = json.loads(kubectl("get", "mc/shop", "-o=json"))["status"]
+        for each in told["conditions"]:
+            if each["type"] == "Serving":  # as that leader would have said ten minutes later
+                each |= {"status": "False", "reason": "CertificateStale", "message": "One is late."}
+        kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": told}))
+        operators.start("-n", kubectl.namespace, OFTEN).ready()
+        said = f"than others have served for ten minutes: {pods[0]} ("
+        until("it is taken back", lambda: said in condition(kubectl, "shop", "Serving")["message"])
+        with RealServer(*tls_arguments(after)) as successor:
+            give(kubectl, pods[0], successor.address)
+            wait_condition(kubectl, "shop", "Serving", "Answering")
+
+
+def test_without_the_setting_servers_that_want_credentials_run_and_it_is_said_why_they_are_not_asked(
+    kubectl: Kubectl, operators: Operators, good: Pair, folder: Path
+) -> None:
+    operator = operators.start("-n", kubectl.namespace, METRICS, OFTEN, OPERATOR_NAME=kubectl.namespace).ready()
+    with (
+        RealServer(*tls_arguments(folder, verify=2)) as first,
+        RealServer(*tls_arguments(folder, verify=2)) as second,
+    ):
+        pods = run_at(kubectl, first.address, second.address, tls=tls("Require"), auth={"secretName": "passwords"})
+        until("it is not said", lambda: "2 of 2 servers" in condition(kubectl, "shop", "Serving")["message"])
+        found = condition(kubectl, "shop", "Serving")
+        why = "(it asks for a client certificate, and --server-credentials is off)"
+        assert (found["status"], found["reason"]) == ("Unknown", "NotAsked")
+        assert found["message"] == f"2 of 2 servers cannot be asked how they do: {pods[0]} {why}, {pods[1]} {why}."
+        expires_s = good.certificate.not_valid_after_utc.timestamp()
+        url = f"{url_of(operator, 'metrics')}/servers"
+        until("the certificates are not seen", lambda: series(url) == dict.fromkeys(pods, expires_s))
+        assert "memcached_up{" not in Scrape(url).text
+        kubectl("scale", "mc/shop", "--replicas=1")
+        wait(kubectl, "mc/shop", ".status.replicas", 1)
+
+
+@pytest.mark.parametrize("client_auth", ["None", "Require"])
+def test_with_the_setting_passwords_and_client_certificates_are_taken_from_the_secrets(
+    kubectl: Kubectl, operators: Operators, good: Pair, folder: Path, client_auth: str
+) -> None:
+    permitted(kubectl, operators)
+    kubectl.apply(secret("certificate", good.files))
+    kubectl.apply(secret("passwords", {"password-file": PASSWORDS}))
+    arguments = tls_arguments(folder, verify=2 if client_auth == "Require" else 0)
+    with RealServer(*arguments, "-Y", f"{folder}/password-file") as server:
+        run_at(kubectl, server.address, tls=tls(client_auth), auth={"secretName": "passwords"})
+        found = wait_condition(kubectl, "shop", "Serving", "Answering")
+        assert found["status"] == "True"
+    assert "secret" not in json.dumps(kubectl.get("mc", "shop")["status"])
+
+
+def test_a_password_without_tls_is_taken_too_and_a_wrong_one_is_told(
+    kubectl: Kubectl, operators: Operators, folder: Path
+) -> None:
+    permitted(kubectl, operators)
+    kubectl.apply(secret("right", {"password-file": PASSWORDS}))
+    kubectl.apply(secret("wrong", {"password-file": b"ann:wrong\n"}))
+    with RealServer("-Y", f"{folder}/password-file") as server:
+        (pod,) = run_at(kubectl, server.address, auth={"secretName": "wrong"})
+        said = f"1 of 1 servers cannot be asked how they do: {pod} (it refuses the login of ann)."
+        until("it is not said", lambda: condition(kubectl, "shop", "Serving")["message"] == said)
+        kubectl("delete", "mc/shop")
+        until("it is there", lambda: not pods_of(kubectl, "shop"))
+        run_at(kubectl, server.address, auth={"secretName": "right"})
+        wait_condition(kubectl, "shop", "Serving", "Answering")
+
+
+def test_with_the_setting_and_without_the_right_all_but_the_asking_goes_on(
+    kubectl: Kubectl, operators: Operators, folder: Path
+) -> None:
+    operators.start("-n", kubectl.namespace, OFTEN, CREDENTIALS).ready()
+    with RealServer("-Y", f"{folder}/password-file") as server:
+        (pod,) = run_at(kubectl, server.address, auth={"secretName": "passwords"})
+        why = "(it asks for a login, and the operator may not get Secret passwords)"
+        said = f"1 of 1 servers cannot be asked how they do: {pod} {why}."
+        until("it is not said", lambda: condition(kubectl, "shop", "Serving")["message"] == said)
+
+
+@pytest.mark.parametrize("workload", ["Deployment", "StatefulSet"])
+def test_where_nothing_reloads_them_servers_with_another_certificate_than_the_secrets_are_replaced(
+    kubectl: Kubectl, operators: Operators, good: Pair, folder: Path, workload: str
+) -> None:
+    permitted(kubectl, operators)
+    renewed = AUTHORITY.issue(*names(kubectl))
+    kubectl.apply(secret("certificate", renewed.files))
+    restart, rollout = tls() | {"reload": "Restart"}, {"pauseSeconds": 0}
+    kubectl.apply(memcached("shop", 1, tls=restart, workload=workload, rollout=rollout))
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    (before,) = pods_of(kubectl, "shop")
+    uid = kubectl.uid(f"pod/{before}")
+    with RealServer(*tls_arguments(folder)) as server:
+        give(kubectl, before, server.address)
+        until("it is not replaced", lambda: uid not in kubectl("get", "pods", "-o=jsonpath={.items[*].metadata.uid}"))
+    assert "by one with the renewed certificate" in kubectl("events", "--for=memcached/shop")
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    (after,) = pods_of(kubectl, "shop")
+    with mounted(renewed.files) as files, RealServer(*tls_arguments(files)) as server:
+        give(kubectl, after, server.address)
+        wait_condition(kubectl, "shop", "Serving", "Answering")
+        wait_condition(kubectl, "shop", "Ready", "AllServersReady")
+    assert kubectl("events", "--for=memcached/shop").count("with the renewed certificate") == 1

@@ -1,0 +1,171 @@
+"""Other memory for servers that run: of real memcached processes, in pods whose node is played by the test."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from typing import Any
+
+import pytest
+
+from operator_runtime.testing.waiting import eventually, until
+from tests.integration.rolling import NOW, Rolling, rolling, template
+from tests.kubectl_in_namespace import Kubectl
+
+pytestmark = pytest.mark.usefixtures("operator")
+
+PORT = 11211
+MIB = 1024 * 1024
+# A corner of 127.0.0.0/8 that the simulator's own pods keep out of.
+CORNER = 32
+
+
+class Node:
+    """Runs memcached for each pod, and resizes pods as far as the test lets it."""
+
+    def __init__(self, shop: Rolling, ends: ExitStack) -> None:
+        self.shop = shop
+        self._ends = ends
+        self._addresses: dict[str, str] = {}
+
+    def create(self, memory: str) -> None:
+        """Two servers that run with so much memory."""
+        self.shop.create(2, memory=memory)
+        for name in self.shop.pods():
+            self.run(name)
+
+    def run(self, name: str) -> None:
+        """Start this pod's memcached as its container says; it is ready."""
+        command = self.shop.pods()[name]["spec"]["containers"][0]["command"]
+        address = self._addresses[name] = free_address()
+        process = subprocess.Popen(
+            [*command, "-l", address, "-u", "nobody"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        self._ends.callback(process.wait)
+        self._ends.callback(process.kill)
+        until("memcached does not listen", lambda: self._limit_or_none(name) is not None)
+        self.resized(name, podIP=address, podIPs=[{"ip": address}])
+        self.shop.serve(name)
+
+    def resized(self, name: str, **status: object) -> None:
+        """Its container has what its pod asks for."""
+        resources = self.resources(name)
+        running = {"state": {"running": {}}, "ready": True, "restartCount": 0, "image": "", "imageID": ""}
+        self.shop.tell(name, containerStatuses=[{"name": "memcached", "resources": resources, **running}], **status)
+
+    def refuse(self, name: str) -> None:
+        """It has no room for this pod's resize, and never will."""
+        words = {"reason": "Infeasible", "message": "Node didn't have enough capacity"}
+        self.shop.tell(name, conditions=[{"type": "PodResizePending", "status": "True", **words}])
+
+    def resources(self, name: str) -> Any:
+        """What this pod asks for."""
+        return self.shop.pods()[name]["spec"]["containers"][0]["resources"]
+
+    def await_resize(self, name: str, former: Any) -> None:
+        """Wait until this pod asks for something else."""
+        eventually(lambda: self.resources(name), lambda found: found != former, what=f"a resize of {name}")
+
+    def limit_mib(self, name: str) -> int:
+        """What this pod's memcached says that it may use."""
+        found = self._limit_or_none(name)
+        assert found is not None
+        return found // MIB
+
+    def _limit_or_none(self, name: str) -> int | None:
+        try:
+            with closing(socket.create_connection((self._addresses[name], PORT), 5)) as connection:
+                connection.sendall(b"stats settings\r\n")
+                received = b""
+                while not received.endswith(b"END\r\n"):
+                    received += connection.recv(65536)
+        except ConnectionRefusedError:
+            return None
+        (line,) = [each for each in received.split(b"\r\n") if each.startswith(b"STAT maxbytes ")]
+        return int(line.split()[2])
+
+
+def free_address() -> str:
+    """A loopback address on whose port of memcached nobody listens."""
+    for _ in range(100):
+        address = f"127.{CORNER}.{random.randrange(1, 255)}.{random.randrange(1, 255)}"
+        with socket.socket() as candidate:
+            try:
+                candidate.bind((address, PORT))
+            except OSError:
+                continue
+        return address
+    raise AssertionError("no free address")
+
+
+@pytest.fixture
+def node(kubectl: Kubectl) -> Iterator[Node]:
+    if shutil.which("memcached") is None:
+        pytest.skip("there is no memcached on this machine")
+    with ExitStack() as ends:
+        (shop,) = ends.enter_context(rolling(kubectl, "shop"))
+        yield Node(shop, ends)
+
+
+def test_servers_get_more_memory_without_a_restart_and_the_template_comes_last(node: Node) -> None:
+    node.create("64Mi")
+    shop, before = node.shop, node.shop.pods()
+    former = {name: node.resources(name) for name in before}
+    shop.change(memory="128Mi")
+    for name in before:
+        node.await_resize(name, former[name])
+        assert node.limit_mib(name) == 64
+        assert template(shop.get("statefulsets"))[1] == "64Mi"
+        node.resized(name)
+    eventually(lambda: [node.limit_mib(name) for name in before], lambda found: found == [128, 128])
+    eventually(lambda: template(shop.get("statefulsets"))[1], lambda memory: memory == "128Mi")
+    shop.await_condition("Ready", "AllServersReady")
+    assert shop.await_event("Resized").endswith("to 128 MiB, without a restart")
+
+    assert {name: pod["metadata"]["uid"] for name, pod in shop.pods().items()} == {
+        name: pod["metadata"]["uid"] for name, pod in before.items()
+    }
+    (wanted,) = [each["resources"] for each in shop.get("statefulsets")["spec"]["template"]["spec"]["containers"]]
+    assert [node.resources(name) for name in before] == [wanted, wanted]
+    done = shop.written("pods/resize", "pods/eviction", "statefulsets")[1:]
+    assert [(resource, name) for resource, name, _ in done] == [
+        *(("pods/resize", name) for _, name, _ in done[:2]),
+        ("statefulsets", "shop"),  # what was created is taken over, by which no field changes
+        ("statefulsets", "shop"),
+    ]
+
+
+def test_servers_get_less_memory_once_they_use_less_of_it(node: Node) -> None:
+    node.create("128Mi")
+    shop, former = node.shop, {name: node.resources(name) for name in node.shop.pods()}
+    shop.change(memory="64Mi")
+    for name, resources in former.items():
+        node.await_resize(name, resources)
+        assert node.limit_mib(name) == 64
+        node.resized(name)
+    eventually(lambda: template(shop.get("statefulsets"))[1], lambda memory: memory == "64Mi")
+    shop.await_condition("Ready", "AllServersReady")
+    assert shop.evicted() == []
+
+
+def test_a_server_that_its_node_cannot_resize_is_replaced_and_an_event_says_why(node: Node) -> None:
+    node.create("64Mi")
+    shop, former = node.shop, {name: node.resources(name) for name in node.shop.pods()}
+    shop.change(memory="128Mi")
+    for name, resources in former.items():
+        node.await_resize(name, resources)
+    node.refuse("shop-0")
+    node.resized("shop-1")
+    assert shop.next() == "shop-0"
+    note = shop.await_event("NotResized")
+    assert note == (
+        "shop-0 comes to its memory of 128 MiB by being replaced: Infeasible: Node didn't have enough capacity"
+    )
+    shop.serve("shop-0", since=NOW)
+    shop.await_condition("Ready", "AllServersReady")
+    assert node.limit_mib("shop-1") == 128
+    assert shop.evicted() == ["shop-0"]

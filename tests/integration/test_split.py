@@ -1,0 +1,108 @@
+"""Several operators beside each other, each with namespaces and a Lease of its own: docs/split.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.accounts import LOCK, let_account_elect
+from tests.integration.conftest import Operators, memcached
+from tests.integration.oracle import catch_up, condition
+from tests.integration.replicas import LEADS, STANDS_BY
+from tests.integration.requests import requests_of, writes_of, written
+from tests.kubectl_in_namespace import Kubectl
+from tests.operator_process import OperatorProcess
+
+
+@pytest.fixture
+def neighbour(kubectl: Kubectl) -> Iterator[Kubectl]:
+    """kubectl in a second namespace."""
+    name = f"{kubectl.namespace}-b"
+    kubectl.cluster.kubectl("create", "namespace", name)
+    yield Kubectl(kubectl.cluster, name)
+    kubectl.cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def installed_in(
+    home: Kubectl, operators: Operators, *watched: Kubectl, flags: tuple[str, ...] = ()
+) -> OperatorProcess:
+    """An operator with its Lease in `home`, ready; the audit log has it by the name of the first that it watches."""
+    let_account_elect(home)
+    return operators.start(
+        *("--leader-elect", f"--leader-elect-id={LOCK}", f"--leader-elect-namespace={home.namespace}"),
+        *flags,
+        WATCH_NAMESPACE=",".join(each.namespace for each in watched),
+        OPERATOR_NAME=watched[0].namespace,
+    ).ready()
+
+
+def test_two_operators_of_different_namespaces_both_lead_and_leave_each_other_s_memcacheds_alone(
+    kubectl: Kubectl, neighbour: Kubectl, operators: Operators
+) -> None:
+    mark = kubectl.cluster.audit_mark()
+    both = {each: installed_in(each, operators, each) for each in (kubectl, neighbour)}
+    for each, operator in both.items():
+        operator.wait_for_log(f"{LEADS} {each.namespace}/{LOCK}")
+        each.apply(memcached("twin", 1))
+        each.wait_field("mc/twin", ".status.replicas", 1)
+    for each in both:
+        requests = requests_of(kubectl.cluster, each.namespace, since=mark)
+        assert {event.namespace for event in requests} == {each.namespace}
+        assert [event for event in requests if event.code == 403] == []
+
+    assert both[neighbour].stop() == 0
+    mark = kubectl.cluster.audit_mark()
+    for each in both:
+        each("patch", "mc/twin", "--type=merge", "-p", '{"spec":{"size":2}}')
+    kubectl.wait_field("mc/twin", ".status.replicas", 2)
+    catch_up(kubectl)
+    assert neighbour.get("deployment/twin")["spec"]["replicas"] == 1, "nobody looks after the other one's now"
+    assert writes_of(kubectl.cluster, neighbour.namespace, since=mark) == []
+
+
+def test_of_two_operators_with_one_lease_the_second_looks_after_nothing_and_says_for_whom_it_waits(
+    kubectl: Kubectl, neighbour: Kubectl, operators: Operators
+) -> None:
+    first = installed_in(kubectl, operators, kubectl)
+    first.wait_for_log(LEADS)
+    mark = kubectl.cluster.audit_mark()
+    second = installed_in(kubectl, operators, neighbour)
+    second.wait_for_log(f"{STANDS_BY} {kubectl.namespace}/{LOCK}")
+    neighbour.apply(memcached("unseen", 1))
+    kubectl.apply(memcached("seen", 1))
+    kubectl.wait_field("mc/seen", ".status.replicas", 1)
+    assert "status" not in neighbour.get("mc/unseen")
+    assert written(writes_of(kubectl.cluster, neighbour.namespace, since=mark)) == []
+
+    assert first.stop() == 0
+    neighbour.wait_field("mc/unseen", ".status.replicas", 1)
+
+
+def test_operators_whose_namespaces_overlap_and_who_agree_rewrite_nothing_of_each_other_s(
+    kubectl: Kubectl, neighbour: Kubectl, operators: Operators
+) -> None:
+    for each in (
+        installed_in(neighbour, operators, neighbour, kubectl),
+        installed_in(kubectl, operators, kubectl),
+    ):
+        each.wait_for_log(LEADS)
+    kubectl.apply(memcached("shared", 2))
+    kubectl.wait_field("mc/shared", ".status.replicas", 2)
+    catch_up(kubectl)
+    assert kubectl.get("deployment/shared")["metadata"]["generation"] == 1, "and neither has rewritten it"
+    assert condition(kubectl, "shared", "Degraded")["reason"] == "AsExpected"
+
+
+def test_operators_whose_namespaces_overlap_and_who_disagree_ask_whether_a_second_one_runs(
+    kubectl: Kubectl, neighbour: Kubectl, operators: Operators
+) -> None:
+    started = [
+        installed_in(home, operators, kubectl, flags=(f"--memcached-image={image}",))
+        for home, image in ((kubectl, "docker.io/library/memcached:1.6.45"), (neighbour, "quay.io/other/memcached:1"))
+    ]
+    for each in started:
+        each.wait_for_log(LEADS)
+    kubectl.apply(memcached("shared", 1))
+    for each in started:
+        each.wait_for_log("contested: ", "(does a second operator run?)", "[memcached].image of the Deployment")

@@ -1,0 +1,22 @@
+"""What the peers of the benchmark make, beside what the operator does."""
+
+import json
+from pathlib import Path
+
+import msgspec
+
+from memcached_operator.memcached.workloads.desired import workload
+from memcached_operator.settings import Settings
+
+_COMMON = Path(__file__).parents[3] / "benchmarks" / "peers" / "controller_runtime" / "deployment.json"
+
+
+def test_the_peers_make_the_deployment_that_the_operator_makes() -> None:
+    manifest = workload("Deployment", "a", "default", "u", 2, Settings().memcached_image)
+    ours = json.loads(msgspec.json.encode(manifest))
+    spec, (container,) = ours["spec"], ours["spec"]["template"]["spec"]["containers"]
+    # They give these to each one by itself, and write no notes about a template.
+    del spec["replicas"], spec["selector"], spec["template"]["metadata"]
+    # As good as nothing.
+    assert (spec.pop("paused"), container.pop("args")) == (False, [])
+    assert json.loads(_COMMON.read_text()) == {"spec": spec}

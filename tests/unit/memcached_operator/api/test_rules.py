@@ -1,0 +1,152 @@
+"""The rules over several fields, in the words of a condition."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.rules import memory_mib
+from memcached_operator.api.v1alpha1 import validate_spec
+from memcached_operator.memcached.spec import Spec, read_spec
+
+NEEDED = memory_mib("64Mi", 1024, 4)
+NEEDED_BY_TLS = memory_mib("64Mi", 1024, 4, tls=True)
+PACED = "whose servers are replaced one at a time"
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    (
+        {"workload": "StatefulSet", "service": {"type": "ClusterIP"}},
+        "spec.service.type: must be Headless (or None, where you make the headless Service yourself) with "
+        'spec.workload StatefulSet, whose servers\' names come from it, got "ClusterIP"',
+    ),
+    (
+        {"workload": "StatefulSet", "rollout": {"maxUnavailable": 1, "maxSurge": "0%"}},
+        f"spec.rollout.maxUnavailable: must be left out with spec.workload StatefulSet, {PACED}, got 1; "
+        f'spec.rollout.maxSurge: must be left out with spec.workload StatefulSet, {PACED}, got "0%"',
+    ),
+    (
+        {"rollout": {"maxUnavailable": 0}},
+        "spec.rollout.maxUnavailable: must be 1 or more where spec.rollout.maxSurge is 0 or left out, as no server "
+        "could be replaced, got 0",
+    ),
+    (
+        {"rollout": {"maxUnavailable": "0%", "maxSurge": 0}},
+        "spec.rollout.maxUnavailable: must be 1 or more where spec.rollout.maxSurge is 0 or left out, as no server "
+        'could be replaced, got "0%"',
+    ),
+    (
+        {"maxItemSize": "33Mi"},
+        'spec.maxItemSize: must be at most 32Mi, half of spec.memory 64Mi; lower it or raise the memory, got "33Mi"',
+    ),
+    (
+        {"memory": "9Mi", "maxItemSize": "5Mi"},
+        'spec.maxItemSize: must be at most 4608Ki, half of spec.memory 9Mi; lower it or raise the memory, got "5Mi"',
+    ),
+    (
+        {"maxItemSize": "600Ki"},
+        "spec.maxItemSize: must be a multiple of 512Ki, or of N KiB with -o slab_chunk_max=N in spec.extraArgs, "
+        'got "600Ki"',
+    ),
+    (
+        {"maxItemSize": "96Ki", "extraArgs": ["-o", "slab_chunk_max=64"]},
+        'spec.maxItemSize: must be a multiple of 64Ki, by spec.extraArgs, got "96Ki"',
+    ),
+    (
+        {"extraArgs": ["-m", "128"]},
+        'spec.extraArgs[0]: must not hold -m: it would undo spec.memory; set that field instead, got "-m"',
+    ),
+    (
+        {"maxConnections": 28},
+        "spec.maxConnections: must be more than 28, which memcached takes for itself with spec.threads 4, got 28",
+    ),
+    (
+        {"threads": 2, "extraArgs": ["-N", "3"]},
+        'spec.extraArgs[1]: must give -N at most 2, the number of spec.threads, got "3"',
+    ),
+    (
+        {"resources": {"limits": {"memory": f"{NEEDED - 1}Mi"}}},
+        f"spec.resources.limits.memory: must be at least {NEEDED}Mi, what a server takes with spec.memory 64Mi, "
+        "spec.maxConnections 1024 and spec.threads 4; raise the limit or lower those, "
+        f'got "{NEEDED - 1}Mi"',
+    ),
+    (
+        {"tls": {"secretName": "a"}, "resources": {"limits": {"memory": f"{NEEDED}Mi"}}},
+        f"spec.resources.limits.memory: must be at least {NEEDED_BY_TLS}Mi, what a server takes with spec.memory 64Mi, "
+        "spec.maxConnections 1024 by TLS and spec.threads 4; raise the limit or lower those, "
+        f'got "{NEEDED}Mi"',
+    ),
+    (
+        {"auth": {"secretName": "a"}, "extraArgs": ["-B", "auto"]},
+        "spec.extraArgs: must not give -B auto with spec.auth, whose passwords are of the text protocol alone; leave "
+        'it out, got "auto"',
+    ),
+    (
+        {"resources": {"requests": {"cpu": 2, "example.com/x": "1"}, "limits": {"cpu": "1500m", "example.com/x": 1}}},
+        "spec.resources.requests[cpu]: must be at most spec.resources.limits[cpu], 1500m, got 2",
+    ),
+    (
+        {"resources": {"limits": {"memory": "9000T"}, "requests": {"x/y": "9007199254740991.1"}}},
+        'spec.resources.requests[x/y]: must be at most 9007199254740991, got "9007199254740991.1"',
+    ),
+]
+
+
+@pytest.mark.parametrize(("spec", "words"), WRONG)
+def test_fields_that_contradict_each_other_are_named_with_the_remedy_however_they_are_read(
+    spec: dict[str, Any], words: str
+) -> None:
+    raw = json.dumps(spec).encode()
+    # With a null the quick reader leaves it to the models.
+    for read in (read_spec, validate_spec, lambda raw: read_spec(b'{"drainSeconds": null, ' + raw[1:])):
+        with pytest.raises(InvalidSpec) as caught:
+            read(raw)
+        assert str(caught.value) == words
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"workload": "StatefulSet", "service": {"type": "None"}, "rollout": {"pauseSeconds": 0, "paused": True}},
+        {"rollout": {"maxUnavailable": 0, "maxSurge": 1}},
+        {"rollout": {"maxUnavailable": "0%", "maxSurge": "25%"}},
+        {"rollout": {"maxSurge": 0}},
+        {"maxConnections": 29},
+        {"memory": "8Mi", "maxItemSize": "4Mi"},
+        {"memory": "2Gi", "maxItemSize": "1024Mi"},
+        {"maxItemSize": "512Ki"},
+        {"maxItemSize": "1536Ki"},
+        {"maxItemSize": "1Ki", "extraArgs": ["-o", "slab_chunk_max=1"]},
+        {"resources": {"limits": {"memory": f"{NEEDED}Mi", "cpu": "1m"}, "requests": {"memory": "1Mi"}}},
+        {"resources": {"requests": {"cpu": "1000m"}, "limits": {"cpu": 1}}},
+    ],
+)
+def test_fields_that_agree_are_taken(spec: dict[str, Any]) -> None:
+    raw = json.dumps(spec).encode()
+    assert msgspec.convert(validate_spec(raw).model_dump(by_alias=True, exclude_none=True), Spec) == read_spec(raw)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed_mib"),
+    [((), 146), (("-f", "1.05"), 171), (("-n", "1"), 152), (("-o", "slab_sizes=64-96-128"), 115)],
+)
+def test_sizes_of_chunks_are_counted(arguments: tuple[str, ...], needed_mib: int) -> None:
+    assert memory_mib("64Mi", 1024, 4, arguments) == needed_mib
+
+
+def test_of_very_many_complaints_the_first_are_told_so_that_a_condition_can_hold_them() -> None:
+    arguments = ["-o", ",".join("x" * 20 for _ in range(48))] * 32
+    with pytest.raises(InvalidSpec) as caught:
+        read_spec(json.dumps({"memory": "8Mi", "maxItemSize": "5Mi", "extraArgs": arguments}).encode())
+    assert str(caught.value).startswith("spec.maxItemSize: must be at most 4Mi, half of spec.memory 8Mi;")
+    assert str(caught.value).endswith(f'got "{"x" * 20}"; and {48 * 32 + 1 - 10} more')
+    labels = {str(number): number for number in range(5000)}
+    with pytest.raises(InvalidSpec, match=r"; and 4990 more$"):
+        read_spec(json.dumps({"service": {"labels": labels}}).encode())
+
+
+def test_a_hash_table_that_begins_large_is_counted() -> None:
+    assert memory_mib("64Mi", 1024, 4, ("-o", "hashpower=25")) == NEEDED + 256

@@ -1,0 +1,85 @@
+"""The rule of a server's memory against what servers took, which docs/sizing.md has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from memcached_operator.api.sizing import memory_needed_mib
+
+PAGE = (Path(__file__).parents[4] / "docs" / "sizing.md").read_text()
+# Where a server does the most, the rule is above what it took by no more than this share.
+_ABOVE_AT_MOST = 0.25
+
+
+class Measured(NamedTuple):
+    memory_mib: int
+    connections: int
+    threads: int
+    what: str
+    takes_mib: float
+    rule_mib: int
+
+
+def _measured() -> list[Measured]:
+    line = r"^\| (\d+) \| (\d+) \| (\d+) \| \d+ \| (.+?) \| ([\d.]+) \| (\d+) \|"
+    return [
+        Measured(int(memory), int(connections), int(threads), what, float(takes), int(rule))
+        for memory, connections, threads, what, takes, rule in re.findall(line, PAGE, re.MULTILINE)
+    ]
+
+
+MEASURED = _measured()
+
+
+def test_the_page_has_every_size_with_every_kind_of_values() -> None:
+    filled = {(each.memory_mib, each.what) for each in MEASURED if each.connections == 1024}
+    for memory_mib in (64, 256, 1024):
+        for what in ("values of 64 B", "values of 1 KB", "values of 50 KB", "values of 64 B, one of every size"):
+            assert (memory_mib, what) in filled
+
+
+@pytest.mark.parametrize("measured", MEASURED, ids=lambda each: f"{each.memory_mib} MiB {each.what}")
+def test_no_server_took_more_than_the_rule_says(measured: Measured) -> None:
+    rule_mib = memory_needed_mib(measured.memory_mib, measured.connections, measured.threads)
+    assert measured.takes_mib < rule_mib
+    assert measured.rule_mib == rule_mib, "docs/sizing.md has the figure of another rule"
+
+
+@pytest.mark.parametrize("memory_mib", [64, 1024])
+def test_the_rule_is_not_far_above_what_the_worst_took(memory_mib: int) -> None:
+    took_mib = max(each.takes_mib for each in MEASURED if (each.memory_mib, each.connections) == (memory_mib, 1024))
+    assert memory_needed_mib(memory_mib, 1024, 4) < took_mib * (1 + _ABOVE_AT_MOST)
+
+
+def test_the_page_says_what_pods_take_by_default() -> None:
+    said = re.findall(r"^\| `(\d+)([MG])i` \| `(\d+)Mi` \|", PAGE, re.MULTILINE)
+    assert said[0] == ("64", "M", "146")
+    for number, unit, pod_mib in said:
+        assert memory_needed_mib(int(number) * (1024 if unit == "G" else 1), 1024, 4) == int(pod_mib)
+
+
+def test_every_setting_adds_to_what_a_memcached_takes() -> None:
+    few = memory_needed_mib(64, 1024, 4)
+    assert memory_needed_mib(65, 1024, 4) > few
+    assert memory_needed_mib(64, 1024 + 64, 4) > few
+    assert memory_needed_mib(64, 1024, 4 + 4) > few
+
+
+# KiB that a connection took of memcached 1.6.45 with OpenSSL 3.5: its client shows a certificate, and sent a part of a
+# record; 4 KiB are the kernel's.
+_TLS_CONNECTION_KIB = 26 + 13 + 4
+
+
+def test_connections_by_tls_take_no_more_than_the_rule_says() -> None:
+    more = memory_needed_mib(64, 10_000, 4, tls=True) - memory_needed_mib(64, 0, 4, tls=True)
+    assert _TLS_CONNECTION_KIB * 10_000 < more * 1024 < 1.25 * _TLS_CONNECTION_KIB * 10_000
+
+
+def test_the_hash_table_doubles_where_items_are_more_than_it_is_made_for() -> None:
+    """2^19 buckets are for 786,432 items, which 72 MiB hold in the smallest chunks; then there is a table of 8 MiB."""
+    steps = [memory_needed_mib(mib + 1, 1024, 4) - memory_needed_mib(mib, 1024, 4) for mib in range(60, 80)]
+    assert [60 + index for index, step in enumerate(steps) if step > 2] == [72]

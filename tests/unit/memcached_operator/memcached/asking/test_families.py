@@ -1,0 +1,228 @@
+"""What servers say as metrics: under the exporter's names, and read back by prometheus-client's own parsers."""
+
+from __future__ import annotations
+
+from math import nan
+
+import pytest
+from prometheus_client import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from memcached_operator.memcached.asking.answers import Answers
+from memcached_operator.memcached.asking.certificates import Certificate
+from memcached_operator.memcached.asking.connection import SATURATED, Failure, Trouble
+from memcached_operator.memcached.asking.families import LABELS, PATH, server_families
+from memcached_operator.memcached.asking.figures import EXTSTORE, FIGURES, Answer
+from memcached_operator.memcached.workloads.pods import PodRecord
+from operator_runtime.serving.http_messages import HttpRequest
+from operator_runtime.serving.scrape import Scrapes
+from operator_runtime.telemetry.metrics import Metrics
+from tests.unit.memcached_operator.memcached.asking.support import TIMEOUT_S, answer, running, said_by, server_pod
+
+# Name, type and labels of what prometheus/memcached_exporter 0.16.0 makes of `stats` (pkg/exporter/exporter.go), and
+# the limit of connections, which it takes from `stats settings`.
+EXPORTER = {
+    "up": ("gauge", ()),
+    "version": ("gauge", ("version",)),
+    "uptime_seconds": ("counter", ()),
+    "time_seconds": ("gauge", ()),
+    "process_user_cpu_seconds_total": ("counter", ()),
+    "process_system_cpu_seconds_total": ("counter", ()),
+    "read_bytes_total": ("counter", ()),
+    "written_bytes_total": ("counter", ()),
+    "current_connections": ("gauge", ()),
+    "max_connections": ("gauge", ()),
+    "connections_total": ("counter", ()),
+    "connections_rejected_total": ("counter", ()),
+    "connections_yielded_total": ("counter", ()),
+    "connections_listener_disabled_total": ("counter", ()),
+    "accepting_connections": ("gauge", ()),
+    "current_bytes": ("gauge", ()),
+    "limit_bytes": ("gauge", ()),
+    "commands_total": ("counter", ("command", "status")),
+    "current_items": ("gauge", ()),
+    "items_total": ("counter", ()),
+    "items_evicted_total": ("counter", ()),
+    "items_reclaimed_total": ("counter", ()),
+    "item_too_large_total": ("counter", ()),
+    "item_no_memory_total": ("counter", ()),
+    "direct_reclaims_total": ("counter", ()),
+    "lru_crawler_starts_total": ("counter", ()),
+    "lru_crawler_reclaimed_total": ("counter", ()),
+    "lru_crawler_items_checked_total": ("counter", ()),
+    "lru_crawler_moves_to_cold_total": ("counter", ()),
+    "lru_crawler_moves_to_warm_total": ("counter", ()),
+    "lru_crawler_moves_within_lru_total": ("counter", ()),
+}
+EXPORTER_EXTSTORE = {
+    "extstore_compact_lost_total": "counter",
+    "extstore_compact_rescued_total": "counter",
+    "extstore_compact_skipped_total": "counter",
+    "extstore_pages_allocated_total": "counter",
+    "extstore_pages_evicted_total": "counter",
+    "extstore_pages_reclaimed_total": "counter",
+    "extstore_pages_free": "gauge",
+    "extstore_pages_used": "gauge",
+    "extstore_objects_evicted_total": "counter",
+    "extstore_objects_read_total": "counter",
+    "extstore_objects_written_total": "counter",
+    "extstore_objects_used": "gauge",
+    "extstore_bytes_evicted_total": "counter",
+    "extstore_bytes_written_total": "counter",
+    "extstore_bytes_read_total": "counter",
+    "extstore_bytes_used": "counter",
+    "extstore_bytes_fragmented": "gauge",
+    "extstore_bytes_limit": "gauge",
+    "extstore_io_queue_depth": "gauge",
+}
+# OpenMetrics knows no counter of such a name.
+NO_COUNTERS = {"uptime_seconds", "extstore_bytes_used"}
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+Series = dict[tuple[str, ...], float]
+
+
+def heard(*said: tuple[PodRecord, Answer | Failure]) -> Answers:
+    answers = Answers()
+    for pod, each in said:
+        answers.hear(pod, each)
+    return answers
+
+
+async def scraped(pods: list[PodRecord], answers: Answers, accept: str = "") -> dict[str, tuple[str, Series]]:
+    """Type and series of each metric that has some, by its name; the labels in the order of their names."""
+    metrics = Metrics()
+    metrics.add(lambda: server_families(pods, answers.of))
+    response = await Scrapes(Metrics(), further={PATH: metrics}).answer(
+        HttpRequest("GET", PATH, headers={"accept": accept})
+    )
+    assert response.status == 200
+    parse = parse_openmetrics if accept else parse_text
+    found: dict[str, tuple[str, Series]] = {}
+    families: list[Metric] = list(parse(response.body.decode()))
+    for family in families:
+        for sample in family.samples:
+            _, series = found.setdefault(sample.name, (family.type, {}))
+            series[tuple(value for _, value in sorted(sample.labels.items()))] = sample.value
+    return found
+
+
+def labels_of(families: list[Metric]) -> dict[str, set[frozenset[str]]]:
+    found: dict[str, set[frozenset[str]]] = {}
+    for family in families:
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).add(frozenset(sample.labels))
+    return found
+
+
+@pytest.mark.parametrize("accept", ["", OPENMETRICS])
+async def test_a_real_server_is_shown_under_the_exporters_names_and_types(accept: str) -> None:
+    async with running() as where:
+        said = await said_by(where, TIMEOUT_S)
+    pod = server_pod()
+    found = await scraped([pod], heard((pod, said)), accept)
+    types = {name.removeprefix("memcached_"): type_ for name, (type_, _) in found.items()}
+    assert types == {name: "gauge" if name in NO_COUNTERS else type_ for name, (type_, _) in EXPORTER.items()}
+
+
+async def test_a_server_with_storage_on_disk_is_shown_with_that() -> None:
+    pod, bare = server_pod("a"), server_pod("b")
+    said = answer(**{name: place for place, name in enumerate(EXTSTORE)})
+    found = await scraped([pod, bare], heard((pod, said), (bare, answer())))
+    shown = {name.removeprefix("memcached_"): each for name, each in found.items() if "extstore" in name}
+    assert {name: type_ for name, (type_, _) in shown.items()} == {
+        name: "gauge" if name in NO_COUNTERS else type_ for name, type_ in EXPORTER_EXTSTORE.items()
+    }
+    assert all(list(series) == [("cache", "shop", "a")] for _, series in shown.values())
+
+
+def test_each_series_has_the_labels_of_its_pod_and_the_exporters() -> None:
+    pod = server_pod()
+    said = answer(**dict.fromkeys(FIGURES, 1))
+    shown = labels_of(list(server_families([pod], heard((pod, said)).of)))
+    assert shown == {f"memcached_{name}": {frozenset({*LABELS, *labels})} for name, (_, labels) in EXPORTER.items()}
+
+
+async def test_commands_are_told_by_what_came_of_them() -> None:
+    pod = server_pod()
+    said = answer(
+        get_hits=5, get_misses=2, cmd_set=100, cas_hits=3, cas_misses=4, cas_badval=5, cmd_flush=6, touch_hits=7,
+        touch_misses=0, delete_hits=0, delete_misses=0, incr_hits=0, incr_misses=0, decr_hits=0, decr_misses=8,
+    )  # fmt: skip
+    found = await scraped([pod], heard((pod, said)))
+    _, series = found["memcached_commands_total"]
+    told = {(command, status): value for (command, _, _, _, status), value in series.items() if value}
+    assert told == {
+        ("get", "hit"): 5,
+        ("get", "miss"): 2,
+        # memcached counts each cas among the sets.
+        ("set", "hit"): 88,
+        ("cas", "hit"): 3,
+        ("cas", "miss"): 4,
+        ("cas", "badval"): 5,
+        ("flush", "hit"): 6,
+        ("touch", "hit"): 7,
+        ("decr", "miss"): 8,
+    }
+
+
+@pytest.mark.parametrize("failure", [SATURATED, Failure(Trouble.SILENT, "silent")])
+async def test_of_a_server_without_an_answer_only_that_is_told(failure: Failure) -> None:
+    good, bad = server_pod("a"), server_pod("b")
+    found = await scraped([good, bad], heard((good, answer()), (bad, answer()), (bad, failure)))
+    assert found["memcached_up"][1] == {("cache", "shop", "a"): 1, ("cache", "shop", "b"): 0}
+    for name, (_, series) in found.items():
+        assert name == "memcached_up" or all("b" not in labels for labels in series)
+
+
+async def test_servers_that_are_out_of_reach_altogether_are_not_said_to_be_down() -> None:
+    first, second = server_pod("a"), server_pod("b")
+    refused = Failure(Trouble.UNREACHABLE, "connection refused")
+    answers = heard(*[(first, refused), (second, refused)] * 2)
+    assert await scraped([first, second], answers) == {}
+    answers.hear(first, answer())
+    answers.hear(second, refused)
+    assert (await scraped([first, second], answers))["memcached_up"][1] == {
+        ("cache", "shop", "a"): 1,
+        ("cache", "shop", "b"): 0,
+    }
+
+
+async def test_a_figure_that_a_server_does_not_give_is_left_out() -> None:
+    pod = server_pod()
+    found = await scraped([pod], heard((pod, Answer.of({b"uptime": b"7"}))))
+    assert set(found) == {"memcached_up", "memcached_uptime_seconds"}
+
+
+async def test_servers_that_are_gone_or_not_ready_or_not_asked_yet_are_not_shown() -> None:
+    asked, gone, unready = server_pod("a"), server_pod("b"), server_pod("c")
+    answers = heard((asked, answer()), (gone, answer()), (unready, answer()))
+    found = await scraped([asked, server_pod("c", ready=False), server_pod("d")], answers)
+    assert found["memcached_up"][1] == {("cache", "shop", "a"): 1}
+
+
+@pytest.mark.parametrize("accept", ["", OPENMETRICS])
+async def test_many_servers_are_shown_as_few_are(accept: str) -> None:
+    pods = [server_pod(f"cache-{number}") for number in range(300)]
+    found = await scraped(pods, heard(*((pod, answer(curr_connections=3)) for pod in pods)), accept)
+    assert found["memcached_current_connections"][1] == {("cache", "shop", pod.name): 3 for pod in pods}
+
+
+def test_samples_are_counted_and_read_by_their_place() -> None:
+    pods = [server_pod("a"), server_pod("b")]
+    answers = heard((pods[0], answer(evictions=1)), (pods[1], answer(evictions=nan)))
+    (family,) = [each for each in server_families(pods, answers.of) if each.name == "memcached_items_evicted"]
+    assert len(family.samples) == 1
+    assert family.samples[0].value == 1
+    assert family.samples[:2] == list(family.samples)
+
+
+async def test_when_certificates_expire_is_shown_also_of_servers_that_want_credentials() -> None:
+    first, second = server_pod("a"), server_pod("b")
+    answers = Answers()
+    answers.hear(first, answer(), Certificate("one", 0.0, 2e9))
+    answers.hear(second, Failure(Trouble.DENIED, "it asks for a login"), Certificate("two", 0.0, 1e9))
+    found = await scraped([first, second], answers)
+    expiries = found["memcached_server_certificate_expiry_timestamp_seconds"]
+    assert expiries == ("gauge", {("cache", "shop", "a"): 2e9, ("cache", "shop", "b"): 1e9})
+    assert found["memcached_up"][1] == {("cache", "shop", "a"): 1}

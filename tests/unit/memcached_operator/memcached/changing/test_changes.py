@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from memcached_operator.api.names import InvalidSpec, Workload
+from memcached_operator.memcached.beside.wanted import beside
+from memcached_operator.memcached.changing.changes import Change, Cost, changes
+from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.workloads import desired
+from memcached_operator.memcached.workloads.template import noted
+from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, UID
+
+DEPLOYMENT, STATEFUL_SET = {"size": 6}, {"size": 6, "workload": "StatefulSet"}
+
+
+def spec(fields: dict[str, Any]) -> Spec:
+    return read_spec(json.dumps(fields).encode())
+
+
+def found(old: dict[str, Any], new: dict[str, Any]) -> tuple[Change, ...]:
+    return changes(spec(old), spec(new), IMAGE)
+
+
+def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
+    return {field.path: change.cost.value for change in found(old, new) for field in change.fields}
+
+
+@pytest.mark.parametrize("workload", ["Deployment", "StatefulSet"])
+@pytest.mark.parametrize(
+    ("fields", "path", "cost"),
+    [
+        ({"size": 7}, "spec.size", "scaling"),
+        ({"size": 0}, "spec.size", "scaling"),
+        ({"image": "memcached:other"}, "spec.image", "rolling"),
+        ({"image": IMAGE}, "spec.image", "beside"),
+        ({"memory": "128Mi"}, "spec.memory", "memory"),
+        ({"memory": "32Mi"}, "spec.memory", "memory"),
+        ({"maxConnections": 2048}, "spec.maxConnections", "rolling"),
+        ({"threads": 8}, "spec.threads", "rolling"),
+        ({"maxItemSize": "2Mi"}, "spec.maxItemSize", "rolling"),
+        ({"maxItemSize": "1024Ki"}, "spec.maxItemSize", "beside"),
+        ({"extraArgs": ["-o", "idle_timeout=60"]}, "spec.extraArgs", "rolling"),
+        ({"resources": {"requests": {"memory": "1Gi"}}}, "spec.resources.requests.memory", "memory"),
+        ({"resources": {"limits": {"memory": "1Gi"}}}, "spec.resources.limits.memory", "memory"),
+        ({"resources": {"requests": {"cpu": "2"}}}, "spec.resources.requests.cpu", "rolling"),
+        ({"resources": {"requests": {"cpu": "0.05"}}}, "spec.resources.requests.cpu", "beside"),
+        ({"resources": {"limits": {"cpu": 1}}}, "spec.resources.limits.cpu", "rolling"),
+        ({"resources": {}}, None, ""),
+        ({"rollout": {"pauseSeconds": 5}}, "spec.rollout.pauseSeconds", "beside"),
+        ({"rollout": {"paused": True}}, "spec.rollout.paused", "beside"),
+        ({"service": {"type": "None"}}, "spec.service.type", "beside"),
+        ({"service": {"labels": {"a": "b"}}}, "spec.service.labels", "beside"),
+        ({"disruptionBudget": {"maxUnavailable": 2}}, "spec.disruptionBudget", "beside"),
+        ({"networkPolicy": {"from": []}}, "spec.networkPolicy", "beside"),
+        ({"publish": "ConfigMap"}, "spec.publish", "beside"),
+        ({"tls": {"secretName": "a"}}, "spec.tls", "rolling"),
+        ({"auth": {"secretName": "a"}}, "spec.auth", "rolling"),
+        ({"drainSeconds": 0}, "spec.drainSeconds", "beside"),
+        ({"pod": {"labels": {"a": "b"}}}, "spec.pod.labels", "rolling"),
+        ({"pod": {"nodeSelector": {"a": "b"}}}, "spec.pod.nodeSelector", "rolling"),
+        ({"pod": {"securityContext": {}}}, "spec.pod.securityContext", "rolling"),
+        ({"pod": {"terminationGracePeriodSeconds": 0}}, "spec.pod.terminationGracePeriodSeconds", "rolling"),
+        ({"pod": {"tolerations": []}}, "spec.pod.tolerations", "beside"),
+        ({"memory": "64Mi", "threads": 4, "service": {"type": "Headless"}}, None, ""),
+    ],
+)
+def test_each_field_has_its_cost_in_both_directions(
+    workload: Workload, fields: dict[str, Any], path: str | None, cost: str
+) -> None:
+    base = {"size": 6, "workload": workload}
+    if cost == "memory":
+        cost = "live" if workload == "StatefulSet" else "rolling"
+    for old, new in ((base, base | fields), (base | fields, base)):
+        assert costs(old, new) == ({path: cost} if path else {})
+
+
+@pytest.mark.parametrize(
+    "other", [{"secretName": "b"}, {"clientAuth": "Request"}, {"clientAuth": "Require"}, {"reload": "Restart"}]
+)
+def test_any_other_tls_replaces_servers(other: dict[str, str]) -> None:
+    tls = {"secretName": "a"}
+    assert costs(STATEFUL_SET | {"tls": tls}, STATEFUL_SET | {"tls": tls | other}) == {"spec.tls": "rolling"}
+
+
+@pytest.mark.parametrize("base", [DEPLOYMENT, STATEFUL_SET])
+def test_the_same_memory_in_other_words_costs_nothing(base: dict[str, Any]) -> None:
+    assert costs(base | {"memory": "1024Mi"}, base | {"memory": "1Gi"}) == {"spec.memory": "beside"}
+
+
+def test_every_field_of_the_specification_is_told_of() -> None:
+    full: dict[str, Any] = {
+        "size": 2,
+        "image": "other",
+        "memory": "1Gi",
+        "maxConnections": 100,
+        "threads": 1,
+        "maxItemSize": "2Mi",
+        "extraArgs": ["-v"],
+        "resources": {"requests": {"cpu": 1}, "limits": {"cpu": 1}},
+        "rollout": {"pauseSeconds": 1, "paused": True},
+        "workload": "StatefulSet",
+        "service": {"type": "None"},
+        "disruptionBudget": {"maxUnavailable": 2},
+        "pod": {"labels": {"a": "b"}},
+        "networkPolicy": {"from": []},
+        "tls": {"secretName": "a"},
+        "auth": {"secretName": "a"},
+        "publish": "ConfigMap",
+        "drainSeconds": 1,
+    }
+    assert {path.split(".")[1] for path in costs({}, full)} == set(Spec.__struct_fields__)
+
+
+def test_the_values_are_told_as_json_has_them_and_defaults_where_none_was_given() -> None:
+    new = {"memory": "1Gi", "image": "other", "networkPolicy": {"from": []}, "resources": {"limits": {"cpu": 1}}}
+    told = [str(field) for change in found(STATEFUL_SET, STATEFUL_SET | new) for field in change.fields]
+    assert told == [
+        'spec.image was absent, is to be "other"',
+        'spec.memory was "64Mi", is to be "1Gi"',
+        "spec.resources.limits.cpu was absent, is to be 1",
+        'spec.networkPolicy was absent, is to be {"from":[]}',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (STATEFUL_SET, {"memory": "128Mi", "threads": 8}, {"spec.memory": "rolling", "spec.threads": "rolling"}),
+        (
+            STATEFUL_SET,
+            {"memory": "128Mi", "size": 7, "publish": "ConfigMap"},
+            {"spec.size": "scaling", "spec.memory": "live", "spec.publish": "beside"},
+        ),
+        (
+            DEPLOYMENT,
+            {"workload": "StatefulSet", "memory": "128Mi", "threads": 8, "size": 7, "drainSeconds": 1},
+            {
+                "spec.workload": "moving",
+                "spec.memory": "moving",
+                "spec.threads": "moving",
+                "spec.size": "scaling",
+                "spec.drainSeconds": "beside",
+            },
+        ),
+    ],
+    ids=["a replaced server comes with its memory", "each for itself", "a move makes all servers as they are to be"],
+)
+def test_of_several_differences_each_costs_what_it_does_beside_the_others(
+    old: dict[str, Any], new: dict[str, Any], expected: dict[str, str]
+) -> None:
+    assert costs(old, old | new) == expected
+
+
+WORDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    (
+        STATEFUL_SET,
+        {"image": "other"},
+        "rolling: spec.image: 6 servers are replaced, one at a time, from the highest ordinal; each loses its keys; "
+        "about 6 min (60 s pause and a few seconds each)",
+    ),
+    (
+        {**STATEFUL_SET, "size": 1},
+        {"threads": 8},
+        "rolling: spec.threads: 1 server is replaced; it loses its keys; about 10 s",
+    ),
+    (
+        STATEFUL_SET,
+        {"threads": 8, "rollout": {"paused": True, "pauseSeconds": 0}},
+        "rolling: spec.threads: 6 servers are replaced, one at a time, from the highest ordinal, once "
+        "spec.rollout.paused is false; each loses its keys; about 60 s",
+    ),
+    (STATEFUL_SET, {"size": 0, "threads": 8}, "rolling: spec.threads: no server runs, so none is replaced"),
+    (
+        {**STATEFUL_SET, "size": 1000},
+        {"threads": 8},
+        "rolling: spec.threads: 1000 servers are replaced, one at a time, from the highest ordinal; each loses its "
+        "keys; about 19 h (60 s pause and a few seconds each)",
+    ),
+    (
+        DEPLOYMENT,
+        {"image": "other"},
+        "rolling: spec.image: 6 servers are replaced, one at a time; each loses its keys and its address; about 6 min "
+        "(60 s pause and a few seconds each)",
+    ),
+    (
+        DEPLOYMENT,
+        {"memory": "128Mi", "rollout": {"maxUnavailable": "50%", "pauseSeconds": 30}},
+        "rolling: spec.memory: 6 servers are replaced, 3 at a time; each loses its keys and its address; about 50 s "
+        "(30 s pause and a few seconds each)",
+    ),
+    (
+        DEPLOYMENT,
+        {"threads": 8, "rollout": {"maxUnavailable": "20%", "maxSurge": "20%", "pauseSeconds": 0}},
+        "rolling: spec.threads: 6 servers are replaced, 3 at a time; each loses its keys and its address; about 20 s",
+    ),
+    (
+        DEPLOYMENT,
+        {"threads": 8, "rollout": {"maxUnavailable": "100%"}},
+        "rolling: spec.threads: 6 servers are replaced; each loses its keys and its address; about 10 s",
+    ),
+    (
+        DEPLOYMENT,
+        {"threads": 8, "rollout": {"maxUnavailable": "1%"}},
+        "rolling: spec.threads: 6 servers are replaced, one at a time; each loses its keys and its address; about "
+        "6 min (60 s pause and a few seconds each)",
+    ),
+    (
+        STATEFUL_SET,
+        {"memory": "128Mi"},
+        "live: spec.memory: 6 servers are told of 128 MiB while they run, and no key is lost; where a node has no "
+        "room, servers are replaced one at a time, and lose their keys",
+    ),
+    (
+        STATEFUL_SET,
+        {"memory": "32Mi"},
+        "live: spec.memory: 6 servers are told of 32 MiB while they run, and evict what no longer fits; one that is "
+        "full gives little back, so that its node may refuse: then servers are replaced one at a time, and lose their "
+        "keys",
+    ),
+    (
+        STATEFUL_SET,
+        {"resources": {"limits": {"memory": "1Gi"}}},
+        "live: spec.resources.limits.memory: 6 servers are given other room for their memory while they run, and no "
+        "key is lost; where a node refuses, servers are replaced one at a time, and lose their keys",
+    ),
+    ({**STATEFUL_SET, "size": 0}, {"memory": "1Gi"}, "live: spec.memory: no server runs, so none is told"),
+    (
+        DEPLOYMENT,
+        {"size": 8},
+        "scaling: spec.size: 2 servers are added, without keys; clients look there for a part of the keys that others "
+        "have",
+    ),
+    (DEPLOYMENT, {"size": 5}, "scaling: spec.size: 1 server is removed with its keys"),
+    (
+        STATEFUL_SET,
+        {"size": 4},
+        "scaling: spec.size: 2 servers are taken off the list, from the highest ordinal, and removed with their keys "
+        "30 s later",
+    ),
+    (
+        DEPLOYMENT,
+        {"workload": "StatefulSet"},
+        "moving: spec.workload: 6 servers are made by a StatefulSet, without keys; once all are ready they are the "
+        "list, and those of the Deployment are removed 30 s later",
+    ),
+    (DEPLOYMENT, {"publish": "ConfigMap"}, "beside: spec.publish: no server is touched"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "words"), WORDS)
+def test_each_is_told_with_its_cost_and_its_time(old: dict[str, Any], new: dict[str, Any], words: str) -> None:
+    assert words in [str(change) for change in found(old, old | new)]
+
+
+def test_the_dearest_is_told_first() -> None:
+    new = {"drainSeconds": 1, "memory": "128Mi", "size": 7}
+    assert [each.cost for each in found(STATEFUL_SET, STATEFUL_SET | new)] == [Cost.SCALING, Cost.LIVE, Cost.BESIDE]
+    assert [each.cost for each in found(DEPLOYMENT, DEPLOYMENT | new)] == [Cost.ROLLING, Cost.SCALING, Cost.BESIDE]
+
+
+QUANTITIES = st.fixed_dictionaries(
+    {},
+    optional={"cpu": st.sampled_from(["10m", "50m", "0.05", 1]), "memory": st.sampled_from(["2Gi", "2048Mi", "3Gi"])},
+)
+SPECS = st.fixed_dictionaries(
+    {},
+    optional={
+        "size": st.integers(0, 3),
+        "image": st.sampled_from([IMAGE, "other"]),
+        "memory": st.sampled_from(["64Mi", "1024Mi", "1Gi"]),
+        "maxConnections": st.sampled_from([1024, 2048]),
+        "threads": st.sampled_from([4, 8]),
+        "maxItemSize": st.sampled_from(["1Mi", "1024Ki", "2Mi"]),
+        "extraArgs": st.sampled_from([[], ["-o", "idle_timeout=60"], ["-o", "hashpower=20"]]),
+        "resources": st.fixed_dictionaries({}, optional={"requests": QUANTITIES, "limits": QUANTITIES}),
+        "rollout": st.fixed_dictionaries({}, optional={"pauseSeconds": st.integers(0, 60), "paused": st.booleans()}),
+        "workload": st.sampled_from(["Deployment", "StatefulSet"]),
+        "service": st.sampled_from([{}, {"type": "None"}, {"labels": {"a": "b"}}]),
+        "disruptionBudget": st.sampled_from([{}, {"maxUnavailable": 2}]),
+        "pod": st.fixed_dictionaries(
+            {},
+            optional={
+                "labels": st.sampled_from([{}, {"a": "b"}]),
+                "securityContext": st.sampled_from([{}, {"fsGroup": 5}]),
+                "terminationGracePeriodSeconds": st.sampled_from([1, 5, 30]),
+            },
+        ),
+        "networkPolicy": st.just({"from": []}),
+        "publish": st.sampled_from(["None", "ConfigMap"]),
+        "drainSeconds": st.integers(0, 30),
+    },
+)
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> Spec:
+    try:
+        return spec(draw(SPECS))
+    except InvalidSpec:
+        return Spec(size=draw(st.integers(0, 3)))
+
+
+def wanted(of: Spec) -> tuple[object, ...]:
+    workload = desired.workload(of.workload, NAME, NAMESPACE, UID, of.size, of.image or IMAGE, spec=of)
+    return (workload, *(each.manifest for each in beside(NAME, NAMESPACE, UID, of, ())))
+
+
+@given(specs(), specs())
+def test_what_is_said_is_what_the_wanted_objects_say(old: Spec, new: Spec) -> None:
+    told = {change.cost for change in changes(old, new, IMAGE)}
+    (rolls, memory), (rolled, tells) = (
+        noted(desired.workload(each.workload, NAME, NAMESPACE, UID, 1, each.image or IMAGE, spec=each).spec.template)
+        for each in (old, new)
+    )
+    moves = old.workload != new.workload
+    anew = rolls != rolled or (memory != tells and new.workload == "Deployment")
+    assert (Cost.MOVING in told) == moves
+    assert (Cost.ROLLING in told) == (anew and not moves)
+    assert (Cost.LIVE in told) == (memory != tells and not anew and not moves)
+    assert (Cost.SCALING in told) == (old.size != new.size)
+    assert told or wanted(old) == wanted(new)
+    assert bool(told) == (old != new)
+
+
+@given(specs(), specs())
+def test_each_field_that_differs_is_told_once(old: Spec, new: Spec) -> None:
+    paths = [field.path for change in changes(old, new, IMAGE) for field in change.fields]
+    assert len(paths) == len(set(paths))
+    differing = {name for name in Spec.__struct_fields__ if getattr(old, name) != getattr(new, name)}
+    assert {path.split(".")[1] for path in paths} == differing

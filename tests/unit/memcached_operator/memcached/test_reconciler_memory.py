@@ -1,0 +1,332 @@
+"""Other memory reaches servers that run, through the reconciler."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from memcached_operator.memcached.asking.connection import Failure, Trouble
+from memcached_operator.memcached.changing.live_memory import PATIENCE_S, REFUSED_RETRY_S
+from operator_runtime.client.errors import (
+    Forbidden,
+    Invalid,
+    NotFound,
+    ServerError,
+    StatusCause,
+    Unreachable,
+)
+from tests.unit.memcached_operator.memcached.running_servers import (
+    EVICT,
+    PAUSE_S,
+    RESIZE,
+    UNREACHABLE,
+    control,
+    costs,
+    get_ready,
+    pod,
+    reasons,
+    resize,
+    sent,
+    stateful_set,
+    template_of,
+)
+from tests.unit.memcached_operator.memcached.support import NAME
+from tests.unit.memcached_operator.memcached.world import DELAY_S, KEY, World
+
+
+async def test_more_memory_reaches_servers_that_run_and_the_template_last(named: World) -> None:
+    uids = [pod(named, each)["metadata"]["uid"] for each in range(3)]
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    assert await sent(named) == [RESIZE, RESIZE, RESIZE, "apply StatefulSet"]
+    assert sorted(named.told) == [(f"10.0.0.{each}", 128) for each in range(3)]
+    assert [pod(named, each)["metadata"]["uid"] for each in range(3)] == uids
+    assert "128" in template_of(stateful_set(named))["spec"]["containers"][0]["command"]
+    assert named.condition("Ready") == ("True", "AllServersReady")
+    assert reasons(named).count("Resized") == 1
+    assert await sent(named) == []
+
+
+async def test_less_memory_is_told_before_there_is_less_room(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", memory="32Mi")
+    named.show()
+    named.api.refuse("strategic_merge_patch/resize", "Pod", *[Forbidden(403, "Forbidden", "not now")] * 3)
+    await named.reconcile(after_s=DELAY_S)
+    assert sorted(named.told) == [(f"10.0.0.{each}", 32) for each in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "why"),
+    [
+        (Forbidden(403, "Forbidden", 'cannot patch resource "pods/resize"'), "pods/resize"),
+        (Invalid(422, "Invalid", "Pod QOS Class may not change as a result of resizing"), "QOS"),
+        (
+            Forbidden(403, "Forbidden", "node has 64Mi", causes=(StatusCause("NodeCapacity", "too much", "spec"),)),
+            "node has 64Mi",
+        ),
+        (NotFound(404, "NotFound", "the server could not find the requested resource"), "1.33"),
+    ],
+)
+async def test_where_a_pod_cannot_be_resized_it_is_replaced_and_an_event_says_why(
+    named: World, refusal: Any, why: str
+) -> None:
+    named.api.refuse("strategic_merge_patch/resize", "Pod", *[refusal] * 3)
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    written = await sent(named)
+    assert written == [RESIZE, RESIZE, RESIZE, "apply StatefulSet", EVICT]
+    notes = [each.note for each in named.recorder.events if each.reason == "NotResized"]
+    assert len(notes) == 3
+    assert all(why in each for each in notes)
+    for _ in range(2):
+        named.clock.advance(PAUSE_S)
+        assert await sent(named) == [EVICT]
+    assert named.told == []
+    assert named.condition("Ready") == ("True", "AllServersReady")
+
+
+async def test_where_no_new_pod_could_be_made_either_servers_stay_as_they_are(named: World) -> None:
+    words = 'pods "sessions-0" is forbidden: exceeded quota: small, requested: limits.memory=74Mi'
+    named.api.refuse("strategic_merge_patch/resize", "Pod", *[Forbidden(403, "Forbidden", words)] * 21)
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    assert set(await sent(named)) == {RESIZE}
+    named.clock.advance(PATIENCE_S)
+    named.show()
+    await named.reconcile(after_s=DELAY_S)
+    named.show()
+    result = await named.reconcile(after_s=DELAY_S)
+    assert result.requeue_after_s == REFUSED_RETRY_S
+    assert named.condition("Degraded") == ("True", "QuotaExceeded")
+    assert words in named.message("Degraded")
+    assert not {"NotResized", "Replacing"} & set(reasons(named))
+    assert await sent(named) == [RESIZE, RESIZE, RESIZE, "apply StatefulSet"]
+    assert named.condition("Ready") == ("True", "AllServersReady")
+
+
+async def test_a_missing_right_to_read_pods_is_no_quota_and_the_servers_are_replaced(named: World) -> None:
+    refusal = Forbidden(403, "Forbidden", 'pods "a" is forbidden: cannot get resource "pods"')
+    named.api.refuse("get", "Pod", *[refusal] * 3)
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    assert await sent(named) == ["apply StatefulSet", EVICT]
+    assert all("cannot get" in each.note for each in named.recorder.events if each.reason == "NotResized")
+
+
+async def test_a_pod_that_goes_before_it_is_resized_says_nothing_of_the_cluster(named: World) -> None:
+    patch = named.api.strategic_merge_patch
+
+    async def gone(*arguments: Any, **options: Any) -> bytes:
+        named.api.strategic_merge_patch = patch  # type: ignore[method-assign]
+        raise NotFound(404, "NotFound", f'pods "{arguments[2]}" not found')
+
+    named.api.strategic_merge_patch = gone  # type: ignore[method-assign]
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    await sent(named)
+    assert "NotResized" not in reasons(named)
+
+
+async def test_a_node_without_room_is_given_time_and_then_the_server_moves(named: World) -> None:
+    for each in range(3):
+        resize(named, pod(named, each), type="PodResizePending", reason="Deferred", message="Node has no room")
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    assert await sent(named) == [RESIZE, RESIZE, RESIZE]
+    assert "yet to be told" in named.message("Ready")
+    named.clock.advance(PATIENCE_S)
+    assert await sent(named) == ["apply StatefulSet", EVICT]
+    (note, *_) = [each.note for each in named.recorder.events if each.reason == "NotResized"]
+    assert "Deferred: Node has no room" in note
+
+
+async def test_a_resize_that_the_api_server_fails_at_is_told_and_keeps_nothing_else(named: World) -> None:
+    failure = ServerError(500, "InternalError", "failed calling webhook")
+    named.api.refuse("strategic_merge_patch/resize", "Pod", *[failure] * 99)
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    for _ in range(5):
+        named.show()
+        with suppress(ServerError):
+            await named.reconcile(after_s=PATIENCE_S)
+        control(named)
+    assert "failed calling webhook" in named.message("Ready")
+    assert "NotResized" not in reasons(named)
+    named.api.refusals.clear()
+    assert await sent(named) == [RESIZE, RESIZE, RESIZE, "apply StatefulSet"]
+
+
+async def test_an_api_server_that_is_away_while_a_node_resizes_costs_no_server(named: World) -> None:
+    for each in range(3):
+        resize(named, pod(named, each), type="PodResizeInProgress")
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    assert await sent(named, looks=1) == [RESIZE, RESIZE, RESIZE]
+    named.api.refuse("get", "Pod", *[Unreachable("it is away")] * 3)
+    named.show()
+    with suppress(Unreachable):
+        await named.reconcile()
+    named.clock.advance(PATIENCE_S)
+    assert await sent(named) == []
+    assert "NotResized" not in reasons(named)
+
+
+async def test_what_the_node_said_before_a_resize_costs_no_server(named: World) -> None:
+    """As of memory that no node has, which was corrected a moment later."""
+    for each in range(3):
+        resize(named, pod(named, each), type="PodResizePending", reason="Infeasible", message="no such node")
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    assert await sent(named, looks=1) == [RESIZE, RESIZE, RESIZE]
+    for each in range(3):
+        del pod(named, each)["status"]["conditions"][1]
+        resize(named, pod(named, each))
+    assert await sent(named) == ["apply StatefulSet"]
+    assert "NotResized" not in reasons(named)
+
+
+async def test_resources_that_somebody_reverts_are_asked_for_once_a_look(named: World) -> None:
+    patch = named.api.strategic_merge_patch
+
+    async def revert(*arguments: Any, **options: Any) -> bytes:
+        await patch(*arguments, **options)
+        (key,) = [key for key in named.api.objects if key[0] == "Pod" and key[2] == arguments[2]]
+        (container,) = named.api.objects[key]["spec"]["containers"]
+        container["resources"] = {"limits": {"memory": "1Mi"}}
+        return json.dumps(named.api.objects[key]).encode()
+
+    named.api.strategic_merge_patch = revert  # type: ignore[method-assign]
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    assert await sent(named, looks=1) == [RESIZE, RESIZE, RESIZE]
+    named.clock.advance(PATIENCE_S)
+    await sent(named)
+    assert "reverts" in next(each.note for each in named.recorder.events if each.reason == "NotResized")
+
+
+async def test_a_memcached_that_was_started_again_is_told_again(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    await sent(named)
+    named.told.clear()
+    pod(named, 1)["status"]["containerStatuses"][0]["restartCount"] += 1
+    named.api.put(pod(named, 1))
+    assert await sent(named) == []
+    assert named.told == [("10.0.0.1", 128)]
+
+
+async def test_a_new_leader_tells_servers_once_more_and_nobody_of_it(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    await sent(named)
+    named.told.clear()
+    named.repairs.memory.forget(KEY)
+    assert await sent(named) == []
+    assert sorted(named.told) == [(f"10.0.0.{each}", 128) for each in range(3)]
+    assert reasons(named).count("Resized") == 1
+
+
+async def test_a_server_that_does_not_answer_at_once_is_asked_again(named: World) -> None:
+    named.untold = UNREACHABLE
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    assert await sent(named) == [RESIZE, RESIZE, RESIZE]
+    assert f"of {NAME}-0, no connection within 1 s" in named.message("Ready")
+    named.untold = None
+    assert await sent(named) == ["apply StatefulSet"]
+    assert len(named.told) == 3
+
+
+async def test_a_server_that_cannot_be_reached_for_a_minute_is_replaced(named: World) -> None:
+    named.untold = UNREACHABLE
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    assert await sent(named) == [RESIZE, RESIZE, RESIZE]
+    named.clock.advance(PATIENCE_S)
+    assert await sent(named) == ["apply StatefulSet", EVICT]
+    assert all("no connection" in each.note for each in named.recorder.events if each.reason == "NotResized")
+
+
+@pytest.mark.parametrize("trouble", [Trouble.SATURATED, Trouble.SILENT])
+async def test_a_busy_server_keeps_its_keys_and_is_told_when_it_has_a_moment(named: World, trouble: Trouble) -> None:
+    named.untold = Failure(trouble, "it is busy")
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    assert await sent(named) == [RESIZE, RESIZE, RESIZE]
+    for _ in range(3):
+        named.clock.advance(PATIENCE_S)
+        assert await sent(named) == []
+    assert named.condition("Ready") == ("False", "Waiting")
+    assert "it is busy" in named.message("Ready")
+    named.untold = None
+    assert await sent(named) == ["apply StatefulSet"]
+
+
+@pytest.mark.parametrize("trouble", list(Trouble))
+async def test_a_new_leader_that_reaches_no_server_replaces_none_for_it(named: World, trouble: Trouble) -> None:
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    await sent(named)
+    named.repairs.memory.forget(KEY)
+    named.untold = Failure(trouble, "it does not answer")
+    for _ in range(3):
+        named.clock.advance(PATIENCE_S)
+        assert await sent(named) == []
+    assert named.condition("Ready") == ("True", "AllServersReady")
+    assert "NotResized" not in reasons(named)
+    named.untold = None
+    named.told.clear()
+    await sent(named)
+    assert len(named.told) == 3
+
+
+async def test_a_new_leader_that_may_not_read_pods_replaces_none_for_it(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    await sent(named)
+    named.repairs.memory.forget(KEY)
+    refusal = Forbidden(403, "Forbidden", 'pods "a" is forbidden: cannot get resource "pods"')
+    named.api.refuse("get", "Pod", *[refusal] * 99)
+    for _ in range(3):
+        named.clock.advance(PATIENCE_S)
+        assert await sent(named) == []
+    assert "NotResized" not in reasons(named)
+
+
+async def test_a_new_leader_goes_on_with_a_resize_that_its_node_is_at(named: World) -> None:
+    for each in range(3):
+        resize(named, pod(named, each), type="PodResizePending", reason="Deferred", message="Node has no room")
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    assert await sent(named, looks=1) == [RESIZE, RESIZE, RESIZE]
+    named.repairs.memory.forget(KEY)
+    assert await sent(named) == []
+    named.clock.advance(PATIENCE_S)
+    assert await sent(named) == ["apply StatefulSet", EVICT]
+
+
+async def test_memory_that_is_taken_back_reaches_a_server_that_was_not_ready_for_a_while(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    await sent(named)
+    get_ready(named, 2, ready=False)
+    await sent(named)
+    named.memcached(size=3, workload="StatefulSet")
+    await sent(named)
+    named.told.clear()
+    get_ready(named, 2)
+    await sent(named)
+    assert named.told == [("10.0.0.2", 64)]
+
+
+async def test_memory_beside_an_image_comes_with_the_new_pods(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi", image="memcached:2")
+    assert await sent(named) == ["apply StatefulSet", EVICT]
+    assert named.told == []
+
+
+async def test_memory_that_was_taken_back_is_told_once_more(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    await sent(named)
+    named.told.clear()
+    named.memcached(size=3, workload="StatefulSet")
+    await sent(named)
+    # As they were made with it, nobody would tell them.
+    assert sorted(named.told) == [(f"10.0.0.{each}", 64) for each in range(3)]
+
+
+async def test_memory_that_servers_are_told_of_is_announced_once_however_long_it_takes(named: World) -> None:
+    named.untold = UNREACHABLE
+    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    await sent(named, looks=2)
+    named.untold = None
+    await sent(named)
+    ((reason, note),) = costs(named)
+    assert reason == "LiveChange"
+    assert note.startswith("spec.memory: 3 servers are told of 128 MiB while they run, and no key is lost; ")
+    assert note.endswith('. spec.memory was "64Mi", is to be "128Mi"')
+    assert reasons(named)[0] == "LiveChange"

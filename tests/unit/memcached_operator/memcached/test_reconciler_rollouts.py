@@ -1,0 +1,210 @@
+"""Other images reach servers that run, through the reconciler."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from memcached_operator.memcached.changing.rollout import STUCK_AFTER_S
+from memcached_operator.memcached.changing.running import BUDGET_RETRY_S
+from operator_runtime.client.errors import (
+    Forbidden,
+    ServerError,
+    TooManyRequests,
+)
+from tests.unit.memcached_operator.memcached.running_servers import (
+    EVICT,
+    PAUSE_S,
+    control,
+    costs,
+    pod,
+    reasons,
+    rfc3339,
+    sent,
+    stateful_set,
+    template_of,
+)
+from tests.unit.memcached_operator.memcached.support import IMAGE, NAME
+from tests.unit.memcached_operator.memcached.world import DELAY_S, World
+
+
+async def test_another_image_is_written_and_servers_are_evicted_one_at_a_time(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
+    assert await sent(named) == ["apply StatefulSet", EVICT]
+    assert [ordinal for ordinal in range(3) if is_new(named, ordinal)] == [2]
+    assert named.condition("Progressing") == ("True", "Updating")
+    assert "2 of 3 servers are yet to be replaced" in named.message("Progressing")
+    named.clock.advance(PAUSE_S)
+    assert await sent(named) == [EVICT]
+    named.clock.advance(PAUSE_S)
+    assert await sent(named) == [EVICT]
+    assert all(is_new(named, ordinal) for ordinal in range(3))
+    assert named.condition("Progressing") == ("False", "Complete")
+    assert named.condition("Ready") == ("True", "AllServersReady")
+    assert reasons(named).count("Replacing") == 3
+
+
+def is_new(world: World, ordinal: int) -> bool:
+    return bool(pod(world, ordinal)["spec"]["containers"][0]["image"] == "memcached:2")
+
+
+async def test_what_is_to_be_done_next_is_looked_at_when_the_pause_is_over(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
+    await sent(named)
+    named.show()
+    result = await named.reconcile(after_s=DELAY_S)
+    assert result.requeue_after_s == pytest.approx(PAUSE_S, abs=4)
+
+
+async def test_a_budget_that_forbids_it_is_told_and_asked_again(named: World) -> None:
+    words = "Cannot evict pod as it would violate the pod's disruption budget."
+    named.api.refuse("create/eviction", "Pod", *[TooManyRequests(429, "TooManyRequests", words)] * 9)
+    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
+    await sent(named)
+    named.show()
+    result = await named.reconcile(after_s=DELAY_S)
+    assert result.requeue_after_s is not None
+    assert result.requeue_after_s <= BUDGET_RETRY_S
+    assert words in named.message("Ready")
+    assert "Replacing" not in reasons(named)
+
+
+async def test_an_eviction_that_fails_is_told_and_tried_again(named: World) -> None:
+    words = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
+    named.api.refuse("create/eviction", "Pod", *[ServerError(500, "InternalError", words)] * 3)
+    for _ in range(3):
+        named.show()
+        with suppress(ServerError):
+            await named.reconcile(after_s=DELAY_S)
+        control(named)
+    assert named.api.verbs() == [EVICT]
+    assert words in named.message("Ready")
+
+
+async def test_a_server_that_is_not_made_again_stops_the_rollout_and_is_told(named: World) -> None:
+    """As a quota has no room for more memory: a StatefulSet says in no status that it makes no pod."""
+    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
+    assert await sent(named, looks=1) == ["apply StatefulSet"]
+    named.show()
+    await named.reconcile(after_s=DELAY_S)
+    assert EVICT in named.api.verbs()
+    for _ in range(3):
+        named.show()
+        await named.reconcile(after_s=STUCK_AFTER_S)
+    assert named.condition("Degraded") == ("True", "RolloutStuck")
+    assert f"{NAME}-2" in named.message("Degraded")
+    assert await sent(named) == []
+    assert named.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_the_only_server_that_does_not_get_ready_again_is_told(world: World) -> None:
+    world.memcached(size=1, workload="StatefulSet")
+    await world.look()
+    control(world)
+    await world.settle()
+    world.clock.advance(3600)
+    world.memcached(size=1, workload="StatefulSet", image="memcached:2")
+    for _ in range(5):
+        world.show()
+        await world.reconcile(after_s=DELAY_S)
+        control(world, unready=(0,))
+    assert world.condition("Degraded") == ("False", "AsExpected")
+    for _ in range(2):
+        world.show()
+        await world.reconcile(after_s=STUCK_AFTER_S)
+    assert world.condition("Degraded") == ("True", "RolloutStuck")
+
+
+async def test_no_server_is_replaced_by_one_of_a_template_that_somebody_else_wrote(named: World) -> None:
+    """Nor is the present one put right at once, where somebody writes it again and again."""
+    for _ in range(60):
+        if template_of(stateful_set(named))["spec"]["containers"][0]["image"] == IMAGE:
+            template_of(stateful_set(named))["spec"]["containers"][0]["image"] = "somebody's"
+            stateful_set(named)["metadata"]["generation"] += 1
+            named.api.put(stateful_set(named))
+        control(named)
+        named.show()
+        await named.reconcile(after_s=1)
+        assert EVICT not in named.api.verbs()
+    assert "Contested" in reasons(named)
+
+
+async def test_a_deployment_that_servers_move_from_keeps_its_template(world: World) -> None:
+    world.memcached(size=2)
+    await world.look()
+    world.deployment["status"] = {"observedGeneration": 1}
+    world.pods(2)
+    await world.settle()
+    world.memcached(size=2, workload="StatefulSet", image="memcached:2")
+    for _ in range(3):
+        world.show()
+        await world.reconcile(after_s=DELAY_S)
+    assert world.deployment["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
+    assert template_of(stateful_set(world))["spec"]["containers"][0]["image"] == "memcached:2"
+
+
+async def test_a_missing_right_to_evict_blocks_nothing_else(named: World) -> None:
+    refusal = Forbidden(403, "Forbidden", 'cannot create resource "pods/eviction"')
+    named.api.refuse("create/eviction", "Pod", *[refusal] * 9)
+    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
+    await sent(named)
+    assert named.condition("Degraded") == ("True", "Forbidden")
+    assert "pods/eviction" in named.message("Degraded")
+    named.memcached(size=4, workload="StatefulSet", image="memcached:2")
+    assert "merge_patch StatefulSet" in await sent(named)
+
+
+async def test_a_new_server_of_which_nothing_is_said_yet_is_given_time(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
+    assert EVICT in await sent(named)
+    pod(named, 2)["metadata"]["creationTimestamp"] = rfc3339(named)
+    pod(named, 2)["status"]["conditions"] = []
+    named.api.put(pod(named, 2))
+    await sent(named)
+    assert named.condition("Progressing") == ("True", "Updating")
+    assert named.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_what_a_change_costs_is_told_once_and_before_a_server_is_touched(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", image="memcached:2", threads=8)
+    assert EVICT in await sent(named)
+    assert reasons(named)[:3] == ["RollingChange", "Updated", "Replacing"]
+    for _ in range(3):
+        named.clock.advance(PAUSE_S)
+        await sent(named)
+    assert costs(named) == [
+        (
+            "RollingChange",
+            "spec.image, spec.threads: 3 servers are replaced, one at a time, from the highest ordinal; each loses its "
+            "keys; about 2 min (60 s pause and a few seconds each). "
+            f'spec.image was "{IMAGE}", is to be "memcached:2"; spec.threads was "4", is to be "8"',
+        )
+    ]
+
+
+async def test_each_further_change_is_told_and_one_that_is_put_back(named: World) -> None:
+    for image in ("memcached:2", "memcached:3", IMAGE):
+        named.memcached(size=3, workload="StatefulSet", image=image)
+        await sent(named, looks=1)
+    assert [note.rpartition(" ")[2] for _, note in costs(named)] == ['"memcached:2"', '"memcached:3"', f'"{IMAGE}"']
+
+
+async def test_a_change_beside_the_servers_and_one_of_their_number_are_not_announced(named: World) -> None:
+    named.memcached(size=4, workload="StatefulSet", drainSeconds=5, rollout={"pauseSeconds": 5})
+    await sent(named)
+    assert costs(named) == []
+
+
+async def test_where_no_server_runs_nothing_is_announced(named: World) -> None:
+    named.memcached(size=0, workload="StatefulSet", image="memcached:2")
+    await sent(named)
+    assert costs(named) == []
+
+
+async def test_that_a_change_is_held_is_told_with_it(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", image="memcached:2", rollout={"paused": True})
+    assert EVICT not in await sent(named)
+    ((_, note),) = costs(named)
+    assert "from the highest ordinal, once spec.rollout.paused is false; " in note

@@ -1,0 +1,100 @@
+"""Secrets that are missing or wrong, and passwords in the clear, through the reconciler."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.memcached_operator.memcached.fake_api import Json
+from tests.unit.memcached_operator.memcached.world import DELAY_S, World
+
+MISSING = "SecretNotFound: there is no Secret cache-tls with the key tls.crt"
+GOES_ON = "Servers that run go on; new ones start when that is mended."
+
+
+def say(pod: Json, message: str) -> None:
+    """The pod's sidecar ended with these words, and was started again."""
+    last = {"terminated": {"exitCode": 1, "message": message}}
+    pod["status"] |= {
+        "conditions": [{"type": "Ready", "status": "False", "reason": "ContainersNotReady"}],
+        "containerStatuses": [{"name": "memcached", "state": {"waiting": {"reason": "PodInitializing"}}}],
+        "initContainerStatuses": [{"name": "reloader", "started": False, "state": {"running": {}}, "lastState": last}],
+    }
+
+
+def pods(world: World) -> list[Json]:
+    return [found for (kind, _, _), found in sorted(world.api.objects.items()) if kind == "Pod"]
+
+
+async def told(world: World, *messages: str) -> None:
+    """Have the first pods say that."""
+    for pod, message in zip(pods(world), messages, strict=False):
+        say(pod, message)
+        world.api.put(pod)
+    await written(world)
+
+
+async def written(world: World) -> list[str]:
+    """What is written until the status is, which may be held back for a while."""
+    found = []
+    for _ in range(3):
+        world.show()
+        await world.reconcile(after_s=DELAY_S)
+        found += world.api.verbs()
+    return found
+
+
+@pytest.fixture
+async def running(world: World) -> World:
+    world.memcached(size=2, tls={"secretName": "cache-tls"})
+    await world.look()
+    world.pods(2)
+    await world.settle()
+    return world
+
+
+@pytest.mark.parametrize(
+    ("message", "reason", "words"),
+    [
+        (MISSING, "SecretNotFound", f"there is no Secret cache-tls with the key tls.crt. {GOES_ON}"),
+        ("CertificateInvalid: key tls.key: no match", "CertificateInvalid", f"key tls.key: no match. {GOES_ON}"),
+        ("PasswordsInvalid: line 3.", "PasswordsInvalid", f"line 3. {GOES_ON}"),
+        ("ReloadUnsupported: memcached 1.6.18", "ReloadUnsupported", f"memcached 1.6.18. {GOES_ON}"),
+    ],
+)
+async def test_what_new_servers_wait_for_is_told_and_over_when_they_start(
+    running: World, message: str, reason: str, words: str
+) -> None:
+    await told(running, message)
+    assert running.condition("Degraded") == ("True", reason)
+    assert running.message("Degraded") == words
+    assert running.condition("Ready") == ("False", reason)
+    assert running.message("Available") == f"1 of 2 servers are ready: 1 with {message}"
+    assert [each.reason for each in running.recorder.events].count(reason) == 1
+    running.pods(2)
+    assert await written(running) == ["merge_patch/status Memcached"]
+    assert running.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_of_several_problems_that_of_most_servers_is_told(running: World) -> None:
+    other = "CertificateInvalid: key tls.crt: junk"
+    await told(running, MISSING, other)
+    assert running.condition("Degraded") == ("True", "CertificateInvalid")
+    await told(running, MISSING, MISSING)
+    assert running.condition("Degraded") == ("True", "SecretNotFound")
+
+
+async def test_other_problems_of_servers_are_no_reason_of_a_condition(running: World) -> None:
+    await told(running, "Segmentation fault")
+    assert running.condition("Degraded") == ("False", "AsExpected")
+    assert "Segmentation fault" in running.message("Available")
+
+
+async def test_passwords_in_the_clear_are_told_once_and_stand_in_ready_until_there_is_tls(world: World) -> None:
+    auth = {"auth": {"secretName": "cache-passwords"}}
+    counts = []
+    for spec in (auth, auth | {"size": 2}, auth | {"tls": {"secretName": "cache-tls"}}, auth):
+        world.memcached(**spec)
+        await written(world)
+        counts.append([each.reason for each in world.recorder.events].count("PasswordsInTheClear"))
+    assert counts == [1, 1, 1, 2]
+    assert world.message("Ready").endswith("can use it: set spec.tls beside spec.auth.")

@@ -1,0 +1,168 @@
+"""Whose servers are replaced for the operator's own sake, and when, through the reconciler."""
+
+from __future__ import annotations
+
+import pytest
+
+from operator_runtime.client.errors import (
+    Forbidden,
+    ServerError,
+)
+from tests.unit.memcached_operator.memcached.running_servers import (
+    EVICT,
+    PAUSE_S,
+    control,
+    costs,
+    sent,
+    sent_of,
+    stateful_set,
+)
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
+from tests.unit.memcached_operator.memcached.world import KEY, World
+
+
+def of_another_operator(world: World) -> None:
+    """Have the servers be as the defaults of another release make them."""
+    stateful_set(world)["spec"]["template"]["metadata"]["annotations"]["cache.example.com/template"] = "of another"
+    world.api.put(stateful_set(world))
+    for ordinal in range(3):
+        del world.api.objects["Pod", NAMESPACE, f"{NAME}-{ordinal}"]
+    control(world)
+    world.clock.advance(3600)
+
+
+OTHER = KEY._replace(name="other")
+
+
+async def test_a_default_of_another_operator_waits_for_its_turn(named: World) -> None:
+    of_another_operator(named)
+    turns = named.reconciler._objects._running._turns
+    assert turns.take(OTHER)
+    assert "apply StatefulSet" not in await sent(named)
+    assert "own defaults have changed: they are replaced when those of others" in named.message("Progressing")
+    assert named.condition("Ready") == ("True", "AllServersReady")
+    turns.leave(OTHER)
+    assert named.woken == [KEY]
+    assert await sent(named) == ["apply StatefulSet", EVICT]
+    assert not turns.take(OTHER), "the turn is passed on before all servers have been replaced"
+    for _ in range(2):
+        named.clock.advance(PAUSE_S)
+        await sent(named)
+    assert turns.take(OTHER)
+
+
+async def test_whose_turn_is_waited_for_is_told(named: World) -> None:
+    of_another_operator(named)
+    named.reconciler._objects._running._turns.take(OTHER)
+    await sent(named)
+    await sent(named)
+    ((reason, note),) = costs(named)
+    assert reason == "RollingChange"
+    assert note.startswith("The operator's own defaults have changed: the pods' template: 3 servers are replaced, ")
+    assert f", when {OTHER}'s are done; " in note
+
+
+@pytest.mark.parametrize("annotation", ["template", "memory"])
+async def test_a_deployment_waits_for_its_turn_with_other_memory_too(world: World, annotation: str) -> None:
+    world.memcached(size=2)
+    await world.look()
+    world.deployment["status"] = {"observedGeneration": 1}
+    world.pods(2)
+    await world.settle()
+    annotations = world.deployment["spec"]["template"]["metadata"]["annotations"]
+    annotations[f"cache.example.com/{annotation}"] = "60Mi,1Gi,1Gi"
+    world.api.put(world.deployment)
+    turns = world.reconciler._objects._running._turns
+    assert turns.take(OTHER)
+    await sent_of(world)
+    assert annotations[f"cache.example.com/{annotation}"] == "60Mi,1Gi,1Gi"
+    turns.leave(OTHER)
+    await sent_of(world)
+    found = world.deployment["spec"]["template"]["metadata"]["annotations"]
+    assert found[f"cache.example.com/{annotation}"] != "60Mi,1Gi,1Gi"
+    assert [reason for reason, _ in costs(world)] == ["RollingChange"]
+
+
+async def test_what_the_user_asks_for_waits_for_no_turn(named: World) -> None:
+    assert named.reconciler._objects._running._turns.take(OTHER)
+    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
+    assert await sent(named) == ["apply StatefulSet", EVICT]
+
+
+async def test_one_that_is_held_half_way_passes_its_turn_on(named: World) -> None:
+    of_another_operator(named)
+    assert EVICT in await sent(named)
+    turns = named.reconciler._objects._running._turns
+    assert not turns.take(OTHER)
+    named.memcached(size=3, workload="StatefulSet", rollout={"paused": True})
+    assert EVICT not in await sent(named)
+    assert turns.take(OTHER)
+
+
+async def test_one_that_rolls_for_its_user_waits_for_no_turn_any_more(named: World) -> None:
+    of_another_operator(named)
+    turns = named.reconciler._objects._running._turns
+    assert turns.take(OTHER)
+    await sent(named)
+    assert not turns.take(KEY._replace(name="third"))
+    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
+    await sent(named)
+    turns.leave(OTHER)
+    assert named.woken == [KEY._replace(name="third")]
+
+
+@pytest.mark.parametrize("end", ["deleted", "unreadable", "paused", "refused"])
+async def test_one_that_cannot_go_on_passes_its_turn_on(named: World, end: str) -> None:
+    of_another_operator(named)
+    turns = named.reconciler._objects._running._turns
+    if end == "refused":
+        named.api.refuse("apply", "StatefulSet", *[Forbidden(403, "Forbidden", "policy says no")] * 9)
+    elif end == "paused":
+        named.memcached(size=3, workload="StatefulSet", rollout={"paused": True})
+        # That generation was seen before the operator's defaults changed.
+        named.api.objects["Memcached", NAMESPACE, NAME]["status"]["observedGeneration"] = 2
+        named.api.put(named.api.objects["Memcached", NAMESPACE, NAME])
+    else:
+        await sent(named)
+        assert not turns.take(OTHER)
+    if end == "deleted":
+        del named.api.objects["Memcached", NAMESPACE, NAME]
+    elif end == "unreadable":
+        named.memcached(size="many", workload="StatefulSet")
+    await sent(named, looks=2)
+    assert turns.take(OTHER)
+
+
+async def test_one_whose_workload_cannot_be_written_for_now_passes_its_turn_on(named: World) -> None:
+    of_another_operator(named)
+    named.api.refuse("apply", "StatefulSet", *[ServerError(500, "InternalError", "failed calling webhook")] * 9)
+    turns = named.reconciler._objects._running._turns
+    assert turns.take(KEY)
+    with pytest.raises(ServerError):
+        await sent(named)
+    assert turns.take(OTHER)
+
+
+@pytest.mark.parametrize(
+    ("degraded", "image", "holds"),
+    [
+        (None, None, True),
+        ("OtherBudget", None, True),
+        ("RolloutStuck", None, True),
+        ("RolloutStuck", "memcached:2", False),
+    ],
+)
+async def test_a_new_leader_begins_no_second_rollout_beside_one_that_is_on_its_way(
+    named: World, degraded: str | None, image: str | None, holds: bool
+) -> None:
+    of_another_operator(named)
+    found = named.api.objects["Memcached", NAMESPACE, NAME]
+    conditions = {"Progressing": ("True", "Updating"), "Degraded": ("True" if degraded else "False", degraded)}
+    found["spec"] |= {"image": image} if image else {}
+    found["status"]["conditions"] = [
+        {"type": each, "status": status, "reason": reason or "AsExpected", "message": ""}
+        for each, (status, reason) in conditions.items()
+    ]
+    named.api.put(found)
+    named.show()
+    assert named.reconciler._objects._running._turns.take(OTHER) is not holds
