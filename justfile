@@ -21,11 +21,17 @@ export BUNDLE_IMG := env("BUNDLE_IMG", "")
 demo *args:
     @exec python -m memcached_operator demo "$@"
 
-# Run the checks and tests that need Python alone (--all, --coverage); other arguments go to pytest
+# Run the checks and tests that need Python alone (--gate, --all, --coverage); other arguments go to pytest
 [group('test')]
 [no-exit-message]
 test *args:
     @python -m tests.run_tiers "$@"
+
+# Prove HEAD as CI does, in a clean clone beside the tree; .cache/gate-passed gets a line for a commit that passed
+[group('test')]
+[no-exit-message]
+gate *args:
+    @exec python -m tests.gate "$@"
 
 # Run the unit tests alone, on two processors; arguments go to pytest (-n0: in one process)
 [group('test')]

@@ -7,6 +7,10 @@ unless ``--cluster`` says otherwise. By the mark ``cluster`` it runs on one alon
   and traces, how it ends; so do all tests that need no server.
 - on the real one where that one alone can say it, and where it shows at length how the operator bears a fault, another
   manager or an hour of work: what the simulator does, the tests of conformance have shown.
+
+In the gate, each test of the integration runs once. One of the mark ``core`` runs there on the real server: its subject
+is something that a real API server decides (patches and conflicts, watches, garbage collection, scale, permissions,
+leases, what its controllers do). All others run on the simulator. CONTRIBUTING.md has the rule.
 """
 
 import contextlib
@@ -73,8 +77,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the mark ``cluster``."""
+    """Declare the marks ``cluster`` and ``core``."""
     config.addinivalue_line("markers", "cluster(name): runs on this Kubernetes API alone, simulator or kubernetes")
+    config.addinivalue_line("markers", "core: in the gate it runs on the real API server, and not on the simulator")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,8 +1,10 @@
 """Run the tiers of checks and tests, and end with where the time went and one line that says what became of each.
 
-``./dev test`` is this: it runs what Python alone can run, and ``--all`` runs everything. ``--coverage`` traces the
-tiers that are measured. Other arguments go to pytest; paths, which begin with ``tests/``, run the tiers that they lie
-in, all of them. The exit code is 1 when a tier failed, and under ``CI`` also when one was left out.
+``./dev test`` is this: it runs what Python alone can run, ``--gate`` also the core on a real API server, and ``--all``
+everything. ``--coverage`` traces the tiers that are measured. Other arguments go to pytest; paths, which begin with
+``tests/``, run the tiers that they lie in, all of them. What must be built is built before the first tier. A test that
+failed is asked again, alone, when all tiers have ended. The exit code is 1 when a tier failed, and under ``CI`` also
+when one was left out.
 """
 
 import os
@@ -10,12 +12,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from subprocess import STDOUT
@@ -25,14 +26,16 @@ from lab.cache import NO_BUILDS_VARIABLE, BuildError
 from lab.image.builders import ImageError
 from tests import time_table
 from tests.cluster import REQUIRED_VARIABLE
-from tests.tiers import SMALL_BUILDS, TIERS, Tier
+from tests.tiers import SMALL_BUILDS, TIERS, Run, Tier
 
 ROOT = Path(__file__).resolve().parent.parent
 _COVERAGE_DIR = ROOT / ".cache" / "coverage"
 _REPORT_DIR = ROOT / ".cache" / "test-reports"
 _NO_TESTS_COLLECTED = 5  # pytest's exit code
 _NONE_SELECTED = "the arguments select none of its tests"
-_LEAST_URGENT = 19
+_TESTS_FAILED = 1  # pytest's exit code, too: it ran, and some were red
+# More red tests than this are no chance, and asked one by one they would take longer than the run.
+_MOST_ASKED_AGAIN = 20
 
 
 class Result(Enum):
@@ -41,18 +44,24 @@ class Result(Enum):
     PASSED = "passed"
     FAILED = "failed"
     LEFT_OUT = "left out"
-    LEFT_TO_ALL = "left to ./dev test --all"
+    LEFT_TO_LONGER = "left to"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A tier's result, why if it did not pass, and if it ran what it took, and its tests as far as it has any."""
+    """A tier's result, why if it did not pass, and if it ran what it took, and its tests as far as it has any.
+
+    ``reason`` of one that is left to a longer run is that run's command. ``code`` is the exit code of what ran it, and
+    ``passed_alone`` names the tests that failed among the others and passed when they were asked again.
+    """
 
     tier: str
     result: Result
     reason: str = ""
     spent: time_table.Spent | None = None
     cases: Sequence[time_table.Case] = ()
+    code: int = 0
+    passed_alone: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +69,28 @@ class Plan:
     """What a run was asked for.
 
     Attributes:
-        everything: all tiers run, and what they need is built; else the quick ones run with what is there and kubectl.
+        run: which tiers run, and what of their needs is built.
         coverage: measured tiers are traced.
         arguments: those for pytest.
     """
 
-    everything: bool
+    run: Run
     coverage: bool = False
     arguments: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, arguments: Sequence[str]) -> "Plan":
         """What the arguments of the command line say."""
-        rest = [argument for argument in arguments if argument not in ("--all", "--coverage")]
-        everything = "--all" in arguments or any(argument.startswith("tests/") for argument in rest)
-        return cls(everything, "--coverage" in arguments, tuple(rest))
+        rest = [argument for argument in arguments if argument not in ("--gate", "--all", "--coverage")]
+        if "--all" in arguments or any(argument.startswith("tests/") for argument in rest):
+            run = Run.ALL
+        else:
+            run = Run.GATE if "--gate" in arguments else Run.QUICK
+        return cls(run, "--coverage" in arguments, tuple(rest))
 
 
 class Builds:
-    """What tiers need, built one after the other beside the tiers that need none of it.
-
-    The thread and its compilers have the lowest priority, so that no deadline of a test passes for their sake.
-    """
+    """What tiers need, built one after the other before the first of them runs: compilers take all processors."""
 
     def __init__(self, needs: Mapping[str, Callable[[], object]], *, required: bool = True) -> None:
         """
@@ -91,19 +100,12 @@ class Builds:
         """
         self.took_s: dict[str, float] = {}
         self._required = required
-        self._pool = ThreadPoolExecutor(1, "builds", self._step_back)
-        self._futures: dict[str, Future[str | None]] = {
-            what: self._pool.submit(self._build, what, made) for what, made in needs.items()
-        }
+        self._wrong = {what: self._build(what, made) for what, made in needs.items()}
 
-    def wait_for(self, tier: Tier) -> str | None:
-        """Until what is built of a tier's needs is there; what keeps it from running, or None."""
-        results = [self._futures[what].result() for what in tier.needs if what in self._futures]
+    def wrong_for(self, tier: Tier) -> str | None:
+        """What keeps a tier from running, or None."""
+        results = [self._wrong.get(what) for what in tier.needs]
         return next((wrong for wrong in results if wrong is not None), None) if self._required else None
-
-    def close(self) -> None:
-        """Begin nothing more, and wait for what was begun."""
-        self._pool.shutdown(cancel_futures=True)
 
     def _build(self, what: str, made: Callable[[], object]) -> str | None:
         started = time.monotonic()
@@ -114,12 +116,6 @@ class Builds:
         finally:
             self.took_s[what] = time.monotonic() - started
         return None
-
-    @staticmethod
-    def _step_back() -> None:
-        # Of this thread alone, and of the processes that it starts: Linux has a priority for each thread.
-        if sys.platform == "linux":
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LEAST_URGENT)
 
 
 def split_arguments(arguments: Sequence[str], folder: str) -> list[str] | None:
@@ -133,11 +129,17 @@ def split_arguments(arguments: Sequence[str], folder: str) -> list[str] | None:
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """The closing line: every tier, why it did not pass, and which ones only ``--all`` runs."""
-    parts = [_in_words(outcome) for outcome in outcomes if outcome.result is not Result.LEFT_TO_ALL]
-    left = [outcome.tier for outcome in outcomes if outcome.result is Result.LEFT_TO_ALL]
-    if left:
-        parts.append(f"{Result.LEFT_TO_ALL.value}: tests marked slow, {', '.join(left)}")
+    """The closing line: every tier, why it did not pass, and which ones only longer runs have."""
+    parts = [_in_words(outcome) for outcome in outcomes if outcome.result is not Result.LEFT_TO_LONGER]
+    left: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        if outcome.result is Result.LEFT_TO_LONGER:
+            some = ["tests marked slow"] if outcome.reason == Run.ALL.command else []
+            left.setdefault(outcome.reason, some).append(outcome.tier)
+    parts += [f"{Result.LEFT_TO_LONGER.value} {command}: {', '.join(tiers)}" for command, tiers in left.items()]
+    alone = [test for outcome in outcomes for test in outcome.passed_alone]
+    if alone:
+        parts.append(f"passed only alone: {', '.join(alone)}")
     return "tiers: " + "; ".join(parts)
 
 
@@ -149,9 +151,9 @@ def _in_words(outcome: Outcome) -> str:
 
 
 def exit_code(outcomes: Sequence[Outcome], *, complete: bool) -> int:
-    """0 if nothing failed and, where the run must be ``complete``, nothing was left out."""
-    good = {Result.PASSED} if complete else {Result.PASSED, Result.LEFT_OUT, Result.LEFT_TO_ALL}
-    return int(any(outcome.result not in good for outcome in outcomes))
+    """0 if nothing failed and, where the run must be ``complete``, nothing that it has was left out."""
+    bad = {Result.FAILED, Result.LEFT_OUT} if complete else {Result.FAILED}
+    return int(any(outcome.result in bad for outcome in outcomes))
 
 
 def turns(tiers: Sequence[Tier]) -> list[list[Tier]]:
@@ -167,8 +169,8 @@ def turns(tiers: Sequence[Tier]) -> list[list[Tier]]:
 
 def command_of(tier: Tier, plan: Plan) -> list[str] | Outcome:
     """What runs a tier, or that it is left out."""
-    if not tier.quick and not plan.everything:
-        return Outcome(tier.name, Result.LEFT_TO_ALL)
+    if tier.since > plan.run:
+        return Outcome(tier.name, Result.LEFT_TO_LONGER, tier.since.command)
     if tier.folder is None:
         if plan.arguments:
             return Outcome(tier.name, Result.LEFT_OUT, "the arguments select tests")
@@ -180,20 +182,25 @@ def command_of(tier: Tier, plan: Plan) -> list[str] | Outcome:
         return Outcome(tier.name, Result.LEFT_OUT, "it has no tests")
     if tier.lacking is not None and (lacks := tier.lacking()) is not None:
         return Outcome(tier.name, Result.LEFT_OUT, lacks)
-    speed = [] if plan.everything else ["-m", "not slow"]
-    servers = [f"--cluster={tier.cluster}"] if tier.cluster else []
+    marks = [mark for mark, holds in (("not slow", plan.run < Run.ALL), (tier.in_gate, plan.run is Run.GATE)) if holds]
+    expression = " and ".join(mark for mark in marks if mark)
+    marked = ["-m", expression] if expression else []
     coverage = ["--cov", "--cov-report="] if plan.coverage and tier.measured else ["--no-cov"]
     # Of a few tests, most of the time would be that of starting the workers.
     shared = tier.workers > 1 and not plan.arguments
     workers = [f"--numprocesses={tier.workers}", f"--dist={tier.distribution}"] if shared else []
-    report = [f"--junit-xml={_report(tier.name)}", "-o", "junit_family=xunit1"]
-    return [sys.executable, "-m", "pytest", *coverage, *workers, *report, *speed, *servers, *selected]
+    return [*_pytest(tier, _report(tier.name)), *coverage, *workers, *marked, *selected]
+
+
+def _pytest(tier: Tier, report: Path) -> list[str]:
+    servers = [f"--cluster={tier.cluster}"] if tier.cluster else []
+    return [sys.executable, "-m", "pytest", f"--junit-xml={report}", "-o", "junit_family=xunit1", *servers]
 
 
 def run_beside(
     tiers: Sequence[tuple[Tier, Sequence[str]]], builds: Builds, environment: Mapping[str, str]
 ) -> list[Outcome]:
-    """Run tiers at the same time, each once its needs are built.
+    """Run tiers at the same time, those whose needs are there.
 
     The first one writes where this writes, the output of the others follows it.
     """
@@ -204,7 +211,7 @@ def run_beside(
     with ThreadPoolExecutor(len(tiers)) as pool, ExitStack() as files:
         outputs = [files.enter_context(tempfile.TemporaryFile("w+")) if place else None for place in range(len(tiers))]
         running = [
-            pool.submit(_run_when_built, tier, command, builds, environment, output)
+            pool.submit(_run_if_built, tier, command, builds, environment, output)
             for (tier, command), output in zip(tiers, outputs, strict=True)
         ]
         for (tier, _), output, future in zip(tiers, outputs, running, strict=True):
@@ -215,10 +222,10 @@ def run_beside(
     return outcomes
 
 
-def _run_when_built(
+def _run_if_built(
     tier: Tier, command: Sequence[str], builds: Builds, environment: Mapping[str, str], output: IO[str] | None
 ) -> Outcome:
-    wrong = builds.wait_for(tier)
+    wrong = builds.wrong_for(tier)
     return _run(tier, command, environment, output) if wrong is None else Outcome(tier.name, Result.FAILED, wrong)
 
 
@@ -237,7 +244,30 @@ def _run(tier: Tier, command: Sequence[str], environment: Mapping[str, str], out
         return Outcome(tier.name, Result.PASSED, spent=spent, cases=cases)
     if tier.folder is not None and code == _NO_TESTS_COLLECTED:
         return Outcome(tier.name, Result.LEFT_OUT, _NONE_SELECTED)
-    return Outcome(tier.name, Result.FAILED, f"exit code {code}", spent, cases)
+    return Outcome(tier.name, Result.FAILED, f"exit code {code}", spent, cases, code)
+
+
+def ask_again(tier: Tier, outcome: Outcome, environment: Mapping[str, str]) -> Outcome:
+    """What becomes of a tier when each test of it that failed has run once more, by itself.
+
+    A test that fails twice is a defect. One that passes alone is named, and its tier passes if there is no other; what
+    it said the first time stands in the log. A tier that failed otherwise, or by more tests than chance could make
+    fail, is not asked again.
+    """
+    failed = list(dict.fromkeys(case.name for case in outcome.cases if case.failed is not None))
+    by_tests = outcome.result is Result.FAILED and tier.folder is not None and outcome.code == _TESTS_FAILED
+    if not by_tests or not 0 < len(failed) <= _MOST_ASKED_AGAIN:
+        return outcome
+    passed = tuple(test for test in failed if _passes_alone(tier, test, environment))
+    if passed == tuple(failed):
+        return replace(outcome, result=Result.PASSED, reason="", passed_alone=passed)
+    return replace(outcome, reason=f"{len(failed) - len(passed)} failed twice", passed_alone=passed)
+
+
+def _passes_alone(tier: Tier, test: str, environment: Mapping[str, str]) -> bool:
+    print(f"\n=== again, alone: {test} ===", flush=True)
+    command = [*_pytest(tier, _report(f"{tier.name} again")), "--no-cov", test]
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
 
 
 def run(tiers: Sequence[Tier], plan: Plan) -> list[Outcome]:
@@ -252,20 +282,19 @@ def run(tiers: Sequence[Tier], plan: Plan) -> list[Outcome]:
         for tier in tiers
         if isinstance(commands[tier.name], list)
         for what, made in tier.needs.items()
-        if plan.everything or what in SMALL_BUILDS
+        if plan.run is Run.ALL or what in SMALL_BUILDS[plan.run]
     }
-    environment = os.environ | ({REQUIRED_VARIABLE: "1"} if plan.everything else {NO_BUILDS_VARIABLE: "1"})
+    all_built = {REQUIRED_VARIABLE: "1"}
+    environment = os.environ | (all_built if plan.run is Run.ALL else {NO_BUILDS_VARIABLE: "1"})
+    builds = Builds(needs, required=plan.run > Run.QUICK)
     found: dict[str, Outcome] = {}
-    builds = Builds(needs, required=plan.everything)
-    try:
-        for turn in turns(tiers):
-            ready = [(tier, command) for tier in turn if isinstance(command := commands[tier.name], list)]
-            found |= {outcome.tier: outcome for outcome in run_beside(ready, builds, environment)}
-    finally:
-        builds.close()
+    for turn in turns(tiers):
+        ready = [(tier, command) for tier in turn if isinstance(command := commands[tier.name], list)]
+        found |= {outcome.tier: outcome for outcome in run_beside(ready, builds, environment)}
     outcomes = [
         left_out if isinstance(left_out := commands[tier.name], Outcome) else found[tier.name] for tier in tiers
     ]
+    outcomes = [ask_again(tier, outcome, environment) for tier, outcome in zip(tiers, outcomes, strict=True)]
     _report_times(builds, outcomes)
     return outcomes
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from benchmarks import operators
 from lab.image import builders, example, images
@@ -50,27 +51,46 @@ _NODE: Mapping[str, Callable[[], object]] = {
 }
 
 
-# Of that, what a run without ``--all`` builds too: a minute, by any Go that there is or can be had.
-SMALL_BUILDS = frozenset(_KUBECTL)
+class Run(IntEnum):
+    """A run of tiers, told apart by what it is for; each has the tiers of those before it."""
+
+    QUICK = 0
+    GATE = 1
+    ALL = 2
+
+    @property
+    def command(self) -> str:
+        """How a person asks for it."""
+        return "./dev test" if self is Run.QUICK else f"./dev test --{self.name.lower()}"
+
+
+# What the shorter runs build, of what their tiers would use: kubectl takes a minute, by any Go that there is or can be
+# had. Tests that want what a run does not build are skipped where the machine has not got it.
+SMALL_BUILDS: Mapping[Run, frozenset[str]] = {Run.QUICK: frozenset(_KUBECTL), Run.GATE: frozenset(_KUBERNETES)}
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
     """A tier is either a recipe of the justfile or a folder of tests.
 
-    A ``quick`` one does with Python, kubectl and whatever else the machine has, and runs also without ``--all``.
-    ``lacking`` says what keeps the tier from running on this machine, or None. ``needs`` is what must be built before
-    it starts: inside, deadlines would pass meanwhile. ``cluster`` is which of the servers that its tests know they run
-    on. ``workers`` is how many processes share its tests, each with a cluster of its own; ``distribution`` is how
-    (pytest-xdist's ``--dist``). Those that are ``measured`` are traced where coverage is asked for, which makes them
-    slower. One that runs ``beside`` the tier before it shares the machine with it: tests mostly wait, for processes to
-    start and for servers to answer.
+    ``since`` is the shortest run that has it. ``in_gate`` is pytest's expression of marks for those of its tests that
+    the gate takes; slow tests are left to the longest run everywhere. ``lacking`` says what keeps the tier from running
+    on this machine, or None. ``needs`` is what must be built before: inside, deadlines would pass meanwhile.
+    ``cluster`` is which of the servers that its tests know they run on. ``workers`` is how many processes share its
+    tests, each with a cluster of its own; ``distribution`` is how (pytest-xdist's ``--dist``). Those that are
+    ``measured`` are traced where coverage is asked for, which makes them slower. One that runs ``beside`` the tier
+    before it shares the machine with it.
+
+    There are never more test processes than the two processors that the runs are made for, and what needs a processor
+    for itself, as a type checker does, ends before the first test begins: a deadline that passed for lack of a
+    processor says nothing about the code.
     """
 
     name: str
     recipe: tuple[str, ...] = ()
     folder: str | None = None
-    quick: bool = False
+    since: Run = Run.ALL
+    in_gate: str = ""
     cluster: str | None = None
     needs: Mapping[str, Callable[[], object]] = field(default_factory=dict)
     lacking: Callable[[], str | None] | None = None
@@ -81,52 +101,60 @@ class Tier:
 
 
 TIERS = (
-    Tier("lint", recipe=("lint",), quick=True),
-    Tier("docs", recipe=("docs",), quick=True, beside=True),
-    Tier("demo", recipe=("demo", "--plain"), quick=True, beside=True),
+    Tier("lint", recipe=("lint",), since=Run.QUICK),
+    Tier("docs", recipe=("docs",), since=Run.QUICK, beside=True),
+    Tier("demo", recipe=("demo", "--plain"), since=Run.QUICK),
     Tier(
         "unit",
         folder="tests/unit",
-        quick=True,
+        since=Run.QUICK,
         needs=_KUBECTL,
         workers=2,
         distribution="worksteal",
         measured=True,
-        beside=True,
     ),
-    Tier("conformance on the simulator", folder="tests/conformance", quick=True, cluster="simulator", needs=_KUBECTL),
-    Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", needs=_KUBERNETES, beside=True),
+    Tier(
+        "conformance on the simulator",
+        folder="tests/conformance",
+        since=Run.QUICK,
+        cluster="simulator",
+        needs=_KUBECTL,
+    ),
     Tier(
         "examples on the simulator",
         folder="tests/examples",
-        quick=True,
+        since=Run.QUICK,
         cluster="simulator",
         needs=_KUBECTL,
         beside=True,
     ),
-    Tier("examples on kubernetes", folder="tests/examples", cluster="kubernetes", needs=_KUBERNETES, beside=True),
-    Tier("kubectl on both", folder="tests/kubectl", needs=_KUBERNETES),
-    Tier("helm on both", folder="tests/helm", needs=_HELM, beside=True),
-    Tier("image", folder="tests/image", needs=_IMAGE, lacking=_no_image, beside=True),
     Tier(
         "integration on the simulator",
         folder="tests/integration",
-        quick=True,
+        since=Run.QUICK,
+        in_gate="not core",
         cluster="simulator",
-        needs={**_KUBECTL, **_PEERS, **_MONITORING},
-        workers=3,
+        needs={**_KUBECTL, **_MONITORING},
+        workers=2,
         measured=True,
     ),
     Tier(
         "integration on kubernetes",
         folder="tests/integration",
+        since=Run.GATE,
+        in_gate="core",
         cluster="kubernetes",
         needs={**_HELM, **_MONITORING, **_PEERS},
         workers=2,
-        beside=True,
     ),
+    Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", needs=_KUBERNETES),
+    Tier("examples on kubernetes", folder="tests/examples", cluster="kubernetes", needs=_KUBERNETES, beside=True),
+    Tier("kubectl on both", folder="tests/kubectl", needs=_KUBERNETES),
+    Tier("helm on both", folder="tests/helm", needs=_HELM, beside=True),
+    Tier("image", folder="tests/image", needs=_IMAGE, lacking=_no_image),
     # Not beside the image's: a node must leave the machine's mounts as they were.
     Tier("e2e on a real node", folder="tests/e2e", needs={**_NODE, **_HELM, **_MONITORING}, lacking=_no_node),
+    Tier("faults on the simulator", folder="tests/faults", cluster="simulator", needs=_KUBECTL, beside=True),
     Tier(
         "faults on kubernetes",
         folder="tests/faults",
@@ -134,7 +162,5 @@ TIERS = (
         needs=_KUBERNETES,
         workers=2,
         distribution="worksteal",
-        beside=True,
     ),
-    Tier("faults on the simulator", folder="tests/faults", cluster="simulator", needs=_KUBECTL, beside=True),
 )

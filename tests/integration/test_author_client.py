@@ -184,6 +184,7 @@ async def test_an_apply_makes_changes_and_takes_back(client: Client, cluster: Cl
     assert again.uid != made.uid
 
 
+@pytest.mark.slow  # the definitions come with prometheus-operator, which must be built
 @pytest.mark.usefixtures("service_monitors")
 @pytest.mark.timeout(1800)  # prometheus-operator's source is had on first use
 async def test_a_third_partys_kind_needs_no_model(client: Client, namespace: str) -> None:
@@ -232,6 +233,7 @@ class Monitoring:
         return Result()
 
 
+@pytest.mark.slow  # the definitions come with prometheus-operator, which must be built
 @pytest.mark.usefixtures("service_monitors")
 @pytest.mark.timeout(1800)
 async def test_a_controller_owns_a_third_partys_kind_and_writes_nothing_twice(

@@ -31,6 +31,8 @@ from tests.integration.requests import without_conflicts
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
+pytestmark = pytest.mark.core
+
 OUR_REGISTRY = "object.spec.template.spec.containers.all(c, !c.image.startsWith('forbidden.example.com'))"
 POLICY = {
     "apiVersion": "admissionregistration.k8s.io/v1",

@@ -16,7 +16,7 @@ from tests.integration.other_client import asked, events_of
 from tests.integration.requests import without_conflicts
 from tests.kubectl_in_namespace import Kubectl
 
-pytestmark = pytest.mark.usefixtures("operator")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
 SELECTOR = {"app": "memcached", "memcached_cr": "shop"}
 # Of each kind: how it is asked for, its name, and the changes that somebody makes to it.

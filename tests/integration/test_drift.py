@@ -12,7 +12,7 @@ from tests.integration.oracle import catch_up, deployment_writes, wait, wait_con
 from tests.integration.requests import without_conflicts
 from tests.kubectl_in_namespace import Kubectl
 
-pytestmark = pytest.mark.usefixtures("operator")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
 Path = tuple[str | int, ...]
 CONTAINER: Path = ("spec", "template", "spec", "containers", 0)

@@ -30,6 +30,8 @@ from tests.operator_process import OperatorProcess
 ON = "--finalizer"
 HOLD = "example.com/hold"
 
+pytestmark = pytest.mark.core
+
 
 @pytest.fixture(scope="class")
 def finalizing(installed: Cluster) -> Iterator[OperatorProcess]:

@@ -14,6 +14,8 @@ from tests.integration.oracle import make_ready, pods_of, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
+pytestmark = pytest.mark.core
+
 
 @pytest.fixture(params=["flag", "variable"])
 def local_run(request: pytest.FixtureRequest, kubectl: Kubectl, operators: Operators) -> OperatorProcess:

@@ -28,6 +28,8 @@ from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import logged_at
 from tests.relays import TlsFront
 
+pytestmark = pytest.mark.core
+
 # The promise for a leader that ends in good order. Of it, draining idle workers and the Lease's release and renewal
 # take some tens of milliseconds; the rest is for a loaded machine.
 HAND_OVER_S = 2.0

@@ -26,7 +26,7 @@ from tests.integration.other_client import asked
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
-pytestmark = pytest.mark.usefixtures("operator")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
 LABELS = {
     "app": "memcached",

@@ -16,7 +16,7 @@ from operator_runtime.testing.waiting import eventually, until
 from tests.integration.rolling import NOW, Rolling, rolling, template
 from tests.kubectl_in_namespace import Kubectl
 
-pytestmark = pytest.mark.usefixtures("operator")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
 PORT = 11211
 MIB = 1024 * 1024

@@ -23,7 +23,7 @@ from tests.integration.oracle import OPERATOR_NAME, complete, wait, wait_conditi
 from tests.integration.requests import received_at, writes_of
 from tests.kubectl_in_namespace import Kubectl
 
-pytestmark = pytest.mark.usefixtures("operator")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
 
 def create(kubectl: Kubectl, size: int, **spec: object) -> None:

@@ -22,7 +22,7 @@ from tests.integration.oracle import DEADLINE_S
 from tests.integration.other_client import events_of, other_client
 from tests.kubectl_in_namespace import Kubectl
 
-pytestmark = pytest.mark.usefixtures("operator")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
 # As a dict: the annotations of the library leave it out.
 MERGE: dict[str, Any] = {"_content_type": "application/merge-patch+json"}

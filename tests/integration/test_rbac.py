@@ -75,6 +75,7 @@ for _use in USES:
     ALIKE.setdefault(f"{_kind}, {_server}", []).append(_use)
 
 
+@pytest.mark.core
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("uses", ALIKE.values(), ids=ALIKE)
 def test_with_all_permissions_it_works_and_nothing_is_refused(
@@ -97,6 +98,7 @@ def test_no_permission_is_granted_that_nothing_is_known_to_need() -> None:
     assert granted == {use.permission for use in USES}
 
 
+@pytest.mark.core
 def test_leases_of_other_names_are_none_of_its_business(kubectl: Kubectl) -> None:
     account_with_role(kubectl, operator_rules())
     user = f"--as=system:serviceaccount:{kubectl.namespace}:{ACCOUNT}"

@@ -12,7 +12,7 @@ from tests.integration.named import names
 from tests.integration.rolling import FORMER, NEXT, NOW, PAUSE_S, Rolling, conditions, rolling, template
 from tests.kubectl_in_namespace import Kubectl
 
-pytestmark = pytest.mark.usefixtures("operator")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
 PACE = {"pauseSeconds": PAUSE_S}
 

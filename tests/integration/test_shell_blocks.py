@@ -112,7 +112,15 @@ def _name(page: Page) -> str:
     return " ".join(filter(None, [page.path, page.when]))
 
 
+# What most readers type, and so the page that the gate runs.
+FOR_KUBERNETES = [
+    pytest.param(page, id=_name(page), marks=[pytest.mark.core] if page.path == "README.md" else [])
+    for page in PAGES_FOR_KUBERNETES
+]
+
+
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_the_shell_blocks_of_a_page_do_what_it_says(shell: Shell, page: Page) -> None:
     read(shell, page.path, before=page.before)
@@ -120,6 +128,6 @@ def test_the_shell_blocks_of_a_page_do_what_it_says(shell: Shell, page: Page) ->
 
 @pytest.mark.timeout(300)
 @pytest.mark.cluster("kubernetes")
-@pytest.mark.parametrize("page", PAGES_FOR_KUBERNETES, ids=_name)
+@pytest.mark.parametrize("page", FOR_KUBERNETES)
 def test_the_shell_blocks_of_a_page_about_installing_do_what_it_says(shell: Shell, page: Page) -> None:
     read(shell, page.path, before=page.before)

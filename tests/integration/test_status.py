@@ -29,7 +29,7 @@ from tests.integration.oracle import (
 )
 from tests.kubectl_in_namespace import Kubectl
 
-pytestmark = pytest.mark.usefixtures("operator")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
 
 def quota(kubectl: Kubectl, hard: dict[str, str]) -> None:

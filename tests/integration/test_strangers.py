@@ -24,7 +24,7 @@ from tests.integration.oracle import (
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
-pytestmark = pytest.mark.usefixtures("operator")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
 # What its own controller writes.
 CONTROLLERS = ("resourceVersion", "managedFields")
