@@ -77,11 +77,10 @@ def _run(clone: Path, log: Path) -> int:
         ) as running,
     ):
         assert running.stdout is not None
-        while chunk := running.stdout.read1():
-            kept.write(chunk)
-            kept.flush()
-            sys.stdout.buffer.write(chunk)
-            sys.stdout.buffer.flush()
+        for line in running.stdout:
+            for output in (kept, sys.stdout.buffer):
+                output.write(line)
+                output.flush()
     return running.returncode
 
 

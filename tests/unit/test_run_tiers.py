@@ -1,20 +1,23 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from lab.cache import BuildError
 from tests import run_tiers
 from tests.run_tiers import Builds, Outcome, Plan, Result, command_of, exit_code, run, split_arguments, summary, turns
-from tests.tiers import TIERS, Tier
+from tests.tiers import TIERS, Run, Tier
 from tests.time_table import Case, Spent
 
 PASSED = Outcome("unit", Result.PASSED, spent=Spent(2.6, 4.0))
 FAILED = Outcome("lint", Result.FAILED, "exit code 1", Spent(60.0, 60.0))
 LEFT_OUT = Outcome("e2e", Result.LEFT_OUT, "no containerd")
-LEFT_TO_ALL = [Outcome("image", Result.LEFT_TO_ALL), Outcome("helm", Result.LEFT_TO_ALL)]
-QUICK, EVERYTHING = Plan(everything=False), Plan(everything=True)
+LEFT_TO_GATE = [Outcome("core", Result.LEFT_TO_LONGER, "./dev test --gate")]
+LEFT_TO_ALL = [Outcome(tier, Result.LEFT_TO_LONGER, "./dev test --all") for tier in ("image", "helm")]
+QUICK, GATE, EVERYTHING = Plan(Run.QUICK), Plan(Run.GATE), Plan(Run.ALL)
 
 
 def command(tier: Tier, plan: Plan) -> list[str]:
@@ -36,9 +39,16 @@ def test_the_closing_line_says_how_many_tests_were_skipped() -> None:
     assert summary([outcome]) == "tiers: unit passed in 3 s (1 skipped)"
 
 
-def test_the_closing_line_names_the_tiers_that_were_left_to_all() -> None:
-    assert summary([PASSED, *LEFT_TO_ALL]) == (
-        "tiers: unit passed in 3 s; left to ./dev test --all: tests marked slow, image, helm"
+def test_the_closing_line_names_the_tiers_that_were_left_to_longer_runs() -> None:
+    assert summary([PASSED, *LEFT_TO_GATE, *LEFT_TO_ALL]) == (
+        "tiers: unit passed in 3 s; left to ./dev test --gate: core; "
+        "left to ./dev test --all: tests marked slow, image, helm"
+    )
+
+
+def test_the_closing_line_names_the_tests_that_passed_only_alone() -> None:
+    assert summary([replace(PASSED, passed_alone=("tests/unit/test_a.py::test_x",))]) == (
+        "tiers: unit passed in 3 s; passed only alone: tests/unit/test_a.py::test_x"
     )
 
 
@@ -50,7 +60,8 @@ def test_the_closing_line_names_the_tiers_that_were_left_to_all() -> None:
         ([PASSED, LEFT_OUT], False, 0),
         ([PASSED, LEFT_OUT], True, 1),
         ([PASSED, *LEFT_TO_ALL], False, 0),
-        ([PASSED, *LEFT_TO_ALL], True, 1),
+        ([PASSED, *LEFT_TO_ALL], True, 0),
+        ([FAILED, *LEFT_TO_ALL], True, 1),
     ],
 )
 def test_a_tier_left_out_fails_a_run_that_must_be_complete(outcomes: list[Outcome], complete: bool, code: int) -> None:
@@ -87,36 +98,57 @@ def test_every_tier_has_one_turn_and_a_name_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("arguments", "plan"),
     [
-        ([], Plan(everything=False)),
-        (["-k", "queue"], Plan(everything=False, arguments=("-k", "queue"))),
-        (["--all", "-x"], Plan(everything=True, arguments=("-x",))),
-        (["--coverage"], Plan(everything=False, coverage=True)),
-        (["tests/faults"], Plan(everything=True, arguments=("tests/faults",))),
+        ([], QUICK),
+        (["-k", "queue"], Plan(Run.QUICK, arguments=("-k", "queue"))),
+        (["--gate"], GATE),
+        (["--all", "-x"], Plan(Run.ALL, arguments=("-x",))),
+        (["--coverage"], Plan(Run.QUICK, coverage=True)),
+        (["tests/faults"], Plan(Run.ALL, arguments=("tests/faults",))),
     ],
 )
 def test_everything_runs_where_all_is_asked_for_or_a_path_is_named(arguments: list[str], plan: Plan) -> None:
     assert Plan.of(arguments) == plan
 
 
-def test_without_all_the_tiers_run_that_need_no_more_than_python() -> None:
-    assert {tier.name for tier in TIERS if isinstance(command_of(tier, QUICK), list)} == {
-        "lint",
-        "docs",
-        "demo",
-        "unit",
-        "conformance on the simulator",
-        "integration on the simulator",
-        "examples on the simulator",
-    }
+PYTHON_ALONE = {
+    "lint",
+    "docs",
+    "demo",
+    "unit",
+    "conformance on the simulator",
+    "integration on the simulator",
+    "examples on the simulator",
+}
 
 
-def test_what_is_needed_is_built_once_in_order_and_a_tier_waits_for_its_own() -> None:
+@pytest.mark.parametrize(
+    ("plan", "run"),
+    [(QUICK, PYTHON_ALONE), (GATE, PYTHON_ALONE | {"integration on kubernetes"})],
+    ids=["quick", "gate"],
+)
+def test_a_shorter_run_has_the_tiers_that_it_is_for(plan: Plan, run: set[str]) -> None:
+    assert {tier.name for tier in TIERS if isinstance(command_of(tier, plan), list)} == run
+
+
+def test_in_the_gate_each_test_of_the_integration_runs_on_one_server() -> None:
+    tiers = {tier.cluster: tier for tier in TIERS if tier.folder == "tests/integration"}
+    marks = {cluster: command(tier, GATE)[-3:-1] for cluster, tier in tiers.items()}
+    assert marks == {"simulator": ["-m", "not slow and not core"], "kubernetes": ["-m", "not slow and core"]}
+    assert all("core" not in " ".join(command(tier, EVERYTHING)) for tier in tiers.values())
+
+
+def test_no_more_test_processes_than_processors_run_at_once_and_checks_end_before_them() -> None:
+    for turn in turns(TIERS):
+        tests = [tier for tier in turn if tier.folder is not None]
+        assert sum(tier.workers for tier in tests) <= 2, turn
+        assert len(tests) in (0, len(turn)), turn
+
+
+def test_what_is_needed_is_built_once_and_in_order() -> None:
     built: list[str] = []
     needs: Mapping[str, Callable[[], object]] = {name: partial(built.append, name) for name in ("one", "two")}
     builds = Builds(needs)
-    assert builds.wait_for(Tier("new", needs=needs)) is None
-    assert builds.wait_for(Tier("newer", needs=needs)) is None
-    builds.close()
+    assert builds.wrong_for(Tier("new", needs=needs)) is None
     assert built == list(builds.took_s) == ["one", "two"]
 
 
@@ -126,12 +158,9 @@ def test_what_cannot_be_built_is_named_and_fails_only_the_tiers_that_need_it() -
 
     needs: Mapping[str, Callable[[], object]] = {"one": fail, "two": lambda: None}
     builds = Builds(needs)
-    assert builds.wait_for(Tier("new", needs=needs)) == "one: no compiler"
-    assert builds.wait_for(Tier("other", needs={"two": needs["two"]})) is None
-    builds.close()
-    not_required = Builds(needs, required=False)
-    assert not_required.wait_for(Tier("new", needs=needs)) is None
-    not_required.close()
+    assert builds.wrong_for(Tier("new", needs=needs)) == "one: no compiler"
+    assert builds.wrong_for(Tier("other", needs={"two": needs["two"]})) is None
+    assert Builds(needs, required=False).wrong_for(Tier("new", needs=needs)) is None
 
 
 def test_what_takes_long_to_build_is_built_before_the_tiers_whose_tests_use_it() -> None:
@@ -150,7 +179,7 @@ def test_what_takes_long_to_build_is_built_before_the_tiers_whose_tests_use_it()
     ],
 )
 def test_a_tier_that_cannot_run_says_why(tier: Tier, arguments: list[str], outcome: tuple[Result, str]) -> None:
-    found = command_of(tier, Plan(everything=True, arguments=tuple(arguments)))
+    found = command_of(tier, Plan(Run.ALL, arguments=tuple(arguments)))
     assert isinstance(found, Outcome)
     assert (found.result, found.reason) == outcome
 
@@ -163,20 +192,21 @@ def test_a_recipe_is_run_by_just() -> None:
 @pytest.mark.parametrize("coverage", [True, False])
 def test_a_measured_tier_is_traced_where_coverage_is_asked_for(measured: bool, coverage: bool) -> None:
     tier = Tier("unit", folder="tests/unit", cluster="simulator", measured=measured)
-    found = command(tier, Plan(everything=True, coverage=coverage, arguments=("-x",)))
+    found = command(tier, Plan(Run.ALL, coverage=coverage, arguments=("-x",)))
     traced = measured and coverage
     assert ("--cov" in found, "--no-cov" in found) == (traced, not traced)
-    assert found[-3:] == ["--cluster=simulator", "tests/unit", "-x"]
+    assert "--cluster=simulator" in found
+    assert found[-2:] == ["tests/unit", "-x"]
 
 
 def test_the_whole_of_a_tier_is_shared_among_its_workers_and_a_few_tests_are_not() -> None:
     tier = Tier("unit", folder="tests/unit", workers=3)
     assert "--numprocesses=3" in command(tier, EVERYTHING)
-    assert "--numprocesses=3" not in command(tier, Plan(everything=True, arguments=("-k", "queue")))
+    assert "--numprocesses=3" not in command(tier, Plan(Run.ALL, arguments=("-k", "queue")))
 
 
 def test_slow_tests_are_left_to_all() -> None:
-    tier = Tier("unit", folder="tests/unit", quick=True)
+    tier = Tier("unit", folder="tests/unit", since=Run.QUICK)
     assert command(tier, QUICK)[-3:] == ["-m", "not slow", "tests/unit"]
     assert "not slow" not in command(tier, EVERYTHING)
 
@@ -194,7 +224,7 @@ def test_a_run_of_which_nothing_is_selected_builds_nothing() -> None:
         pytest.fail("for nobody")
 
     tiers = [Tier("lint", recipe=("lint",)), Tier("e2e", folder="tests/e2e", beside=True, needs={"it": build})]
-    outcomes = run(tiers, Plan(everything=True, arguments=("tests/unit",)))
+    outcomes = run(tiers, Plan(Run.ALL, arguments=("tests/unit",)))
     assert [outcome.result for outcome in outcomes] == [Result.LEFT_OUT, Result.LEFT_OUT]
 
 
@@ -202,10 +232,10 @@ def test_a_run_of_which_nothing_is_selected_builds_nothing() -> None:
 def test_a_quick_run_builds_kubectl_and_no_more() -> None:
     built: list[str] = []
     needs: Mapping[str, Callable[[], object]] = {name: partial(built.append, name) for name in ("kubectl", "Helm")}
-    tier = Tier("quick", folder="tests/unit/lab/node", quick=True, needs=needs)
-    assert [
-        outcome.result for outcome in run([tier], Plan(everything=False, arguments=("-k", "no_test_is_called_so")))
-    ] == [Result.LEFT_OUT]
+    tier = Tier("quick", folder="tests/unit/lab/node", since=Run.QUICK, needs=needs)
+    assert [outcome.result for outcome in run([tier], Plan(Run.QUICK, arguments=("-k", "no_test_is_called_so")))] == [
+        Result.LEFT_OUT
+    ]
     assert built == ["kubectl"]
 
 
@@ -215,9 +245,73 @@ def test_tiers_of_a_turn_run_each_to_its_own_end(capfd: pytest.CaptureFixture[st
         Tier("first", folder="tests/unit/lab/node", cluster="simulator"),
         Tier("second", folder="tests/unit/lab/packaging", beside=True),
     ]
-    outcomes = run(tiers, Plan(everything=True, arguments=("--collect-only", "-q", "-k", "no_test_is_called_so")))
+    outcomes = run(tiers, Plan(Run.ALL, arguments=("--collect-only", "-q", "-k", "no_test_is_called_so")))
     assert [outcome.result for outcome in outcomes] == [Result.LEFT_OUT, Result.LEFT_OUT]
     shown = capfd.readouterr().out
     assert "=== first and, beside it, second ===" in shown
     assert "=== second ===" in shown
     assert "=== where the time went ===" in shown
+
+
+FLAKY = """
+from pathlib import Path
+
+def test_it_always_passes(): pass
+
+def test_it_fails_the_first_time():
+    seen = Path(__file__).with_name("seen")
+    first = not seen.exists()
+    seen.touch()
+    assert not first, "a deadline passed"
+"""
+BROKEN = """
+def test_it_always_fails(): assert not "a defect"
+"""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Where a test can write tests that pytest finds as those of a tier."""
+    with TemporaryDirectory(dir=run_tiers.ROOT / ".cache", prefix="tier-") as path:
+        yield Path(path)
+
+
+def outcome_of(folder: Path, *modules: str) -> Outcome:
+    for number, module in enumerate(modules):
+        (folder / f"test_{number}.py").write_text(module)
+    tier = Tier("new", folder=folder.relative_to(run_tiers.ROOT).as_posix(), since=Run.QUICK)
+    (outcome,) = run([tier], QUICK)
+    return outcome
+
+
+@pytest.mark.usefixtures("reports")
+def test_a_test_that_passes_when_it_is_asked_again_alone_is_named_and_fails_nothing(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    outcome = outcome_of(folder, FLAKY)
+    name = f"{folder.relative_to(run_tiers.ROOT).as_posix()}/test_0.py::test_it_fails_the_first_time"
+    assert (outcome.result, outcome.passed_alone) == (Result.PASSED, (name,))
+    assert exit_code([outcome], complete=True) == 0
+    shown = capfd.readouterr().out
+    assert shown.index("a deadline passed") < shown.index(f"=== again, alone: {name} ===")
+
+
+@pytest.mark.usefixtures("reports")
+def test_a_test_that_fails_twice_fails_the_run_whatever_another_one_does(folder: Path) -> None:
+    outcome = outcome_of(folder, FLAKY, BROKEN)
+    assert (outcome.result, outcome.reason) == (Result.FAILED, "1 failed twice")
+    assert [test.rpartition("::")[2] for test in outcome.passed_alone] == ["test_it_fails_the_first_time"]
+    assert exit_code([outcome], complete=False) == 1
+
+
+@pytest.mark.usefixtures("reports")
+@pytest.mark.parametrize(
+    "modules",
+    [["import nothing_of_this_name"], [f"def test_{number}(): assert False\n" for number in range(21)]],
+    ids=["a module that cannot be imported", "more than chance"],
+)
+def test_a_tier_that_failed_by_more_than_some_tests_is_not_asked_again(
+    folder: Path, modules: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert outcome_of(folder, *modules).result is Result.FAILED
+    assert "again, alone" not in capfd.readouterr().out
