@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks import bystander
-from lab.audit import AuditEvent
+from lab.audit import AuditEvent, Mark
 from lab.control_plane import ControlPlane, Options
 
 _CRD = Path(__file__).resolve().parent.parent / "manifests" / "crd" / "cache.example.com_memcacheds.yaml"
@@ -89,6 +89,6 @@ def account_dir(control_plane: ControlPlane) -> Path:
     return control_plane.service_account_dir(_ACCOUNT_NAMESPACE, _ACCOUNT, duration_s=_TOKEN_S)
 
 
-def asked(control_plane: ControlPlane, since: int) -> list[AuditEvent]:
+def asked(control_plane: ControlPlane, since: Mark) -> list[AuditEvent]:
     """What the operator has asked of the API server since a mark in the audit log."""
     return control_plane.audit_events(since=since, user=_USER)

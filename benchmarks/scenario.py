@@ -27,6 +27,7 @@ from benchmarks.load import Load
 from benchmarks.observer import Goal, Observer, WatchFailed
 from benchmarks.operators import Command
 from benchmarks.process import OperatorDied, OperatorProcess, ServersTime, rests
+from lab.audit import START, Mark
 from lab.control_plane import ControlPlane
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -115,7 +116,7 @@ class _Scenario:
 
     async def _phases(self, endpoint: Endpoint, session: aiohttp.ClientSession, observer: Observer) -> None:
         async with self._operator() as operator:
-            await self._ready(operator, 0, _START_DEADLINE_S)
+            await self._ready(operator, START, _START_DEADLINE_S)
             idle_rss_mib, _ = operator.rss_mib()
             self.figures["rss_idle_mib"] = idle_rss_mib
             await self._load(endpoint, observer, operator, idle_rss_mib)
@@ -202,7 +203,7 @@ class _Scenario:
         async with self._operator() as operator, _within("the first write after a restart", _RESTART_DEADLINE_S):
             self.figures["restart_to_first_write_s"] = await changed.wait() - operator.started_s
 
-    async def _ready(self, operator: OperatorProcess, mark: int, deadline_s: float) -> float:
+    async def _ready(self, operator: OperatorProcess, mark: Mark, deadline_s: float) -> float:
         """Wait until the operator watches and rests; returns when the rest began, on the monotonic clock."""
         async with _within("the start", deadline_s):
             while not requests.watched(asked(self.control_plane, mark)) >= _WATCHED:  # noqa: ASYNC110 - a file tells

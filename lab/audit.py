@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,22 @@ class AuditEvent:
     received_at: str
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment, and how long the log was then: what the API server received from then on comes after it.
+
+    Not the length alone: a line is written when a request is answered, a moment after others may have seen what came of
+    it. So the line of an earlier request may follow, or be half written.
+    """
+
+    at: str
+    size: int
+
+
+START = Mark("", 0)
+"""Before all requests."""
+
+
 def policy(users: Sequence[str] | None) -> str:
     """An audit policy at level Metadata for these users, or for all but the control plane itself."""
     rules: list[dict[str, Any]]
@@ -45,20 +62,30 @@ def policy(users: Sequence[str] | None) -> str:
     )
 
 
-def read(path: Path, since: int = 0) -> list[AuditEvent]:
-    """Every request in the log from the byte ``since`` on, once, at its latest stage.
+def mark(path: Path) -> Mark:
+    """The present moment, for a log that an API server on this machine writes."""
+    # First the size: of a request that is received after the moment no line lies before it.
+    size = path.stat().st_size
+    return Mark(datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"), size)
+
+
+def read(path: Path, since: Mark = START) -> list[AuditEvent]:
+    """Every request in the log that was received after the mark, once, at its latest stage.
 
     A watch is there from its first byte (stage ``ResponseStarted``), other requests when they are answered.
     """
     latest: dict[str, AuditEvent] = {}
-    for event in _events(path, since):
-        latest[event.audit_id] = event
+    for event in _events(path, since.size):
+        if event.received_at >= since.at:
+            latest[event.audit_id] = event
     return list(latest.values())
 
 
 def _events(path: Path, since: int) -> Iterator[AuditEvent]:
     with path.open("rb") as file:
-        file.seek(since)
+        if since:
+            file.seek(since - 1)
+            file.readline()  # the rest of a line that was half written then, or the end of a whole one
         for line in file:
             if line.endswith(b"\n"):  # the last one may be half written
                 yield _parse(json.loads(line))

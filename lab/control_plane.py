@@ -214,12 +214,12 @@ class ControlPlane:
 
     # What the API server was asked.
 
-    def audit_mark(self) -> int:
-        """The audit log's present end, for ``audit_events(since=…)``."""
-        return self.audit_log.stat().st_size
+    def audit_mark(self) -> audit.Mark:
+        """The present moment, for ``audit_events(since=…)``."""
+        return audit.mark(self.audit_log)
 
     def audit_events(
-        self, *, since: int = 0, user: str | None = None, user_agent: str | None = None
+        self, *, since: audit.Mark = audit.START, user: str | None = None, user_agent: str | None = None
     ) -> list[audit.AuditEvent]:
         """The requests since a mark, by one user or by programs whose User-Agent begins so; one for each request."""
         return [

@@ -19,12 +19,13 @@ import subprocess
 import uuid
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 
-from lab.audit import AuditEvent
+from lab.audit import START, AuditEvent, Mark
 from lab.cache import BuildError, NotBuiltError
 from lab.control_plane import ControlPlane, Options
 from lab.programs import kubernetes
@@ -58,9 +59,9 @@ class Cluster(Protocol):
     @property
     def in_cluster_environment(self) -> dict[str, str]: ...
 
-    def audit_mark(self) -> int: ...
+    def audit_mark(self) -> Mark: ...
     def audit_events(
-        self, *, since: int = 0, user: str | None = None, user_agent: str | None = None
+        self, *, since: Mark = START, user: str | None = None, user_agent: str | None = None
     ) -> list[AuditEvent]: ...
 
     def kill_apiserver(self) -> None: ...
@@ -170,19 +171,30 @@ def _cluster(name: str, streaming_lists: bool = True) -> AbstractContextManager[
     return SimulatedCluster(streaming_lists=streaming_lists)
 
 
-@pytest.fixture
-def namespace(cluster: Cluster) -> Iterator[str]:
-    """A fresh namespace whose name is not used twice; its deletion is asked for and not awaited.
+# What Kubernetes makes in each namespace, by and by: before the first pods are refused, before the second none starts.
+_OF_ITSELF = ("serviceaccounts/default", "configmaps/kube-root-ca.crt")
 
-    Without kubectl: two runs of it take longer than many a test. Before it has its ServiceAccount, pods are refused.
+
+def make_namespace(cluster: Cluster, name: str) -> None:
+    """Create a namespace, and return when it has what Kubernetes makes in each.
+
+    Without kubectl: some runs of it take longer than many a test.
     """
-    name = f"test-{uuid.uuid4().hex[:10]}"
     client = Api(cluster, cluster.kubeconfig_path)
     client.post("/api/v1/namespaces", {"metadata": {"name": name}}).expect(201)
-    account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-    eventually(lambda: client.get(account).status, lambda status: status == 200, what=account)
+    for each in _OF_ITSELF:
+        path = f"/api/v1/namespaces/{name}/{each}"
+        eventually(partial(client.get, path), lambda answer: answer.status == 200, what=path)
     client.close()  # a test may end the server that it leads to
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """A fresh namespace whose name is not used twice; its deletion is asked for and not awaited."""
+    name = f"test-{uuid.uuid4().hex[:10]}"
+    make_namespace(cluster, name)
     yield name
+    client = Api(cluster, cluster.kubeconfig_path)
     deleted = client.delete(f"/api/v1/namespaces/{name}")
     client.close()
     assert deleted.status in (200, 404, 409), deleted  # a test may have done so, and then it is gone or going

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from operator_runtime.testing.waiting import DEADLINE_S
 from tests.cluster import Cluster
+
+# Of an object in a message: a Memcached or a workload as a whole.
+_SHOWN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +45,35 @@ class Kubectl:
         self("create" if create else "apply", "-f", "-", input=text)
 
     def wait(self, what: str, condition: str) -> None:
-        """`kubectl wait WHAT --for=CONDITION`; also for objects that are not there yet."""
-        if not condition.startswith("delete"):
-            self("wait", what, "--for=create", f"--timeout={DEADLINE_S:.0f}s")
-        self("wait", what, f"--for={condition}", f"--timeout={DEADLINE_S:.0f}s")
+        """`kubectl wait WHAT --for=CONDITION`; also for objects that are not there yet.
+
+        Raises:
+            AssertionError: it did not come in time; the message has what kubectl said, and the object as it is.
+        """
+        ends = time.monotonic() + DEADLINE_S
+        if condition != "delete":
+            self._wait(what, "create", ends)
+        if condition != "create":
+            self._wait(what, condition, ends)
 
     def wait_field(self, what: str, path: str, value: object) -> None:
         """Wait until the field at a JSONPath such as `.status.replicas` has that value."""
         self.wait(what, f"jsonpath={{{path}}}={value}")
+
+    def wait_existing(self, what: str, condition: str) -> None:
+        """As `wait`, by one run of kubectl, for an object that is there."""
+        self._wait(what, condition, time.monotonic() + DEADLINE_S)
+
+    def _wait(self, what: str, condition: str, ends: float) -> None:
+        left_s = max(1, math.ceil(ends - time.monotonic()))
+        waited = self.run("wait", what, f"--for={condition}", f"--timeout={left_s}s", check=False)
+        if waited.returncode != 0:
+            found = self.run("get", what, "-o=yaml", check=False)
+            seen = found.stdout or found.stderr
+            raise AssertionError(
+                f"{what} in {self.namespace} never had {condition}: {waited.stderr.strip()}\n"
+                f"It was, in the end:\n{seen[:_SHOWN]}{'…' if len(seen) > _SHOWN else ''}"
+            )
 
     def uid(self, what: str) -> str:
         """`metadata.uid`."""

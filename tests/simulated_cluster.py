@@ -53,11 +53,11 @@ class SimulatedCluster(cluster.SimulatedCluster):
             check=check,
         )
 
-    def audit_mark(self) -> int:
-        return self.simulator.audit_log.stat().st_size
+    def audit_mark(self) -> audit.Mark:
+        return audit.mark(self.simulator.audit_log)
 
     def audit_events(
-        self, *, since: int = 0, user: str | None = None, user_agent: str | None = None
+        self, *, since: audit.Mark = audit.START, user: str | None = None, user_agent: str | None = None
     ) -> list[audit.AuditEvent]:
         return [
             event

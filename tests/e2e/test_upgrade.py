@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.audit import Mark
 from lab.image import images
 from lab.node.node import Node
 from operator_runtime.testing.waiting import eventually
@@ -60,7 +61,7 @@ class Upgrade:
     """One that is done, and what was there before and after."""
 
     servers: Kubectl
-    mark: int
+    mark: Mark
     """Of the audit log, before it began."""
     before: dict[str, object]
     after: dict[str, object]
@@ -170,7 +171,7 @@ def _looks(system: Kubectl, pod: str) -> float:
     return sum(scrape.values("controller_runtime_reconcile_total", controller="memcached", result="success"))
 
 
-def _writes(cluster: Cluster, mark: int) -> list[str]:
+def _writes(cluster: Cluster, mark: Mark) -> list[str]:
     """All that operators have written since then, but for what concerns themselves."""
     asked = cluster.audit_events(since=mark, user=_ACCOUNT)
     return written([each for each in asked if each.verb not in _READS and each.resource not in _OF_THEIR_OWN])

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from lab.audit import START
 from operator_runtime.testing.waiting import await_none
 from tests.conformance.api import Answer, Api
 from tests.integration.conftest import memcached
@@ -35,7 +36,7 @@ class FaultWorkload:
         self._api = api
         self.memcacheds = f"/apis/cache.example.com/v1alpha1/namespaces/{kubectl.namespace}/memcacheds"
         self.deployments = f"/apis/apps/v1/namespaces/{kubectl.namespace}/deployments"
-        self.mark = 0
+        self.mark = START
 
     def begin(self) -> None:
         """Create the first four, and wait until the operator has nothing more to do."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from lab.audit import START
 from operator_runtime.testing.waiting import await_none
 from tests.conformance.api import Api, Json
 from tests.integration.any_schema import CRD_NAME, any_schema
@@ -115,7 +116,7 @@ def test_what_was_stored_before_the_schema_was_tightened(kubectl: Kubectl, opera
     assert Scrape(metrics).value("controller_runtime_reconcile_panics_total") == 0
     assert "cannot watch" not in operator.log
     for name in STORED:
-        written = writes(kubectl, name, 0)
+        written = writes(kubectl, name, START)
         assert len(set(written)) == len(written) <= 3, "a create of each kind that is refused, and a status"
 
     # Those that can be mended are, and all can go.

@@ -8,6 +8,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
+from lab.audit import START, Mark
 from tests.integration.conftest import memcached
 from tests.integration.oracle import OPERATOR_NAME, complete, make_ready, wait
 from tests.integration.requests import writes_of
@@ -92,7 +93,7 @@ def replicas(kubectl: Kubectl, what: str = "statefulset") -> int:
     return found
 
 
-def written(kubectl: Kubectl, since: int = 0) -> list[str]:
+def written(kubectl: Kubectl, since: Mark = START) -> list[str]:
     """What the operator wrote of the Memcached named shop but for status and events, such as "create services 201"."""
     events = [
         event

@@ -7,17 +7,16 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+from lab.audit import START, Mark
 from tests.conformance import sample_objects
 from tests.integration.conftest import memcached
 from tests.integration.requests import writes_of
 from tests.kubectl_in_namespace import Kubectl
 
 OPERATOR_NAME = "memcached-operator"  # the default
-# Under the 60 s after which the lab ends a kubectl without a word.
-DEADLINE_S = 45.0
 
 
-def writes(kubectl: Kubectl, name: str, since: int) -> list[str]:
+def writes(kubectl: Kubectl, name: str, since: Mark) -> list[str]:
     """The operator's writes on objects of that name in this namespace, such as "deployments 201"; events left out.
 
     Args:
@@ -30,18 +29,14 @@ def writes(kubectl: Kubectl, name: str, since: int) -> list[str]:
     ]
 
 
-def deployment_writes(kubectl: Kubectl, name: str, since: int = 0) -> list[str]:
+def deployment_writes(kubectl: Kubectl, name: str, since: Mark = START) -> list[str]:
     """`writes` without those of the status."""
     return [write for write in writes(kubectl, name, since) if write.startswith("deployments")]
 
 
 def wait(kubectl: Kubectl, what: str, path: str, value: object) -> None:
     """Wait until the field at a JSONPath of an object that exists has that value."""
-    wanted = f"jsonpath={{{path}}}={value}"
-    finished = kubectl.run("wait", what, f"--for={wanted}", f"--timeout={DEADLINE_S:.0f}s", check=False)
-    if finished.returncode != 0:
-        found = kubectl.run("get", what, "-o=yaml", check=False)
-        raise AssertionError(f"{what} never had {wanted}: {finished.stderr}\n{found.stdout}")
+    kubectl.wait_existing(what, f"jsonpath={{{path}}}={value}")
 
 
 def create_memcached(kubectl: Kubectl, name: str, size: int, **spec: object) -> None:

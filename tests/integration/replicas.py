@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from lab.audit import AuditEvent
+from lab.audit import AuditEvent, Mark
 from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import Operators
 from tests.integration.requests import received_at, writes_of
@@ -57,13 +57,13 @@ class Replicas:
         second.wait_for_log(STANDS_BY, "first_")
         return first, second
 
-    def writes(self, name: str, since: int) -> list[AuditEvent]:
+    def writes(self, name: str, since: Mark) -> list[AuditEvent]:
         """What one of them wrote but for the Lease, oldest first."""
         events = [each for each in writes_of(self.kubectl.cluster, name, since=since) if each.resource != "leases"]
         in_namespace = [each for each in events if each.namespace == self.kubectl.namespace]
         return sorted(in_namespace, key=received_at)
 
-    def first_write_after(self, name: str, moment: datetime, since: int) -> datetime:
+    def first_write_after(self, name: str, moment: datetime, since: Mark) -> datetime:
         """When the first write of one of them came after that moment."""
         found = [received_at(each) for each in self.writes(name, since) if received_at(each) > moment]
         assert found, f"{name} wrote nothing"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lab.audit import AuditEvent
+from lab.audit import START, AuditEvent, Mark
 from tests.cluster import Cluster
 
 WATCHED = {
@@ -21,12 +21,12 @@ WATCHED = {
 _READS = frozenset({"get", "list", "watch"})
 
 
-def requests_of(cluster: Cluster, operator_name: str, *, since: int = 0) -> list[AuditEvent]:
+def requests_of(cluster: Cluster, operator_name: str, *, since: Mark = START) -> list[AuditEvent]:
     """All requests of the operator of that name (`OPERATOR_NAME`), which its User-Agent begins with."""
     return cluster.audit_events(since=since, user_agent=f"{operator_name}/")
 
 
-def writes_of(cluster: Cluster, operator_name: str, *, since: int = 0) -> list[AuditEvent]:
+def writes_of(cluster: Cluster, operator_name: str, *, since: Mark = START) -> list[AuditEvent]:
     """Those that change something."""
     return [each for each in requests_of(cluster, operator_name, since=since) if each.verb not in _READS]
 

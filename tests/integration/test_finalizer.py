@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lab.audit import START
 from memcached_operator.api.names import FINALIZER
 from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster
@@ -101,7 +102,7 @@ class TestWithTheSetting:
         assert finalizers(kubectl, "mc/shop") == [HOLD, FINALIZER]
         kubectl("annotate", "mc/plain", "example.com/note=changed")
         catch_up(kubectl)
-        assert writes(kubectl, "plain", 0).count("memcacheds 200") == 1
+        assert writes(kubectl, "plain", START).count("memcacheds 200") == 1
         let_go(kubectl, "mc/shop")
 
     @pytest.mark.parametrize("mode", ["background", "foreground"])

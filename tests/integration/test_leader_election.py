@@ -15,6 +15,7 @@ import pytest
 from kubernetes_asyncio.client import CoordinationV1Api
 
 from kube_simulator.access.pki import Authority
+from lab.audit import Mark
 from operator_runtime.testing.waiting import eventually
 from tests.integration.accounts import ACCOUNT as LOCAL_ACCOUNT, LOCK, account_with_role, operator_rules
 from tests.integration.admission import SlowAdmission
@@ -205,7 +206,7 @@ def deployment_sizes(kubectl: Kubectl) -> dict[str, int]:
     return {each["metadata"]["name"]: each["spec"]["replicas"] for each in kubectl.get("deployments")["items"]}
 
 
-def assert_each_created_once(replicas: Replicas, names: list[str], mark: int) -> None:
+def assert_each_created_once(replicas: Replicas, names: list[str], mark: Mark) -> None:
     created = [
         each.name
         for name in names

@@ -16,9 +16,8 @@ from kubernetes_asyncio.client import (
 )
 from kubernetes_asyncio.watch import Watch
 
-from operator_runtime.testing.waiting import async_eventually
+from operator_runtime.testing.waiting import DEADLINE_S, async_eventually
 from tests.integration.conftest import memcached
-from tests.integration.oracle import DEADLINE_S
 from tests.integration.other_client import events_of, other_client
 from tests.kubectl_in_namespace import Kubectl
 

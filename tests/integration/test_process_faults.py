@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kube_simulator.access.pki import Authority
+from lab.audit import Mark
 from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.cluster import ESTABLISHED, Cluster
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, grant, operator_rules
@@ -225,7 +226,7 @@ class TestRotation:
             assert operator.stop() == 0
 
 
-def renewed(kubectl: Kubectl, since: int) -> list[int]:
+def renewed(kubectl: Kubectl, since: Mark) -> list[int]:
     """The answers to the renewals of the Lease."""
     asked = requests_of(kubectl.cluster, kubectl.namespace, since=since)
     return [each.code for each in asked if each.resource == "leases" and each.verb == "patch"]

@@ -14,7 +14,6 @@ from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.workloads.resources import resources_of
 from tests.integration.conftest import memcached
 from tests.integration.oracle import (
-    DEADLINE_S,
     catch_up,
     complete,
     condition,
@@ -114,7 +113,7 @@ def test_kubectl_wait_and_get_tell_when_it_is_available(kubectl: Kubectl) -> Non
     create_memcached(kubectl, "shop", 2)
     assert kubectl("get", "mc", "--no-headers").split()[:4] == ["shop", "2", "0", "False"]
     make_ready(kubectl, pods_of(kubectl, "shop"))
-    kubectl("wait", "mc/shop", "--for=condition=Available", f"--timeout={DEADLINE_S:.0f}s")
+    kubectl.wait_existing("mc/shop", "condition=Available")
     assert kubectl("get", "mc", "--no-headers").split()[:4] == ["shop", "2", "2", "True"]
     namespaced = f"/apis/cache.example.com/v1alpha1/namespaces/{kubectl.namespace}/memcacheds/shop/scale"
     scale = json.loads(kubectl("get", "--raw", namespaced))

@@ -1,5 +1,8 @@
 import json
+from datetime import UTC, datetime
 from pathlib import Path
+
+import pytest
 
 from lab import audit
 
@@ -37,13 +40,24 @@ def test_a_line_that_is_still_being_written_is_left_for_later(tmp_path: Path) ->
     assert [event.audit_id for event in audit.read(log)] == ["a"]
 
 
-def test_reading_begins_at_the_mark(tmp_path: Path) -> None:
+def _at(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@pytest.mark.parametrize("written", [0.0, 0.5, 1.0], ids=["not at all", "in half", "as a whole"])
+def test_what_was_received_before_the_mark_is_left_out_however_far_its_line_is_written_then(
+    tmp_path: Path, written: float
+) -> None:
     log = tmp_path / "audit.log"
-    log.write_text(_record("a", "ResponseComplete", 200))
-    mark = log.stat().st_size
+    earlier = _record("a", "ResponseComplete", 200, requestReceivedTimestamp=_at(datetime.now(UTC)))
+    half = int(written * len(earlier))
+    log.write_text(earlier[:half])
+    mark = audit.mark(log)
     with log.open("a") as file:
-        file.write(_record("b", "ResponseComplete", 200))
+        file.write(earlier[half:])
+        file.write(_record("b", "ResponseComplete", 200, requestReceivedTimestamp=_at(datetime.now(UTC))))
     assert [event.audit_id for event in audit.read(log, mark)] == ["b"]
+    assert [event.audit_id for event in audit.read(log)] == ["a", "b"]
 
 
 def test_a_request_without_an_object_has_empty_names(tmp_path: Path) -> None:
