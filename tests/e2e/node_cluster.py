@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lab.node.node import Node
 from operator_runtime.testing.waiting import eventually
+from tests.cluster import make_namespace
 from tests.kubectl_in_namespace import Kubectl
 
 PROJECT = Path(__file__).parents[2]
@@ -37,7 +38,7 @@ _MEMCACHED_TIMEOUT_S = 5.0
 @contextlib.contextmanager
 def fresh_namespace(node: Node, name: str) -> Iterator[Kubectl]:
     """A namespace that is deleted at the end, without waiting."""
-    node.kubectl("create", "namespace", name)
+    make_namespace(node.plane, name)
     try:
         yield Kubectl(node.plane, name)
     finally:

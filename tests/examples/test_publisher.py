@@ -17,7 +17,7 @@ import yaml
 from examples.publisher import crd
 from lab.kubectl import LabError
 from operator_runtime.testing.waiting import eventually
-from tests.cluster import Cluster
+from tests.cluster import Cluster, make_namespace
 from tests.examples.conftest import starter
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
@@ -119,7 +119,7 @@ def namespaces(kubectl: Kubectl) -> Iterator[Callable[[str], str]]:
 
     def make(suffix: str) -> str:
         made.append(f"{kubectl.namespace}-{suffix}")
-        kubectl("create", "namespace", made[-1])
+        make_namespace(kubectl.cluster, made[-1])
         return made[-1]
 
     yield make

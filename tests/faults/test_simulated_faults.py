@@ -10,7 +10,7 @@ import pytest
 
 from kube_simulator.faults import Break, Delay, End, Fault, Refuse, Rule, SendError, Stall
 from operator_runtime.testing.waiting import eventually
-from tests.cluster import ESTABLISHED
+from tests.cluster import ESTABLISHED, make_namespace
 from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.oracle import wait
 from tests.integration.requests import WATCHED
@@ -97,7 +97,7 @@ def operator(simulated: SimulatedCluster) -> Iterator[OperatorProcess]:
 def kubectl(simulated: SimulatedCluster) -> Kubectl:
     """kubectl in a namespace of the test's own."""
     name = f"test-{uuid.uuid4().hex[:10]}"
-    simulated.kubectl("create", "namespace", name)
+    make_namespace(simulated, name)
     return Kubectl(simulated, name)
 
 

@@ -21,7 +21,7 @@ from lab.packaging.chart import CHART
 from lab.packaging.manifests import MANIFESTS
 from lab.programs.helm import HelmError, helm
 from operator_runtime.testing.waiting import DEADLINE_S
-from tests.cluster import Cluster, another
+from tests.cluster import Cluster, another, make_namespace
 from tests.definitions import MEMCACHEDS, forget
 from tests.operator_process import OperatorProcess
 
@@ -43,7 +43,7 @@ def apart(cluster: Cluster) -> Iterator[Cluster]:
 def namespace(apart: Cluster) -> str:
     """A fresh namespace whose name is not used twice."""
     name = f"test-{uuid.uuid4().hex[:10]}"
-    apart.kubectl("create", "namespace", name)
+    make_namespace(apart, name)
     return name
 
 
@@ -154,7 +154,7 @@ def test_an_operator_with_the_release_s_account_and_environment_does_its_work(
     with ExitStack() as ends:
         if scope == "other":
             watched = f"{namespace}-other"
-            apart.kubectl("create", "namespace", watched)
+            make_namespace(apart, watched)
             ends.callback(apart.kubectl, "delete", "namespace", watched, "--wait=false")
         namespaces = [] if scope == "all" else [watched]
         release("install", RELEASE, str(CHART), *SIMPLE, "--set-json", f"watchNamespaces={json.dumps(namespaces)}")

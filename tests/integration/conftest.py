@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster import Cluster
+from tests.cluster import Cluster, make_namespace
 from tests.integration.demo_process import Demo
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
@@ -51,6 +51,15 @@ def installed(cluster: Cluster) -> Cluster:
 def kubectl(installed: Cluster, namespace: str) -> Kubectl:
     """kubectl in a fresh namespace of a cluster that has our CRD."""
     return Kubectl(installed, namespace)
+
+
+@pytest.fixture
+def neighbour(kubectl: Kubectl) -> Iterator[Kubectl]:
+    """kubectl in a second namespace."""
+    name = f"{kubectl.namespace}-b"
+    make_namespace(kubectl.cluster, name)
+    yield Kubectl(kubectl.cluster, name)
+    kubectl.cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 class Operators:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cluster import Cluster
+from tests.cluster import Cluster, make_namespace
 from tests.integration.conftest import Operators, memcached
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT
@@ -71,7 +71,7 @@ def grant(kubectl: Kubectl, kind: str, account_namespace: str) -> str:
 def home(installed: Cluster) -> Iterator[Kubectl]:
     """The namespace that the Subscription is in, with the account that OLM makes there."""
     name = f"operators-{uuid.uuid4().hex[:10]}"
-    installed.kubectl("create", "namespace", name)
+    make_namespace(installed, name)
     installed.kubectl("create", "serviceaccount", ACCOUNT, "-n", name)
     yield Kubectl(installed, name)
     installed.kubectl("delete", "namespace", name, "--wait=false")

@@ -17,7 +17,7 @@ import yaml
 
 from lab.packaging.manifests import INSTALL, MANIFESTS, NAMESPACE, kustomize
 from operator_runtime.testing.waiting import eventually, until
-from tests.cluster import ESTABLISHED, Cluster, another
+from tests.cluster import ESTABLISHED, Cluster, another, make_namespace
 from tests.definitions import served
 from tests.integration.conftest import CRD
 from tests.kubectl_in_namespace import Kubectl
@@ -220,7 +220,7 @@ def test_in_several_namespaces_it_has_its_permissions_in_each_and_nowhere_else(f
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(text))
     made = kustomize(tmp_path)
     for team in ("team-a", "team-b"):
-        fresh.kubectl("create", "namespace", team)
+        make_namespace(fresh, team)
     assert fresh.kubectl("apply", "-f", "-", input=made).stderr == ""
     account = f"--as=system:serviceaccount:{NAMESPACE}:memcached-operator"
     for namespace, watched in {"team-a": True, "team-b": True, "default": False, NAMESPACE: False}.items():

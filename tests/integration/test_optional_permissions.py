@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
 
 import pytest
 
-from lab.audit import AuditEvent
+from lab.audit import AuditEvent, Mark
 from operator_runtime.testing.waiting import until
 from tests.integration.accounts import account_with_role, grant, operator_rules
 from tests.integration.conftest import Operators, memcached
@@ -25,15 +24,6 @@ PAUSE = timedelta(seconds=29)
 ALL = {name: value for kind in KINDS for name, value in kind.asked.items() if name != "workload"}
 BESIDE = [kind for kind in KINDS if kind.kind != "StatefulSet"]
 STATEFUL_SETS = KINDS[0]
-
-
-@pytest.fixture
-def neighbour(kubectl: Kubectl) -> Iterator[Kubectl]:
-    """kubectl in a second namespace."""
-    name = f"{kubectl.namespace}-b"
-    kubectl.cluster.kubectl("create", "namespace", name)
-    yield Kubectl(kubectl.cluster, name)
-    kubectl.cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def start(kubectl: Kubectl, operators: Operators, *without: tuple[str, str]) -> OperatorProcess:
@@ -61,7 +51,7 @@ def look_again(kubectl: Kubectl, name: str) -> None:
         catch_up(kubectl)
 
 
-def asked(kubectl: Kubectl, kind: OptionalKind, since: int) -> list[AuditEvent]:
+def asked(kubectl: Kubectl, kind: OptionalKind, since: Mark) -> list[AuditEvent]:
     """What the operator asked about a kind, but for its watch."""
     found = requests_of(kubectl.cluster, kubectl.namespace, since=since)
     return [each for each in found if each.resource == kind.resource and each.verb not in ("list", "watch")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,15 +15,6 @@ from tests.kubectl_in_namespace import Kubectl
 
 # What an operator may find in a file that names no namespace.
 NAMESPACE_OF_A_BARE_CONTEXT = "default"
-
-
-@pytest.fixture
-def neighbour(kubectl: Kubectl) -> Iterator[Kubectl]:
-    """kubectl in a second namespace."""
-    name = f"{kubectl.namespace}-b"
-    kubectl.cluster.kubectl("create", "namespace", name)
-    yield Kubectl(kubectl.cluster, name)
-    kubectl.cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def test_in_one_namespace_however_it_is_named_a_role_is_enough_and_no_request_leaves_it(

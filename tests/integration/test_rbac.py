@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from operator_runtime.testing.waiting import until
-from tests.cluster import ESTABLISHED, Cluster, another
+from tests.cluster import ESTABLISHED, Cluster, another, make_namespace
 from tests.integration import permissions
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules
 from tests.integration.conftest import CRD, Operators
@@ -40,7 +40,7 @@ def ends() -> Iterator[ExitStack]:
 def begin(cluster: Cluster, ends: ExitStack, use: Use, *, lacking: bool) -> Trial:
     """An operator in a namespace of its own, with all its permissions but perhaps this one."""
     name = f"permissions-{uuid.uuid4().hex[:10]}"
-    cluster.kubectl("create", "namespace", name)
+    make_namespace(cluster, name)
     ends.callback(cluster.kubectl, "delete", "namespace", name, "--wait=false")
     kubectl = Kubectl(cluster, name)
     account = account_with_role(kubectl, operator_rules(without=[use.permission] if lacking else []))

@@ -37,7 +37,7 @@ from operator_runtime.client.errors import NotFound
 from operator_runtime.testing.cluster import UNDER_TEST, SimulatedCluster
 from operator_runtime.testing.running import running_operator, settings_of
 from operator_runtime.testing.waiting import async_eventually, async_until
-from tests.cluster import Cluster
+from tests.cluster import Cluster, make_namespace
 from tests.operator_process import PROJECT
 from tests.shell_blocks import files
 
@@ -300,7 +300,7 @@ async def test_each_namespace_that_is_named_is_watched_and_no_other(
 ) -> None:
     second, third = (ShopNamespace(shops.cluster, f"{shops.namespace}-{name}", shops.client) for name in "bc")
     for each in (second, third):
-        shops.cluster.kubectl("create", "namespace", each.namespace)
+        make_namespace(shops.cluster, each.namespace)
     named = (shops.namespace, second.namespace)
     async with shops.operator(example("predicates").set_up, watch_namespaces=named) as operator:
         assert operator.namespaces == named

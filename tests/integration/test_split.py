@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import Operators, memcached
 from tests.integration.oracle import catch_up, condition
@@ -13,15 +9,6 @@ from tests.integration.replicas import LEADS, STANDS_BY
 from tests.integration.requests import requests_of, writes_of, written
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
-
-
-@pytest.fixture
-def neighbour(kubectl: Kubectl) -> Iterator[Kubectl]:
-    """kubectl in a second namespace."""
-    name = f"{kubectl.namespace}-b"
-    kubectl.cluster.kubectl("create", "namespace", name)
-    yield Kubectl(kubectl.cluster, name)
-    kubectl.cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def installed_in(

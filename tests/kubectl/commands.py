@@ -72,7 +72,8 @@ class Session:
     def run(self, command: Command) -> Result:
         """Run a command when what it needs is there."""
         if command.settled:
-            self._kubectl(("wait", *command.settled.split(), "--timeout=60s"))
+            waited = self._kubectl(("wait", *command.settled.split(), "--timeout=60s"))
+            assert waited.returncode == 0, f"before {command.text}: {waited.stderr}"
         if command.pods is not None:
             self._make_pods_ready(command.pods)
         finished = self._kubectl(command.arguments, command.input, command.editor)
@@ -235,8 +236,12 @@ def _document(body: object) -> str:
 
 COMMANDS: tuple[Command, ...] = (
     Command(("create", "namespace", NAMESPACE)),
-    Command(("apply", "-f", str(CRD))),
-    Command(("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=30s")),
+    # What Kubernetes makes in each namespace comes a moment later.
+    Command(("apply", "-f", str(CRD)), settled="serviceaccount/default --for=create"),
+    Command(
+        ("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=30s"),
+        settled="configmap/kube-root-ca.crt --for=create",
+    ),
     Command(("api-resources", "--api-group=cache.example.com"), patient=True),
     Command(("explain", "mc"), patient=True),
     Command(("explain", "mc.spec.size")),
