@@ -37,8 +37,6 @@ from tests.unit.operator_runtime.client.client_support import (
     serving,
 )
 
-pytestmark = pytest.mark.timeout(30)
-
 MEMCACHEDS = Resource("cache.example.com", "v1alpha1", "memcacheds", "Memcached")
 ONE_DEPLOYMENT = "/apis/apps/v1/namespaces/ns/deployments/a"
 

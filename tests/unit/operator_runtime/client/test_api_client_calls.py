@@ -19,8 +19,6 @@ from tests.unit.operator_runtime.client.client_support import (
     serving,
 )
 
-pytestmark = pytest.mark.timeout(30)
-
 
 async def test_a_list_in_several_gzip_members_is_whole() -> None:
     async def compressed(peer: Peer, request: Request) -> None:

@@ -20,8 +20,6 @@ from tests.unit.operator_runtime.client.client_support import (
     serving,
 )
 
-pytestmark = pytest.mark.timeout(30)
-
 Cut = Callable[[Peer], Awaitable[None]]
 
 

@@ -23,9 +23,6 @@ from tests.unit.operator_runtime.client.client_support import (
     three_lines_and_silence,
 )
 
-pytestmark = pytest.mark.timeout(30)
-
-
 # A watch's connection is closed on every way out.
 
 

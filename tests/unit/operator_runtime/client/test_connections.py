@@ -30,9 +30,6 @@ from tests.unit.operator_runtime.client.client_support import (
     three_lines_and_silence,
 )
 
-pytestmark = pytest.mark.timeout(30)
-
-
 # Pools.
 
 

@@ -24,8 +24,6 @@ from tests.unit.operator_runtime.client.client_support import (
     three_lines_and_silence,
 )
 
-pytestmark = pytest.mark.timeout(30)
-
 
 class Fence:
     """Lets so many questions pass; `asked` counts them."""
