@@ -101,7 +101,7 @@ async def observer(server: Server) -> AsyncIterator[Observer]:
 async def test_a_watch_that_ends_is_taken_up_again_from_the_last_event() -> None:
     goal = Goal(count=2, target=3)
     server = Server(line("ADDED", 8, "a", 3) + line("ADDED", 9, "b", 2), line("MODIFIED", 11, "b", 3))
-    async with observer(server) as eyes, asyncio.timeout(30):
+    async with observer(server) as eyes, asyncio.timeout(60):
         eyes.replicas = [goal]
         watching = asyncio.create_task(eyes.watch(await eyes.versions()))
         await goal.wait()
@@ -113,7 +113,7 @@ async def test_a_watch_that_ends_is_taken_up_again_from_the_last_event() -> None
 async def test_a_bookmark_moves_the_version_and_a_deletion_takes_the_object_out() -> None:
     goal, gone = Goal(count=1, target=3), Goal(count=1, target=4)
     body = line("ADDED", 8, "a", 3) + line("BOOKMARK", 12) + line("DELETED", 13, "a", 3) + line("ADDED", 14, "b", 4)
-    async with observer(Server(body)) as eyes, asyncio.timeout(30):
+    async with observer(Server(body)) as eyes, asyncio.timeout(60):
         eyes.replicas = [goal, gone]
         watching = asyncio.create_task(eyes.watch(await eyes.versions()))
         await gone.wait()
@@ -125,7 +125,7 @@ async def test_a_bookmark_moves_the_version_and_a_deletion_takes_the_object_out(
 
 async def test_an_error_in_the_stream_ends_the_watch_because_events_may_be_lost() -> None:
     error = {"type": "ERROR", "object": {"kind": "Status", "metadata": {}, "code": 410}}
-    async with observer(Server(json.dumps(error).encode() + b"\n")) as eyes, asyncio.timeout(30):
+    async with observer(Server(json.dumps(error).encode() + b"\n")) as eyes, asyncio.timeout(60):
         with pytest.raises(ExceptionGroup) as raised:
             await eyes.watch(await eyes.versions())
     assert raised.group_contains(WatchFailed, match="deployments")

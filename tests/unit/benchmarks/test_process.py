@@ -28,7 +28,7 @@ def test_memory_is_resident_and_peak_in_mib() -> None:
 async def test_an_operator_that_ends_by_itself_is_reported_with_its_last_words(tmp_path: Path) -> None:
     program = [sys.executable, "-c", "print('no such flag'); raise SystemExit(3)"]
     operator = OperatorProcess(program, {}, tmp_path / "operator.log")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         with pytest.raises(OperatorDied, match=r"code 3; its last words:\nno such flag"):
             await operator.died()
 
@@ -37,7 +37,7 @@ async def test_an_idle_operator_rests_and_ends_when_asked(tmp_path: Path) -> Non
     program = [sys.executable, "-c", "import time; time.sleep(60)"]
     operator = OperatorProcess(program, {}, tmp_path / "operator.log")
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             assert await operator.rests() >= operator.started_s
             rss_mib, peak_mib = operator.rss_mib()
             assert 0 < rss_mib <= peak_mib

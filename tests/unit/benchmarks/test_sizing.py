@@ -59,7 +59,7 @@ def test_a_busy_connection_is_in_the_midst_of_a_value_after_a_whole_read_buffer(
         thread.start()
         load.busy([ours])
         ours.shutdown(socket.SHUT_WR)
-        thread.join(10)
+        thread.join(60)
     assert unfinished.is_set()
     *whole, last = received.split(b"set ")[1:]
     assert {value.count(b"v") for value in (*whole, last)} == {1024}

@@ -12,7 +12,7 @@ from benchmarks.watching.capture import NAME, Captured
 from benchmarks.watching.server import Server
 from benchmarks.watching.world import World
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 STATUS = "/apis/cache.example.com/v1alpha1/namespaces/default/memcacheds/cache-1/status"
 PODS = "/api/v1/pods"
 

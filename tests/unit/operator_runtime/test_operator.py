@@ -119,7 +119,7 @@ async def test_a_service_of_an_authors_own_runs_from_the_start_to_the_end() -> N
     operator, clockwork, stop = operator_of(), Clockwork(), asyncio.Event()
     operator.add_service("clockwork", clockwork)
     stop.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await operator.finish().run(stop)
     assert clockwork.ran
     assert clockwork.stopping.is_set()

@@ -78,7 +78,7 @@ def conditions(found: Json) -> dict[str, tuple[str, str]]:
 
 async def told(stream: Stream) -> list[tuple[str, str]]:
     """All that a watch tells until its end."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return [(kind, found["metadata"].get("name", "")) async for kind, found in stream]
 
 

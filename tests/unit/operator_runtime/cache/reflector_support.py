@@ -15,7 +15,7 @@ from operator_runtime.client.frames import MAX_PAGE_BYTES
 from tests.unit.operator_runtime.client import watch_support
 from tests.unit.things import THINGS, Thing, decode
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 FORBIDDEN = classify_response(
     403, b'{"kind":"Status","code":403,"reason":"Forbidden","message":"things.example.com is forbidden: no"}'
 )

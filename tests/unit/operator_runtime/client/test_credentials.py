@@ -24,7 +24,7 @@ from operator_runtime.client.tls import ClientCertificate, Pem, Tls
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.client.auth_support import make_authority
 
-DEADLINE_S = 5.0
+DEADLINE_S = 60.0
 SECRET = "hunter2hunter2"
 
 

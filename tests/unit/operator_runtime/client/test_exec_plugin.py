@@ -19,7 +19,7 @@ from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.client.exec_plugin import API_VERSIONS, ExecPlugin
 from tests.unit.operator_runtime.client.auth_support import make_authority
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 SECRET = "hunter2hunter2"
 V1, V1BETA1 = API_VERSIONS
 

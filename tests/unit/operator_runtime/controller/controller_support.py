@@ -11,7 +11,7 @@ from operator_runtime.controller.controller import Controller, Outcome, Result
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import WorkQueue
 
-DEADLINE_S = 5.0
+DEADLINE_S = 60.0
 
 Step = Result | BaseException | Callable[[], Awaitable[Result]]
 

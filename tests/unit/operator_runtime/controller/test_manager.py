@@ -15,7 +15,7 @@ from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
 from operator_runtime.controller import manager as manager_module
 from operator_runtime.controller.manager import Manager, UnexpectedEndError
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 SERVICES = Resource("", "v1", "services", "Service")
 
 

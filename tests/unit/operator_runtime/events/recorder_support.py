@@ -13,7 +13,7 @@ from operator_runtime.events.event_bodies import EventType, ObjectReference
 from operator_runtime.events.recorder import EventRecorder, EventsApi
 from operator_runtime.testing.clock import START_S, FakeClock
 
-DEADLINE_S = 5.0
+DEADLINE_S = 60.0
 SHOP = ObjectReference("cache.example.com/v1alpha1", "Memcached", "team-a", "shop", "uid-1", "42")
 # 2026-11-21T10:00:00.123456Z
 NOW_NS = 1_795_255_200_123_456_789

@@ -15,7 +15,7 @@ from operator_runtime.serving import http_server
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from operator_runtime.serving.http_server import HttpServer, ListenAddress, ServingError, parse_address
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 ANY_PORT = ListenAddress("127.0.0.1", 0)
 
 

@@ -29,7 +29,7 @@ from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Metrics
 from operator_runtime.testing.clock import FakeClock
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 SHOPS = "/metrics/shops"
 
 USER = {"username": "system:serviceaccount:monitoring:prometheus", "uid": "u-1", "groups": ["a", "b"],

@@ -51,7 +51,7 @@ async def built(*namespaces: str) -> tuple[Manager, Metrics]:
 async def fetch(url: str) -> tuple[int, str]:
     def blocking() -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(url, timeout=10) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

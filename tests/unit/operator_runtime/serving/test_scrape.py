@@ -21,7 +21,7 @@ from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, te
 from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Metrics, gauge
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 

@@ -163,7 +163,7 @@ async def test_an_operator_without_watches_listens_when_the_block_begins(simulat
         assert set(operator.urls) == {"metrics"}
 
         def status() -> int:
-            with urllib.request.urlopen(f"{operator.urls['metrics']}/metrics", timeout=10) as answer:
+            with urllib.request.urlopen(f"{operator.urls['metrics']}/metrics", timeout=60) as answer:
                 return int(answer.status)
 
         assert await asyncio.to_thread(status) == 200

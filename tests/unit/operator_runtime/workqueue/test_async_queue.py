@@ -10,7 +10,7 @@ from operator_runtime.client.retry import Backoff
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import WorkQueue
 
-DEADLINE_S = 5.0
+DEADLINE_S = 60.0
 
 
 @pytest.fixture

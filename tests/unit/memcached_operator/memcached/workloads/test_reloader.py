@@ -108,7 +108,7 @@ class Pod:
     def ends(self, tls: Tls | None, auth: Auth | None) -> str:
         """What a sidecar says that ends."""
         process = self.start(tls, auth)
-        assert process.wait(30) == 1
+        assert process.wait(60) == 1
         return self.told
 
     def serve(self, tls: Tls | None, auth: Auth | None) -> int:
@@ -286,7 +286,7 @@ def test_a_problem_ends_the_sidecar_once_and_it_waits_then_until_the_secret_is_m
         again.wait(0.5)
     assert pod.told == ""
     pod.write("tls", ONE | {"tls.key": b"junk"})
-    assert again.wait(30) == 1
+    assert again.wait(60) == 1
     assert pod.told.startswith("CertificateInvalid: key tls.key")
     again = pod.start(TLS, None)
     pod.write("tls", ONE)
@@ -395,7 +395,7 @@ def test_only_processes_named_memcached_are_signalled(pod: Pod) -> None:
     pod.start(None, AUTH)
     until("it is not ready", lambda: pod.ready)
     pod.write("auth", PASSWORDS)
-    assert others["memcached"].wait(30) == -signal.SIGHUP
+    assert others["memcached"].wait(60) == -signal.SIGHUP
     assert [process.poll() for name, process in others.items() if name != "memcached"] == [None, None]
     for process in others.values():
         process.kill()
