@@ -22,9 +22,15 @@ from tests.shell_blocks import How, Step, alike, fits, steps
 
 # What a document may name of the repository; a copy, as the guides' `sed -i` changes them.
 _FOLDERS = ("manifests", "charts", "examples")
-# Commands that only look. What they show may take a moment to be so.
-_LOOKS = re.compile(r"(\./dev )?kubectl (get|describe|events|top)\b(?!.*(-w\b|--watch))")
-_LOOK_AGAIN_S = 20.0
+# A command that only looks. What it shows may take a moment to be so: a permission is in force a moment after it was
+# granted, and `kubectl wait` ends at once where a new CustomResourceDefinition has no conditions yet.
+_LOOK = re.compile(
+    r"(\./dev )?kubectl (get|describe|events|top|wait|auth can-i)\b(?!.*( -w\b|--watch\b|;|&&|\|[^|]*kubectl|\$\())"
+)
+# Outside of the 60 s of a `kubectl wait`, of which a block may have some; well within the time of a page.
+_COMMAND_S = 150.0
+# Between two looks.
+_PAUSE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ class Shell:
         counted = f"failed=0; trap 'failed=$?' ERR\neval {shlex.quote(command)} </dev/null"
         self._process.stdin.write(f"{counted}\nprintf '\\n{mark} %s\\n' $failed\n")
         self._process.stdin.flush()
-        alarm = threading.Timer(DEADLINE_S, self._process.kill)
+        alarm = threading.Timer(_COMMAND_S, self._process.kill)
         alarm.start()
         lines: list[str] = []
         try:
@@ -158,15 +164,23 @@ def do(shell: Shell, where: str, step: Step, *, on_a_node: bool) -> None:
     if step.how is How.BACKGROUND:
         shell.begin(step.command)
         return
-    came = shell.run(step.command)
-    assert (came.code != 0) == (step.how is How.FAILS), f"{where}\nended with {came.code}:\n{came.text}"
-    shown = step.shown
-    if shown is None or step.how is How.OUTPUT_VARIES:
-        return
-    ends = time.monotonic() + (_LOOK_AGAIN_S if _LOOKS.match(step.command) else 0)
-    while not fits(shown, came.text) and time.monotonic() < ends:
-        came = shell.run(step.command)
-    assert fits(shown, came.text), f"{where}\nshould print:\n{alike(shown)}\nand printed:\n{came.text}"
+    ends = time.monotonic() + (DEADLINE_S if only_looks(step.command) else 0)
+    while (wrong := _wrong(step, shell.run(step.command))) is not None and time.monotonic() < ends:
+        time.sleep(_PAUSE_S)
+    assert wrong is None, f"{where}\n{wrong}"
+
+
+def only_looks(command: str) -> bool:
+    """Whether each line of a command only looks, so that it may be typed again."""
+    return all(_LOOK.match(line) for line in command.replace("\\\n", " ").strip().splitlines())
+
+
+def _wrong(step: Step, came: CommandOutput) -> str | None:
+    if (came.code != 0) != (step.how is How.FAILS):
+        return f"ended with {came.code}:\n{came.text}"
+    if step.shown is None or step.how is How.OUTPUT_VARIES or fits(step.shown, came.text):
+        return None
+    return f"should print:\n{alike(step.shown)}\nand printed:\n{came.text}"
 
 
 def read(shell: Shell, page: str, *, before: Sequence[str] = (), on_a_node: bool = False) -> None:

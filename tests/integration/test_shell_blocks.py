@@ -12,7 +12,7 @@ from lab.programs.helm import build as build_helm
 from tests.cluster import Cluster, another
 from tests.integration.fake_kubelet import FakeKubelet
 from tests.pages import PAGES, PAGES_FOR_KUBERNETES, Page
-from tests.shell import Shell, read, terminal
+from tests.shell import Shell, only_looks, read, terminal
 from tests.shell_blocks import How, fits, steps
 
 
@@ -106,6 +106,26 @@ def test_what_differs_from_run_to_run_fits(shown: str, came: str) -> None:
 )
 def test_what_must_be_the_same_does_not_fit_otherwise(shown: str, came: str) -> None:
     assert not fits(shown, came)
+
+
+@pytest.mark.parametrize(
+    ("command", "looks"),
+    [
+        ("kubectl get pods", True),
+        ("./dev kubectl describe mc/shop | grep Ready", True),
+        ("kubectl get mc shop \\\n  -o yaml", True),
+        ("kubectl wait mc/shop --for=delete\nkubectl get mc", True),
+        ("kubectl auth can-i create pods -n shop", True),
+        ("kubectl get pods --watch", False),
+        ("kubectl get mc -o yaml | kubectl apply -f -", False),
+        ("kubectl get mc; kubectl delete mc/shop", False),
+        ("kubectl wait mc/shop --for=delete\nkubectl apply -f shop.yaml", False),
+        ("kubectl delete pod $(kubectl get pods -o name)", False),
+        ("helm list", False),
+    ],
+)
+def test_a_command_is_typed_again_if_it_only_looks(command: str, looks: bool) -> None:
+    assert only_looks(command) is looks
 
 
 def _name(page: Page) -> str:

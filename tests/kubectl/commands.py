@@ -241,6 +241,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         ("wait", "--for=condition=Established", "crd/memcacheds.cache.example.com", "--timeout=30s"),
         settled="configmap/kube-root-ca.crt --for=create",
+        patient=True,  # it ends at once where the definition has no conditions yet
     ),
     Command(("api-resources", "--api-group=cache.example.com"), patient=True),
     Command(("explain", "mc"), patient=True),
