@@ -260,6 +260,6 @@ sizing *args:
 # Remake the lock files; --upgrade moves to the newest versions
 [group('write')]
 lock *args:
-    {{ compile }} --extra demo --extra secure --extra tracing --group dev --group docs --output-file requirements.lock pyproject.toml "$@"
-    {{ compile }} --extra secure --extra tracing --constraint requirements.lock --output-file requirements-image.lock pyproject.toml "$@"
+    {{ compile }} --extra demo --extra secure --group dev --group docs --output-file requirements.lock pyproject.toml "$@"
+    {{ compile }} --extra secure --constraint requirements.lock --output-file requirements-image.lock pyproject.toml "$@"
     {{ compile }} --group go --output-file lab/programs/requirements-go.lock "$@"

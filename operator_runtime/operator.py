@@ -24,7 +24,7 @@ from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.client.api_client import ApiClient, Propagation
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.builder import ControllerBuilder, itself, own_writes_delay_s
-from operator_runtime.controller.controller import Controller, ControllerConfig, ReconcileTracer, Result
+from operator_runtime.controller.controller import Controller, ControllerConfig, Result
 from operator_runtime.controller.informers import Informers
 from operator_runtime.controller.manager import Leadership, Manager, Service
 from operator_runtime.controller.predicates import Predicate, always
@@ -43,7 +43,7 @@ from operator_runtime.objects.kinds import Kind
 from operator_runtime.reconciling.keeper import Keeper
 from operator_runtime.reconciling.repairs import Owner, Repairs
 from operator_runtime.reconciling.rules import Change, Ownable, Rules, rules_for_bodies, telling
-from operator_runtime.serving.monitoring import add_sources, served, traced
+from operator_runtime.serving.monitoring import add_sources, served
 from operator_runtime.serving.probes import Checks
 from operator_runtime.serving.scrape import PATH
 from operator_runtime.settings.runtime_settings import RuntimeSettings, S
@@ -87,7 +87,6 @@ class Operator:
         namespaces: tuple[str, ...] = (),
         own_namespace: str = "",
         leadership: Leadership | None = None,
-        tracer: ReconcileTracer | None = None,
     ) -> None:
         """
         Args:
@@ -97,7 +96,6 @@ class Operator:
             namespaces: what is watched, () for all namespaces.
             own_namespace: of the pod that this process runs in, "" where it runs in none.
             leadership: what the controllers wait for.
-            tracer: entered around each reconcile.
         """
         self.settings = settings
         self.program = program
@@ -117,7 +115,6 @@ class Operator:
         self.metrics = Metrics()
         self.further_metrics: dict[str, Metrics] = {}
         self._controller_metrics = ControllerMetrics(self.metrics)
-        self._tracer = tracer
         self._informers = Informers(
             api,
             self.manager,
@@ -288,7 +285,6 @@ class Operator:
             initial_keys=initial_keys,
             delay_s=delay_s,
             observer=observer,
-            tracer=self._tracer,
         )
         self.manager.add_runnable(controller)
         self._controller_metrics.add_queue(name, queue.core)
@@ -360,15 +356,9 @@ async def serve(
     # Credentials of its own: an election by a Lease has an event loop of its own.
     election = election_of(election_config(settings, program), lambda: cluster_access(settings), os.environ)
     async with AsyncExitStack() as stack:
-        tracing = None
-        if settings.tracing_endpoint is not None:
-            # Left last: nobody waits for a collector before they may lead.
-            tracing = await stack.enter_async_context(
-                traced(settings.tracing_endpoint, settings.operator_name, program.version)
-            )
         fence = None
         if election is not None:
-            # Left when nothing here can write any more.
+            # Left last: when nothing here can write any more.
             await stack.enter_async_context(election)
             fence = election.may_write
         api = await stack.enter_async_context(
@@ -377,7 +367,6 @@ async def serve(
                 user_agent=user_agent_of(settings, program),
                 timeout_s=settings.request_timeout_s,
                 write_fence=fence,
-                tracer=None if tracing is None else tracing.call,
             )
         )
         operator = Operator(
@@ -387,7 +376,6 @@ async def serve(
             namespaces=namespaces,
             own_namespace=(access.namespace or "") if access.in_pod else "",
             leadership=election,
-            tracer=None if tracing is None else tracing.reconcile,
         )
         if election is not None:
             operator.checks.add_health("leader-election", election.complaint)

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Literal
 
 import aiohttp
@@ -42,9 +42,6 @@ _IDENTITY, _GZIP = b"Accept-Encoding: identity\r\n", b"Accept-Encoding: gzip\r\n
 
 Propagation = Literal["Foreground", "Background", "Orphan"]
 """What becomes of the dependents of an object that is deleted: they go first, they go after it, or they stay."""
-
-CallTracer = Callable[[str, str], AbstractContextManager[object]]
-"""Given the method and the path of an API call; entered around it, and told of its KubeError by leaving with it."""
 
 
 class Stream:
@@ -122,7 +119,6 @@ class ApiClient:
         user_agent: str,
         timeout_s: float = 30.0,
         write_fence: WriteFence | None = None,
-        tracer: CallTracer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
@@ -131,14 +127,12 @@ class ApiClient:
             user_agent: names this client in the audit log and to the server's flow control.
             timeout_s: bound on one API call from the connection to the last byte.
             write_fence: asked before the bytes of each write go out; None lets all of them.
-            tracer: entered around each API call, watches excepted.
             clock: monotonic seconds; tells which token an answer of 401 speaks about.
         """
         self.access = access
         self._user_agent = user_agent
         self._timeout_s = timeout_s
         self._clock = clock
-        self._tracer = tracer
         self._fence = write_fence
         self._connections = Connections(access)
         self._identity: Mapping[str, str] | None = None
@@ -190,23 +184,6 @@ class ApiClient:
         Raises:
             KubeError: one of the closed set of `client.errors`.
         """
-        if self._tracer is None:
-            return await self._request(method, path, query, body, content_type, timeout_s, gzip, guarded, max_bytes)
-        with self._tracer(method, path):
-            return await self._request(method, path, query, body, content_type, timeout_s, gzip, guarded, max_bytes)
-
-    async def _request(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        body: bytes | None,
-        content_type: str,
-        timeout_s: float | None,
-        gzip: bool,
-        guarded: bool,
-        max_bytes: int,
-    ) -> bytes:
         left_s = timeout_s or self._timeout_s
         refreshed = False
         reads = method in READS

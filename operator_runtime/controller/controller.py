@@ -9,7 +9,6 @@ import math
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable
-from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
@@ -97,9 +96,6 @@ class ReconcileContext(NamedTuple):
         return f"{_PROCESS_ID}-{self.sequence}"
 
 
-ReconcileTracer = Callable[[ReconcileContext], AbstractContextManager[Callable[[Outcome], None]]]
-"""Entered around a reconcile; what it gives is called with how the reconcile ended."""
-
 current_reconcile: ContextVar[ReconcileContext | None] = ContextVar("current_reconcile", default=None)
 
 
@@ -156,7 +152,6 @@ class Controller(Generic[K]):
         initial_keys: Callable[[], Iterable[K]] = tuple,
         delay_s: Callable[[K], float] | None = None,
         observer: ReconcileObserver | None = None,
-        tracer: ReconcileTracer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
@@ -169,7 +164,6 @@ class Controller(Generic[K]):
             delay_s: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
                 has seen the key's own last write. A key that waits is neither counted nor logged.
             observer: told of each reconcile.
-            tracer: entered around each reconcile.
             clock: measures durations, in seconds.
 
         Raises:
@@ -184,7 +178,6 @@ class Controller(Generic[K]):
         self._initial_keys = initial_keys
         self._delay_s = delay_s
         self._observer = observer
-        self._tracer = tracer
         self._clock = clock
         self._sequence = itertools.count(1)
         self._failures = FailureLog[K](clock)
@@ -259,16 +252,10 @@ class Controller(Generic[K]):
         if self._delay_s is not None and (wait_s := self._delay_s(key)) > 0.0:
             self.queue.requeue(key, after_s=wait_s)
             return
-        context = ReconcileContext(self.name, key, next(self._sequence))
-        token = current_reconcile.set(context)
+        token = current_reconcile.set(ReconcileContext(self.name, key, next(self._sequence)))
         began = self._clock()
         try:
-            if self._tracer is None:
-                outcome = await self._attempt(key)
-            else:
-                with self._tracer(context) as ended:
-                    outcome = await self._attempt(key)
-                    ended(outcome)
+            outcome = await self._attempt(key)
             if (within_s := self._hot_loops.reconciled(key, began)) is not None:
                 log.warning(
                     "reconciled %d times within %.3g s: does it write something that differs each time, such as a time"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import ssl
 import sys
@@ -10,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prometheus_client import Gauge, GCCollector, Metric, PlatformCollector, ProcessCollector
 
@@ -20,20 +19,16 @@ from operator_runtime.client.auth import ClusterAccess
 from operator_runtime.controller.manager import Manager
 from operator_runtime.events.recorder import DROP_REASONS, EventRecorder
 from operator_runtime.identity import Program
-from operator_runtime.serving.http_server import HttpServer, ServingError, parse_address
+from operator_runtime.serving.http_server import HttpServer, parse_address
 from operator_runtime.serving.probes import Check, Probe, Probes, ping, watch_check
 from operator_runtime.serving.scrape import PATH, Refusal, Scrapes
 from operator_runtime.telemetry.metrics import Metrics, counter
 from operator_runtime.telemetry.stream_metrics import client_families, stream_families
 
-if TYPE_CHECKING:
-    from operator_runtime.telemetry.tracing import Tracing
-
 logger = logging.getLogger(__name__)
 
 PROBES_FLAG = "--health-probe-bind-address"
 METRICS_FLAG = "--metrics-bind-address"
-TRACING_FLAG = "--tracing-endpoint"
 CERTIFICATE_FLAG = "--metrics-cert-dir"
 # What Prometheus waits for a scrape by default.
 REVIEW_TIMEOUT_S = 10.0
@@ -156,27 +151,6 @@ async def _tls(config: MonitoringConfig, metrics: Metrics) -> ssl.SSLContext:
     files = CertificateFiles(config.cert_dir, CERTIFICATE_FLAG)
     metrics.add(files.families)
     return files.context
-
-
-@asynccontextmanager
-async def traced(endpoint: str, service: str, version: str) -> AsyncIterator[Tracing]:
-    """Tracing to a collector, until the end of the block; what was not sent by then is sent for two seconds more.
-
-    Raises:
-        ServingError: the extra is not installed.
-    """
-    try:
-        # Costly (6 MiB, half a second), and loaded by nobody else.
-        from operator_runtime.telemetry.tracing import Tracing
-    except ImportError as error:
-        remedy = "pip install 'memcached-operator[tracing]'"
-        raise ServingError(f"{TRACING_FLAG}={endpoint}: that takes the extra `tracing`: {remedy}") from error
-    tracing = Tracing.to_collector(endpoint, service, version, flag=TRACING_FLAG)
-    logger.info("sending traces to %s", endpoint)
-    try:
-        yield tracing
-    finally:
-        await asyncio.to_thread(tracing.close)
 
 
 def probes_of(

@@ -20,7 +20,6 @@ from operator_runtime.settings.values import (
     DnsLabel,
     DnsSubdomain,
     Folder,
-    HttpUrl,
     NotEmpty,
     address,
     split_namespaces,
@@ -62,7 +61,6 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     service_account_dir: Annotated[
         Folder,
-        HttpUrl,
         Setting(
             "Which API server",
             help="Folder with the pod's credentials (token, ca.crt, namespace), re-read as they rotate.",
@@ -288,18 +286,6 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
             metavar="DIR",
             allowed="a folder's path",
             unset="a certificate that the operator signs itself at its start; needs the extra `secure`",
-        ),
-    ] = None
-    tracing_endpoint: Annotated[
-        HttpUrl | None,
-        Setting(
-            "Probes and metrics",
-            help="Where to send traces by OTLP over HTTP: a span for each reconcile, its API calls below it.",
-            why="Traces take a collector to send them to, and the extra `tracing`.",
-            metavar="URL",
-            variable="OTEL_EXPORTER_OTLP_ENDPOINT",
-            allowed="the URL of an OTLP collector, without /v1/traces: http://localhost:4318",
-            unset="no traces",
         ),
     ] = None
 

@@ -12,7 +12,6 @@ DnsSubdomain = Annotated[str, Meta(pattern=rf"^{SUBDOMAIN}\Z", max_length=SUBDOM
 NotEmpty = Annotated[str, Meta(min_length=1)]
 # Blanks are more likely a template that lost a value than meant.
 Folder = Annotated[str, Meta(pattern=r"\S")]
-HttpUrl = Annotated[str, Meta(pattern=r"^https?://\S+\Z")]
 ADDRESS_IN_WORDS: Final = "HOST:PORT or :PORT with a port of at most 65535 (0: one that is free), or 0 for off"
 
 

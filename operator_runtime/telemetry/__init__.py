@@ -1,1 +1,1 @@
-"""What the process counts and traces, and how that is written for others."""
+"""What the process counts, and how that is written for others."""

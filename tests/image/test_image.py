@@ -7,12 +7,8 @@ import re
 import socket
 import ssl
 import stat
-import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from packaging.markers import Marker
@@ -169,24 +165,21 @@ def test_it_does_its_work_without_a_privilege_or_a_file_of_its_own(image: Image,
         f"--metrics-bind-address=127.0.0.1:{metrics}",
         f"--health-probe-bind-address=127.0.0.1:{probes}",
     )
-    with _collector() as (endpoint, spans):
-        variables = {**kubectl.cluster.in_cluster_environment, "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
-        with image.start(*arguments, account_dir=account_dir, **variables) as operator:
-            kubectl.apply(memcached("in-a-container", 2))
-            try:
-                kubectl.wait_field("deployment/in-a-container", ".spec.replicas", 2)
-                kubectl.wait_field("mc/in-a-container", ".status.replicas", 2)
-            except Exception:
-                print(operator.log)
-                raise
-            assert eventually(lambda: _answer(f"http://127.0.0.1:{probes}/readyz"), lambda code: code == 200)
-            # The certificate that it signs itself takes the extra `secure`.
-            assert _answer(f"https://127.0.0.1:{metrics}/metrics") == 401
-            assert spans.wait(DEADLINE_S), operator.log  # the extra `tracing`
-            operator.send("TERM")
-            operator.wait()
-            assert operator.returncode == 0, operator.log
-            assert all(json.loads(line) for line in operator.log.splitlines())
+    with image.start(*arguments, account_dir=account_dir, **kubectl.cluster.in_cluster_environment) as operator:
+        kubectl.apply(memcached("in-a-container", 2))
+        try:
+            kubectl.wait_field("deployment/in-a-container", ".spec.replicas", 2)
+            kubectl.wait_field("mc/in-a-container", ".status.replicas", 2)
+        except Exception:
+            print(operator.log)
+            raise
+        assert eventually(lambda: _answer(f"http://127.0.0.1:{probes}/readyz"), lambda code: code == 200)
+        # The certificate that it signs itself takes the extra `secure`.
+        assert _answer(f"https://127.0.0.1:{metrics}/metrics") == 401
+        operator.send("TERM")
+        operator.wait()
+        assert operator.returncode == 0, operator.log
+        assert all(json.loads(line) for line in operator.log.splitlines())
 
 
 def _free_port() -> int:
@@ -207,31 +200,3 @@ def _answer(address: str) -> int:
             return error.code
     except OSError:
         return 0
-
-
-@contextmanager
-def _collector() -> Iterator[tuple[str, threading.Event]]:
-    """A collector of traces: its address, and whether it was given one."""
-    came = threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            if self.path == "/v1/traces":
-                came.set()
-
-        def log_message(self, format: str, *arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", came
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(DEADLINE_S)

@@ -9,7 +9,6 @@ from lab import ROOT
 from memcached_operator.settings import SCHEMA, Settings
 from operator_runtime.election.lease_election import RELEASE_TIMEOUT_S
 from operator_runtime.events.recorder import EventRecorder
-from operator_runtime.telemetry.tracing import _SEND_TIMEOUT_S as TRACES_TIMEOUT_S
 from tests.unit.manifests.install_files import container, deployment, pod
 
 
@@ -41,7 +40,7 @@ def test_variables_are_known_to_the_operator_and_the_image_is_its_own_default() 
 
 def test_the_kubelet_waits_longer_than_a_shutdown_takes() -> None:
     flush_s = inspect.signature(EventRecorder).parameters["flush_s"].default
-    shutdown_s = settings().shutdown_timeout_s + flush_s + RELEASE_TIMEOUT_S + TRACES_TIMEOUT_S
+    shutdown_s = settings().shutdown_timeout_s + flush_s + RELEASE_TIMEOUT_S
     assert pod()["terminationGracePeriodSeconds"] > shutdown_s
 
 

@@ -50,7 +50,6 @@ def test_the_defaults_stand_when_nothing_is_said() -> None:
         "metrics_per_object": False,
         "metrics_secure": False,
         "metrics_cert_dir": None,
-        "tracing_endpoint": None,
         "log_format": "text",
         "log_level": "info",
     }

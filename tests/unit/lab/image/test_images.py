@@ -58,7 +58,7 @@ def test_the_image_has_the_versions_that_are_tested() -> None:
 
 def test_the_image_has_what_the_operator_needs_in_a_cluster_and_no_tool() -> None:
     shipped = _pins("requirements-image.lock").keys()
-    assert {"aiohttp", "cryptography", "opentelemetry-sdk"} <= shipped
+    assert {"aiohttp", "cryptography"} <= shipped
     assert not {"pytest", "rich", "kubernetes-asyncio", "hatchling"} & shipped
 
 

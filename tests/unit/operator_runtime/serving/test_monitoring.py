@@ -21,7 +21,7 @@ from operator_runtime.identity import Program
 from operator_runtime.operator import Operator
 from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.http_server import ServingError
-from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, probes_of, served, traced
+from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, probes_of, served
 from operator_runtime.serving.probes import Check, Checks
 from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.operator_runtime.client.client_support import client_of
@@ -185,11 +185,3 @@ def test_the_metric_of_which_operator_runs_bears_its_name_and_version() -> None:
     add_sources(parts.metrics, shells, parts.finish(), parts.api, parts.events, ())
     python = ".".join(map(str, sys.version_info[:3]))
     assert series(parts.metrics.collect())["my_own_shell_build_info"] == {("1.2.3", python): 1}
-
-
-async def test_tracing_without_its_extra_names_the_flag_and_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "operator_runtime.telemetry.tracing", raising=False)
-    monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with pytest.raises(ServingError, match=r"^--tracing-endpoint=http://x: .+memcached-operator\[tracing\]'$"):
-        async with traced("http://x", "mine", "1"):
-            raise AssertionError("unreachable")

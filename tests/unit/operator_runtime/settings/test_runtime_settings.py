@@ -59,7 +59,7 @@ class TestAnOperatorsSettings:
 
     def test_no_variable_but_those_of_all_lacks_its_prefix(self) -> None:
         foreign = [o.variable for o in SCHEMA.options if not o.variable.startswith("SAMPLE_OPERATOR_")]
-        assert foreign == ["KUBECONFIG", "WATCH_NAMESPACE", "OPERATOR_NAME", "OTEL_EXPORTER_OTLP_ENDPOINT"]
+        assert foreign == ["KUBECONFIG", "WATCH_NAMESPACE", "OPERATOR_NAME"]
 
 
 def test_settings_cannot_be_changed() -> None:
@@ -102,7 +102,6 @@ def test_a_wrong_variable_is_not_looked_at_when_the_flag_is_given(monkeypatch: p
         ("SAMPLE_OPERATOR_METRICS_BIND_ADDRESS", "metrics_bind_address", "[::1]:0", "[::1]:0"),
         ("SAMPLE_OPERATOR_METRICS_SECURE", "metrics_secure", "1", True),
         ("SAMPLE_OPERATOR_METRICS_CERT_DIR", "metrics_cert_dir", "/tls", "/tls"),
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "tracing_endpoint", "http://localhost:4318", None),
         ("SAMPLE_OPERATOR_LOG_FORMAT", "log_format", "json", "json"),
         ("SAMPLE_OPERATOR_LOG_LEVEL", "log_level", "DEBUG", "debug"),
     ],
@@ -111,7 +110,7 @@ def test_each_variable_sets_its_field(
     monkeypatch: pytest.MonkeyPatch, variable: str, field: str, text: str, value: object
 ) -> None:
     monkeypatch.setenv(variable, text)
-    assert getattr(load_settings({}), field) == (text if value is None else value)
+    assert getattr(load_settings({}), field) == value
 
 
 def test_the_kubeconfig_variable_is_left_to_the_client_that_knows_how_to_join_files(
