@@ -358,7 +358,7 @@ async def serve(
     async with AsyncExitStack() as stack:
         fence = None
         if election is not None:
-            # Left last: when nothing here can write any more.
+            # Left last, when nothing here can write any more.
             await stack.enter_async_context(election)
             fence = election.may_write
         api = await stack.enter_async_context(

@@ -18,7 +18,7 @@ from lab.image import builders, images
 from lab.image.builders import ImageError
 
 FOLDER = ROOT / "examples" / "my_own_shell"
-# Each change of a line makes another image of 120 MB. Of those, so many stay.
+# Each change of a line makes another image of 110 MB. Of those, so many stay.
 _KEPT = 2
 _PREFIX = "example-"
 

@@ -33,7 +33,7 @@ _STAND_INS = {"BUILD_IMAGE": bases.PYTHON_BUILD, "BASE_IMAGE": bases.PYTHON}
 _PACKAGE = "memcached_operator"
 # Builders in the order in which archives are made by them: docker has no store that is gone afterwards.
 APART = ("buildah", "podman", "docker")
-# Each change of a line makes another image of 120 MB. Of those, so many stay.
+# Each change of a line makes another image of 110 MB. Of those, so many stay.
 _OPERATOR = "operator-"
 _KEPT_OPERATORS = 4
 
