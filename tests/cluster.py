@@ -3,8 +3,8 @@
 There are two, the simulator and a real control plane. A test runs on each where the server has a part in what it shows,
 unless ``--cluster`` says otherwise. By the mark ``cluster`` it runs on one alone:
 
-- on the simulator where any server would do, as what it shows is the process: its flags, files, lines, probes, metrics,
-  how it ends; so do all tests that need no server.
+- on the simulator where any server would do, as what it shows is the process: its flags, files, lines, probes, metrics
+  and how it ends; so do all tests that need no server.
 - on the real one where that one alone can say it, and where it shows at length how the operator bears a fault, another
   manager or an hour of work: what the simulator does, the tests of conformance have shown.
 
