@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -85,6 +86,28 @@ async def test_by_default_there_are_a_service_and_from_two_servers_on_a_budget(w
 async def test_what_somebody_deletes_is_made_again(full: World, kind: str) -> None:
     del full.api.objects[kind, NAMESPACE, named(kind)]
     assert await writes(full) == [f"create {kind}"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "theirs"),
+    [
+        ("Service", ("spec", "selector"), {"app": "another"}),
+        ("PodDisruptionBudget", ("spec", "maxUnavailable"), 0),
+        ("NetworkPolicy", ("spec", "ingress"), [{}]),
+        ("ConfigMap", ("data", "servers"), "evil:11211\n"),
+    ],
+)
+async def test_what_somebody_changes_is_put_right_by_one_write(
+    full: World, kind: str, path: tuple[str, str], theirs: object
+) -> None:
+    part, field = path
+    ours = object_of(full, kind)[part][field]
+    for _ in range(2):
+        changed = deepcopy(object_of(full, kind))
+        changed[part][field] = deepcopy(theirs)
+        full.api.put(changed)
+        assert await writes(full) == [f"apply {kind}"]
+        assert object_of(full, kind)[part][field] == ours
 
 
 @pytest.mark.parametrize("kind", BESIDE)
