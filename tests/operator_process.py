@@ -8,10 +8,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
+from operator_runtime.diagnostics.reminder import FIRST_PAUSE_S
 from operator_runtime.testing.waiting import DEADLINE_S
 
 PROJECT = Path(__file__).parents[1]
@@ -115,6 +117,12 @@ class OperatorProcess:
                     self._changed.notify_all()
         with self._changed:
             self._changed.notify_all()
+
+
+def said_in_a_loop(lines: Sequence[str]) -> list[str]:
+    """Which of these lines, that say one thing, came before the pause was over in which it is not said again."""
+    pause = timedelta(seconds=FIRST_PAUSE_S - 1.0)
+    return [later for sooner, later in pairwise(lines) if logged_at(later) - logged_at(sooner) < pause]
 
 
 def logged_at(line: str) -> datetime:

@@ -156,6 +156,6 @@ def test_kubectl_prints_the_columns_and_scales(cluster: Cluster, api: Api, names
     [header, row] = kubectl("get", "wid", "-o", "wide")
     assert header == ["NAME", "SIZE", "READY", "AGE", "COLOR"]
     assert (row[:3], row[4:]) == (["w", "4", "True"], ["red"])
-    kubectl("wait", "widget/w", "--for=condition=Ready", "--timeout=10s")
+    kubectl("wait", "widget/w", "--for=condition=Ready", "--timeout=60s")
     [[deleted, *_]] = kubectl("delete", "widget", "w")
     assert deleted == f"widget.{GROUP}"

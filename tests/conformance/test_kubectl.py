@@ -98,10 +98,10 @@ def test_wait_ends_when_what_it_waits_for_holds(api: Api, kubectl: Kubectl, name
     kubectl("create", "-f", "-", body=widget("w"))
     condition = {"type": "Ready", "status": "True"}
     api.merge(path("widgets", namespace, "w", "status"), {"status": {"conditions": [condition]}}).expect(200)
-    assert kubectl("wait", "widget/w", "--for=condition=Ready", "--timeout=30s").returncode == 0
-    assert kubectl("wait", "widget/w", "--for=jsonpath={.spec.size}=1", "--timeout=30s").returncode == 0
+    assert kubectl("wait", "widget/w", "--for=condition=Ready", "--timeout=60s").returncode == 0
+    assert kubectl("wait", "widget/w", "--for=jsonpath={.spec.size}=1", "--timeout=60s").returncode == 0
     kubectl("delete", "widget/w", "--wait=false")
-    assert kubectl("wait", "widget/w", "--for=delete", "--timeout=30s").returncode == 0
+    assert kubectl("wait", "widget/w", "--for=delete", "--timeout=60s").returncode == 0
 
 
 def test_a_deployment_is_restarted_scaled_and_shown(api: Api, kubectl: Kubectl, namespace: str) -> None:
@@ -110,7 +110,7 @@ def test_a_deployment_is_restarted_scaled_and_shown(api: Api, kubectl: Kubectl, 
     template = api.get(path("deployments", namespace, "web")).json["spec"]["template"]
     assert "kubectl.kubernetes.io/restartedAt" in template["metadata"]["annotations"]
     assert kubectl("scale", "deploy/web", "--replicas=2").stdout == "deployment.apps/web scaled\n"
-    assert kubectl("wait", "deploy/web", "--for=jsonpath={.status.replicas}=2", "--timeout=30s").returncode == 0
+    assert kubectl("wait", "deploy/web", "--for=jsonpath={.status.replicas}=2", "--timeout=60s").returncode == 0
     header, row = (line.split() for line in kubectl("get", "deployments").stdout.splitlines())
     assert header == ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]
     assert row[:4] == ["web", "0/2", "2", "0"]

@@ -83,8 +83,8 @@ async def test_a_cleanup_that_fails_is_retried_and_seen_until_it_succeeds(
         assert FINALIZER in await run("get", what, "-o", "yaml")
         failing.mended = True
         if kind == "MyOwnShell":
-            await run("wait", SHELL, "--for=delete", "--timeout=45s")
-            await run("wait", DEPLOYMENT, "--for=delete", "--timeout=45s")
+            await run("wait", SHELL, "--for=delete", "--timeout=60s")
+            await run("wait", DEPLOYMENT, "--for=delete", "--timeout=60s")
         else:
             await asyncio.to_thread(await_condition, kubectl, "ShellsNotReady")
 
@@ -101,7 +101,7 @@ async def test_a_cleanup_that_gives_up_says_so_and_keeps_its_object(
         condition = await asyncio.to_thread(await_condition, kubectl, "CleanupFailed")
         assert "the register knows no such shell" in condition["message"]
         await asyncio.to_thread(kubectl, "patch", SHELL, "--type=merge", "-p", WITHOUT_FINALIZERS)
-        await asyncio.to_thread(kubectl, "wait", SHELL, "--for=delete", "--timeout=45s")
+        await asyncio.to_thread(kubectl, "wait", SHELL, "--for=delete", "--timeout=60s")
 
 
 def test_a_deployment_under_deletion_whose_owner_is_gone_is_cleaned_up_when_the_operator_is_back(

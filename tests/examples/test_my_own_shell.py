@@ -149,7 +149,7 @@ def test_a_deployment_that_is_refused_is_told_of_and_made_when_it_may_be(kubectl
 def test_a_deleted_resource_goes_after_its_cleanup_and_so_does_its_deployment(
     sample: Kubectl, operator: OperatorProcess, cascade: str
 ) -> None:
-    sample("delete", SHELL, f"--cascade={cascade}", "--timeout=45s")
+    sample("delete", SHELL, f"--cascade={cascade}", "--timeout=60s")
     await_nothing(sample)
     if cascade == "background":
         await_cleanups(operator, sample, "MyOwnShell", "Deployment")
@@ -161,11 +161,11 @@ def test_a_deployment_that_was_left_behind_keeps_its_shells_and_gets_its_cleanup
     sample: Kubectl, operator: OperatorProcess
 ) -> None:
     pods = pods_of(sample)
-    sample("delete", SHELL, "--cascade=orphan", "--timeout=45s")
+    sample("delete", SHELL, "--cascade=orphan", "--timeout=60s")
     assert "ownerReferences" not in sample.get(DEPLOYMENT)["metadata"]
     await_cleanups(operator, sample, "MyOwnShell")
     assert pods_of(sample) == pods
-    sample("delete", DEPLOYMENT, "--timeout=45s")
+    sample("delete", DEPLOYMENT, "--timeout=60s")
     await_cleanups(operator, sample, "MyOwnShell", "Deployment")
 
 
@@ -174,7 +174,7 @@ def test_a_deleted_deployment_gets_its_cleanup_and_is_made_again(
     sample: Kubectl, operator: OperatorProcess, cascade: str
 ) -> None:
     former = sample.uid(DEPLOYMENT)
-    sample("delete", DEPLOYMENT, f"--cascade={cascade}", "--timeout=45s")
+    sample("delete", DEPLOYMENT, f"--cascade={cascade}", "--timeout=60s")
     eventually(lambda: sample.names("deployment"), bool)
     assert sample.uid(DEPLOYMENT) != former
     assert sample.get(DEPLOYMENT)["metadata"]["finalizers"] == [FINALIZER]
@@ -193,7 +193,7 @@ def test_both_deleted_at_once_go_after_a_cleanup_each(
 
 
 def test_a_namespace_goes_with_all_that_is_in_it(sample: Kubectl, operator: OperatorProcess) -> None:
-    sample.cluster.kubectl("delete", "namespace", sample.namespace, "--timeout=50s")
+    sample.cluster.kubectl("delete", "namespace", sample.namespace, "--timeout=60s")
     await_cleaned(operator, sample)
 
 

@@ -49,11 +49,11 @@ class Replicas:
             **variables,
         )
 
-    def pair(self) -> tuple[OperatorProcess, OperatorProcess]:
+    def pair(self, *arguments: str) -> tuple[OperatorProcess, OperatorProcess]:
         """One that leads and one that stands by with warm caches."""
-        first = self.start("first").ready()
+        first = self.start("first", *arguments).ready()
         first.wait_for_log(LEADS)
-        second = self.start("second").ready()
+        second = self.start("second", *arguments).ready()
         second.wait_for_log(STANDS_BY, "first_")
         return first, second
 
@@ -68,3 +68,12 @@ class Replicas:
         found = [received_at(each) for each in self.writes(name, since) if received_at(each) > moment]
         assert found, f"{name} wrote nothing"
         return found[0]
+
+    def renewed(self, name: str) -> datetime:
+        """When one of them renewed the Lease last."""
+        asked = writes_of(self.kubectl.cluster, name)
+        return max(
+            received_at(each)
+            for each in asked
+            if each.resource == "leases" and each.namespace == self.kubectl.namespace and each.code in (200, 201)
+        )

@@ -20,8 +20,8 @@ from tests.definitions import forget
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 SAMPLE = MANIFESTS / "samples" / "cache_v1alpha1_memcached_cr.yaml"
-# The API server publishes a new or changed schema within a second or two of taking it.
-PUBLISHED_WITHIN_S = 30.0
+# The API server publishes a new or changed schema a second or two after it has taken it; more on a busy machine.
+PUBLISHED_WITHIN_S = 60.0
 
 Outcome = CompletedProcess[str]
 Kubectl = Callable[..., Outcome]

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,18 +12,18 @@ import pytest
 
 from lab.kubectl import LabError
 from lab.state import sweep
+from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.cluster import Cluster
 from tests.e2e.node_process import command_line
 
 pytestmark = pytest.mark.cluster("kubernetes")
 
 ROOT = Path(__file__).resolve().parents[2]
-DEADLINE_S = 30.0
 
 
 def test_the_controllers_make_pods_of_a_deployment(cluster: Cluster, namespace: str) -> None:
     cluster.kubectl("-n", namespace, "create", "deployment", "web", "--image=web", "--replicas=2")
-    cluster.kubectl("-n", namespace, "wait", "deployment/web", "--for=jsonpath={.status.replicas}=2", "--timeout=30s")
+    cluster.kubectl("-n", namespace, "wait", "deployment/web", "--for=jsonpath={.status.replicas}=2", "--timeout=60s")
     pods = json.loads(cluster.kubectl("-n", namespace, "get", "pods", "-o", "json").stdout)["items"]
     assert [pod["status"]["phase"] for pod in pods] == ["Pending", "Pending"]
 
@@ -144,10 +143,7 @@ def test_a_lab_whose_watchdog_died_too_is_swept_by_the_next(lab_up: tuple[subpro
 
 
 def _await_no_leftovers(base: Path) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while _leftovers(base) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert _leftovers(base) == []
+    eventually(lambda: _leftovers(base), lambda left: left == [], what="nothing of it is left")
 
 
 def _leftovers(base: Path) -> list[str]:

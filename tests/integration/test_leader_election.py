@@ -1,6 +1,6 @@
 """Two operators, one of which works: who writes when, read from the API server's audit log.
 
-What is asserted of time is a promise of the protocol with its margin, not speed.
+Of time only what the protocol forbids is asserted. How soon it acts is shown on a fake clock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.integration.conftest import Operators, memcached
 from tests.integration.load import Load
 from tests.integration.oracle import create_memcached, wait
 from tests.integration.other_client import asked
-from tests.integration.replicas import LEADS, LEASE_S, NOT_RENEWED, RETRY_S, STANDS_BY, Replicas
+from tests.integration.replicas import LEADS, LEASE_S, NOT_RENEWED, STANDS_BY, Replicas
 from tests.integration.requests import WATCHED, received_at, requests_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import logged_at
@@ -31,12 +31,8 @@ from tests.relays import TlsFront
 
 pytestmark = pytest.mark.core
 
-# The promise for a leader that ends in good order. Of it, draining idle workers and the Lease's release and renewal
-# take some tens of milliseconds; the rest is for a loaded machine.
-HAND_OVER_S = 2.0
-# The promise for one that dies: others wait for the lease from the last renewal that they saw, and try then. The time
-# between two tries, twice, is the margin for the way of the last renewal and of the first writes.
-TAKE_OVER_S = LEASE_S + 2 * RETRY_S
+# Longer than a test lasts: who takes over has not waited for the Lease to run out. The later flags count.
+LONG_LEASE = ("--leader-elect-lease-duration-s=3600", "--leader-elect-renew-deadline-s=3000")
 
 
 @pytest.fixture
@@ -95,19 +91,20 @@ def test_a_replica_that_cannot_watch_leaves_the_lease_to_one_that_can(kubectl: K
     assert LEADS not in first.log
 
 
-def test_after_sigterm_of_the_leader_the_other_writes_within_two_seconds(kubectl: Kubectl, replicas: Replicas) -> None:
-    first, second = replicas.pair()
+def test_after_sigterm_of_the_leader_the_other_does_not_wait_for_the_lease_to_run_out(
+    kubectl: Kubectl, replicas: Replicas
+) -> None:
+    first, second = replicas.pair(*LONG_LEASE)
     with Load(kubectl):
         first.wait_for_log("created Deployment")
         mark, asked = kubectl.cluster.audit_mark(), datetime.now(UTC)
         assert first.stop() == 0
         second.wait_for_log("created Deployment")
     began = replicas.first_write_after("second", asked, mark)
-    assert began - asked <= timedelta(seconds=HAND_OVER_S)
     assert all(received_at(each) < began for each in replicas.writes("first", mark))
 
 
-def test_after_sigkill_of_the_leader_the_other_writes_within_the_lease_and_two_tries(
+def test_after_sigkill_of_the_leader_the_other_writes_once_the_lease_has_run_out(
     kubectl: Kubectl, replicas: Replicas
 ) -> None:
     first, second = replicas.pair()
@@ -116,7 +113,7 @@ def test_after_sigkill_of_the_leader_the_other_writes_within_the_lease_and_two_t
         mark, killed = kubectl.cluster.audit_mark(), datetime.now(UTC)
         first.kill()
         second.wait_for_log("created Deployment")
-    assert replicas.first_write_after("second", killed, mark) - killed <= timedelta(seconds=TAKE_OVER_S)
+    assert replicas.first_write_after("second", killed, mark) - replicas.renewed("first") >= timedelta(seconds=LEASE_S)
 
 
 def test_a_leader_that_was_stopped_with_a_full_queue_writes_nothing_after_the_other_began(
@@ -142,7 +139,7 @@ def test_a_leader_that_was_stopped_with_a_full_queue_writes_nothing_after_the_ot
         eventually(lambda: deployment_sizes(kubectl), lambda sizes: sizes == many)
     began = received_at(replicas.writes("second", mark)[0])
     written = [received_at(each) for each in replicas.writes("first", mark)]
-    assert len(written) == workers, "what was under way when it was stopped, and nothing since"
+    assert 0 < len(written) <= workers, "what was under way when it was stopped, and nothing since"
     assert all(each < began for each in written)
     assert_each_created_once(replicas, ["first", "second"], mark)
 

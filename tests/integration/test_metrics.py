@@ -245,6 +245,7 @@ def test_secure_metrics_are_shown_to_those_alone_who_have_the_permission(
     grant(kubectl, "servers-alone", kubectl.namespace, {"nonResourceURLs": ["/metrics/servers"], "verbs": ["get"]})
     assert fetch(f"{metrics}/servers", servers_alone)[0] == 200
     assert fetch(metrics, servers_alone) == (403, "Forbidden\n")
+    assert fetch(metrics, scraper)[0] == 200  # asked for anew, if what was known of it has become old
     mark = kubectl.cluster.audit_mark()
     assert fetch(metrics, scraper)[0] == 200
     events = kubectl.cluster.audit_events(since=mark, user_agent=f"{kubectl.namespace}/")
