@@ -93,7 +93,7 @@ class ControlPlane:
         self._controller_manager = self._program("kube-controller-manager", self._controller_arguments())
 
     def start(self) -> "ControlPlane":
-        """Start everything and return when a client can work: ready, and the default service account there."""
+        """Start everything and return when a client can work: ready, and in the default namespace what each has."""
         self._etcd.start()
         self._apiserver.start()
         self._controller_manager.start()
@@ -101,6 +101,7 @@ class ControlPlane:
         # Once more, if it ended: it gives up on an API server that takes more than 10 s, as on a busy machine.
         self._controller_manager.start()
         self._await(self._controller_manager, "/api/v1/namespaces/default/serviceaccounts/default")
+        self._await(self._controller_manager, "/api/v1/namespaces/default/configmaps/kube-root-ca.crt")
         return self
 
     def stop(self) -> None:
