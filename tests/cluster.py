@@ -181,11 +181,13 @@ def make_namespace(cluster: Cluster, name: str) -> None:
     Without kubectl: some runs of it take longer than many a test.
     """
     client = Api(cluster, cluster.kubeconfig_path)
-    client.post("/api/v1/namespaces", {"metadata": {"name": name}}).expect(201)
-    for each in _OF_ITSELF:
-        path = f"/api/v1/namespaces/{name}/{each}"
-        eventually(partial(client.get, path), lambda answer: answer.status == 200, what=path)
-    client.close()  # a test may end the server that it leads to
+    try:
+        client.post("/api/v1/namespaces", {"metadata": {"name": name}}).expect(201)
+        for each in _OF_ITSELF:
+            path = f"/api/v1/namespaces/{name}/{each}"
+            eventually(partial(client.get, path), lambda answer: answer.status == 200, what=path)
+    finally:
+        client.close()
 
 
 @pytest.fixture

@@ -300,7 +300,7 @@ async def test_each_namespace_that_is_named_is_watched_and_no_other(
 ) -> None:
     second, third = (ShopNamespace(shops.cluster, f"{shops.namespace}-{name}", shops.client) for name in "bc")
     for each in (second, third):
-        make_namespace(shops.cluster, each.namespace)
+        await asyncio.to_thread(make_namespace, shops.cluster, each.namespace)
     named = (shops.namespace, second.namespace)
     async with shops.operator(example("predicates").set_up, watch_namespaces=named) as operator:
         assert operator.namespaces == named
