@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import PurePosixPath
 
@@ -52,22 +53,24 @@ _PEAK = "peak"
 def _bounds(tree: ast.Module, path: PurePosixPath) -> Iterator[int]:
     if path == _MAY_MEASURE:
         return
+    # Clocks of unit tests are fakes that are handed in, and what they read may be called as elsewhere.
+    real = "unit" not in path.parts
     for scope in _scopes(tree):
         readings = _named_by(scope, lambda node, _: _is_clock(node))
-        # Clocks of unit tests are fakes that are handed in, and these names are theirs, too.
-        real = "unit" not in path.parts
-        measured = _named_by(scope, lambda node, names: _is_measured(node, readings, names, real=real))
-        # How long a loop looks again is no claim.
+        is_measured = partial(_is_measured, readings=readings, real=real)
+        measured = _named_by(scope, is_measured)
+        # How long a loop looks again is no claim. What a claim leaves out is one, the other way round.
         waits = {each for node in _inside(scope) if isinstance(node, ast.While) for each in ast.walk(node.test)}
+        claims = [each for node in _inside(scope) if isinstance(node, ast.Assert) for each in ast.walk(node.test)]
+        chosen = {test for each in claims if isinstance(each, ast.comprehension) for test in each.ifs}
         for node in _inside(scope):
             if isinstance(node, ast.Compare) and node not in waits:
-                yield from (
-                    node.lineno for least in _bounded(node) if _is_measured(least, readings, measured, real=real)
-                )
+                both_ways = node in chosen
+                yield from (node.lineno for each in _bounded(node, both_ways) if is_measured(each, measured))
 
 
-def _bounded(node: ast.Compare) -> Iterator[ast.expr]:
-    """What a comparison says is no more than something else."""
+def _bounded(node: ast.Compare, both_ways: bool) -> Iterator[ast.expr]:
+    """What a comparison says is no more than something else, or where it may be meant both ways, what it compares."""
     for (left, right), sign in zip(pairwise([node.left, *node.comparators]), node.ops, strict=True):
         match sign:
             case ast.Lt() | ast.LtE():
@@ -77,7 +80,7 @@ def _bounded(node: ast.Compare) -> Iterator[ast.expr]:
             case _:
                 continue
         if _PEAK not in ast.unparse(most):
-            yield least
+            yield from (least, most) if both_ways else (least,)
 
 
 def _is_clock(node: ast.AST) -> bool:
@@ -89,7 +92,7 @@ def _is_clock(node: ast.AST) -> bool:
     return False
 
 
-def _is_measured(node: ast.AST, readings: set[str], measured: set[str], *, real: bool) -> bool:
+def _is_measured(node: ast.AST, measured: set[str], *, readings: set[str], real: bool) -> bool:
     """Whether it has a difference from a clock's reading in it, or what a process takes."""
     for each in ast.walk(node):
         match each:
@@ -226,9 +229,9 @@ def _namespaces(tree: ast.Module, path: PurePosixPath) -> Iterator[int]:
             case ast.Call(func=ast.Attribute(attr="post"), args=[ast.Constant(value="/api/v1/namespaces"), *_]):
                 yield node.lineno
             case ast.Call(args=[*words]) | ast.List(elts=[*words]) | ast.Tuple(elts=[*words]):
-                texts = [each.value if isinstance(each, ast.Constant) else None for each in words]
-                trial = any(isinstance(each, str) and each.startswith("--dry-run") for each in texts)
-                if _MAKES in {f"{first} {second}" for first, second in pairwise(texts)} and not trial:
+                texts = [str(each.value) if isinstance(each, ast.Constant) else "" for each in words]
+                trial = any(each.startswith("--dry-run") for each in texts)
+                if _MAKES in {" ".join(pair) for pair in pairwise(texts)} and not trial:
                     yield node.lineno
 
 
@@ -256,13 +259,13 @@ def _inside(scope: ast.Module | Function) -> Iterator[ast.AST]:
 
 def _named_by(scope: ast.Module | Function, wanted: Callable[[ast.AST, set[str]], bool]) -> set[str]:
     """The names that what is wanted is assigned or appended to; `wanted` is told those that are known."""
+    assigned = [pair for node in _inside(scope) for pair in _assigned(node)]
     found: set[str] = set()
     while True:
         before = len(found)
-        for node in _inside(scope):
-            for target, value in _assigned(node):
-                if wanted(value, found):
-                    found.update(each.id for each in ast.walk(target) if isinstance(each, ast.Name))
+        for target, value in assigned:
+            if wanted(value, found):
+                found.update(each.id for each in ast.walk(target) if isinstance(each, ast.Name))
         if len(found) == before:
             return found
 
