@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +42,15 @@ def workload(kubectl: Kubectl) -> Iterator[FaultWorkload]:
         yield workload
 
 
+# What an operator says where something keeps it from its work. That a machine is slow is none of it.
+TROUBLE = ("cannot ", "attempt", "are not written", "Traceback", " ERROR ")
+
+
+def troubles(lines: Iterable[str]) -> list[str]:
+    """Those lines of an operator's log by which somebody would have to do something."""
+    return [line for line in lines if any(text in line for text in TROUBLE)]
+
+
 @dataclass(frozen=True, slots=True)
 class Watched:
     """An operator for one namespace whose log and figures a test reads; its name (`OPERATOR_NAME`) is the namespace's.
@@ -53,9 +62,9 @@ class Watched:
     figures: Figures
     since: int
 
-    def complaints(self) -> list[str]:
-        """Warnings and worse since it was ready, and the lines of tracebacks."""
-        return [line for line in self.process.lines[self.since :] if " INFO " not in line]
+    def troubles(self) -> list[str]:
+        """`troubles` since it was ready."""
+        return troubles(self.process.lines[self.since :])
 
     def said(self, *texts: str) -> list[str]:
         """The lines since it was ready that hold all texts."""

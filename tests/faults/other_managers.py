@@ -52,11 +52,6 @@ class OtherManager:
         if self._failure is not None and error is None:
             raise self._failure
 
-    def go_on(self, seconds: float) -> None:
-        """Return when it has gone on for so long more."""
-        self._thread.join(seconds)
-        assert self._failure is None, self._failure
-
     def _run(self) -> None:
         try:
             while not self._ending.is_set():

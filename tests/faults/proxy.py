@@ -116,8 +116,8 @@ class _Faults:
     refusals: list[_Refusal] = field(default_factory=list)
     holds: list[tuple[Which, asyncio.Event]] = field(default_factory=list)
     resets: list[Which] = field(default_factory=list)
+    losses: list[Which] = field(default_factory=list)
     closed: bool = False
-    lost: bool = False
     delay_s: float = 0.0
     bytes_per_s: float = 0.0
 
@@ -182,7 +182,7 @@ class FaultProxy:
         """
 
         def lost(link: _Link) -> None:
-            link.lost = True
+            _lose(link)
             if half_open:
                 link.far.transport.abort()
 
@@ -204,12 +204,18 @@ class FaultProxy:
         self._call(lambda: setattr(self._faults, "closed", False))
 
     @contextlib.contextmanager
-    def losing_all(self) -> Iterator[None]:
-        """Until the end of the block nothing is passed on, on new connections neither. Those of now stay lost."""
-        self._call(lambda: setattr(self._faults, "lost", True))
-        self.lose()
+    def losing(self, which: Which = every) -> Iterator[None]:
+        """Until the end of the block nothing is passed on for such requests, neither on connections that serve them now
+        nor on those that ask later. They stay lost.
+        """
+
+        def begin() -> None:
+            self._faults.losses.append(which)
+            self._for_links(which, "lost", _lose)
+
+        self._call(begin)
         yield
-        self._call(lambda: setattr(self._faults, "lost", False))
+        self._call(lambda: self._faults.losses.remove(which))
 
     @contextlib.contextmanager
     def refusing(self, code: int, *, retry_after_s: int | None = None, which: Which = every) -> Iterator[None]:
@@ -306,8 +312,7 @@ class FaultProxy:
         far_reader, far = await asyncio.open_connection(
             _HOST, self._server_port, ssl=self._client_context, server_hostname=_HOST, limit=_BUFFER_BYTES
         )
-        link = _Link(near, far, lost=self._faults.lost)
-        self.count["lost"] += link.lost
+        link = _Link(near, far)
         self._links.add(link)
         back = asyncio.create_task(self._answers(link, far_reader))
         try:
@@ -330,6 +335,9 @@ class FaultProxy:
                 if which(request):
                     self.count["held"] += 1
                     await over.wait()
+            if not link.lost and any(which(request) for which in self._faults.losses):
+                self.count["lost"] += 1
+                _lose(link)
             if link.lost:
                 self.count["lost bytes"] += len(head) + len(body)
                 continue
@@ -383,6 +391,10 @@ class FaultProxy:
         await link.near.drain()
         link.near.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         link.abort()
+
+
+def _lose(link: _Link) -> None:
+    link.lost = True
 
 
 async def _abort(writer: asyncio.StreamWriter) -> None:

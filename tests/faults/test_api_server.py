@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import pytest
 
 from lab.control_plane import ControlPlane
-from operator_runtime.testing.waiting import eventually, until
-from tests.faults.conftest import Starter, Watched
+from operator_runtime.testing.waiting import DEADLINE_S, eventually, until
+from tests.faults.conftest import Starter
 from tests.faults.fault_workload import FaultWorkload
 from tests.faults.proxy import FaultProxy, every, writes_on
 from tests.integration.load import Load
@@ -19,7 +18,8 @@ from tests.kubectl_in_namespace import Kubectl
 KINDS = tuple(WATCHED.values())
 CRASHES = 10
 REFUSED_S = 30.0
-HUNG_S = 20.0
+# What the workload's changes have the operator write on Deployments: of `resized`, `bared` and `new`.
+WRITES = 3
 
 
 @pytest.mark.timeout(300)  # each takes a real API server some seconds
@@ -57,16 +57,16 @@ def test_while_etcd_hangs_writes_are_tried_again_and_the_one_that_was_due_is_mad
     workload.begin()
     cluster = kubectl.cluster
     assert isinstance(cluster, ControlPlane)
-    with proxy.holding(writes_on("deployments")):
+    of_deployments = writes_on("deployments")
+    with proxy.holding(of_deployments):
         workload.change()
-        proxy.await_count("held", 3)
+        proxy.await_count("held", WRITES)
         hang = cluster.hanging_etcd()
         hang.__enter__()
-        hung_at_s = time.monotonic()
+        hung = len(proxy.requests)
     try:
         watched.process.wait_for_log("attempt", "no answer in time", after=watched.since)
-        # Of 5 s each, for three Memcacheds. In the end the API server gives up on etcd, and says so by 500.
-        until("etcd does not hang", lambda: failed(watched) >= 3 * 3 and time.monotonic() - hung_at_s >= HUNG_S)
+        until("not all is tried again", lambda: sum(map(of_deployments, proxy.requests[hung:])) >= WRITES)
     finally:
         hang.__exit__(None, None, None)
     workload.await_healed()
@@ -77,7 +77,7 @@ def test_while_etcd_hangs_writes_are_tried_again_and_the_one_that_was_due_is_mad
     assert watched.said("Traceback") == []
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 @pytest.mark.cluster("kubernetes")
 @pytest.mark.parametrize(("code", "retry_after_s"), [(429, 2), (500, None), (503, 1)])
 def test_while_everything_is_refused_it_asks_no_sooner_than_it_may_and_goes_on_after_it(
@@ -92,7 +92,11 @@ def test_while_everything_is_refused_it_asks_no_sooner_than_it_may_and_goes_on_a
         for kind in KINDS:
             watched.process.wait_for_log(f"cannot watch {kind}", str(code), after=watched.since)
         first = proxy.requests[asked]
-        until("it asks no more", lambda: proxy.requests[-1].at_s - first.at_s >= REFUSED_S)
+        until(
+            "it asks no more",
+            lambda: proxy.requests[-1].at_s - first.at_s >= REFUSED_S,
+            deadline_s=2 * DEADLINE_S,  # it asks ever more seldom
+        )
         refused = proxy.requests[asked:]
     assert len(refused) >= 2 * len(KINDS)
     for target in {each.target.partition("?")[0] for each in refused}:
@@ -104,7 +108,7 @@ def test_while_everything_is_refused_it_asks_no_sooner_than_it_may_and_goes_on_a
     for kind in KINDS:
         assert figures.restarts("throttled" if code == 429 else "server_error", kind) >= 2
         watched.process.wait_for_log(f"watching {kind}", "again", after=watched.since)
-    assert len(watched.said("cannot watch")) == len(KINDS)
+        assert len(watched.said(f"cannot watch {kind}")) == 1, "it is said once"
 
 
 def test_when_the_api_server_has_forgotten_what_happened_meanwhile_all_is_listed_anew(
@@ -124,9 +128,7 @@ def test_when_the_api_server_has_forgotten_what_happened_meanwhile_all_is_listed
     after = eventually(
         watched.figures.read, lambda now: all(now.relists(kind) > before.relists(kind) for kind in KINDS), what="lists"
     )
-    for kind in KINDS:
-        assert after.restarts("expired", kind) == before.restarts("expired", kind) + 1
-        assert after.relists(kind) == before.relists(kind) + 1
+    assert [kind for kind in KINDS if after.restarts("expired", kind) == before.restarts("expired", kind)] == []
     assert watched.said("cannot watch", " 410 ") == [], "it is routine"
     assert watched.said("Traceback") == []
 
@@ -135,9 +137,3 @@ def refresh_controllers(kubectl: Kubectl) -> None:
     """Kubernetes' own controllers wait for up to a minute after an API server has come back, and pods with them."""
     kubectl.cluster.stop_controller_manager()
     kubectl.cluster.start_controller_manager()
-
-
-def failed(watched: Watched) -> float:
-    """Requests that were not answered, or by 500."""
-    figures = watched.figures.read()
-    return figures.requests("<error>") + figures.requests("500")

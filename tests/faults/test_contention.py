@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from lab.audit import AuditEvent
+from operator_runtime.reconciling.contention import REPAIRS
 from operator_runtime.testing.waiting import eventually, until
 from tests.faults.other_managers import OtherManager, assert_at_most_one_a_second, writes_on
 from tests.integration.conftest import Operators, memcached
@@ -20,11 +20,8 @@ from tests.operator_process import OperatorProcess, logged_at
 
 pytestmark = pytest.mark.cluster("kubernetes")
 
-CONTENTION_S = 60.0
 # Writes that a new size costs at most: of the Deployment, and of a status that follows it in steps.
 FOR_A_NEW_SIZE = 4
-# A core that is burnt would be 1. Reading and decoding what the other one writes takes some percent.
-BUSY_CPUS = 0.5
 LABEL = "app.kubernetes.io/managed-by"
 
 
@@ -50,7 +47,7 @@ def repaired(metrics: str, field: str) -> float:
     return Scrape(metrics).value("memcached_operator_repairs_total", kind="Deployment", field=field)
 
 
-def test_a_label_that_is_rewritten_in_a_loop_for_a_minute(kubectl: Kubectl, operators: Operators) -> None:
+def test_a_label_that_is_rewritten_in_a_loop(kubectl: Kubectl, operators: Operators) -> None:
     operator = start(operators, kubectl)
     metrics = url_of(operator, "metrics")
     complete(kubectl, "shop", 0)
@@ -59,7 +56,6 @@ def test_a_label_that_is_rewritten_in_a_loop_for_a_minute(kubectl: Kubectl, oper
     def rewrite(number: int) -> object:
         return {"metadata": {"labels": {LABEL: f"other-{number}"}}}
 
-    began, before = time.monotonic(), Scrape(metrics)
     with OtherManager(kubectl, "apps/v1 deployments/shop", "other-controller", rewrite) as other:
         warning = operator.wait_for_log("WARN", f"{kubectl.namespace}/shop: contested: ")
         assert f'"other-controller" keeps changing metadata.labels[{LABEL}] of the Deployment' in warning
@@ -70,26 +66,22 @@ def test_a_label_that_is_rewritten_in_a_loop_for_a_minute(kubectl: Kubectl, oper
         wait(kubectl, "deployment/shop", ".spec.replicas", 2)
         wait(kubectl, "mc/shop", ".status.replicas", 2)
         assert Scrape(metrics).value("memcached_operator_contested_memcacheds") == 1
-        other.go_on(CONTENTION_S - (time.monotonic() - began))
-        during = Scrape(metrics)
-        lasted_s = time.monotonic() - began
-    cpu_s = during.value("process_cpu_seconds_total") - before.value("process_cpu_seconds_total")
-    assert cpu_s < BUSY_CPUS * lasted_s
-
+        # It is not given up.
+        eventually(lambda: writes_on(kubectl, "shop", kubectl.namespace, after=logged_at(warning)), is_contested)
     wait(kubectl, "deployment/shop", f".metadata.labels.{LABEL.replace('.', chr(92) + '.')}", "memcached-operator")
     found = writes_on(kubectl, "shop", kubectl.namespace, after=logged_at(warning))
     assert_at_most_one_a_second(found, besides=FOR_A_NEW_SIZE)
     repairs = repaired(metrics, "metadata.labels")
-    assert 5 < repairs < len(found) + 6, "it is neither given up nor told of more often than it was done"
-    assert other.writes > 10 * repairs, "the other one was faster by far"
+    assert REPAIRS < repairs <= len(found) + REPAIRS, "it is told of as often as it was done"
+    assert other.writes >= repairs
 
     said = [line for line in operator.lines[lines:] if f"{kubectl.namespace}/shop" in line]
     assert not [line for line in said if "updated Deployment" in line and "spec.replicas" not in line], said
-    assert len([line for line in said if "contested" in line]) <= 1, "a reminder after a minute"
+    assert not [line for line in said if "shop: contested: " in line], "it was said before"
     (event,) = eventually(lambda: warnings_of(kubectl, "shop"), lambda events: len(events) == 1)
     assert event["type"] == "Warning"
     assert event["note"] in warning
-    assert warnings_of(kubectl, "other") == warnings_of(kubectl, "new") == []
+    assert not [each for name in ("other", "new") for each in warnings_of(kubectl, name)]
 
 
 def test_a_status_that_is_rewritten_in_a_loop(kubectl: Kubectl, operators: Operators) -> None:
@@ -99,7 +91,7 @@ def test_a_status_that_is_rewritten_in_a_loop(kubectl: Kubectl, operators: Opera
     def rewrite(number: int) -> object:
         return {"status": {"selector": f"other={number}"}}
 
-    with OtherManager(kubectl, "cache.example.com/v1alpha1 memcacheds/shop/status", "other-operator", rewrite) as other:
+    with OtherManager(kubectl, "cache.example.com/v1alpha1 memcacheds/shop/status", "other-operator", rewrite):
         warning = operator.wait_for_log("WARN", f"{kubectl.namespace}/shop: contested: ")
         assert '"other-operator" keeps changing status.selector of the Memcached' in warning
         eventually(lambda: writes_on(kubectl, "shop", kubectl.namespace, after=logged_at(warning)), is_contested)
@@ -111,7 +103,6 @@ def test_a_status_that_is_rewritten_in_a_loop(kubectl: Kubectl, operators: Opera
     eventually(lambda: kubectl.get("mc/shop")["status"]["selector"], lambda found: found == selector)
     found = writes_on(kubectl, "shop", kubectl.namespace, after=logged_at(warning))
     assert_at_most_one_a_second(found, besides=FOR_A_NEW_SIZE)
-    assert other.writes > 10 * len(found)
 
 
 def test_two_operators_that_want_different_things_name_each_other(kubectl: Kubectl, operators: Operators) -> None:

@@ -10,9 +10,10 @@ import pytest
 from kube_simulator.access.pki import Authority
 from operator_runtime.testing.waiting import await_none
 from tests.conformance.api import Api
-from tests.faults.conftest import Starter
+from tests.faults.conftest import Starter, Watched
 from tests.faults.fault_workload import FaultWorkload
-from tests.faults.proxy import FaultProxy, watch_of
+from tests.faults.figures import Reading
+from tests.faults.proxy import FaultProxy, watch_of, writes_on
 from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import memcached
 from tests.integration.requests import WATCHED
@@ -25,7 +26,9 @@ IMPATIENT = ("--watch-silence-limit-s=4", "--request-timeout-s=4")
 MANY = 2_000
 CREATORS = 8
 LEAST_BYTES = 500  # of a Memcached in a list, with room
-SLOW_BYTES_PER_S = 50_000
+# The list takes 14 s and more: longer than any silence that is borne, and a busy machine makes no such silence.
+SLOW_BYTES_PER_S = 70_000
+LESS_IMPATIENT = ("--watch-silence-limit-s=10", "--request-timeout-s=10")
 # Of these there are events in each test.
 KINDS = ("memcacheds", "deployments", "pods")
 
@@ -36,13 +39,13 @@ def test_a_watch_that_falls_silent_is_replaced_and_what_it_missed_is_done(
 ) -> None:
     watched = start(*IMPATIENT)
     workload.begin()
-    before = watched.figures.read().restarts("silent", WATCHED[kind])
-    proxy.lose(watch_of(kind))
-    workload.change()
-    proxy.await_count("lost bytes")
+    before = watched.figures.read()
+    with proxy.losing(watch_of(kind)):
+        workload.change()
+        # It was lost before anything changed, or the one after it was.
+        await_silent(watched, before, WATCHED[kind])
     workload.await_healed()
     watched.process.wait_for_log(f"the watch of {kind}", "has fallen silent", after=watched.since)
-    assert watched.figures.read().restarts("silent", WATCHED[kind]) > before
     assert watched.said("Traceback") == []
 
 
@@ -53,7 +56,7 @@ def test_when_everything_falls_silent_it_is_not_ready_says_so_and_goes_on_when_b
     watched.figures.await_ready(True)
     workload.begin()
     before = watched.figures.read()
-    with proxy.losing_all():
+    with proxy.losing():
         workload.change()
         watched.figures.await_ready(False)
         for kind in WATCHED.values():
@@ -63,7 +66,7 @@ def test_when_everything_falls_silent_it_is_not_ready_says_so_and_goes_on_when_b
     watched.figures.await_ready(True)
     for kind in WATCHED.values():
         watched.process.wait_for_log(f"watching {kind}", "again", after=watched.since)
-        assert watched.figures.read().restarts("silent", kind) > before.restarts("silent", kind)
+    await_silent(watched, before, *WATCHED.values())
 
 
 def test_connections_that_only_one_side_knows_of_are_given_up(
@@ -72,14 +75,15 @@ def test_connections_that_only_one_side_knows_of_are_given_up(
     watched = start(*IMPATIENT)
     workload.begin()
     before = watched.figures.read()
-    proxy.lose(half_open=True)
-    assert proxy.count["lost"] > len(WATCHED), "the watches, and connections for calls"
+    with proxy.holding(writes_on("deployments")):
+        workload.resize("resized", 2)
+        proxy.await_count("held")
+        proxy.lose(half_open=True)
     workload.change()
     workload.await_healed()
-    after = watched.figures.read()
-    assert after.requests("<error>") > before.requests("<error>"), "calls went out on lost connections"
+    assert watched.figures.read().requests("<error>") > before.requests("<error>"), "a call went out on one of them"
+    await_silent(watched, before, *WATCHED.values())
     for kind in WATCHED.values():
-        assert after.restarts("silent", kind) > before.restarts("silent", kind)
         watched.process.wait_for_log(f"the watch of {kind}", "has fallen silent", after=watched.since)
     assert watched.said("Traceback") == []
 
@@ -96,9 +100,9 @@ def test_a_connection_that_is_reset_in_the_middle_of_a_line_loses_no_event(
     proxy.await_count("reset")
     workload.await_healed()
     after = watched.figures.read()
-    assert after.restarts("unreachable", WATCHED[kind]) == before.restarts("unreachable", WATCHED[kind]) + 1
+    assert after.restarts("unreachable", WATCHED[kind]) > before.restarts("unreachable", WATCHED[kind])
     assert after.relists(WATCHED[kind]) == before.relists(WATCHED[kind]), "the next watch begins before it"
-    assert watched.complaints() == [], "it is nobody's business"
+    assert watched.troubles() == [], "it is nobody's business"
 
 
 def test_with_200_ms_of_latency_all_goes_its_way(workload: FaultWorkload, proxy: FaultProxy, start: Starter) -> None:
@@ -111,7 +115,7 @@ def test_with_200_ms_of_latency_all_goes_its_way(workload: FaultWorkload, proxy:
     figures = watched.figures.read()
     assert [figures.relists(kind) for kind in WATCHED.values()] == [1] * len(WATCHED)
     assert figures.requests("<error>") == 0
-    assert watched.complaints() == []
+    assert watched.troubles() == []
 
 
 def test_a_long_list_over_a_slow_line_is_waited_for_as_long_as_bytes_come(
@@ -124,7 +128,7 @@ def test_a_long_list_over_a_slow_line_is_waited_for_as_long_as_bytes_come(
     kind = WATCHED["memcacheds"]
     with proxy.slow(SLOW_BYTES_PER_S):
         electing = ("--leader-elect", f"--leader-elect-id={LOCK}", f"--leader-elect-namespace={kubectl.namespace}")
-        watched = start(*IMPATIENT, *electing)
+        watched = start(*LESS_IMPATIENT, *electing)
         figures = watched.figures.read()
         assert figures.sum("watch_stream_cached_objects", resource=kind) == MANY
         assert (figures.relists(kind), figures.restarts("silent", kind)) == (1, 0), "in one go"
@@ -150,7 +154,7 @@ def test_a_renewed_certificate_is_taken_without_a_word_and_a_strange_one_is_not(
     workload.change()
     workload.await_healed()
     assert proxy.count["connections"] >= connections + len(WATCHED)
-    assert watched.complaints() == []
+    assert watched.troubles() == []
 
     before = watched.figures.read()
     proxy.show(Authority(tmp_path / "stranger").server("strange", ["127.0.0.1"]))
@@ -158,7 +162,7 @@ def test_a_renewed_certificate_is_taken_without_a_word_and_a_strange_one_is_not(
     workload.resize("resized", 2)
     for plural, kind in WATCHED.items():
         # Where nothing came since the first cut, the second one is what is told of.
-        why = "certificate is not trusted" if plural in KINDS else "Check that the API server is up"
+        why = "certificate is not trusted" if plural in KINDS else ""
         watched.process.wait_for_log(f"cannot watch {kind}", why, after=watched.since)
         if plural in KINDS:
             assert watched.figures.read().restarts("unreachable", kind) >= before.restarts("unreachable", kind) + 2
@@ -166,7 +170,20 @@ def test_a_renewed_certificate_is_taken_without_a_word_and_a_strange_one_is_not(
     workload.await_sizes({"resized": 2})
     for plural in KINDS:  # of others it is known with the next bookmark, within a minute
         watched.process.wait_for_log(f"watching {WATCHED[plural]}", "again", after=watched.since)
-    assert len(watched.complaints()) == len(WATCHED), watched.process.log
+    for kind in WATCHED.values():
+        assert len(watched.said(f"cannot watch {kind}")) == 1, "it is said once"
+    assert watched.said("Traceback") == []
+
+
+def await_silent(watched: Watched, before: Reading, *kinds: str) -> None:
+    """Wait until a watch of each of these kinds has ended as it was silent, since then."""
+
+    def others() -> str | None:
+        now = watched.figures.read()
+        still = [kind for kind in kinds if now.restarts("silent", kind) <= before.restarts("silent", kind)]
+        return f"no watch was given up as silent, of {still}" if still else None
+
+    await_none(others)
 
 
 def create_many(kubectl: Kubectl, count: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from operator_runtime.testing.waiting import await_none
+from operator_runtime.testing.waiting import await_none, eventually
 from tests.faults.conftest import Starter
 from tests.faults.fault_workload import FaultWorkload
 from tests.faults.proxy import FaultProxy
@@ -30,14 +30,20 @@ def test_permissions_that_are_taken_away_end_nothing_and_when_they_are_back_the_
         assert f"Grant list and watch on {kind} to the operator's account." in line
     workload.change()
     assert workload.listed(workload.deployments).keys() >= {"calm", "resized"}, "what it cannot see it does not touch"
+    eventually(
+        watched.figures.read,
+        lambda now: all(now.restarts("forbidden", kind) >= 2 for kind in KINDS),
+        what="it goes on asking for each kind",
+    )
     grant(kubectl, operator_rules())
     workload.await_healed()
     figures = watched.figures.read()
     for kind in KINDS:
-        assert figures.restarts("forbidden", kind) >= 2
         assert figures.relists(kind) == 1, "it goes on where it was"
         watched.process.wait_for_log(f"watching {kind}", "again", after=watched.since)
-    assert len(watched.complaints()) == len(KINDS), watched.process.log
+    for kind in KINDS:
+        assert len(watched.said(f"cannot watch {kind}")) == 1, "it is said once"
+    assert watched.said("Traceback") == []
 
 
 def test_in_a_namespace_that_is_being_deleted_nothing_is_created_complained_of_or_tried_again_and_again(
@@ -70,7 +76,7 @@ def test_in_a_namespace_that_is_being_deleted_nothing_is_created_complained_of_o
             else None
         )
     )
-    assert watched.complaints() == []
+    assert watched.troubles() == []
     assert watched.figures.read().sum("controller_runtime_reconcile_errors_total") == 0
 
 

@@ -25,6 +25,8 @@ SOAK_S = float(os.environ.get("SOAK_S", "120"))
 # By then what is held for a while (events of the last minutes, pools, compiled paths) has its size.
 FIRST_PART = 1 / 6
 MAY_GROW_BYTES = 5 * 1024**2
+# A connection that the pool keeps, and what waits beside it: of what a change leaves behind there would be hundreds.
+MAY_GROW = 10
 # What the recorder of events holds at most, and what it writes: see operator_runtime/events.py.
 MAX_EVENTS = 1000
 EVENTS_PER_S = 5
@@ -73,7 +75,7 @@ def test_after_a_long_churn_memory_descriptors_and_tasks_are_what_they_were(
     steps = churn(kubectl, SOAK_S * (1 - FIRST_PART))
 
     def at_rest(now: Needs) -> bool:
-        return (now.descriptors, now.tasks) == (idle.descriptors, idle.tasks)
+        return max(now.descriptors - idle.descriptors, now.tasks - idle.tasks) <= MAY_GROW
 
     # Events still wait for their turn then, and connections for more to do.
     rest_s = MAX_EVENTS / EVENTS_PER_S + IDLE_CONNECTION_S + DEADLINE_S
