@@ -79,7 +79,8 @@ def _bounded(node: ast.Compare, both_ways: bool) -> Iterator[ast.expr]:
                 least, most = right, left
             case _:
                 continue
-        if _PEAK not in ast.unparse(most):
+        # What is left until a deadline is compared with 0.
+        if _PEAK not in ast.unparse(most) and ast.unparse(most) != "0":
             yield from (least, most) if both_ways else (least,)
 
 
@@ -97,8 +98,8 @@ def _is_measured(node: ast.AST, measured: set[str], *, readings: set[str], real:
     for each in ast.walk(node):
         match each:
             # A reading without a number is another moment, and no length.
-            case ast.BinOp(op=ast.Sub(), left=left, right=right) if not isinstance(right, ast.Constant):
-                if any(_is_reading(part, readings, real) for part in ast.walk(left)):
+            case ast.BinOp(op=ast.Sub(), right=right) if not isinstance(right, ast.Constant):
+                if any(_is_reading(part, readings, real) for part in ast.walk(each)):
                     return True
             case ast.Name(id=name) if name in measured or _MEASURES & set(name.split("_")):
                 return True

@@ -1,7 +1,4 @@
-"""What the status says when a memcached pod fails, and how soon.
-
-Measured from the pod's own status: what comes before is kubelet's.
-"""
+"""What the status says when a memcached pod fails."""
 
 from __future__ import annotations
 
@@ -23,10 +20,7 @@ from tests.kubectl_in_namespace import Kubectl
 
 NAME = "cache"
 SIZE = 2
-# A status is written at the latest 250 ms after the event that changed it; both watches have a way of their own.
-FOLLOWS_WITHIN_S = 1.0
-# The machine that runs the tests may be busy at any one moment, and is not all the time.
-TRIALS = 3
+# A server is started again at once, and each further time after a longer while.
 KILLS = 8
 
 
@@ -53,42 +47,36 @@ def watches(kubectl: Kubectl) -> Iterator[tuple[Watch, Watch]]:
 
 def test_the_status_follows_a_server_that_is_killed_and_comes_back(cache: Kubectl, node: Node) -> None:
     victim = nodes_of(cache, NAME)[0]
-    outages = []
+    began, outages = time.monotonic(), []
     with watches(cache) as (pods, memcacheds):
         for _ in range(KILLS):
             killed = time.monotonic()
             os.kill(_server_pid(cache, node, victim), signal.SIGKILL)
             down = pods.first(lambda pod: _is(pod, victim, ready=False), after_s=killed)
             back = pods.first(lambda pod: _is(pod, victim, ready=True), after_s=down.at_s)
-            # It is started again at once, the next time after a while. What is over so soon need not be told.
             outages.append(back.at_s - down.at_s)
-            if outages[-1] < FOLLOWS_WITHIN_S:
-                continue
-            told_down = memcacheds.first(lambda found: _ready(found) == SIZE - 1, after_s=killed)
-            told_back = memcacheds.first(lambda found: _ready(found) == SIZE, after_s=told_down.at_s)
-            assert victim in nodes_of(cache, NAME)
-            assert stores(pod_address(cache, victim), "back")
-            if max(told_down.at_s - down.at_s, told_back.at_s - back.at_s) < FOLLOWS_WITHIN_S:
-                return
-    raise AssertionError(f"the status followed none of the outages in time; these lasted {outages} s")
+            # What is over soon need not be told; what lasts must be.
+            if any(seen.at_s > began and _ready(seen.object) == SIZE - 1 for seen in memcacheds.so_far()):
+                break
+        else:
+            raise AssertionError(f"the status tells of none of the outages; these lasted {outages} s")
+        told = memcacheds.first(lambda found: _ready(found) == SIZE - 1, after_s=began)
+        memcacheds.first(lambda found: _ready(found) == SIZE, after_s=told.at_s)
+    cache.wait_field(f"mc/{NAME}", ".status.readyReplicas", SIZE)
+    assert victim in nodes_of(cache, NAME)
+    assert stores(pod_address(cache, victim), "back")
 
 
 def test_the_status_follows_a_pod_that_is_deleted_and_replaced(cache: Kubectl) -> None:
-    delays = []
-    with watches(cache) as (pods, memcacheds):
-        for _ in range(TRIALS):
-            victim = nodes_of(cache, NAME)[0]
-            deleted = time.monotonic()
-            cache("delete", "pod", victim, "--wait=false")
-            going = pods.first(lambda pod, v=victim: _name(pod) == v and _is_going(pod), after_s=deleted)  # type: ignore[misc]
-            told = memcacheds.first(lambda found, v=victim: v not in found["status"]["nodes"], after_s=deleted)  # type: ignore[misc]
-            cache.wait_field(f"mc/{NAME}", ".status.readyReplicas", SIZE)
-            nodes = eventually(lambda: nodes_of(cache, NAME), lambda found: len(found) == SIZE)
-            assert victim not in nodes
-            delays.append(told.at_s - going.at_s)
-            if delays[-1] < FOLLOWS_WITHIN_S:
-                return
-    raise AssertionError(f"the status came {delays} s after the pod's")
+    victim = nodes_of(cache, NAME)[0]
+    with watches(cache) as (_, memcacheds):
+        deleted = time.monotonic()
+        cache("delete", "pod", victim, "--wait=false")
+        memcacheds.first(
+            lambda found: victim not in found["status"]["nodes"] and _ready(found) == SIZE, after_s=deleted
+        )
+    nodes = eventually(lambda: nodes_of(cache, NAME), lambda found: len(found) == SIZE)
+    assert victim not in nodes
 
 
 def _server_pid(cache: Kubectl, node: Node, pod: str) -> int:
@@ -104,10 +92,6 @@ def _server_pid(cache: Kubectl, node: Node, pod: str) -> int:
 
 def _name(found: Object) -> str:
     return str(found["metadata"]["name"])
-
-
-def _is_going(pod: Object) -> bool:
-    return "deletionTimestamp" in pod["metadata"]
 
 
 def _is(pod: Object, name: str, *, ready: bool) -> bool:
