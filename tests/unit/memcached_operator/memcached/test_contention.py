@@ -105,6 +105,14 @@ def of_existence(running: World) -> OtherManager:
     return OtherManager(running, delete)
 
 
+@pytest.fixture
+def others(
+    of_image: OtherManager, of_replicas: OtherManager, of_nodes: OtherManager, of_existence: OtherManager
+) -> dict[str, OtherManager]:
+    """All of them, by what they rewrite."""
+    return {"image": of_image, "replicas": of_replicas, "nodes": of_nodes, "existence": of_existence}
+
+
 @pytest.fixture(autouse=True)
 def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     with caplog.at_level(logging.INFO):
@@ -143,6 +151,24 @@ async def test_from_then_on_there_is_one_write_a_second(of_image: OtherManager) 
     assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
     repairs = [verb for _, verb in of_image.writes[began:] if verb == APPLY]
     assert len(repairs) == 20, "it is not given up either"
+
+
+@pytest.mark.parametrize("contended", ["image", "replicas", "nodes", "existence"])
+async def test_however_fast_the_other_one_is_there_is_one_look_a_second(
+    others: dict[str, OtherManager], contended: str
+) -> None:
+    other = others[contended]
+    clock = other.world.clock
+    await other.contend(REPAIRS)
+    looked_s = [clock.now]
+    while clock.now < looked_s[0] + 10 * LOOK_S:
+        other.strike()
+        if other.world.wait_s(KEY) == 0.0:
+            await other.look()
+            looked_s.append(clock.now)
+        clock.advance(LOOK_S / 100)
+    assert all(later - earlier >= LOOK_S for earlier, later in pairwise(looked_s))
+    assert len(looked_s) > 5, "it is looked at all the same"
 
 
 async def test_contention_over_the_deployment_does_not_keep_the_status_from_being_written(
