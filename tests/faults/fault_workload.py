@@ -33,11 +33,11 @@ class FaultWorkload:
 
     def __init__(self, kubectl: Kubectl, api: Api) -> None:
         self._kubectl = kubectl
+        self._before: dict[str, object] = {}
         self._api = api
         self.memcacheds = f"/apis/cache.example.com/v1alpha1/namespaces/{kubectl.namespace}/memcacheds"
         self.deployments = f"/apis/apps/v1/namespaces/{kubectl.namespace}/deployments"
         self.mark = START
-        self._before: dict[str, object] = {}
 
     def begin(self) -> None:
         """Create the first four, and wait until the operator has nothing more to do."""

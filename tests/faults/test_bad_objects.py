@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
-from lab.audit import START
 from operator_runtime.testing.waiting import await_none
 from tests.conformance.api import Api, Json
 from tests.integration.any_schema import CRD_NAME, any_schema
