@@ -59,18 +59,20 @@ def _bounds(tree: ast.Module, path: PurePosixPath) -> Iterator[int]:
         readings = _named_by(scope, lambda node, _: _is_clock(node))
         is_measured = partial(_is_measured, readings=readings, real=real)
         measured = _named_by(scope, is_measured)
-        # How long a loop looks again is no claim. What a claim leaves out is one, the other way round.
-        waits = {each for node in _inside(scope) if isinstance(node, ast.While) for each in ast.walk(node.test)}
-        claims = [each for node in _inside(scope) if isinstance(node, ast.Assert) for each in ast.walk(node.test)]
-        chosen = {test for each in claims if isinstance(each, ast.comprehension) for test in each.ifs}
-        for node in _inside(scope):
-            if isinstance(node, ast.Compare) and node not in waits:
-                both_ways = node in chosen
-                yield from (node.lineno for each in _bounded(node, both_ways) if is_measured(each, measured))
+        # How long a loop looks again is no claim. Nor is what a comprehension picks, unless that is claimed to be nothing
+        # or so: then it is the other way round.
+        inside = list(_inside(scope))
+        claims = {each for node in inside if isinstance(node, ast.Assert) for each in ast.walk(node.test)}
+        picks = {test: part in claims for part in inside if isinstance(part, ast.comprehension) for test in part.ifs}
+        waits = {each for node in inside if isinstance(node, ast.While) for each in ast.walk(node.test)}
+        for node in inside:
+            if isinstance(node, ast.Compare) and node not in waits and picks.get(node, True):
+                bounded = _bounded(node, turned=node in picks)
+                yield from (node.lineno for each in bounded if is_measured(each, measured))
 
 
-def _bounded(node: ast.Compare, both_ways: bool) -> Iterator[ast.expr]:
-    """What a comparison says is no more than something else, or where it may be meant both ways, what it compares."""
+def _bounded(node: ast.Compare, *, turned: bool) -> Iterator[ast.expr]:
+    """What a comparison says is no more than something else; `turned`: what it says is more."""
     for (left, right), sign in zip(pairwise([node.left, *node.comparators]), node.ops, strict=True):
         match sign:
             case ast.Lt() | ast.LtE():
@@ -79,9 +81,11 @@ def _bounded(node: ast.Compare, both_ways: bool) -> Iterator[ast.expr]:
                 least, most = right, left
             case _:
                 continue
+        if turned:
+            least, most = most, least
         # What is left until a deadline is compared with 0.
         if _PEAK not in ast.unparse(most) and ast.unparse(most) != "0":
-            yield from (least, most) if both_ways else (least,)
+            yield least
 
 
 def _is_clock(node: ast.AST) -> bool:
