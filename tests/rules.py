@@ -59,8 +59,8 @@ def _bounds(tree: ast.Module, path: PurePosixPath) -> Iterator[int]:
         readings = _named_by(scope, lambda node, _: _is_clock(node))
         is_measured = partial(_is_measured, readings=readings, real=real)
         measured = _named_by(scope, is_measured)
-        # How long a loop looks again is no claim. Nor is what a comprehension picks, unless that is claimed to be nothing
-        # or so: then it is the other way round.
+        # How long a loop looks again is no claim. Nor is what a comprehension picks; unless that is claimed to be
+        # nothing, or so: then it is the other way round.
         inside = list(_inside(scope))
         claims = {each for node in inside if isinstance(node, ast.Assert) for each in ast.walk(node.test)}
         picks = {test: part in claims for part in inside if isinstance(part, ast.comprehension) for test in part.ifs}
