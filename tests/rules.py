@@ -53,20 +53,18 @@ _PEAK = "peak"
 def _bounds(tree: ast.Module, path: PurePosixPath) -> Iterator[int]:
     if path == _MAY_MEASURE:
         return
-    # Clocks of unit tests are fakes that are handed in, and what they read may be called as elsewhere.
-    real = "unit" not in path.parts
     for scope in _scopes(tree):
         readings = _named_by(scope, lambda node, _: _is_clock(node))
-        is_measured = partial(_is_measured, readings=readings, real=real)
+        is_measured = partial(_is_measured, readings=readings)
         measured = _named_by(scope, is_measured)
-        # How long a loop looks again is no claim. Nor is what a comprehension picks; unless that is claimed to be
-        # nothing, or so: then it is the other way round.
         inside = list(_inside(scope))
-        claims = {each for node in inside if isinstance(node, ast.Assert) for each in ast.walk(node.test)}
-        picks = {test: part in claims for part in inside if isinstance(part, ast.comprehension) for test in part.ifs}
         waits = {each for node in inside if isinstance(node, ast.While) for each in ast.walk(node.test)}
-        for node in inside:
-            if isinstance(node, ast.Compare) and node not in waits and picks.get(node, True):
+        claims = {each for node in inside if isinstance(node, ast.Assert) for each in ast.walk(node.test)}
+        picks = {test for node in inside if isinstance(node, ast.comprehension) for test in node.ifs}
+        # How long a loop looks again is no claim, nor is what a comprehension picks.
+        for node in set(inside) - waits - (picks - claims):
+            if isinstance(node, ast.Compare):
+                # An assertion about what was picked says that there is none of it: the opposite holds.
                 bounded = _bounded(node, turned=node in picks)
                 yield from (node.lineno for each in bounded if is_measured(each, measured))
 
@@ -97,13 +95,13 @@ def _is_clock(node: ast.AST) -> bool:
     return False
 
 
-def _is_measured(node: ast.AST, measured: set[str], *, readings: set[str], real: bool) -> bool:
+def _is_measured(node: ast.AST, measured: set[str], *, readings: set[str]) -> bool:
     """Whether it has a difference from a clock's reading in it, or what a process takes."""
     for each in ast.walk(node):
         match each:
             # A reading without a number is another moment, and no length.
             case ast.BinOp(op=ast.Sub(), right=right) if not isinstance(right, ast.Constant):
-                if any(_is_reading(part, readings, real) for part in ast.walk(each)):
+                if any(_is_reading(part, readings) for part in ast.walk(each)):
                     return True
             case ast.Name(id=name) if name in measured or _MEASURES & set(name.split("_")):
                 return True
@@ -114,13 +112,13 @@ def _is_measured(node: ast.AST, measured: set[str], *, readings: set[str], real:
     return False
 
 
-def _is_reading(node: ast.AST, readings: set[str], real: bool) -> bool:
+def _is_reading(node: ast.AST, readings: set[str]) -> bool:
     match node:
         case ast.Name(id=name):
             return name in readings
         case ast.Attribute(attr=name):
-            return real and name.endswith("at_s")
-        case ast.Call(func=ast.Name(id=name)) if name in ("received_at", "logged_at"):
+            return name.endswith("at_s")
+        case ast.Call(func=ast.Name(id="received_at" | "logged_at")):
             return True
     return _is_clock(node)
 
@@ -201,21 +199,20 @@ def _is_said(node: ast.AST, names: set[str]) -> bool:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
             return name in _AUDITED or name in _SAID
         case ast.ListComp(generators=[*parts]) | ast.GeneratorExp(generators=[*parts]):
-            return any(_is_said(each.iter, names) for each in parts) and not _names_some(parts)
+            named = any(_names_some(test) for each in parts for test in each.ifs)
+            return any(_is_said(each.iter, names) for each in parts) and not named
     return False
 
 
-def _names_some(parts: list[ast.comprehension]) -> bool:
-    """Whether a comprehension says which it is after, and not only which not."""
-    for test in (test for part in parts for test in part.ifs):
-        for each in ast.walk(test):
-            match each:
-                case ast.UnaryOp(op=ast.Not()):
-                    break
-                case ast.Compare(ops=[ast.In() | ast.Eq()]):
-                    return True
-                case ast.Call(func=ast.Attribute(attr="startswith" | "endswith")):
-                    return True
+def _names_some(test: ast.expr) -> bool:
+    """Whether the test of a comprehension says which it is after, and not only which not."""
+    match test:
+        case ast.BoolOp(values=values):
+            return any(_names_some(each) for each in values)
+        case ast.Call(func=ast.Name(id="any" | "all"), args=[ast.GeneratorExp(elt=each)]):
+            return _names_some(each)
+        case ast.Compare(ops=[ast.In() | ast.Eq()]) | ast.Call(func=ast.Attribute(attr="startswith" | "endswith")):
+            return True
     return False
 
 
@@ -282,8 +279,6 @@ def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         case ast.Assign(targets=targets, value=value):
             yield from ((target, value) for target in targets)
         case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value):
-            yield target, value
-        case ast.NamedExpr(target=target, value=value):
             yield target, value
         case ast.Call(func=ast.Attribute(value=ast.Name() as target, attr="append"), args=[value]):
             yield target, value
