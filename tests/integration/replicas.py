@@ -17,6 +17,8 @@ from tests.operator_process import OperatorProcess
 
 # A leader that gets no processor for so long as it may write ends: what a busy machine takes is well below 4 s.
 LEASE_S, RENEW_DEADLINE_S, RETRY_S = 6, 4.0, 1.0
+# Longer than a test lasts: who takes over has not waited for the Lease to run out. The later flags count.
+LONG_LEASE = ("--leader-elect-lease-duration-s=3600", "--leader-elect-renew-deadline-s=3000")
 NOT_RENEWED = f"could not be renewed within {RENEW_DEADLINE_S:g} s"
 LEADS = "leading: Lease"
 STANDS_BY = "standing by: Lease"

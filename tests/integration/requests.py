@@ -18,7 +18,8 @@ WATCHED = {
     "statefulsets": "statefulsets.apps",
 }
 """What the operator watches in each namespace, as the audit log and as its own log and metrics name it."""
-_READS = frozenset({"get", "list", "watch"})
+READS = frozenset({"get", "list", "watch"})
+"""The verbs that change nothing."""
 
 
 def requests_of(cluster: Cluster, operator_name: str, *, since: Mark = START) -> list[AuditEvent]:
@@ -28,7 +29,7 @@ def requests_of(cluster: Cluster, operator_name: str, *, since: Mark = START) ->
 
 def writes_of(cluster: Cluster, operator_name: str, *, since: Mark = START) -> list[AuditEvent]:
     """Those that change something."""
-    return [each for each in requests_of(cluster, operator_name, since=since) if each.verb not in _READS]
+    return [each for each in requests_of(cluster, operator_name, since=since) if each.verb not in READS]
 
 
 def written(events: list[AuditEvent]) -> list[str]:

@@ -94,7 +94,7 @@ def test_pods_under_the_restricted_profile_have_their_secrets_and_a_sidecar(kube
     ]
     mark = kubectl.cluster.audit_mark()
     catch_up(kubectl)
-    assert writes(kubectl, "shop", mark) == [], "what the API server fills in is no drift"
+    assert taken(writes(kubectl, "shop", mark)) <= {"memcacheds/status 200"}, "what the API server fills in is no drift"
 
 
 def test_what_somebody_changes_of_it_is_put_right(kubectl: Kubectl) -> None:
