@@ -39,6 +39,7 @@ from operator_runtime import (
     ServerError,
     Stage,
     StaleCache,
+    TooManyRequests,
     Waiting,
 )
 
@@ -185,8 +186,13 @@ class Ending:
             FINALIZER, client, MEMCACHEDS, self._clean_up, add=wanted, events=None, repairs=repairs, clock=clock
         )
 
-    async def add_finalizer(self, memcached: MemcachedRecord) -> tuple[MemcachedRecord, Problem | None]:
-        """The Memcached as it is with the finalizer, and why it could not be put there: all else goes on."""
+    async def add_finalizer(
+        self, memcached: MemcachedRecord
+    ) -> tuple[MemcachedRecord, Problem | ServerError | TooManyRequests | None]:
+        """The Memcached as it is with the finalizer, and why it could not be put there, for now or at all.
+
+        All else goes on.
+        """
         # What was done for one of the same name that was deleted before is over.
         self._progress.drop(memcached.key)
         try:
@@ -195,6 +201,8 @@ class Ending:
             what = f"The finalizer {FINALIZER} cannot be put on it, so its deletion will not wait for its pods"
             reason = Reason.FORBIDDEN if isinstance(error, Forbidden) else Reason.INVALID_SPEC
             return memcached, Problem(reason, f"{what}: {error.message or error}", blocking=False)
+        except (ServerError, TooManyRequests) as error:
+            return memcached, error
         except (Conflict, NotFound) as error:
             raise self._stale(memcached, error) from error
         return memcached, None

@@ -55,10 +55,13 @@ from operator_runtime import (
     Kind,
     ObjectKey,
     Operator,
-    ServerError,
 )
 
 logger = logging.getLogger(__name__)
+
+
+def _nothing_unmet() -> tuple[int, frozenset[str]]:
+    return 0, frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,7 @@ class Objects:
             "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET_RULES, optional=True),
         }
         remembered = operator.repairs(MEMCACHEDS).memory
+        self._unmet = remembered.slot(_nothing_unmet)
         memory = LiveMemory(operator.client, remembered, tell_memory, tell, clock=clock)
         self._running = Running(
             operator.client, caches, workloads, config.workload, memory, remembered, tell, wake, answers
@@ -150,17 +154,19 @@ class Objects:
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
-        outcome = Outcome()
-        try:
-            await self._running.keep(memcached, spec, plan, last, pods, now, outcome)
-        except ServerError:
-            self.release(memcached.key)  # as of a webhook for the workloads of one namespace
-            raise
+        generation, unmet = self._unmet.find(memcached.key) or _nothing_unmet()
+        outcome = Outcome(unmet if generation == memcached.generation else frozenset())
+        await self._running.keep(memcached, spec, plan, last, pods, now, outcome)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
         # in between. Any other is as the status has it, which coalesces what comes together.
         leave = not set(plan.servers.draining) <= set(last.draining or ())
         published = plan.servers.listed if leave else last.serverList or ()
         await self._keep_beside(memcached, spec, plan, last, published, outcome)
+        if outcome.failed:
+            # The status is of this generation from now on: what is yet to be done for it is nobody else's doing.
+            self._unmet.set(memcached.key, (memcached.generation, frozenset(outcome.failed)))
+        else:
+            self._unmet.drop(memcached.key)
         return outcome
 
     def release(self, key: ObjectKey) -> None:
@@ -195,12 +201,14 @@ class Objects:
                 if keeper.has(ObjectKey(namespace, name)):
                     await outcome.attempt(kind, keeper.remove(memcached, ObjectKey(namespace, name)))
                 continue
-            made_before, asked = seen, not seen
+            newer = not seen or kind in outcome.unmet
+            made_before, asked = not newer, newer
             if kind == "Service":  # it follows the servers' names
                 asked = asked or any(each.workload == "StatefulSet" for each in last.draining or ())
             if kind == "ConfigMap":  # it follows the servers
                 made_before, asked = False, asked or self._is_untouched(ObjectKey(namespace, name))
-            kept = await outcome.attempt(kind, keeper.keep(memcached, manifest, seen=made_before, asked=asked))
+            doing = keeper.keep(memcached, manifest, seen=made_before, asked=asked)
+            kept = await outcome.attempt(kind, doing, newer=newer)
             if kind == "Service" and kept is not None and kept.obj is not None:
                 outcome.service = name
 

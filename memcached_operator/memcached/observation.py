@@ -136,6 +136,7 @@ class Observation(msgspec.Struct, frozen=True):
         service: name of the Service that this Memcached controls, "" without one.
         problem: what keeps the operator from doing its work, None when nothing does.
         waiting: what is being waited for before all is there, "" for nothing.
+        unwritten: the workload is not as the specification asks, as the API server failed to write it.
         terminating: what its deletion waits for, "" while it is not being deleted.
         leaving: the kind of the workload that is there beside, which the servers move from; None for none.
         advice: what a person should know although all is as they asked.
@@ -158,6 +159,7 @@ class Observation(msgspec.Struct, frozen=True):
     service: str = ""
     problem: Problem | None = None
     waiting: str = ""
+    unwritten: bool = False
     terminating: str = ""
     leaving: Workload | None = None
     advice: Sequence[Advice] = ()

@@ -38,14 +38,12 @@ def observed(
     outcome: Outcome,
     ours: Mapping[Workload, WorkloadRecord],
     pods: Sequence[PodRecord],
-    aside: Problem | None,
 ) -> Observation:
     """After a reconcile.
 
     Args:
         ours: the workloads of the Memcached that there were.
         pods: the active pods.
-        aside: what was in the way of the finalizer.
     """
     other = ours.get(OTHER[plan.target])
     waiting = list(outcome.waiting)
@@ -65,8 +63,9 @@ def observed(
         pods,
         plan.servers,
         outcome.service,
-        joined([*_of_secrets(pods), *outcome.problems, *([aside] if aside else [])]),
+        joined([*_of_secrets(pods), *outcome.problems]),
         " ".join(waiting),
+        unwritten=bool(outcome.unwritten),
         leaving=other.kind if other is not None else None,
         advice=tuple(_advice(spec)),
         followed=spec.publish != "None",

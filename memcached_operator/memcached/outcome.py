@@ -11,7 +11,7 @@ from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.owned import OwnedRecord
 from memcached_operator.memcached.status import refusal_reason
 from memcached_operator.memcached.workloads.records import WorkloadRecord
-from operator_runtime import Forbidden, Invalid, Kept, NotOwned, Refused, ServerError
+from operator_runtime import Forbidden, Invalid, Kept, NotOwned, Refused, ServerError, TooManyRequests
 
 R = TypeVar("R", bound=OwnedRecord)
 
@@ -28,10 +28,15 @@ class Outcome:
         strange: kinds of which somebody else's bears the name.
         rollout: how far the servers have come to the present template.
         queued: they are yet to come to the operator's own defaults, when it is their turn.
+        unmet: kinds that are yet to be written for this generation, as that failed or was refused before.
+        failed: those that are so now.
+        unwritten: what the API server said as it failed to write the workload, "" where it did not fail.
         next_s: seconds until more is to be done, None where an event will tell.
         failure: what is to be raised once all else is done and told, for all of it to be tried again.
     """
 
+    unmet: frozenset[str] = frozenset()
+    failed: set[str] = field(default_factory=set)
     workload: WorkloadRecord | None = None
     service: str = ""
     problems: list[Problem] = field(default_factory=list)
@@ -39,20 +44,24 @@ class Outcome:
     strange: set[str] = field(default_factory=set)
     rollout: Rollout = DONE
     queued: bool = False
+    unwritten: str = ""
     next_s: float | None = None
-    failure: ServerError | None = None
+    failure: ServerError | TooManyRequests | None = None
 
     def look_again(self, after_s: float | None) -> None:
         """More is to be done after so many seconds, if not before; None for never."""
         if after_s is not None:
             self.next_s = after_s if self.next_s is None else min(self.next_s, after_s)
 
-    async def attempt(self, kind: str, doing: Awaitable[Kept[R]], *, blocking: bool = False) -> Kept[R] | None:
+    async def attempt(
+        self, kind: str, doing: Awaitable[Kept[R]], *, newer: bool = False, blocking: bool = False
+    ) -> Kept[R] | None:
         """What became of one object; None where something was in the way, which is noted here.
 
         Args:
             kind: of the object.
             doing: keeps or removes it.
+            newer: the specification asks for it since just now, or it is yet to be done for this generation.
             blocking: for its sake the servers are not changed.
         """
         try:
@@ -67,16 +76,38 @@ class Outcome:
             problem = Problem(refusal_reason(error.message), error.message or str(error), blocking)
         except Refused as error:
             problem = Problem(Reason.FORBIDDEN, str(error), blocking)
-        except ServerError as error:
-            if kind in ("Deployment", "StatefulSet"):
-                raise
-            # Such as an admission webhook for Services that does not answer: the servers' list is not to wait for it.
-            self.waiting.append(f"The API server failed to write the {kind}: {error.message or error}")
-            self.failure = error
+        except (ServerError, TooManyRequests) as error:
+            message = self.try_again(kind, error)
+            if blocking:
+                self.unwritten = message
+            self._fail(kind, newer)
             return None
         else:
             if kept.waiting:
                 self.waiting.append(kept.waiting)
             return kept
+        self._fail(kind, newer)
         self.problems.append(problem)
         return None
+
+    def of_finalizer(self, why_not: Problem | ServerError | TooManyRequests | None) -> None:
+        """Why the finalizer could not be put on the Memcached, None where it could or is not to be."""
+        if isinstance(why_not, Problem):
+            self.problems.append(why_not)
+        elif why_not is not None:
+            self.try_again("finalizer", why_not)
+
+    def try_again(self, what: str, error: ServerError | TooManyRequests) -> str:
+        """The API server failed to write this for now; what is said of it.
+
+        As where an admission webhook for one kind does not answer: neither the other objects nor the status wait for
+        it.
+        """
+        message = f"The API server failed to write the {what}: {error.message or error}"
+        self.waiting.append(message)
+        self.failure = error
+        return message
+
+    def _fail(self, kind: str, newer: bool) -> None:
+        if newer:
+            self.failed.add(kind)

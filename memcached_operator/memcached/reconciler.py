@@ -122,9 +122,10 @@ class MemcachedReconciler:
         now = self._utc_now()
         plan = servers.plan(key, spec, last, ours, pods, now)  # plan
         outcome = await self._objects.keep(memcached, spec, plan, last, pods, now)  # act
+        outcome.of_finalizer(aside)
         if self._repairs.is_spent(memcached):
             return Result()
-        found = observed(memcached, spec, plan, outcome, ours, pods, aside)  # report
+        found = observed(memcached, spec, plan, outcome, ours, pods)  # report
         outcome.look_again(plan.next_s)
         result = await self._reporter.report(memcached, last, found, next_s=outcome.next_s)
         if outcome.failure is not None:

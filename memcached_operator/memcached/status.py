@@ -258,13 +258,14 @@ def _progressing(observed: Observation, last: Status) -> Condition:
     # none yet, while those of the former are all ready.
     # A Deployment that is paused says so in place of that, and no pod is stale here.
     one_template = workload.rolled_out or not workload.revised or observed.paused
-    complete = existing == ready == size and workload.settled and one_template
+    complete = existing == ready == size and workload.settled and one_template and not observed.unwritten
     # A pod that is lost, restarted or replaced in place is no rollout: once complete, stay so.
     stays_complete = (
         before is not None
         and before.reason == Reason.COMPLETE
         and last.observedGeneration == observed.generation
         and (workload.rolled_out or observed.paused)
+        and not observed.unwritten
     )
     if complete or stays_complete:
         message = f"All {size} servers have been rolled out."
@@ -277,6 +278,8 @@ def _progressing(observed: Observation, last: Status) -> Condition:
         reason = Reason.SCALING
     elif before is not None and before.status == "True" and before.reason != Reason.MIGRATING:
         reason = Reason(before.reason)
+    elif observed.unwritten:
+        reason = Reason.UPDATING if workload.replicas == size else Reason.SCALING
     elif workload.generation == 1:
         reason = Reason.DEPLOYING
     else:
@@ -285,7 +288,8 @@ def _progressing(observed: Observation, last: Status) -> Condition:
         scaling = one_template if workload.settled else last.replicas != size
         reason = Reason.SCALING if scaling else Reason.UPDATING
     counted = f"{size} servers are wanted, {existing} exist, {ready} are ready."
-    if workload.kind == "Deployment" and existing == ready == size and workload.settled:
+    held = workload.kind != "Deployment" or observed.unwritten
+    if existing == ready == size and workload.settled and not held:
         counted += f" The Deployment is rolled out when the last has been ready for {observed.pause_s} s."
     if draining:
         counted += " Those that left the list end when spec.drainSeconds are over."

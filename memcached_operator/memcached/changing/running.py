@@ -111,10 +111,11 @@ class Running:
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
-        key, newer = memcached.key, last.observedGeneration != memcached.generation
-        ours, telling, target = self._caches.workloads_of(memcached), NOTHING, None
+        key, ours = memcached.key, self._caches.workloads_of(memcached)
+        telling, target = NOTHING, None
         for kind, replicas in plan.replicas.items():
             live = ours.get(kind)
+            newer = last.observedGeneration != memcached.generation or kind in outcome.unmet
             paused = spec.rollout.paused and live is not None and live.begun
             wanted = self._wanted(kind, memcached, replicas, spec, paused)
             if live is not None and kind != plan.target and any(_change(wanted, live)):
@@ -130,10 +131,11 @@ class Running:
                     wanted = _with_template_of(live, wanted)
             if live is not None and queued:
                 wanted, outcome.queued = _with_template_of(live, wanted), True
-            seen = last.observedGeneration is not None and last.workload in (None, kind)
+            made_before = last.observedGeneration is not None and last.workload in (None, kind)
+            seen = made_before and (live is not None or kind not in outcome.unmet)
             asked = newer or plan.drained or paused or any(change)
             doing = self._keepers[kind].keep(memcached, wanted, seen=seen, asked=asked)
-            kept = await outcome.attempt(kind, doing, blocking=kind == plan.target)
+            kept = await outcome.attempt(kind, doing, newer=newer, blocking=kind == plan.target)
             if kind == plan.target:
                 target = wanted
                 held = None if kind in outcome.strange else self._caches.workloads_of(memcached).get(kind)
@@ -220,7 +222,7 @@ class Running:
             outcome.problems.append(Problem(refusal_reason(telling.refused), telling.refused, blocking=False))
         if found.stuck:
             outcome.problems.append(Problem(Reason.ROLLOUT_STUCK, found.stuck, blocking=False))
-        blocked = any(each.blocking for each in outcome.problems)
+        blocked = bool(outcome.unwritten) or any(each.blocking for each in outcome.problems)
         ready = sum(each.ready for each in pods if workload is not None and each.workload == workload.kind)
         rolled_out = workload is not None and workload.settled and workload.rolled_out
         done = rolled_out and not found.stale and ready >= spec.size

@@ -220,6 +220,19 @@ async def test_servers_are_made_also_where_it_cannot_be_put_on_and_that_is_told(
     assert holding.condition("Degraded") == ("False", "AsExpected")
 
 
+async def test_servers_are_made_and_told_of_also_while_the_api_server_fails_to_put_it_on(holding: World) -> None:
+    for _ in range(2):
+        holding.api.refuse("merge_patch", "Memcached", ServerError(500, message="failed calling webhook"))
+        holding.show()
+        with pytest.raises(ServerError):
+            await holding.reconcile(after_s=DELAY_S)
+    assert holding.deployment["spec"]["replicas"] == 2
+    assert "The API server failed to write the finalizer: failed calling webhook" in holding.message("Ready")
+    await holding.settle()
+    assert finalizers(holding) == [FINALIZER]
+    assert "webhook" not in holding.message("Ready")
+
+
 async def test_who_takes_it_off_again_and_again_is_told_of_and_not_raced_with(
     held: World, caplog: pytest.LogCaptureFixture
 ) -> None:

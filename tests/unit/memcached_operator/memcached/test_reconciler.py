@@ -184,25 +184,19 @@ async def test_replicas_that_somebody_else_changed_are_put_back_and_that_is_said
     assert running.deployment["spec"]["replicas"] == 2
     note = "Scaled Deployment sessions from 9 to 2 replicas: somebody else had changed them"
     assert running.recorder.events == [Event("Normal", "Scaled", note)]
-    assert repairs(running) == {"spec.replicas": 1}
+    assert running.repairs_counted() == {"spec.replicas": 1}
 
 
 async def test_only_what_others_changed_counts_as_a_repair(running: World) -> None:
     running.memcached(size=3, image="memcached:2")
     running.show()
     await running.settle()
-    assert repairs(running) == {}
+    assert running.repairs_counted() == {}
     container_of(running.deployment)["image"] = "memcached:0"
     running.deployment["metadata"]["labels"]["app.kubernetes.io/name"] = "mine"
     running.api.put(running.deployment)
     await running.settle()
-    assert repairs(running) == {"metadata.labels": 1, "spec.template.spec.containers.image": 1}
-
-
-def repairs(world: World) -> dict[str, float]:
-    """How often which field was put right."""
-    family, _ = world.reconciler.families()
-    return {sample.labels["field"]: sample.value for sample in family.samples if sample.value}
+    assert running.repairs_counted() == {"metadata.labels": 1, "spec.template.spec.containers.image": 1}
 
 
 async def test_the_answer_to_an_update_is_known_at_once_so_that_it_is_not_sent_twice(running: World) -> None:

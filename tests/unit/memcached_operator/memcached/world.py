@@ -193,6 +193,11 @@ class World:
         keeper = self.parts.owned(MEMCACHEDS, DEPLOYMENTS, rules=DEPLOYMENT_RULES, tell=lambda *_: None)
         return cast("Kept[WorkloadRecord]", await keeper.keep(memcached, wanted))
 
+    def repairs_counted(self) -> dict[str, float]:
+        """How often which field was put right that somebody else had changed."""
+        family, _ = self.reconciler.families()
+        return {sample.labels["field"]: sample.value for sample in family.samples if sample.value}
+
     async def refused(self, verb: str, error: KubeError) -> Result:
         """Let the API server refuse `verb` on the Deployment once, have that reported, and pass the time of a retry."""
         self.api.refuse(verb, "Deployment", error)

@@ -1,0 +1,103 @@
+"""The API server fails to write one kind of object for now, as where an admission webhook for it is down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from operator_runtime.testing.waiting import eventually, until
+from tests.integration.conftest import memcached
+from tests.integration.oracle import condition, make_ready, pods_of, wait, wait_condition
+from tests.kubectl_in_namespace import Kubectl
+
+pytestmark = [
+    pytest.mark.core,
+    pytest.mark.cluster("kubernetes"),  # the simulator calls no webhooks
+    pytest.mark.usefixtures("operator"),
+]
+
+
+class DownWebhook:
+    """A webhook for Deployments of one namespace behind which nobody listens, as after its own pods are gone."""
+
+    def __init__(self, kubectl: Kubectl) -> None:
+        self._kubectl = kubectl
+
+    def install(self) -> None:
+        """From when this returns on, the API server fails to create and to change them."""
+        self._kubectl.apply(self._configuration())
+        until("the API server calls no webhook", lambda: not self._lets_pass())
+
+    def remove(self) -> None:
+        """The administrator takes it out."""
+        name = self._kubectl.namespace
+        self._kubectl("delete", "validatingwebhookconfiguration", name, "--ignore-not-found")
+
+    def _lets_pass(self) -> bool:
+        words = ("create", "deployment", "probe", "--image=none", "--dry-run=server")
+        return self._kubectl.run(*words, check=False).returncode == 0
+
+    def _configuration(self) -> dict[str, Any]:
+        name = self._kubectl.namespace
+        operations = ["CREATE", "UPDATE"]
+        rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": operations, "resources": ["deployments"]}
+        webhook = {
+            "name": "down.example.com",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "failurePolicy": "Fail",
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
+            "rules": [rule],
+        }
+        return {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": name},
+            "webhooks": [webhook],
+        }
+
+
+@pytest.fixture
+def webhook(kubectl: Kubectl) -> Iterator[DownWebhook]:
+    found = DownWebhook(kubectl)
+    yield found
+    found.remove()
+
+
+def told(kubectl: Kubectl, name: str) -> dict[str, Any]:
+    """The condition Ready once it says that the Deployment could not be written."""
+    wait(kubectl, f"mc/{name}", '.status.conditions[?(@.type=="Ready")].status', "False")
+    return eventually(
+        lambda: condition(kubectl, name, "Ready"),
+        lambda ready: "The API server failed to write the Deployment: " in ready["message"],
+        what="the condition Ready in the API server's words",
+    )
+
+
+def test_a_webhook_for_deployments_that_is_down_is_told_and_keeps_nothing_else_from_a_new_memcached(
+    kubectl: Kubectl, webhook: DownWebhook
+) -> None:
+    webhook.install()
+    kubectl.apply(memcached("shop", 1))
+    kubectl.wait("mc/shop", "jsonpath={.status.observedGeneration}=1")
+    ready = told(kubectl, "shop")
+    assert ready["status"] == "False"
+    assert 'failed calling webhook "down.example.com"' in ready["message"]
+    assert kubectl.names("services,deployments") == ["service/shop"]
+    webhook.remove()
+    kubectl.wait("deployment/shop", "jsonpath={.spec.replicas}=1")
+
+    # Nor is a change told as done, or a lost server kept in the list.
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    make_ready(kubectl, pods_of(kubectl, "shop"))
+    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
+    webhook.install()
+    kubectl("scale", "mc/shop", "--replicas=3")
+    wait(kubectl, "mc/shop", ".status.observedGeneration", 2)
+    assert told(kubectl, "shop")["observedGeneration"] == 2
+    assert condition(kubectl, "shop", "Progressing")["reason"] == "Scaling"
+    webhook.remove()
+    wait(kubectl, "deployment/shop", ".spec.replicas", 3)

@@ -1,0 +1,87 @@
+"""What becomes of all else while the API server fails to write one object, such as the workload, for now."""
+
+from __future__ import annotations
+
+import pytest
+
+from operator_runtime.client.errors import KubeError, ServerError, TooManyRequests
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
+from tests.unit.memcached_operator.memcached.world import CREATE, DELAY_S, World
+
+WEBHOOK = 'failed calling webhook "pods.example.com": connection refused'
+DOWN = ServerError(500, "InternalError", WEBHOOK)
+TOLD = f"The API server failed to write the Deployment: {WEBHOOK}"
+WRITES = ("create", "apply", "merge_patch", "strategic_patch")
+FAILURES: list[KubeError] = [DOWN, TooManyRequests(429, "TooManyRequests", WEBHOOK)]
+
+
+async def fail(world: World, error: KubeError = DOWN, *, times: int = 3) -> None:
+    """Look several times while the API server fails so; each ends as a failure, to be tried again with backoff."""
+    for _ in range(times):
+        for verb in WRITES:
+            world.api.refuse(verb, "Deployment", error)
+        world.show()
+        with pytest.raises(type(error)):
+            await world.reconcile(after_s=DELAY_S)
+        world.api.refusals.clear()
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=["500", "429"])
+async def test_a_new_memcached_is_told_of_and_has_all_else(world: World, error: KubeError) -> None:
+    world.memcached(size=2, service={"type": "Headless"})
+    await fail(world, error)
+    assert ("Service", NAMESPACE, NAME) in world.api.objects
+    assert world.condition("Ready")[0] == "False"
+    assert TOLD in world.message("Ready")
+    assert world.condition("Available") == ("False", "MinimumReplicasUnavailable")
+    assert world.status["observedGeneration"] == 2
+
+    await world.look()
+    assert CREATE in world.api.verbs()
+    assert any(event.note.startswith("Created Deployment") for event in world.recorder.events)
+    assert world.repairs_counted() == {}
+
+
+async def test_another_size_that_cannot_be_written_is_not_told_as_done(running: World) -> None:
+    running.memcached(size=3)
+    await fail(running)
+    assert running.condition("Ready")[0] == "False"
+    assert TOLD in running.message("Ready")
+    assert running.condition("Progressing") == ("True", "Scaling")
+    assert running.status["observedGeneration"] == 2
+    assert len(running.status["nodes"]) == 2
+
+
+async def test_another_image_that_cannot_be_written_is_not_told_as_done(running: World) -> None:
+    running.memcached(size=2, image="memcached:2")
+    await fail(running)
+    assert running.condition("Ready")[0] == "False"
+    assert running.condition("Progressing") == ("True", "Updating")
+    assert TOLD in running.message("Ready")
+    assert "have been rolled out" not in running.message("Progressing")
+
+
+async def test_a_server_that_is_lost_meanwhile_leaves_the_status(running: World) -> None:
+    running.memcached(size=2, image="memcached:2")
+    running.pods(ready=1)
+    await fail(running)
+    assert len(running.status["nodes"]) == running.status["readyReplicas"] == 1
+
+
+async def test_what_failed_once_is_still_what_the_user_asked_for(running: World) -> None:
+    running.memcached(size=3)
+    await fail(running)
+    await running.look()
+    assert running.deployment["spec"]["replicas"] == 3
+    (note,) = [event.note for event in running.recorder.events if event.reason == "Scaled"]
+    assert note.endswith("spec.size changed")
+    assert running.repairs_counted() == {}
+
+
+async def test_what_somebody_changes_is_put_right_although_that_failed_once(running: World) -> None:
+    running.deployment["spec"]["replicas"] = 7
+    running.api.put(running.deployment)
+    await fail(running)
+    await running.look()
+    assert running.deployment["spec"]["replicas"] == 2
+    assert running.repairs_counted() == {"spec.replicas": 1}
