@@ -20,7 +20,7 @@ from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.kinds import MEMCACHEDS, WORKLOADS
 from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.observing import unplanned
-from memcached_operator.memcached.owned import ORPHAN_FINALIZER
+from memcached_operator.memcached.owned import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.reporter import CONFLICT_PAUSE_S, SLOW_RETRY_S, Reporter
 from memcached_operator.memcached.spec import read_spec
@@ -233,8 +233,10 @@ class Ending:
             note = f"Removed the finalizer {FINALIZER}: {why}"
             self._reporter.tell(memcached, "Normal", "Finalized", "Release", note)
         # Without our finalizer, what becomes of its objects is the garbage collector's, in the mode that the user
-        # chose.
+        # chose. Until others take theirs off, clients go on to read the status.
         self._progress.drop(key)
+        if stage is not Stage.CLEANED and (holders := _holders(memcached)):
+            return await self._tell(memcached, None, holders)
         self._reporter.forget(key)
         return Result()
 
@@ -279,19 +281,24 @@ class Ending:
 
     async def _report(self, memcached: MemcachedRecord, problem: Problem | None = None) -> Result:
         """Say in the status what is waited for, and that it takes too long."""
-        step, last = self._progress.of(memcached.key).step, decode_status(memcached.status)
+        step = self._progress.of(memcached.key).step
         terminating, retry_s = "Being deleted; see the condition Degraded.", SLOW_RETRY_S
         if isinstance(step, Wait) and problem is None:
             terminating = step.why
             problem, retry_s = self._judge_wait(memcached, step)
-        try:
-            size = read_spec(memcached.spec).size
-        except InvalidSpec:
-            size = None
-        ours, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
-        seen = unplanned(memcached, last, ours, pods, problem, size=size, terminating=terminating)
-        result = await self._reporter.report(memcached, last, seen)
+        result = await self._tell(memcached, problem, terminating)
         return Result(requeue_after_s=min(retry_s, result.requeue_after_s or retry_s))
+
+    async def _tell(self, memcached: MemcachedRecord, problem: Problem | None, terminating: str) -> Result:
+        """Say in the status what is left, and what its deletion waits for."""
+        last = decode_status(memcached.status)
+        try:
+            spec = read_spec(memcached.spec)
+        except InvalidSpec:
+            spec = None
+        ours, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
+        seen = unplanned(memcached, last, ours, pods, problem, spec=spec, terminating=terminating)
+        return await self._reporter.report(memcached, last, seen)
 
     def _judge_wait(self, memcached: MemcachedRecord, wait: Wait) -> tuple[Problem | None, float]:
         """Whether a wait has become a problem, and when to look again, in seconds."""
@@ -326,6 +333,20 @@ class Ending:
         self._client.outdated(MEMCACHEDS, memcached)
         pause_s = CONFLICT_PAUSE_S if isinstance(error, Conflict) else 5.0
         return StaleCache(f"the Memcached changed under our write: {error}", retry_s=pause_s)
+
+
+def _holders(memcached: MemcachedRecord) -> str:
+    """What keeps a Memcached without our finalizer, in a sentence; "" where it is no matter of the status.
+
+    Its servers are nobody's as soon as the garbage collector has orphaned them.
+    """
+    if ORPHAN_FINALIZER in memcached.finalizers:
+        return ""
+    names = [each for each in memcached.finalizers if each not in (FINALIZER, FOREGROUND_FINALIZER)]
+    if names:
+        several = "s" if len(names) > 1 else ""
+        return f"Being deleted; kept by the finalizer{several} {', '.join(names)}."
+    return "Being deleted; its objects go first." if memcached.finalizers else ""
 
 
 def _kinds_of(memcached: MemcachedRecord) -> set[str]:

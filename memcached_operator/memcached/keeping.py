@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from prometheus_client import Metric
 
-from memcached_operator.api.names import Workload
+from memcached_operator.api.names import InvalidSpec, Workload
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.beside import budget
-from memcached_operator.memcached.beside.publication import is_untouched
+from memcached_operator.memcached.beside.publication import is_untouched, publication, publication_name
 from memcached_operator.memcached.beside.rules import (
     BUDGET_RULES,
     NETWORK_POLICY_RULES,
@@ -42,8 +43,8 @@ from memcached_operator.memcached.outcome import Outcome
 from memcached_operator.memcached.owned import OwnedRecord
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.servers import Plan
-from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.status import Status
+from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.status import Status, decode_status
 from memcached_operator.memcached.telling import in_words
 from memcached_operator.memcached.workloads import desired
 from memcached_operator.memcached.workloads.objects import WorkloadManifest
@@ -168,6 +169,27 @@ class Objects:
         else:
             self._unmet.drop(memcached.key)
         return outcome
+
+    async def follow(self, memcached: MemcachedRecord) -> None:
+        """Have the published list follow the status of a Memcached that is being deleted, as long as both are there.
+
+        Raises:
+            KubeError: it could not be written; to be tried again.
+        """
+        listed = decode_status(memcached.status).serverList
+        key = ObjectKey(memcached.namespace, publication_name(memcached.name))
+        live = self._caches.config_maps.get(key)
+        if listed is None or live is None or live.deleting or live.owner_uid != memcached.uid:
+            return
+        with suppress(InvalidSpec):
+            spec = read_spec(memcached.spec)
+            wanted = publication(memcached.name, memcached.namespace, memcached.uid, spec, listed)
+            if wanted is not None:
+                outcome = Outcome()
+                keeper, asked = self._beside["ConfigMap"], self._is_untouched(key)
+                await outcome.attempt("ConfigMap", keeper.keep(memcached, wanted, seen=True, asked=asked))
+                if outcome.failure is not None:
+                    raise outcome.failure
 
     def release(self, key: ObjectKey) -> None:
         """Nothing is done for the Memcached of that key any more: others wait for it no longer."""

@@ -11,7 +11,7 @@ from memcached_operator.memcached.beside.service import found_by_chance
 from memcached_operator.memcached.observation import Advice, Observation, Problem, Reason, joined
 from memcached_operator.memcached.outcome import Outcome
 from memcached_operator.memcached.records import MemcachedRecord
-from memcached_operator.memcached.servers import OTHER, Plan, as_published
+from memcached_operator.memcached.servers import OTHER, Plan, as_ending, as_published
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.status import Status
 from memcached_operator.memcached.workloads.pods import PodRecord
@@ -101,22 +101,22 @@ def unplanned(
     pods: Sequence[PodRecord],
     problem: Problem | None,
     *,
-    size: int | None = None,
+    spec: Spec | None = None,
     terminating: str = "",
 ) -> Observation:
     """Where nothing is planned: the specification cannot be read, or the Memcached is being deleted.
 
     Args:
-        size: pods that are wanted, None where the specification cannot be read.
+        spec: the specification, None where it cannot be read.
         terminating: what its deletion waits for.
     """
-    published = as_published(last, pods)
+    published = as_ending(last, ours, pods) if terminating else as_published(last, pods)
     kind: Workload = published.workload if published else next(iter(ours), "Deployment")
     workload = ours.get(kind)
     return Observation(
         memcached.name,
         memcached.generation,
-        size,
+        spec.size if spec is not None else None,
         kind,
         workload,
         pods,
@@ -124,6 +124,7 @@ def unplanned(
         last.service or "",
         problem,
         terminating=terminating,
+        followed=spec is not None and spec.publish != "None",
     )
 
 

@@ -110,6 +110,7 @@ class MemcachedReconciler:
             self._reporter.forget(key)
             return Result()
         if memcached.deleting:  # finalize
+            await self._objects.follow(memcached)
             return await self._ending.finalize(memcached)
         memcached, aside = await self._ending.add_finalizer(memcached)
         last = decode_status(memcached.status)

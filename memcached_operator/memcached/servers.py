@@ -110,6 +110,19 @@ def as_published(last: Status, pods: Sequence[PodRecord]) -> Servers | None:
             return None
 
 
+def as_ending(last: Status, ours: Mapping[Workload, WorkloadRecord], pods: Sequence[PodRecord]) -> Servers | None:
+    """What stays published while the Memcached is being deleted; None where nothing was.
+
+    Where a StatefulSet is there, it makes a lost server anew under its name, which stays listed. Where it goes or is
+    gone, no server comes back.
+    """
+    published, workload = as_published(last, pods), ours.get("StatefulSet")
+    if published is None or published.workload != "StatefulSet" or (workload is not None and not workload.deleting):
+        return published
+    left = {pod.name for pod in pods}
+    return published._replace(listed=tuple(each for each in published.listed if each.partition(".")[0] in left))
+
+
 def _listed_workload(
     spec: Spec, last: Status, ours: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]
 ) -> Workload:
