@@ -51,6 +51,7 @@ PAGES_FOR_KUBERNETES = (
     Page("docs/helm.md", helm=True),
     Page("docs/split.md", helm=True),
     Page("docs/openshift.md"),
+    Page("docs/backup.md", INSTALLED),
     Page("docs/uninstall.md", (*INSTALLED, *EXAMPLE)),
     Page("docs/namespaces.md"),
     Page("docs/namespaces.md", INSTALLED, when="over an install for the whole cluster"),

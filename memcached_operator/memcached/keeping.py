@@ -42,6 +42,7 @@ from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.outcome import Outcome
 from memcached_operator.memcached.owned import OwnedRecord
 from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.restoring import Restoring
 from memcached_operator.memcached.servers import Plan
 from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.status import Status, decode_status
@@ -129,6 +130,7 @@ class Objects:
         }
         remembered = operator.repairs(MEMCACHEDS).memory
         self._unmet = remembered.slot(_nothing_unmet)
+        self._restoring = Restoring(operator.client, caches, tell)
         memory = LiveMemory(operator.client, remembered, tell_memory, tell, clock=clock)
         self._running = Running(
             operator.client, caches, workloads, config.workload, memory, remembered, tell, wake, answers
@@ -163,12 +165,18 @@ class Objects:
         leave = not set(plan.servers.draining) <= set(last.draining or ())
         published = plan.servers.listed if leave else last.serverList or ()
         await self._keep_beside(memcached, spec, plan, last, published, outcome)
+        if outcome.strange and (remedy := self._restoring.remedy(memcached)):
+            outcome.problems.append(Problem(Reason.NOT_CONTROLLED, remedy, blocking=False))
         if outcome.failed:
             # The status is of this generation from now on: what is yet to be done for it is nobody else's doing.
             self._unmet.set(memcached.key, (memcached.generation, frozenset(outcome.failed)))
         else:
             self._unmet.drop(memcached.key)
         return outcome
+
+    async def hand_over(self, memcached: MemcachedRecord) -> None:
+        """Hand over what was made for the Memcached in whose place this one was restored; see `restoring`."""
+        await self._restoring.hand_over(memcached)
 
     async def follow(self, memcached: MemcachedRecord) -> None:
         """Have the published list follow the status of a Memcached that is being deleted, as long as both are there.

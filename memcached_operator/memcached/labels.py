@@ -14,6 +14,9 @@ PORT_NAME: Final = "memcached"
 OWNER_UID_ANNOTATION: Final = "cache.example.com/memcached-uid"
 """Says for which Memcached (its uid) an object was made. By it one that lost its ownerReference is still known as ours,
 and a stranger's never is."""
+RESTORED_ANNOTATION: Final = "cache.example.com/restored-from"
+"""Of a Memcached: the uid of the one in whose place it was restored from a backup. What was made for that one and has
+no owner is handed over to it."""
 TAKEN_ANNOTATION: Final = "cache.example.com/taken"
 """Which fields were passed through from the specification, and their digest: by it is seen what was taken out again."""
 TEMPLATE_ANNOTATION: Final = "cache.example.com/template"

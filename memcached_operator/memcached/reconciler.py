@@ -113,6 +113,7 @@ class MemcachedReconciler:
             await self._objects.follow(memcached)
             return await self._ending.finalize(memcached)
         memcached, aside = await self._ending.add_finalizer(memcached)
+        await self._objects.hand_over(memcached)
         last = decode_status(memcached.status)
         ours, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
         try:

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import msgspec
 
+from memcached_operator.memcached.labels import RESTORED_ANNOTATION
 from operator_runtime import ObjectKey, Packing, shared
 
 
@@ -55,6 +56,7 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
         spec: JSON of `spec`, b"" when it is absent.
         packed_status: JSON of `status`, packed; b"" when it is absent.
         finalizers: who must agree before it goes: we, the garbage collector, others.
+        restored_from: uid of the Memcached in whose place it was restored from a backup, "" for none.
     """
 
     namespace: str
@@ -66,6 +68,7 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
     spec: bytes
     packed_status: bytes
     finalizers: tuple[str, ...] = ()
+    restored_from: str = ""
 
     @property
     def key(self) -> ObjectKey:
@@ -78,6 +81,10 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
         return STATUSES.unpacked(self.packed_status)
 
 
+class _Annotations(msgspec.Struct):
+    restored_from: str = msgspec.field(default="", name=RESTORED_ANNOTATION)
+
+
 class _Meta(msgspec.Struct):
     name: str
     uid: str
@@ -86,6 +93,7 @@ class _Meta(msgspec.Struct):
     generation: int = 0
     deletionTimestamp: str | None = None
     finalizers: tuple[str, ...] = ()
+    annotations: _Annotations | None = None
 
 
 class _MemcachedObject(msgspec.Struct):
@@ -111,6 +119,7 @@ def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
         spec=bytes(object_.spec),
         packed_status=STATUSES.packed(object_.status),
         finalizers=_one_tuple(meta.finalizers),
+        restored_from=meta.annotations.restored_from if meta.annotations is not None else "",
     )
 
 

@@ -1,0 +1,100 @@
+"""Hands over to a Memcached what was made for the one in whose place it was restored from a backup.
+
+A backup brings objects back under new uids and without ownerReferences. What is there under its name then belongs to
+nobody, and is left alone, until a person names the former uid in an annotation of the Memcached. Each object still says
+for which uid it was made; one that says another, or has an owner, stays as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from memcached_operator.memcached.beside.publication import publication_name
+from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.changing.live_memory import Say
+from memcached_operator.memcached.kinds import (
+    BUDGETS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NETWORK_POLICIES,
+    SERVICES,
+    STATEFUL_SETS,
+)
+from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, RESTORED_ANNOTATION
+from memcached_operator.memcached.owned import OwnedRecord
+from memcached_operator.memcached.records import MemcachedRecord
+from operator_runtime import Client, Conflict, Forbidden, Invalid, Kind, NotFound, ObjectKey, ServerError, StaleCache
+
+logger = logging.getLogger(__name__)
+
+
+class Restoring:
+    """Hands over objects, and says how; see `hand_over` and `remedy`."""
+
+    def __init__(self, client: Client, caches: Caches, tell: Say) -> None:
+        """
+        Args:
+            client: writes.
+            caches: of all kinds.
+            tell: records an event.
+        """
+        self._client = client
+        self._caches = caches
+        self._tell = tell
+
+    async def hand_over(self, memcached: MemcachedRecord) -> None:
+        """Mark as made for this Memcached what was made for the one that its annotation names.
+
+        What the API server refuses stays a stranger's, and is told as such.
+
+        Raises:
+            KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
+        """
+        if not memcached.restored_from:
+            return
+        found = self._ownerless(memcached)
+        left_behind = [(kind, live) for kind, live in found if live.made_for_uid == memcached.restored_from]
+        handed = [kind.resource.kind for kind, live in left_behind if await self._mark(memcached, kind, live)]
+        if handed:
+            note = f"Handed over from the Memcached of uid {memcached.restored_from}: {', '.join(handed)}"
+            logger.info("%s", note, extra={"fields": {"action": "hand over", "kinds": handed}})
+            self._tell(memcached, "Normal", "HandedOver", "HandOver", note)
+
+    def remedy(self, memcached: MemcachedRecord) -> str:
+        """How to hand over at once what was made for former Memcacheds of that name, "" where nothing was."""
+        former = sorted({live.made_for_uid for _, live in self._ownerless(memcached)} - {"", memcached.uid})
+        if not former:
+            return ""
+        uids = " or ".join(former)
+        return (
+            f"What has no owner was made for a Memcached of uid {uids}. Where this one was restored in its place, hand "
+            f"all of that over by the annotation {RESTORED_ANNOTATION}={former[0]} on this Memcached."
+        )
+
+    def _ownerless(self, memcached: MemcachedRecord) -> Iterator[tuple[Kind[Any], OwnedRecord]]:
+        caches, key = self._caches, memcached.key
+        published = ObjectKey(key.namespace, publication_name(key.name))
+        found: tuple[tuple[Kind[Any], OwnedRecord | None], ...] = (
+            (DEPLOYMENTS, caches.deployments.get(key)),
+            (STATEFUL_SETS, caches.stateful_sets.get(key)),
+            (SERVICES, caches.services.get(key)),
+            (BUDGETS, caches.budgets.get(key)),
+            (NETWORK_POLICIES, caches.network_policies.get(key)),
+            (CONFIG_MAPS, caches.config_maps.get(published)),
+        )
+        for kind, live in found:
+            if live is not None and not (live.owner or live.deleting):
+                yield kind, live
+
+    async def _mark(self, memcached: MemcachedRecord, kind: Kind[Any], live: OwnedRecord) -> bool:
+        try:
+            await self._client.patch(kind, live, {"metadata": {"annotations": {OWNER_UID_ANNOTATION: memcached.uid}}})
+        except (Conflict, NotFound) as error:
+            self._client.outdated(kind, live)
+            raise StaleCache(f"{kind.resource.kind} changed under our write: {error}") from error
+        except (Forbidden, Invalid, ServerError) as error:
+            logger.warning("cannot hand over the %s: %s", kind.resource.kind, error.message or error)
+            return False
+        return True
