@@ -68,21 +68,24 @@ class Pod:
         self.environment = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
 
     def write(self, name: str, files: Files) -> None:
-        """A Secret as the kubelet writes it into a volume: a folder of its own, then one link that changes."""
+        """A Secret as the kubelet writes it into a volume: a folder of its own, then one link that changes.
+
+        The keys' links come before it, and lead nowhere until then: whoever looks sees the former keys or the new ones.
+        """
         self._writes += 1
         volume = self._folder / "etc" / name
         written = volume / f"..{self._writes}"
         written.mkdir(parents=True)
         for key, text in files.items():
             (written / key).write_bytes(text)
+        for key in files:
+            if not (volume / key).is_symlink():
+                (volume / key).symlink_to(f"..data/{key}")
         (volume / "..new").symlink_to(written.name)
         (volume / "..new").rename(volume / "..data")
         for link in volume.glob("[!.]*"):
             if link.name not in files:
                 link.unlink()
-        for key in files:
-            if not (volume / key).is_symlink():
-                (volume / key).symlink_to(f"..data/{key}")
 
     def start(self, tls: Tls | None, auth: Auth | None) -> subprocess.Popen[bytes]:
         """Start the sidecar's container, as the kubelet does also when it ended."""
