@@ -8,9 +8,10 @@ unless ``--cluster`` says otherwise. By the mark ``cluster`` it runs on one alon
 - on the real one where that one alone can say it, and where it shows at length how the operator bears a fault, another
   manager or an hour of work: what the simulator does, the tests of conformance have shown.
 
-In the gate, each test of the integration runs once. One of the mark ``core`` runs there on the real server: its subject
-is something that a real API server decides (patches and conflicts, watches, garbage collection, scale, permissions,
-leases, what its controllers do). All others run on the simulator. CONTRIBUTING.md has the rule.
+In the gate, each test of the integration runs once. One of the mark ``core`` runs there on the real server, and not in
+``./dev test`` alone: its subject is something that a real API server decides (patches and conflicts, watches, garbage
+collection, scale, permissions, leases, what its controllers do). All others run on the simulator. CONTRIBUTING.md has
+the rule.
 """
 
 import contextlib

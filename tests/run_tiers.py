@@ -182,8 +182,7 @@ def command_of(tier: Tier, plan: Plan) -> list[str] | Outcome:
         return Outcome(tier.name, Result.LEFT_OUT, "it has no tests")
     if tier.lacking is not None and (lacks := tier.lacking()) is not None:
         return Outcome(tier.name, Result.LEFT_OUT, lacks)
-    marks = [mark for mark, holds in (("not slow", plan.run < Run.ALL), (tier.in_gate, plan.run is Run.GATE)) if holds]
-    expression = " and ".join(mark for mark in marks if mark)
+    expression = " and ".join(filter(None, ("not slow", tier.shorter))) if plan.run < Run.ALL else ""
     marked = ["-m", expression] if expression else []
     coverage = ["--cov", "--cov-report="] if plan.coverage and tier.measured else ["--no-cov"]
     # Of a few tests, most of the time would be that of starting the workers.

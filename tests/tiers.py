@@ -73,9 +73,9 @@ SMALL_BUILDS: Mapping[Run, frozenset[str]] = {Run.QUICK: frozenset(_KUBECTL), Ru
 class Tier:
     """A tier is either a recipe of the justfile or a folder of tests.
 
-    ``since`` is the shortest run that has it. ``in_gate`` is pytest's expression of marks for those of its tests that
-    the gate takes; slow tests are left to the longest run everywhere. ``lacking`` says what keeps the tier from running
-    on this machine, or None. ``needs`` is what must be built before: inside, deadlines would pass meanwhile.
+    ``since`` is the shortest run that has it. ``shorter`` is pytest's expression of marks for those of its tests that
+    runs shorter than the longest take; slow tests they leave out everywhere. ``lacking`` says what keeps the tier from
+    running on this machine, or None. ``needs`` is what must be built before: inside, deadlines would pass meanwhile.
     ``cluster`` is which of the servers that its tests know they run on. ``workers`` is how many processes share its
     tests, each with a cluster of its own; ``distribution`` is how (pytest-xdist's ``--dist``). Those that are
     ``measured`` are traced where coverage is asked for, which makes them slower. One that runs ``beside`` the tier
@@ -90,7 +90,7 @@ class Tier:
     recipe: tuple[str, ...] = ()
     folder: str | None = None
     since: Run = Run.ALL
-    in_gate: str = ""
+    shorter: str = ""
     cluster: str | None = None
     needs: Mapping[str, Callable[[], object]] = field(default_factory=dict)
     lacking: Callable[[], str | None] | None = None
@@ -132,7 +132,7 @@ TIERS = (
         "integration on the simulator",
         folder="tests/integration",
         since=Run.QUICK,
-        in_gate="not core",
+        shorter="not core",
         cluster="simulator",
         needs={**_KUBECTL, **_MONITORING},
         workers=2,
@@ -142,7 +142,7 @@ TIERS = (
         "integration on kubernetes",
         folder="tests/integration",
         since=Run.GATE,
-        in_gate="core",
+        shorter="core",
         cluster="kubernetes",
         needs={**_HELM, **_MONITORING, **_PEERS},
         workers=2,

@@ -216,6 +216,7 @@ def test_one_that_was_deleted_while_no_operator_ran_is_released_by_the_next_one(
     assert has_gone(kubectl, "deployment/shop")
 
 
+@pytest.mark.slow  # what was refused is asked again after half a minute
 @pytest.mark.parametrize(
     ("verb", "resource"), [("delete", "deployments"), ("patch", "memcacheds")], ids=["deleting", "releasing"]
 )

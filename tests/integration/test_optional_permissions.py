@@ -133,6 +133,7 @@ def test_without_a_kind_that_nobody_asks_for_nothing_is_said_but_once_in_the_log
         assert said_in_a_loop([line for line in operator.lines if f"cannot watch {each.full_name} in" in line]) == []
 
 
+@pytest.mark.slow  # what was refused is asked again after half a minute
 @pytest.mark.parametrize("verb", ["create", "delete"])
 def test_writes_that_are_refused_block_nothing_are_not_asked_for_in_a_loop_and_are_done_when_they_are_granted(
     kubectl: Kubectl, operators: Operators, verb: str

@@ -92,6 +92,7 @@ class TestPermissions:
         for full_name in kinds.values():
             assert said_in_a_loop(said(operator, f"cannot watch {full_name} in", "Forbidden")) == []
 
+    @pytest.mark.slow  # what was refused is asked again after half a minute
     def test_writes_that_are_forbidden_are_reported_and_made_when_they_are_granted(
         self, kubectl: Kubectl, operators: Operators
     ) -> None:

@@ -134,6 +134,7 @@ def test_in_the_gate_each_test_of_the_integration_runs_on_one_server() -> None:
     tiers = {tier.cluster: tier for tier in TIERS if tier.folder == "tests/integration"}
     marks = {cluster: command(tier, GATE)[-3:-1] for cluster, tier in tiers.items()}
     assert marks == {"simulator": ["-m", "not slow and not core"], "kubernetes": ["-m", "not slow and core"]}
+    assert command(tiers["simulator"], QUICK)[-3:-1] == marks["simulator"]
     assert all("core" not in " ".join(command(tier, EVERYTHING)) for tier in tiers.values())
 
 
