@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from operator_runtime.client.retry import MAX_RETRY_AFTER_S
+from operator_runtime.client.retry import MAX_RETRY_AFTER_S, check_seconds
 
 # What decoding bytes from the wire can raise: also text that is no UTF-8, and nesting deeper than Python's stack.
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -91,6 +91,8 @@ class ApiError(KubeError):
         causes: tuple[StatusCause, ...] = (),
     ) -> None:
         super().__init__(status, reason, message)
+        if retry_after_s is not None:
+            check_seconds("retry_after_s", retry_after_s)
         self.status = status
         self.reason = reason
         self.message = message

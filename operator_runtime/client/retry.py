@@ -9,6 +9,18 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 
+def check_seconds(what: str, value: object) -> None:
+    """What an author gives as seconds, before a queue orders its keys by it.
+
+    A NaN is neither before nor after any time, so that the keys behind it would wait for ever.
+
+    Raises:
+        ValueError: they are no number, or less than 0.
+    """
+    if not isinstance(value, int | float) or not value >= 0:
+        raise ValueError(f"{what} is {value!r}: it must be 0 seconds or more")
+
+
 @dataclass(frozen=True, slots=True)
 class Backoff:
     """How long to wait after a failure: `first_s`·2ⁿ up to `longest_s`, of which chance takes away a part.

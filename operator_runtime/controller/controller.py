@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from operator_runtime.client.errors import NOT_ABOUT_THE_OBJECT, ApiError, KubeError
+from operator_runtime.client.retry import check_seconds
 from operator_runtime.diagnostics.callback_errors import is_coroutine_function
 from operator_runtime.diagnostics.failure_log import FailureLog, ReconcileTimeout, TerminalError
 from operator_runtime.diagnostics.hot_loops import LIMIT, HotLoopDetector
@@ -42,8 +43,10 @@ class Result:
     requeue: bool = False
 
     def __post_init__(self) -> None:
-        if self.requeue_after_s is not None and not self.requeue_after_s >= 0:
-            raise ValueError(f"requeue_after_s is {self.requeue_after_s}: it must be 0 seconds or more")
+        if self.requeue_after_s is not None:
+            check_seconds("requeue_after_s", self.requeue_after_s)
+        if self.priority is not None and not isinstance(self.priority, int):
+            raise ValueError(f"priority is {self.priority!r}: it must be a whole number, such as {LOW_PRIORITY}")
 
 
 class StaleCache(KubeError):
@@ -57,6 +60,7 @@ class StaleCache(KubeError):
 
     def __init__(self, message: str, *, retry_s: float = 5.0) -> None:
         super().__init__(message)
+        check_seconds("retry_s", retry_s)
         self.retry_s = retry_s
 
 
@@ -117,10 +121,10 @@ class ControllerConfig:
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise ValueError(f"workers is {self.workers}: a controller needs at least 1")
-        if self.reconcile_timeout_s <= 0:
+        check_seconds("reconcile_timeout_s", self.reconcile_timeout_s)
+        check_seconds("drain_timeout_s", self.drain_timeout_s)
+        if not self.reconcile_timeout_s:
             raise ValueError(f"reconcile_timeout_s is {self.reconcile_timeout_s}: it must be more than 0 seconds")
-        if self.drain_timeout_s < 0:
-            raise ValueError(f"drain_timeout_s is {self.drain_timeout_s}: it cannot be negative")
 
 
 # A worker that finds one ready key after another and never has to wait lets the loop breathe after this long: with

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import math
+import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -31,6 +34,7 @@ from operator_runtime.controller.controller import (
     Outcome,
     ReconcileContext,
     Result,
+    StaleCache,
     current_reconcile,
 )
 from operator_runtime.diagnostics.failure_log import TerminalError
@@ -92,9 +96,43 @@ async def test_requeue_looks_again_after_the_backoff_and_counts_as_no_error() ->
         assert queue.core.failures("a") == 0
 
 
-def test_a_requeue_before_now_is_refused() -> None:
-    with pytest.raises(ValueError, match="requeue_after_s is -1: it must be 0 seconds or more"):
-        Result(requeue_after_s=-1)
+@pytest.mark.parametrize("seconds", [-1, -0.5, math.nan, "5", timedelta(seconds=5), None])
+def test_seconds_that_no_queue_can_wait_for_are_refused_where_they_are_given(seconds: Any) -> None:
+    said = re.escape(f"is {seconds!r}: it must be 0 seconds or more")
+    if seconds is not None:
+        with pytest.raises(ValueError, match=f"requeue_after_s {said}"):
+            Result(requeue_after_s=seconds)
+        with pytest.raises(ValueError, match=f"retry_after_s {said}"):
+            TooManyRequests(429, retry_after_s=seconds)
+    with pytest.raises(ValueError, match=f"retry_s {said}"):
+        StaleCache("behind", retry_s=seconds)
+    with pytest.raises(ValueError, match=f"reconcile_timeout_s {said}"):
+        ControllerConfig(reconcile_timeout_s=seconds)
+    with pytest.raises(ValueError, match=f"drain_timeout_s {said}"):
+        ControllerConfig(drain_timeout_s=seconds)
+
+
+@pytest.mark.parametrize("priority", ["high", 1.5])
+def test_a_priority_that_no_queue_can_compare_is_refused_where_it_is_given(priority: Any) -> None:
+    with pytest.raises(ValueError, match=f"priority is {priority!r}: it must be a whole number, such as -100"):
+        Result(requeue_after_s=1, priority=priority)
+
+
+@pytest.mark.parametrize("mistake", [{"retry_s": math.nan}, {"retry_s": "5"}, {"retry_s": -1}, {"priority": "high"}])
+async def test_an_author_s_mistake_is_a_bug_of_that_key_alone(mistake: Any) -> None:
+    queue, outcomes = quick_queue(), Outcomes()
+
+    async def reconcile(key: str) -> Result:
+        if key == "good":
+            return Result(requeue_after_s=0.001)
+        if "retry_s" in mistake:
+            raise StaleCache("behind", **mistake)
+        return Result(requeue_after_s=0.001, **mistake)
+
+    async with running(Controller("memcached", reconcile, queue=queue, observer=outcomes)):
+        queue.add("bad")
+        queue.add("good")
+        assert set(await outcomes.wait_for(20)) == {Outcome.BUG, Outcome.REQUEUE_AFTER}
 
 
 @pytest.mark.parametrize(("asked", "kept"), [(None, LOW_PRIORITY), (7, 7)])
