@@ -7,7 +7,7 @@ way to one that somebody else has made.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 
@@ -39,16 +39,17 @@ class BudgetManifest(Manifest, frozen=True, omit_defaults=True):
 
 class _Requirement(msgspec.Struct):
     key: str
-    operator: str
-    values: tuple[str, ...] = ()
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[str, ...] | None = None
 
 
 class _Selector(msgspec.Struct):
-    matchLabels: dict[str, str] = {}
-    matchExpressions: tuple[_Requirement, ...] = ()
+    # Go reads a null as nothing.
+    matchLabels: dict[str, str] | None = None
+    matchExpressions: tuple[_Requirement, ...] | None = None
 
 
-_decode_selector = msgspec.json.Decoder(_Selector).decode
+_decode_selector = msgspec.json.Decoder(_Selector | None).decode
 
 
 def budget(name: str, namespace: str, uid: str, spec: Spec) -> BudgetManifest | None:
@@ -69,11 +70,24 @@ def budget(name: str, namespace: str, uid: str, spec: Spec) -> BudgetManifest | 
     )
 
 
+def check_selector(selector: bytes) -> None:
+    """Read the selector of somebody's budget, for its object to count as unreadable where it cannot be.
+
+    Raises:
+        msgspec.DecodeError: it is none.
+    """
+    try:
+        _decode_selector(selector)
+    except msgspec.ValidationError as error:
+        raise msgspec.ValidationError(f"spec.selector: {error}") from None
+
+
 def others_budget(selectors: Mapping[str, bytes], name: str, spec: Spec) -> str:
     """The name of a budget of others that selects a Memcached's pods, "" where there is none.
 
     Args:
-        selectors: of the budgets in its namespace that are no Memcached's, as JSON, by name.
+        selectors: of the budgets in its namespace that are no Memcached's, as JSON that `check_selector` has passed,
+            by name.
     """
     pods = (spec.pod.labels or {}) | labels(name)
     return min((budget for budget, selector in selectors.items() if _selects(selector, pods)), default="")
@@ -88,20 +102,18 @@ def in_the_way(other: str, name: str) -> str:
 
 
 def _selects(selector: bytes, labels_: Mapping[str, str]) -> bool:
-    if selector == b"null":
-        return False
     wanted = _decode_selector(selector)
-    if any(labels_.get(key) != value for key, value in wanted.matchLabels.items()):
+    if wanted is None or any(labels_.get(key) != value for key, value in (wanted.matchLabels or {}).items()):
         return False
-    return all(_meets(each, labels_) for each in wanted.matchExpressions)
+    return all(_meets(each, labels_) for each in wanted.matchExpressions or ())
 
 
 def _meets(requirement: _Requirement, labels_: Mapping[str, str]) -> bool:
     match requirement.operator:
         case "In":
-            return labels_.get(requirement.key) in requirement.values
+            return labels_.get(requirement.key) in (requirement.values or ())
         case "NotIn":
-            return labels_.get(requirement.key) not in requirement.values
+            return labels_.get(requirement.key) not in (requirement.values or ())
         case "Exists":
             return requirement.key in labels_
         case _:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from memcached_operator.memcached.beside.budget import BudgetManifest
+from memcached_operator.memcached.beside.budget import BudgetManifest, check_selector
 from memcached_operator.memcached.beside.network_policy import PolicyManifest
 from memcached_operator.memcached.beside.publication import PublicationManifest
 from memcached_operator.memcached.beside.service import HEADLESS, ServiceManifest
@@ -68,6 +68,8 @@ def budget_record(raw: msgspec.Raw | bytes) -> BudgetRecord:
     fields = {field: getattr(record, field) for field in record.__struct_fields__}
     # Of ours it stands in the form.
     selector = b"" if record.form else bytes(_decode_object(raw).spec.selector)
+    if selector:
+        check_selector(selector)  # here, and not where Memcacheds are looked at: it would fail all of the namespace
     return BudgetRecord(**fields, selector=selector)
 
 

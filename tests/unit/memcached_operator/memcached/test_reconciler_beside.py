@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from memcached_operator.memcached.kinds import BUDGETS
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, TAKEN_ANNOTATION, labels
+from operator_runtime import UnreadableObject
 from operator_runtime.client.errors import Forbidden, ServerError
 from tests.unit.memcached_operator.memcached import live
 from tests.unit.memcached_operator.memcached.fake_api import FakeApi, Json
@@ -205,12 +207,15 @@ async def test_two_problems_are_both_told(world: World) -> None:
 # Another budget
 
 
-def others_budget(api: FakeApi) -> None:
+SELECTOR: Json = {"matchLabels": {"memcached_cr": NAME}}
+
+
+def others_budget(api: FakeApi, selector: object = SELECTOR, name: str = "theirs") -> None:
     api.put(
         {
             "kind": "PodDisruptionBudget",
-            "metadata": {"name": "theirs", "namespace": NAMESPACE},
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"memcached_cr": NAME}}},
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {"minAvailable": 1, "selector": selector},
         }
     )
 
@@ -230,6 +235,36 @@ async def test_another_budget_is_no_concern_where_none_is_wanted(world: World) -
     others_budget(world.api)
     await writes(world)
     assert world.condition("Degraded") == ("False", "AsExpected")
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        "app=cache",
+        {"matchLabels": {"memcached_cr": 1}},
+        {"matchLabels": ["memcached_cr"]},
+        {"matchExpressions": [{"operator": "Exists"}]},
+        {"matchExpressions": [{"key": "memcached_cr", "operator": "Like", "values": ["*"]}]},
+    ],
+)
+async def test_a_budget_whose_selector_cannot_be_read_is_named_and_concerns_no_memcached(
+    world: World, selector: object
+) -> None:
+    others_budget(world.api, selector)
+    world.memcached(**full_spec())
+    assert sorted(await writes(world)) == sorted(["create StatefulSet", *(f"create {kind}" for kind in BESIDE)])
+    assert world.condition("Degraded") == ("False", "AsExpected")
+    with pytest.raises(UnreadableObject, match=rf"PodDisruptionBudget {NAMESPACE}/theirs: spec\.selector: "):
+        BUDGETS.decode(json.dumps(world.api.objects["PodDisruptionBudget", NAMESPACE, "theirs"]).encode())
+
+
+@pytest.mark.parametrize("null", ["matchLabels", "matchExpressions"])
+async def test_a_null_in_a_budgets_selector_is_read_as_nothing_there(full: World, null: str) -> None:
+    exists: Json = {"key": "memcached_cr", "operator": "Exists", "values": None}
+    others_budget(full.api, {"matchLabels": SELECTOR["matchLabels"], "matchExpressions": [exists]} | {null: None})
+    others_budget(full.api, None, "of-none")
+    assert await writes(full) == ["delete PodDisruptionBudget"]
+    assert full.condition("Degraded") == ("True", "OtherBudget")
 
 
 # The Service

@@ -30,7 +30,7 @@ from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from memcached_operator.memcached.workloads.rules import DEPLOYMENT_RULES
 from memcached_operator.memcached.workloads.template import USER_ID
-from operator_runtime import Client, Keeper, Kept, Kind, ObjectKey, Operator, Repairs, Result, StaleCache, Store
+from operator_runtime import Client, Keeper, Kept, Kind, ObjectKey, Operator, Repairs, Result, StaleCache, Store, UnreadableObject
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError
@@ -167,7 +167,13 @@ class World:
     def show(self) -> None:
         for kind, store in self.stores.items():
             held = [object_ for key, object_ in self.api.objects.items() if key[0] == kind.resource.kind]
-            store.replace([kind.decode(json.dumps(each).encode()) for each in held], set())
+            records, unreadable = [], set()
+            for each in held:
+                try:
+                    records.append(kind.decode(json.dumps(each).encode()))
+                except UnreadableObject:
+                    unreadable.add(ObjectKey(each["metadata"]["namespace"], each["metadata"]["name"]))
+            store.replace(records, unreadable)
 
     async def look(self) -> Result:
         """Reconcile once the watch has kept up."""
