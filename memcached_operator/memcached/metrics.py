@@ -31,19 +31,18 @@ _REASONS = frozenset(each.value for each in Reason)
 class RepairCounts:
     """Counts by kind and field what others changed in our objects and we put right.
 
-    The fields are those of a wanted object; whatever is none of them counts as `OTHER_FIELDS`, so that nobody's label
-    becomes a series.
+    A series comes with its first repair: most never do, and there are some 200. The fields are those of a wanted
+    object; whatever is none of them counts as `OTHER_FIELDS`, so that nobody's label becomes a series.
     """
 
     def __init__(self) -> None:
-        self._counts = {
-            (kind, name): 0 for kind, wanted in _examples().items() for name in [*field_names(wanted), OTHER_FIELDS]
-        }
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._known = {(kind, name) for kind, wanted in _examples().items() for name in field_names(wanted)}
 
     def count(self, kind: str, path: str) -> None:
         """One field was put right; `path` as `Difference` has it."""
         name = field_name(path)
-        self._counts[kind, name if (kind, name) in self._counts else OTHER_FIELDS] += 1
+        self._counts[kind, name if (kind, name) in self._known else OTHER_FIELDS] += 1
 
     def families(self) -> Iterator[Metric]:
         """The counts."""
@@ -52,7 +51,7 @@ class RepairCounts:
             "Fields of owned objects that somebody else had changed and the operator put right.",
             labels=("kind", "field"),
         )
-        for (kind, name), number in self._counts.items():
+        for (kind, name), number in sorted(self._counts.items()):
             family.add_metric((kind, name), number)
         yield family
 

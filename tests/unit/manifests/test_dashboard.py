@@ -132,15 +132,17 @@ def test_a_figure_is_of_all_chosen_installs_and_counts_no_replica_twice(
     assert_shown(tmp_path, expression, series, {"{}": shown})
 
 
-def assert_shown(directory: Path, expression: str, series: dict[str, str], shown: dict[str, float]) -> None:
-    """An expression gives these values by their labels, where there are these series."""
+def assert_shown(
+    directory: Path, expression: str, series: dict[str, str], shown: dict[str, float], at: str = "0m"
+) -> None:
+    """An expression gives these values by their labels, where there are these series, with a sample each minute."""
     wanted = {
         "expr": expression,
-        "eval_time": "0m",
+        "eval_time": at,
         "exp_samples": [{"labels": labels, "value": value} for labels, value in shown.items()],
     }
     given = [{"series": name, "values": value} for name, value in series.items()]
-    test = {"input_series": given, "promql_expr_test": [wanted]}
+    test = {"interval": "1m", "input_series": given, "promql_expr_test": [wanted]}
     (directory / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [test]}))
     code, said = promtool(directory, "test", "rules", "test.yaml")
     assert code == 0, said
@@ -169,6 +171,18 @@ def test_a_server_that_two_leaders_told_of_counts_once(query: str, shown: int, t
     expression = queries()[f"timeseries Servers that answer {query}"]
     chosen = expression.replace("$servers_namespace", "shop").replace("$memcached", "cache")
     assert_shown(tmp_path, chosen, series, {"{}": shown})
+
+
+@pytest.mark.parametrize(("at", "shown"), [("1m", {}), ("2m", 1), ("4m", 2), ("30m", {}), ("41m", 1)])
+def test_a_repair_is_drawn_also_the_first_one_with_which_its_series_comes(
+    at: str, shown: float | dict[str, float], tmp_path: Path
+) -> None:
+    of_pod = 'job="memcached-operator",namespace="ops",pod="a"'
+    field = 'kind="Service",field="spec.ports"'
+    series = {f"memcached_operator_repairs_total{{{of_pod},{field}}}": "_ _ 1 1 2x36 3x10"}
+    expression = queries()["timeseries Repairs A"].replace("$__rate_interval", "5m")
+    chosen = f"round({expression})".replace("$namespace", ".*").replace("$pod", ".*")
+    assert_shown(tmp_path, chosen, series, {f"{{{field}}}": shown} if isinstance(shown, float | int) else {}, at)
 
 
 def test_each_query_is_looked_at_by_the_tests() -> None:

@@ -94,7 +94,10 @@ def scraped(metrics: Metrics) -> dict[str, Series]:
     text = generate_latest(metrics).decode()
     found = {}
     # A metric may have no series yet, so that its labels stand in the family alone.
-    declared = {family.name: getattr(family, "_labelnames", ()) for family in metrics.collect()}
+    declared = {
+        family.name + ("_total" if family.type == "counter" else ""): getattr(family, "_labelnames", ())
+        for family in metrics.collect()
+    }
     for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE):
         own = set(declared.get(name, ())) | set(re.findall(r"(?<=[{,])(\w+)=", first_sample(text, name)))
         labels = frozenset(f"exported_{each}" if each in TARGET_LABELS else each for each in own) | TARGET_LABELS

@@ -30,7 +30,19 @@ from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from memcached_operator.memcached.workloads.rules import DEPLOYMENT_RULES
 from memcached_operator.memcached.workloads.template import USER_ID
-from operator_runtime import Client, Keeper, Kept, Kind, ObjectKey, Operator, Repairs, Result, StaleCache, Store, UnreadableObject
+from operator_runtime import (
+    Client,
+    Keeper,
+    Kept,
+    Kind,
+    ObjectKey,
+    Operator,
+    Repairs,
+    Result,
+    StaleCache,
+    Store,
+    UnreadableObject,
+)
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError

@@ -169,11 +169,12 @@ async def test_no_label_has_values_without_end_but_those_that_are_asked_for() ->
         each for each in metrics.collect() if "_memcached_" not in each.name and not each.name.startswith(of_python)
     ]
     labels = {label for family in ours for sample in family.samples for label in sample.labels}
+    labels |= {label for family in ours for label in getattr(family, "_labelnames", ())}  # there may be no series yet
     assert labels == {
         *("controller", "name", "priority", "result"),  # a controller's; at most 27 priorities
         *("resource", "scope", "cause"),  # the watches that were configured, and a closed set
         *("code", "method", "host", "verb"),  # HTTP's and ours
-        *("kind", "field", "reason"),  # closed sets
+        *("kind", "field", "reason", "condition", "status"),  # closed sets
         *("version", "python"),
         "le",  # of histograms
     }
