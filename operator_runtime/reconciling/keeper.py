@@ -165,7 +165,7 @@ class Keeper(Generic[O, W, P]):
                 if not self._repairs.allowed(owner):
                     return Kept(None, f"The {self._kind.resource.kind} was deleted; a new one follows.")
                 if (made := await self._make(owner, wanted, key, seen=seen)) is not None:
-                    return Kept(made)
+                    return self._judged(owner, made)
                 # Somebody was faster, and the watch has not shown it yet: judge the live one.
                 live = await self._client.get(self._kind, key)
             kept = await self._put_right(owner, wanted, live, asked=asked)
@@ -300,7 +300,7 @@ class Keeper(Generic[O, W, P]):
                 kept = await self._client.strategic_patch(self._kind, live, patch.body)
             else:
                 kept = await self._client.patch(self._kind, live, patch.body)
-            if tuple(self._rules.differences(wanted, kept)) == found:
+            if self._rules.is_ours(kept, owner.uid) and tuple(self._rules.differences(wanted, kept)) == found:
                 fields = "; ".join(map(str, found))
                 raise Refused(
                     f"Something reverts our changes of the {kind}, such as a mutating admission policy: {fields}."
@@ -317,8 +317,9 @@ class Keeper(Generic[O, W, P]):
             asked=asked,
             wish=self._digest(wanted),
         )
+        judged = self._judged(owner, kept)
         self._tell(owner, Change(live, kept, repaired, asked, self._repairs.is_routine(owner)))
-        return Kept(kept)
+        return judged
 
     async def _delete(
         self,
@@ -352,6 +353,13 @@ class Keeper(Generic[O, W, P]):
 
     def _digest(self, wanted: W) -> int:
         return hash(msgspec.json.encode(self._rules.body(wanted)))
+
+    def _judged(self, owner: O, answer: P) -> Kept[P]:
+        """What a write was answered with: somebody may have made it another owner's in that moment.
+
+        Its type may have nothing of what is somebody else's, so that nothing but whose it is may be asked of it.
+        """
+        return Kept(answer) if self._rules.is_ours(answer, owner.uid) else self._somebody_elses(owner, answer)
 
     def _somebody_elses(self, owner: O, live: P) -> Kept[P]:
         kind, resource, holder = self._kind.resource.kind, self._owners.resource, live.controller

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from memcached_operator.memcached.kinds import DEPLOYMENTS
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
 from memcached_operator.memcached.records import memcached_record
 from operator_runtime.cache.store import Store
@@ -103,6 +104,36 @@ async def test_a_create_is_awaited_from_the_watch_and_not_put_into_the_cache(wor
     assert world.caches.deployments.get(KEY) is None
     world.show()
     assert not world.own_writes.pending(KEY)
+
+
+@pytest.mark.parametrize(
+    "owners", [None, [{"apiVersion": "v1", "kind": "Shop", "name": "s", "uid": "1", "controller": True}]]
+)
+async def test_one_that_is_taken_from_us_just_before_our_write_is_left_alone_and_told(
+    world: World, monkeypatch: pytest.MonkeyPatch, owners: object
+) -> None:
+    await world.settle()
+    world.api.put(world.deployment)["spec"]["replicas"] = 5
+    patch = world.api.merge_patch
+
+    async def just_before(resource: Resource, *args: Any, **kwargs: Any) -> bytes:
+        if resource == DEPLOYMENTS.resource:
+            world.deployment["metadata"] |= {"ownerReferences": owners, "annotations": None}
+        return await patch(resource, *args, **kwargs)
+
+    monkeypatch.setattr(world.api, "merge_patch", just_before)
+    world.show()
+    for _ in range(3):
+        result = await world.look()
+        world.clock.advance(DELAY_S)
+    assert result == SLOWLY
+    assert world.condition("Degraded") == ("True", "NotControlled")
+    assert f"A Deployment named {NAME} exists and " in world.message("Degraded")
+    version = world.api.put(world.deployment)["metadata"]["resourceVersion"]
+    for _ in range(3):
+        await world.look()
+        world.clock.advance(DELAY_S)
+    assert world.deployment["metadata"]["resourceVersion"] == version
 
 
 async def test_a_strangers_deployment_made_between_our_look_and_our_create_is_not_written_to(world: World) -> None:

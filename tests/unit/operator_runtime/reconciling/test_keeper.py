@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
@@ -9,12 +10,16 @@ import pytest
 from operator_runtime import (
     Client,
     Conflict,
+    Difference,
     Forbidden,
+    Kind,
     NotOwned,
     ObjectKey,
+    Patch,
     PlainObject,
     Refused,
     Result,
+    Rules,
     StaleCache,
     Store,
     plain,
@@ -106,6 +111,38 @@ async def test_another_owners_is_left_alone(at: Keeping) -> None:
     with pytest.raises(NotOwned, match="belongs to ConfigMap other: "):
         await at.keep(at.words(a="1"))
     assert await at.client.get(CONFIG_MAPS, WORDS) == theirs
+
+
+@pytest.mark.parametrize("takes", ["create", "patch"])
+async def test_what_is_taken_from_us_within_our_write_is_left_alone_and_neither_compared_nor_told_of(
+    at: Keeping, monkeypatch: pytest.MonkeyPatch, takes: str
+) -> None:
+    def differences(wanted: dict[str, Any], live: PlainObject) -> list[Difference]:
+        assert live.controller is not None, "a type may have nothing of what is a stranger's"
+        data = live.body["data"]
+        return [] if data == wanted["data"] else [Difference("data", wanted["data"], data)]
+
+    rules = Rules(
+        differences=differences,
+        key=lambda _: WORDS,
+        body=lambda wanted: wanted,
+        patch=lambda wanted, _, found: Patch({"data": wanted["data"]}, found),
+    )
+    at = Keeping(at.client, at.owner, rules=rules)
+    write = getattr(at.client, takes)
+
+    async def taken(kind: Kind[PlainObject], *args: Any) -> PlainObject:
+        made = await write(kind, *args)
+        return await strip(kind, made, {"metadata": {"ownerReferences": None}})
+
+    strip = at.client.patch
+    if takes == "patch":
+        at.cached(await at.keep(at.words(a="1")))
+    told = len(at.changes)
+    monkeypatch.setattr(at.client, takes, taken)
+    with pytest.raises(NotOwned, match=r"^A ConfigMap named words exists and has no owner: it is left alone\. "):
+        await at.keep(at.words(a="2"))
+    assert [change.before for change in at.changes[told:]] == ([None] if takes == "create" else [])
 
 
 async def test_what_a_predecessor_of_the_owner_left_is_waited_for(at: Keeping) -> None:
