@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
+from operator_runtime.client.asked import Asked, AskedList
 from operator_runtime.client.discovery import misnamed
 from operator_runtime.client.errors import (
     ApiError,
@@ -62,7 +63,14 @@ class WatchClient(Protocol):
     """What a reflector needs of `client.api_client.ApiClient`."""
 
     async def request(
-        self, method: str, path: str, *, query: Mapping[str, str] | None, gzip: bool, max_bytes: int
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None,
+        gzip: bool,
+        max_bytes: int,
+        asked: Asked | None = None,
     ) -> bytes: ...
 
     def stream(
@@ -232,7 +240,12 @@ class Reflector(Generic[R]):
         try:
             if not request.streams:
                 body = await self._client.request(
-                    "GET", self._path, query=request.query, gzip=True, max_bytes=request.max_bytes
+                    "GET",
+                    self._path,
+                    query=request.query,
+                    gzip=True,
+                    max_bytes=request.max_bytes,
+                    asked=AskedList(self.resource),
                 )
                 received_bytes = len(body)
                 self.statistics.last_byte_s = self._clock()

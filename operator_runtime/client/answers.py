@@ -10,6 +10,7 @@ import asyncio
 
 import aiohttp
 
+from operator_runtime.client.asked import Asked
 from operator_runtime.client.errors import AnswerTooLong
 from operator_runtime.client.exchange import Answer
 from operator_runtime.client.lines import MAX_LINE_BYTES
@@ -22,10 +23,17 @@ MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_S = 5.0
 
 
-async def read_whole(answer: Answer, max_bytes: int) -> bytes:
+async def read_whole(answer: Answer, max_bytes: int, asked: Asked | None = None) -> bytes:
     """The body of an answer, whose connection is free then; its time is bounded by the exchange's own.
 
+    Args:
+        answer: its head.
+        max_bytes: how many are read.
+        asked: what it is held against: a connection that brings something else is closed, as the next answer would be
+            another's, too.
+
     Raises:
+        MalformedAnswer: it is not to what was asked.
         AnswerTooLong: it has more bytes than that; no more of them are read.
         aiohttp.ClientError, OSError, TimeoutError: it did not come whole.
     """
@@ -38,11 +46,14 @@ async def read_whole(answer: Answer, max_bytes: int) -> bytes:
             if received_bytes > max_bytes:
                 raise AnswerTooLong(f"the answer is longer than {max_bytes} bytes")
             chunks.append(chunk)
+        body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        if asked is not None and body.startswith(b"{"):
+            asked.check(body)
     except BaseException:
         answer.abort()
         raise
     answer.release()
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    return body
 
 
 async def read_beginning(answer: Answer) -> bytes:

@@ -17,10 +17,10 @@ import aiohttp
 import orjson
 
 from operator_runtime.client.answers import MAX_OBJECT_BYTES, read_beginning, read_whole
+from operator_runtime.client.asked import Asked, AskedObject
 from operator_runtime.client.auth import ClusterAccess
 from operator_runtime.client.connections import Connections, describe
 from operator_runtime.client.errors import (
-    AnswerTooLong,
     KubeError,
     MalformedAnswer,
     StreamStalled,
@@ -28,9 +28,10 @@ from operator_runtime.client.errors import (
     Unreachable,
     classify_response,
 )
-from operator_runtime.client.exchange import Answer, ConnectionCut, header_lines, target_of
-from operator_runtime.client.resources import Resource
+from operator_runtime.client.exchange import Answer, header_lines, target_of
+from operator_runtime.client.resources import SCALES, Resource
 from operator_runtime.client.retry import parse_retry_after
+from operator_runtime.client.wire import ConnectionCut
 from operator_runtime.client.write_fence import READS, WriteFence
 
 JSON = "application/json"
@@ -162,6 +163,7 @@ class ApiClient:
         gzip: bool = False,
         guarded: bool = False,
         max_bytes: int = MAX_OBJECT_BYTES,
+        asked: Asked | None = None,
     ) -> bytes:
         """One API call; the answer's body.
 
@@ -180,6 +182,7 @@ class ApiClient:
             guarded: the write has a precondition (a uid, a resourceVersion), so that a second arrival is answered 409
                 or changes nothing.
             max_bytes: bound on the answer; see `client.answers`.
+            asked: what a success is held against; see `client.asked`.
 
         Raises:
             KubeError: one of the closed set of `client.errors`.
@@ -201,10 +204,13 @@ class ApiClient:
                 response = await pools.calls.send(
                     method, target, lines, body or b"", timeout_s=left_s, fence=None if reads else self._fence
                 )
-                answer = await (read_whole(response, max_bytes) if response.status < 300 else read_beginning(response))
-            except AnswerTooLong as error:
+                if response.status < 300:
+                    answer = await read_whole(response, max_bytes, asked)
+                else:
+                    answer = await read_beginning(response)
+            except MalformedAnswer as error:
                 self.requests[0, method] += 1
-                raise AnswerTooLong(f"{method} {path}: {error}") from error
+                raise type(error)(f"{method} {path}: {error}") from error
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 self.requests[0, method] += 1
                 if isinstance(error, ConnectionCut) and error.idle and (guarded or reads):
@@ -270,7 +276,8 @@ class ApiClient:
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes:
         """One object, live from the server."""
-        return await self.request("GET", resource.path(namespace, name))
+        asked = AskedObject(resource, namespace or "", name)
+        return await self.request("GET", resource.path(namespace, name), asked=asked)
 
     async def create(
         self,
@@ -292,7 +299,8 @@ class ApiClient:
         """
         path = resource.path(namespace) if under is None else resource.path(namespace, *under)
         query = {"fieldManager": field_manager} | ({"fieldValidation": "Strict"} if strict else {})
-        answer = await self.request("POST", path, query=query, body=orjson.dumps(body), guarded=guarded)
+        asked = AskedObject(resource, namespace or "", _named(body)) if under is None else _asked_under(body)
+        answer = await self.request("POST", path, query=query, body=orjson.dumps(body), guarded=guarded, asked=asked)
         what = resource.qualified_name if under is None else f"{resource.qualified_name}/{under[1]}"
         self.writes[what, "create"] += 1
         return answer
@@ -367,7 +375,8 @@ class ApiClient:
         }
         body = orjson.dumps({field: value for field, value in options.items() if value is not None})
         guarded = options["preconditions"] is not None
-        answer = await self.request("DELETE", resource.path(namespace, name), body=body, guarded=guarded)
+        asked = AskedObject(resource, namespace or "", name, uid or "", or_status=True)
+        answer = await self.request("DELETE", resource.path(namespace, name), body=body, guarded=guarded, asked=asked)
         self.writes[resource.qualified_name, "delete"] += 1
         return answer
 
@@ -388,6 +397,7 @@ class ApiClient:
             body=orjson.dumps(body),
             content_type=content_type,
             guarded=_has_precondition(body),
+            asked=AskedObject(SCALES if subresource == "scale" else resource, namespace or "", name, _uid_in(body)),
         )
         what = f"{resource.qualified_name}/{subresource}" if subresource else resource.qualified_name
         self.writes[what, "apply" if content_type == APPLY_PATCH else "patch"] += 1
@@ -406,10 +416,33 @@ class ApiClient:
             await self.access.credentials.reload_ca(started)
 
 
+def _metadata_in(body: object) -> Mapping[str, object]:
+    metadata = body.get("metadata") if isinstance(body, Mapping) else None
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+def _named(body: object) -> str:
+    return str(_metadata_in(body).get("name") or "")
+
+
+def _uid_in(body: object) -> str:
+    return str(_metadata_in(body).get("uid") or "")
+
+
+def _asked_under(body: object) -> AskedObject | None:
+    """What a body of a subresource is answered with: a `Status`, or what was sent."""
+    if not isinstance(body, Mapping) or not body.get("kind"):
+        return None
+    group, _, version = str(body.get("apiVersion", "")).rpartition("/")
+    resource = Resource(group, version, "", str(body["kind"]))
+    metadata = _metadata_in(body)
+    return AskedObject(resource, str(metadata.get("namespace") or ""), _named(body), or_status=True)
+
+
 def _has_precondition(body: object) -> bool:
     """Whether a patch names the very object or the version that it is for."""
-    metadata = body.get("metadata") if isinstance(body, Mapping) else None
-    return isinstance(metadata, Mapping) and bool(metadata.get("uid") or metadata.get("resourceVersion"))
+    metadata = _metadata_in(body)
+    return bool(metadata.get("uid") or metadata.get("resourceVersion"))
 
 
 def _failure(response: Answer, answer: bytes) -> KubeError | None:

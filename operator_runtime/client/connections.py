@@ -10,7 +10,6 @@ A request that failed is sent again by `client.api_client` or not at all. See `C
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import ssl
@@ -22,7 +21,8 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
 from operator_runtime.client.credentials import ClusterAccess
-from operator_runtime.client.exchange import Answer, ConnectionCut, Origin, exchange
+from operator_runtime.client.exchange import Answer, Origin, exchange
+from operator_runtime.client.wire import Wire
 from operator_runtime.client.write_fence import WriteFence
 
 # As many API calls at once as a generous number of workers and the event recorder make; more wait for a connection.
@@ -135,39 +135,13 @@ class Connections:
                 await each.close()
 
 
-class _Protocol(ResponseHandler):
-    """aiohttp's end of a connection, which knows besides how often it was used and whether its peer has spoken."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop)
-        self._requests = 0
-        self._heard = False
-
-    def set_response_params(self, **params: Any) -> None:
-        # Called for each request, when it has got its connection.
-        self._requests += 1
-        self._heard = False
-        super().set_response_params(**params)
-
-    def data_received(self, data: bytes) -> None:
-        self._heard = True
-        super().data_received(data)
-
-    def set_exception(self, exc: BaseException, exc_cause: BaseException | None = None) -> None:
-        cause = exc if exc_cause is None else exc_cause
-        if isinstance(exc, (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)):
-            why = "the connection ended within the answer's headers" if self._heard else str(exc)
-            exc = ConnectionCut(why, idle=self._requests > 1 and not self._heard)
-        super().set_exception(exc, cause)
-
-
 class _Connector(aiohttp.TCPConnector):
     """A pool of such connections."""
 
     def __init__(self, **pooling: Any) -> None:
         super().__init__(**pooling)
         # aiohttp has no public way to it. Should this one go, the tests of what is sent twice fail.
-        protocol: Callable[..., ResponseHandler] = _Protocol
+        protocol: Callable[..., ResponseHandler] = Wire
         self._factory = partial(protocol, loop=self._loop)
 
 

@@ -20,6 +20,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from yarl import URL
 
+from operator_runtime.client.wire import ConnectionCut, Wire
 from operator_runtime.client.write_fence import WriteFence
 
 if TYPE_CHECKING:
@@ -27,21 +28,10 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 10.0
 
+_NOTHING_CAME = 408
+
 # Characters that would end a line of the head, or the target before its end.
 _BREAKS = frozenset("\r\n\0")
-
-
-class ConnectionCut(aiohttp.ClientConnectionError):
-    """A connection was closed or reset under a request.
-
-    Attributes:
-        idle: it had served before and brought no byte of an answer, as happens to one that its server closes just as
-            it is taken from the pool. That the request did not arrive is likely then, and not certain.
-    """
-
-    def __init__(self, why: str, *, idle: bool) -> None:
-        super().__init__(why)
-        self.idle = idle
 
 
 class Origin:
@@ -109,6 +99,8 @@ class Answer:
     def release(self) -> None:
         """Give the connection back to its pool, which closes it if it cannot serve again."""
         self._ends()
+        if isinstance(wire := self._connection.protocol, Wire):
+            wire.rest()
         self._connection.release()
 
     def abort(self) -> None:
@@ -131,10 +123,12 @@ class Answer:
             aiohttp.ClientError, OSError, TimeoutError: there is no answer.
         """
         protocol = self._connection.protocol
-        assert protocol is not None
+        assert isinstance(protocol, Wire)
         transport = protocol.transport
         if transport is None or transport.is_closing():
             raise ConnectionCut("the connection ended before the request", idle=False)
+        if said := protocol.spoke_unasked():
+            raise ConnectionCut(f"the server spoke before it was asked: {said}", idle=False)
         protocol.set_response_params(read_until_eof=True)
         transport.write(request)
         if ends_at is not None:
@@ -149,6 +143,9 @@ class Answer:
                 break
         if self._late and not content.is_eof():
             raise TimeoutError
+        if message.code == _NOTHING_CAME and protocol.requests > 1:
+            # It waited for a request as long as it does, and said so just as this one was sent.
+            raise ConnectionCut("the server had closed the connection (408)", idle=True)
         self.status, self.headers, self.content = message.code, message.headers, content
 
     def _give_up(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, overload
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
+from operator_runtime.client.asked import AskedList
 from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, NotFound
 from operator_runtime.client.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, object_of, page_of, smaller_page
 from operator_runtime.client.resources import Resource
@@ -428,7 +429,8 @@ async def _pages(
         query = selector | ({"limit": str(page_size)} if page_size else {}) | ({"continue": resume} if resume else {})
         max_bytes = MAX_PAGE_BYTES if page_size else MAX_LIST_BYTES
         try:
-            page = page_of(await api.request("GET", path, query=query, gzip=True, max_bytes=max_bytes))
+            asked = AskedList(kind.resource)
+            page = page_of(await api.request("GET", path, query=query, gzip=True, max_bytes=max_bytes, asked=asked))
         except AnswerTooLong:
             if page_size <= 1:
                 raise

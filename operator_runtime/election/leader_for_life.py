@@ -20,6 +20,7 @@ import msgspec
 import orjson
 
 from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.asked import Asked, AskedObject
 from operator_runtime.client.errors import Conflict, Forbidden, KubeError, NotFound, WriteRefused
 from operator_runtime.client.resources import CONFIG_MAPS, NODES, PODS, Resource
 from operator_runtime.client.retry import Backoff
@@ -106,7 +107,7 @@ class LifeApi(Protocol):
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes: ...
     async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes: ...
-    async def request(self, method: str, path: str, *, body: bytes | None) -> bytes: ...
+    async def request(self, method: str, path: str, *, body: bytes | None, asked: Asked | None) -> bytes: ...
     async def close(self) -> None: ...
 
 
@@ -245,7 +246,8 @@ class LifeElection:
             why = f"its node {pod.spec.nodeName} is lost"
         try:
             path = PODS.path(self.lock.namespace, holder.name)
-            await self._client.request("DELETE", path, body=orjson.dumps(options))
+            asked = AskedObject(PODS, self.lock.namespace, holder.name, holder.uid, or_status=True)
+            await self._client.request("DELETE", path, body=orjson.dumps(options), asked=asked)
         except (NotFound, Conflict):
             return
         except Forbidden as error:

@@ -17,6 +17,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
+from operator_runtime.client.asked import Asked, AskedReview
 from operator_runtime.client.errors import Forbidden, KubeError
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from operator_runtime.serving.scrape import PATH
@@ -42,7 +43,7 @@ _BEARER = "bearer "
 class ReviewClient(Protocol):
     """What is needed of `client.api_client.ApiClient`."""
 
-    async def request(self, method: str, path: str, *, body: bytes) -> bytes: ...
+    async def request(self, method: str, path: str, *, body: bytes, asked: Asked | None) -> bytes: ...
 
 
 class Account(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -173,8 +174,9 @@ class MetricsAuthentication:
                 return known
             if self._nobodys.get(key):
                 return None
-            body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-            answer = await self._client.request("POST", _TOKEN_REVIEWS, body=msgspec.json.encode(body))
+            asked = AskedReview("TokenReview", {"token": token})
+            body = {"apiVersion": "authentication.k8s.io/v1", "kind": asked.kind, "spec": asked.spec}
+            answer = await self._client.request("POST", _TOKEN_REVIEWS, body=msgspec.json.encode(body), asked=asked)
             status = msgspec.json.decode(answer, type=_TokenReview).status
             if status.authenticated:
                 self._nobodys.forget(key)
@@ -215,8 +217,9 @@ class MetricsAuthentication:
                 "extra": account.extra,
                 "nonResourceAttributes": {"path": url, "verb": "get"},
             }
-            body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-            answer = await self._client.request("POST", _ACCESS_REVIEWS, body=msgspec.json.encode(body))
+            asked = AskedReview("SubjectAccessReview", spec)
+            body = {"apiVersion": "authorization.k8s.io/v1", "kind": asked.kind, "spec": asked.spec}
+            answer = await self._client.request("POST", _ACCESS_REVIEWS, body=msgspec.json.encode(body), asked=asked)
             allowed = msgspec.json.decode(answer, type=_AccessReview).status.allowed
             return self._permissions.put(key, allowed, ALLOWED_S if allowed else DENIED_S)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from operator_runtime.client.answers import MAX_OBJECT_BYTES
 from operator_runtime.client.api_client import JSON, ApiClient
+from operator_runtime.client.asked import Asked
 from operator_runtime.client.errors import Conflict, KubeError, NotFound
 
 Json = dict[str, Any]
@@ -69,6 +70,7 @@ class FakeServer(ApiClient):
         gzip: bool = False,
         guarded: bool = False,
         max_bytes: int = MAX_OBJECT_BYTES,
+        asked: Asked | None = None,
     ) -> bytes:
         self.sent.append(Sent(method, path, dict(query or {}), json.loads(body or b"{}"), content_type))
         if self.refusals.get(method):

@@ -10,6 +10,7 @@ import pytest
 
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Store
+from operator_runtime.client.asked import Asked, AskedList
 from operator_runtime.client.errors import KubeError, classify_response
 from operator_runtime.client.frames import MAX_PAGE_BYTES
 from tests.unit.operator_runtime.client import watch_support
@@ -73,7 +74,14 @@ class Server:
         self.exhausted = asyncio.Event()
 
     async def request(
-        self, method: str, path: str, *, query: Mapping[str, str] | None, gzip: bool, max_bytes: int
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None,
+        gzip: bool,
+        max_bytes: int,
+        asked: Asked | None = None,
     ) -> bytes:
         assert (method, gzip, max_bytes) == ("GET", True, MAX_PAGE_BYTES)
         if path == "/apis/example.com/v1":
@@ -81,6 +89,7 @@ class Server:
             if isinstance(self.discovery, KubeError):
                 raise self.discovery
             return self.discovery
+        assert isinstance(asked, AskedList)
         answer = await self._next(query or {})
         return answer if isinstance(answer, bytes) else b"".join(map(_must_be_bytes, answer))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 import socket
 import ssl
 import struct
@@ -11,6 +12,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+
+import orjson
 
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.credentials import ClusterAccess
@@ -64,6 +67,12 @@ def client_of(
     return ApiClient(access, user_agent=USER_AGENT, timeout_s=20.0, clock=clock)
 
 
+def deployment(namespace: str, name: str, uid: str = "u") -> bytes:
+    """A Deployment as the API server begins it."""
+    metadata = {"name": name, "namespace": namespace, "uid": uid, "resourceVersion": "1"}
+    return orjson.dumps({"kind": "Deployment", "apiVersion": "apps/v1", "metadata": metadata})
+
+
 @dataclass(frozen=True)
 class Request:
     """One request as it came over the wire."""
@@ -72,6 +81,14 @@ class Request:
     target: str
     headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def deployment(self) -> bytes:
+        """The Deployment that is asked for; b"{}" where it is none."""
+        found = re.search(r"/namespaces/([^/]+)/deployments(?:/([^/?]+))?", self.target)
+        if found is None:
+            return b"{}"
+        return deployment(found[1], found[2] or orjson.loads(self.body).get("metadata", {}).get("name") or "new")
 
 
 class Peer:
@@ -179,7 +196,7 @@ async def serving(handler: Handler, context: ssl.SSLContext | None = None) -> As
 
 
 async def every(peer: Peer, request: Request) -> None:
-    await peer.answer()
+    await peer.answer(body=request.deployment)
 
 
 async def three_lines_and_silence(peer: Peer, request: Request) -> None:

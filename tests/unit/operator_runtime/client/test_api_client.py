@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import aiohttp
+import orjson
 import pytest
 
 from operator_runtime.client.api_client import ApiClient
@@ -34,11 +35,13 @@ from tests.unit.operator_runtime.client.client_support import (
     Peer,
     Request,
     client_of,
+    deployment,
     serving,
 )
 
 MEMCACHEDS = Resource("cache.example.com", "v1alpha1", "memcacheds", "Memcached")
 ONE_DEPLOYMENT = "/apis/apps/v1/namespaces/ns/deployments/a"
+DEPLOYMENT = deployment("ns", "a")
 
 
 class Api:
@@ -84,8 +87,8 @@ async def client(api: Api, credentials: FakeCredentials) -> AsyncIterator[ApiCli
 
 
 async def test_a_request_names_who_asks_and_what_for(api: Api, client: ApiClient) -> None:
-    api.answer("GET", ONE_DEPLOYMENT, body=b'{"kind":"Deployment"}')
-    assert await client.get(DEPLOYMENTS, "ns", "a") == b'{"kind":"Deployment"}'
+    api.answer("GET", ONE_DEPLOYMENT, body=DEPLOYMENT)
+    assert await client.get(DEPLOYMENTS, "ns", "a") == DEPLOYMENT
     assert api.only.headers == {
         "host": api.url.removeprefix("http://"),
         "accept": "application/json",
@@ -109,9 +112,9 @@ async def test_a_query_is_encoded_once(api: Api, client: ApiClient) -> None:
 
 
 async def test_a_server_may_have_a_path_of_its_own(api: Api) -> None:
-    api.answer("GET", f"/k8s/clusters/c-1{ONE_DEPLOYMENT}", body=b"{}")
+    api.answer("GET", f"/k8s/clusters/c-1{ONE_DEPLOYMENT}", body=DEPLOYMENT)
     async with client_of(f"{api.url}/k8s/clusters/c-1/") as client:
-        assert await client.get(DEPLOYMENTS, "ns", "a") == b"{}"
+        assert await client.get(DEPLOYMENTS, "ns", "a") == DEPLOYMENT
 
 
 async def test_a_write_without_a_body_says_so(api: Api, client: ApiClient) -> None:
@@ -143,11 +146,11 @@ async def test_a_credential_that_would_begin_another_header_is_not_sent(
 async def test_a_server_without_tls_behind_a_proxy_is_named_in_full() -> None:
     api = Api()
     target = f"http://api.test:8080{ONE_DEPLOYMENT}"
-    api.answer("GET", target, body=b"{}")
+    api.answer("GET", target, body=DEPLOYMENT)
     async with serving(api.handle) as proxy:
         url = proxy.url.replace("http://", "http://jane:hunter2@")
         async with client_of("http://api.test:8080", proxy=url) as client:
-            assert await client.get(DEPLOYMENTS, "ns", "a") == b"{}"
+            assert await client.get(DEPLOYMENTS, "ns", "a") == DEPLOYMENT
     assert api.only.headers["host"] == "api.test:8080"
     assert api.only.headers["proxy-authorization"] == f"Basic {b64encode(b'jane:hunter2').decode()}"
 
@@ -199,8 +202,10 @@ async def test_a_server_without_tls_behind_a_proxy_is_named_in_full() -> None:
 async def test_each_write_has_its_method_path_and_content_type(
     api: Api, client: ApiClient, call: Any, method: str, url: str, content_type: str
 ) -> None:
-    api.answer(method, url, body=b'{"kind":"Answer"}')
-    assert await call(client) == b'{"kind":"Answer"}'
+    body = orjson.dumps(orjson.loads(DEPLOYMENT) | {"apiVersion": MEMCACHEDS.api_version, "kind": MEMCACHEDS.kind})
+    body = body if MEMCACHEDS.plural in url else DEPLOYMENT
+    api.answer(method, url, body=body)
+    assert await call(client) == body
     assert (api.only.method, api.only.target) == (method, url)
     assert json.loads(api.only.body) == {"x": "ü"}
     assert api.only.headers["content-type"] == content_type
@@ -290,9 +295,9 @@ async def test_a_401_is_tried_once_more_with_a_newer_credential(
 ) -> None:
     credentials.next_token = "second"
     api.answer("GET", ONE_DEPLOYMENT, status=401)
-    api.answer("GET", ONE_DEPLOYMENT, body=b"{}")
+    api.answer("GET", ONE_DEPLOYMENT, body=DEPLOYMENT)
     before = time.monotonic()
-    assert await client.get(DEPLOYMENTS, "ns", "a") == b"{}"
+    assert await client.get(DEPLOYMENTS, "ns", "a") == DEPLOYMENT
     assert [call.headers["authorization"] for call in api.calls] == ["Bearer first", "Bearer second"]
     ((failed_since),) = credentials.refreshes
     assert before <= failed_since <= time.monotonic()

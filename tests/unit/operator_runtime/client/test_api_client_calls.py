@@ -61,7 +61,7 @@ async def test_a_429_that_closes_the_connection_tells_how_long_to_wait() -> None
 
 async def test_requests_are_counted_by_code_and_writes_by_what_they_wrote() -> None:
     async def sometimes(peer: Peer, request: Request) -> None:
-        await peer.answer(409 if "refused" in request.target else 200)
+        await peer.answer(409 if "refused" in request.target else 200, request.deployment)
 
     async with serving(sometimes) as server, client_of(server.url) as client:
         await client.get(DEPLOYMENTS, "shop", "a")

@@ -19,6 +19,7 @@ from tests.unit.operator_runtime.client.client_support import (
     Loopback,
     Peer,
     Request,
+    deployment,
     every,
     serving,
     three_lines_and_silence,
@@ -50,7 +51,7 @@ async def create(client: ApiClient) -> bytes:
 async def test_an_open_gate_lets_writes_pass() -> None:
     fence = Fence()
     async with serving(every) as server, fenced(server, fence) as client:
-        assert await create(client) == b"{}"
+        assert await create(client) == deployment("shop", "new")
         await client.merge_patch(DEPLOYMENTS, "shop", "web", {}, field_manager="us")
         assert [request.method for request in server.requests] == ["POST", "PATCH"]
     assert fence.asked == 2, "each is asked about when it has its connection, just before its bytes"
@@ -129,5 +130,5 @@ async def test_what_a_refused_write_leaves_behind_serves_the_next_one() -> None:
             with pytest.raises(WriteRefused):
                 await create(client)
         fence.passes = float("inf")
-        assert await create(client) == b"{}"
+        assert await create(client) == deployment("shop", "new")
         assert len(server.requests) == 1

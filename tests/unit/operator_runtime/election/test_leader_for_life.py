@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.asked import Asked
 from operator_runtime.client.errors import Conflict, Forbidden, NotFound, Unreachable, WriteRefused
 from operator_runtime.client.resources import CONFIG_MAPS, NODES, PODS, Resource
 from operator_runtime.election.leader_for_life import LifeElection
@@ -62,7 +63,7 @@ class Server:
         self.objects["configmaps", "lock"] = cast(Object, body)
         return b"{}"
 
-    async def request(self, method: str, path: str, *, body: bytes | None) -> bytes:
+    async def request(self, method: str, path: str, *, body: bytes | None, asked: Asked | None) -> bytes:
         assert method == "DELETE"
         assert body is not None
         self._may("delete", PODS)

@@ -15,6 +15,7 @@ import pytest
 
 from operator_runtime.cache.reflector import ByteStream
 from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.asked import Asked
 from operator_runtime.client.errors import Conflict, Forbidden, NotFound, Unreachable, WriteRefused
 from operator_runtime.client.resources import Resource
 from operator_runtime.election.lease_election import LeaseElection, awake_or_asleep, own_identity
@@ -135,7 +136,14 @@ class Server:
         self.failure(method)
 
     async def request(
-        self, method: str, path: str, *, query: Mapping[str, str] | None, gzip: bool, max_bytes: int
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None,
+        gzip: bool,
+        max_bytes: int,
+        asked: Asked | None = None,
     ) -> bytes:
         raise NotImplementedError
 

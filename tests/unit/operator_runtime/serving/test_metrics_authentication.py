@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from operator_runtime.client.asked import Asked
 from operator_runtime.client.errors import Forbidden, Unreachable
 from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.http_server import MAX_CONNECTIONS, HttpServer, ListenAddress
@@ -47,7 +48,7 @@ class Reviews:
     asked: list[tuple[str, Any]] = field(default_factory=list)
     go_on: asyncio.Event | None = None  # what is asked about tokens that it does not know is answered only then
 
-    async def request(self, method: str, path: str, *, body: bytes) -> bytes:
+    async def request(self, method: str, path: str, *, body: bytes, asked: Asked | None) -> bytes:
         assert method == "POST"
         await asyncio.sleep(0)
         question = msgspec.json.decode(body)
@@ -64,7 +65,10 @@ class Reviews:
         else:
             path = question["spec"]["nonResourceAttributes"]["path"]
             status = {"allowed": self.allowed and (self.paths is None or path in self.paths)}
-        return msgspec.json.encode({"kind": question["kind"], "status": status})
+        answer = msgspec.json.encode(question | {"status": status})
+        assert asked is not None
+        asked.check(answer)
+        return answer
 
     def kinds(self) -> list[str]:
         return [kind for kind, _ in self.asked]

@@ -1,0 +1,74 @@
+"""aiohttp's end of a connection, and what it means when one fails or speaks without having been asked."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import aiohttp
+from aiohttp.client_proto import ResponseHandler
+
+logger = logging.getLogger(__name__)
+
+_QUOTED_BYTES = 80
+
+
+class ConnectionCut(aiohttp.ClientConnectionError):
+    """A connection was closed or reset under a request.
+
+    Attributes:
+        idle: it had served before and brought no byte of an answer, as happens to one that its server closes just as
+            it is taken from the pool. That the request did not arrive is likely then, and not certain.
+    """
+
+    def __init__(self, why: str, *, idle: bool) -> None:
+        super().__init__(why)
+        self.idle = idle
+
+
+class Wire(ResponseHandler):
+    """A connection that knows besides how often it was used, whether its peer has spoken, and whether it rests.
+
+    HTTP/1.1 tells which answer belongs to which request by their order alone: one that nobody asked for would be taken
+    for that to the next request, and each after it for that to the one after. aiohttp looks for left-over bytes when a
+    connection goes back to its pool, and not while it rests there.
+
+    Attributes:
+        requests: how many were sent.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self.requests = 0
+        self._heard = False
+        self._rests = False
+
+    def rest(self) -> None:
+        """The last answer came whole, and no other is asked for: bytes that come now close the connection."""
+        self._rests = True
+
+    def spoke_unasked(self) -> str:
+        """What came before the first request, as of a server that speaks no HTTP; "" for nothing."""
+        return "" if self.requests or not self._tail else repr(self._tail[:_QUOTED_BYTES])
+
+    def set_response_params(self, **params: Any) -> None:
+        # Called for each request, when it has got its connection.
+        self.requests += 1
+        self._heard = self._rests = False
+        super().set_response_params(**params)
+
+    def data_received(self, data: bytes) -> None:
+        if self._rests:
+            logger.debug("closed an idle connection, on which came what nobody asked for: %r", data[:_QUOTED_BYTES])
+            self.abort()
+            return
+        self._heard = True
+        super().data_received(data)
+
+    def set_exception(self, exc: BaseException, exc_cause: BaseException | None = None) -> None:
+        cause = exc if exc_cause is None else exc_cause
+        if isinstance(exc, (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)):
+            why = "the connection ended within the answer's headers" if self._heard else str(exc)
+            exc = ConnectionCut(why, idle=self.requests > 1 and not self._heard)
+        super().set_exception(exc, cause)
