@@ -12,6 +12,9 @@ from urllib.parse import SplitResult, urlsplit
 # RFC 1123, and the underscore that some name servers have. What is not ASCII is looked at in its encoded form.
 _HOST_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
+# With one slash after the scheme, or an unescaped one in the password, they are taken for the path, and shown.
+_PASSWORD_BEHIND_HOST = re.compile(r":[^@]*@")
+
 
 def is_host(name: str) -> bool:
     """Whether there can be a host of this name or address: asyncio and aiohttp raise what is no error of the network
@@ -44,6 +47,11 @@ def split_address(url: str) -> SplitResult:
         raise ValueError("its port is no number up to 65535, or what is in its brackets no IPv6 address") from None
     if not parts.hostname:
         raise ValueError("it names no host")
+    if _PASSWORD_BEHIND_HOST.search(url.partition("://")[2].removeprefix(parts.netloc.rpartition("@")[0])):
+        raise ValueError(
+            "what stands before its last @ looks like a user name and a password: write two slashes after the scheme,"
+            " /, ? and # within a password as %2F, %3F and %23, and an @ of a path as %40"
+        )
     if not is_host(parts.hostname):
         raise ValueError("there can be no host of such a name: up to 63 letters, digits and '-' stand between two dots")
     return parts

@@ -10,7 +10,6 @@ A request that failed is sent again by `client.api_client` or not at all. See `C
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from aiohttp.client_proto import ResponseHandler
 
 from operator_runtime.client.credentials import ClusterAccess
 from operator_runtime.client.exchange import Answer, Origin, exchange
-from operator_runtime.client.wire import Wire
+from operator_runtime.client.wire import Wire, reason_of
 from operator_runtime.client.write_fence import WriteFence
 
 # As many API calls at once as a generous number of workers and the event recorder make; more wait for a connection.
@@ -145,6 +144,10 @@ class _Connector(aiohttp.TCPConnector):
         self._factory = partial(protocol, loop=self._loop)
 
 
+# How aiohttp begins to say so; what follows are its own classes.
+_INCOMPLETE = "Response payload is not completed"
+
+
 def describe(error: BaseException) -> str:
     """A connection's failure in words: aiohttp's and asyncio's are often empty, or speak of their own settings."""
     match error:
@@ -156,18 +159,15 @@ def describe(error: BaseException) -> str:
             )
         case aiohttp.ClientConnectorError():
             proxy = "the proxy " if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
-            return f"{proxy}{error.host}:{error.port}: {_reason(error.os_error)}"
+            return f"{proxy}{error.host}:{error.port}: {reason_of(error.os_error)}"
+        case aiohttp.ClientPayloadError() if error.__cause__ is not None and str(error).startswith(_INCOMPLETE):
+            return "the connection ended within the answer"
         case TimeoutError():
             return str(error) or "no answer in time"
+        case OSError() if not isinstance(error, aiohttp.ClientError):
+            return reason_of(error)
         case _:
             return str(error) or type(error).__name__
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, (socket.gaierror, ssl.SSLError)) or not error.errno:
-        return error.strerror or str(error)
-    # asyncio's own words repeat the address, those for several addresses a list of all.
-    return os.strerror(error.errno).lower()
 
 
 def _socket_with_keepalive(address: tuple[Any, ...]) -> socket.socket:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
@@ -118,10 +119,16 @@ def _names(entries: Iterable[str]) -> str:
     return ", ".join(shown(each) for each in sorted(entries))
 
 
+# kubectl takes the scheme for the host, and what follows for the path, which would be shown with a password in it.
+_ONE_SLASH = re.compile(r"https?:/(?!/)", re.IGNORECASE)
+
+
 def _server(cluster: Entry[Cluster], *, uses_tls: bool) -> str:
     text = cluster.value.server or ""
     url = text if "://" in text else f"{'https' if uses_tls else 'http'}://{text}"  # kubectl's rule
     try:
+        if _ONE_SLASH.match(text):
+            raise ValueError("two slashes stand after its scheme")
         return server_url(url)
     except ValueError as error:
         raise NoClusterAccess(

@@ -138,7 +138,8 @@ class Answer:
             try:
                 message, content = await protocol.read()
             except HttpProcessingError as error:
-                raise aiohttp.ClientPayloadError(f"the answer is no HTTP: {error.message}") from error
+                said = " ".join(error.message.split()).removesuffix(" ^")  # in one line
+                raise aiohttp.ClientPayloadError(f"the answer is no HTTP: {said}") from error
             if not 100 <= message.code < 200 or message.code == 101:
                 break
         if self._late and not content.is_eof():

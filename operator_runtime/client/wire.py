@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
+import ssl
 from typing import Any
 
 import aiohttp
@@ -69,6 +72,46 @@ class Wire(ResponseHandler):
     def set_exception(self, exc: BaseException, exc_cause: BaseException | None = None) -> None:
         cause = exc if exc_cause is None else exc_cause
         if isinstance(exc, (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)):
-            why = "the connection ended within the answer's headers" if self._heard else str(exc)
-            exc = ConnectionCut(why, idle=self.requests > 1 and not self._heard)
+            exc = ConnectionCut(self._why(exc, cause), idle=self.requests > 1 and not self._heard)
         super().set_exception(exc, cause)
+
+    def _why(self, exc: BaseException, cause: BaseException) -> str:
+        if self._heard:
+            return "the connection ended within the answer's headers"
+        if isinstance(cause, OSError):
+            return reason_of(cause)
+        if isinstance(exc, aiohttp.ClientOSError):
+            return str(exc) or "the connection broke"
+        closed = "the server closed the connection without an answer"
+        if self.requests > 1:
+            return closed
+        tls = self.transport is not None and self.transport.get_extra_info("ssl_object") is not None
+        return f"{closed}: {_MAY_BE} {_ASKS if tls else 'speaks TLS'}?"
+
+
+def reason_of(error: OSError) -> str:
+    """Why a connection failed, in words; never empty."""
+    if isinstance(error, ssl.SSLError):
+        said = error.strerror or str(error) or "no TLS"
+        for sign, words in _OF_TLS.items():
+            if sign in said.upper().replace(" ", "_"):
+                return f"{words} ({said})"
+        return said
+    if isinstance(error, socket.gaierror) or not error.errno:
+        # asyncio gives none where the other end closes a connection within the handshake of TLS.
+        return error.strerror or str(error) or _OF_HANDSHAKE
+    # asyncio's own words repeat the address, those for several addresses a list of all.
+    return os.strerror(error.errno).lower()
+
+
+_MAY_BE, _ASKS = "a load balancer that has no server behind it, or a server that", "asks for a client certificate"
+_OF_HANDSHAKE = f"the connection was closed within the handshake of TLS: {_MAY_BE} {_ASKS}?"
+# What OpenSSL says, to what it means to who set up the client.
+_OF_TLS = {
+    "CERTIFICATE_REQUIRED": "the server asks for a client certificate",
+    "ALERT_BAD_CERTIFICATE": "the server does not take the client certificate, or asks for a client certificate",
+    "ALERT_HANDSHAKE_FAILURE": "the server refuses the handshake, as one does that asks for a client certificate",
+    "ALERT_UNKNOWN_CA": "the server does not trust the authority of the client certificate",
+    "ALERT_CERTIFICATE_EXPIRED": "the client certificate has expired",
+    "WRONG_VERSION_NUMBER": "what answers there speaks no TLS",
+}

@@ -8,6 +8,10 @@ import msgspec
 
 from operator_runtime.client.resources import LEASES
 from operator_runtime.election.leader import Lease, Write
+from operator_runtime.election.timing import LONGEST_LEASE_S
+
+# The API has 32 bits for them. It refuses one more, and nobody would lead until somebody corrects the Lease by hand.
+_MOST_TRANSITIONS = 2**31 - 1
 
 
 class LeaseRecord(msgspec.Struct, frozen=True):
@@ -23,12 +27,15 @@ class LeaseRecord(msgspec.Struct, frozen=True):
     transitions: int
 
     def lease(self, default_duration_s: float) -> Lease:
-        """The same for the rules of the election; a Lease that somebody made by hand may lack a duration."""
+        """The same for the rules of the election; a Lease that somebody made by hand may lack a duration, or say one
+        that no leader has.
+        """
+        duration_s = default_duration_s if self.duration_s is None else float(self.duration_s)
         return Lease(
             uid=self.uid,
             resource_version=self.resource_version,
             holder=self.holder,
-            duration_s=default_duration_s if self.duration_s is None else float(self.duration_s),
+            duration_s=min(duration_s, LONGEST_LEASE_S),
             acquire_time=self.acquire_time,
             transitions=self.transitions,
         )
@@ -92,7 +99,7 @@ def lease_body(write: Write, name: str, namespace: str, now: datetime) -> dict[s
         "leaseDurationSeconds": write.duration_s,
         "acquireTime": write.acquire_time or time,
         "renewTime": time,
-        "leaseTransitions": write.transitions,
+        "leaseTransitions": min(write.transitions, _MOST_TRANSITIONS),
     }
     if write.over is not None:
         version = {"uid": write.over.uid, "resourceVersion": write.over.resource_version}

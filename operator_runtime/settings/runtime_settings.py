@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from operator_runtime.client.dns_names import LABEL_IN_WORDS
-from operator_runtime.election.timing import Timing
+from operator_runtime.election.timing import LONGEST_LEASE_S, Timing
 from operator_runtime.identity import Program
 from operator_runtime.settings.schema import Schema
 from operator_runtime.settings.setting import Setting, Switch
@@ -207,7 +207,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     leader_elect_lease_duration_s: Annotated[
         int,
-        Meta(ge=1, le=3600),
+        Meta(ge=1, le=LONGEST_LEASE_S),
         Setting(
             "Leader election",
             help="How long others wait after the leader's last sign of life, in seconds.",

@@ -252,3 +252,17 @@ class TestTrouble:
         kubectl("patch", "lease", LOCK, "--type=merge", "-p", '{"spec":{"holderIdentity":"somebody"}}')
         assert first.wait() == 1
         assert "the Lease is held by somebody. Ending at once" in first.log
+
+    def test_a_lease_that_counts_as_many_changes_as_the_api_can_and_has_no_end_is_taken(
+        self, kubectl: Kubectl, replicas: Replicas
+    ) -> None:
+        most = 2**31 - 1
+        spec = {"holderIdentity": "", "leaseDurationSeconds": most, "leaseTransitions": most}
+        kubectl.apply(
+            {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LOCK}, "spec": spec}
+        )
+        first = replicas.start("first").ready()
+        first.wait_for_log(LEADS)
+        held = lease(kubectl).spec
+        assert (held.lease_duration_seconds, held.lease_transitions) == (LEASE_S, most)
+        assert first.stop() == 0

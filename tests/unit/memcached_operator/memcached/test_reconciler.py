@@ -122,11 +122,10 @@ async def test_one_that_is_taken_from_us_just_before_our_write_is_left_alone_and
         return await patch(resource, *args, **kwargs)
 
     monkeypatch.setattr(world.api, "merge_patch", just_before)
-    world.show()
     for _ in range(3):
-        result = await world.look()
+        await world.look()
         world.clock.advance(DELAY_S)
-    assert result == SLOWLY
+    assert await world.look() == SLOWLY
     assert world.condition("Degraded") == ("True", "NotControlled")
     assert f"A Deployment named {NAME} exists and " in world.message("Degraded")
     version = world.api.put(world.deployment)["metadata"]["resourceVersion"]

@@ -21,6 +21,7 @@ SECRET = "hunter2hunter2"
         ("https://under_score.test.", "https://under_score.test."),
         (f"https://{'a' * 63}.test", f"https://{'a' * 63}.test"),
         ("https://api.test/a@b", "https://api.test/a@b"),
+        ("https://api.test:6443/a%40b", "https://api.test:6443/a%40b"),
     ],
 )
 def test_a_url_with_a_place_and_a_path_is_taken(url: str, taken: str) -> None:
@@ -52,6 +53,12 @@ def test_a_url_with_a_place_and_a_path_is_taken(url: str, taken: str) -> None:
         (f"https://{SECRET}@api.test", "user name or a password"),
         (f"https://@{SECRET}", "user name or a password"),
         (f"https://admin:{SECRET}/x@api.test", "its port is no number"),
+        (f"https://https:/admin:{SECRET}@api.test", "two slashes after the scheme"),
+        (f"https://https//admin:{SECRET}@api.test", "two slashes after the scheme"),
+        (f"https://https:/{SECRET}@api.test", "two slashes after the scheme"),
+        (f"https://admin:12/{SECRET}@api.test", "within a password as %2F"),
+        (f"https://admin:12#{SECRET}@api.test", "within a password as %2F"),
+        ("https://api.test:6443/a@b", "an @ of a path as %40"),
         (f"https://api.test?token={SECRET}", "a query or a fragment"),
         (f"https://api.test/#{SECRET}", "a query or a fragment"),
     ],

@@ -328,7 +328,8 @@ async def test_a_401_to_the_newer_credential_too_is_final(
     [
         (aiohttp.ClientConnectionError("refused"), "refused"),
         (aiohttp.ClientPayloadError("cut"), "cut"),
-        (OSError(113, "No route to host"), "No route to host"),
+        (OSError(113, "No route to host"), "no route to host"),
+        (ConnectionResetError(), "the connection was closed within the handshake of TLS"),
         (TimeoutError(), "no answer in time"),
         (aiohttp.ClientError(), "ClientError"),
     ],

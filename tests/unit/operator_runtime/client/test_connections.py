@@ -13,6 +13,7 @@ from aiohttp import ClientConnectorError
 from aiohttp.client_reqrep import ConnectionKey
 
 from operator_runtime.client import connections
+from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.connections import KEEPALIVE_IDLE_S, describe
 from operator_runtime.client.errors import Unreachable
 from operator_runtime.client.tls import Pem, Tls
@@ -181,7 +182,17 @@ async def test_a_proxy_where_nobody_listens_is_named_as_such(nobody: str) -> Non
         (OSError("Multiple exceptions: [Errno 111] …, [Errno 113] …"), "Multiple exceptions: [Errno 111] …, [Errno 1"),
         (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
         (OSError(None, "DNS lookup failed"), "DNS lookup failed"),
-        (ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number"), "[SSL: WRONG_VERSION_NUMBER] wrong"),
+        (
+            ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number"),
+            "what answers there speaks no TLS ([SSL: WRONG_VERSION_NUMBER] wrong",
+        ),
+        (
+            ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required"),
+            "the server asks for a client certificate ([SSL: ",
+        ),
+        (ssl.SSLError(1, "[SSL: SOMETHING_ELSE] something else"), "[SSL: SOMETHING_ELSE] something else"),
+        (ConnectionResetError(), "the connection was closed within the handshake of TLS: a load balancer that has no"),
+        (ConnectionResetError(104, "Connection reset by peer"), "connection reset by peer"),
     ],
     ids=[
         "refused",
@@ -190,6 +201,10 @@ async def test_a_proxy_where_nobody_listens_is_named_as_such(nobody: str) -> Non
         "no such name",
         "no address",
         "no TLS",
+        "no client certificate",
+        "something else of TLS",
+        "closed in the handshake",
+        "reset",
     ],
 )
 def test_a_connection_that_cannot_be_made_is_described_by_its_address_and_the_reason(
@@ -211,3 +226,68 @@ async def test_a_proxy_that_refuses_is_named_without_its_password() -> None:
                 await client.request("GET", PATH)
         assert proxy.requests[0].headers["proxy-authorization"].startswith("Basic ")
     assert "hunter2" not in str(caught.value)
+
+
+async def watched(client: ApiClient) -> None:
+    async with client.stream(PATH, {}, SILENCE_LIMIT_S) as stream:
+        while await stream.read():
+            pass
+
+
+MAY_BE = "a load balancer that has no server behind it, or a server that"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"", f"the server closed the connection without an answer: {MAY_BE} speaks TLS?"),
+        (b"HTTP/1.1 200 O", "the connection ended within the answer's headers"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "the connection ended within the answer"),
+        (b"+OK ready\r\n", "the answer is no HTTP: Bad status line: "),
+    ],
+    ids=["nothing", "half a head", "half a body", "no HTTP"],
+)
+async def test_a_server_that_closes_is_told_in_one_line_by_how_far_it_came(answer: bytes, words: str) -> None:
+    async def close(peer: Peer, request: Request) -> None:
+        await peer.send(answer)
+        peer.close()
+
+    async with serving(close) as server, client_of(server.url) as client:
+        with pytest.raises(Unreachable) as call:
+            await client.request("POST", PATH, body=b"{}")
+        with pytest.raises(Unreachable) as watch:
+            await watched(client)
+    assert str(call.value).startswith(f"POST {PATH}: {words}")
+    assert str(watch.value).startswith(words)
+    assert (str(call.value) + str(watch.value)).isprintable()
+
+
+async def test_a_balancer_without_servers_that_closes_within_the_handshake_is_told_as_such() -> None:
+    async def close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)  # the beginning of the handshake
+        writer.write_eof()
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(close, "127.0.0.1", 0)
+    async with server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with client_of(f"https://{address}", FakeCredentials(context=ssl.create_default_context())) as client:
+            with pytest.raises(Unreachable) as caught:
+                await client.request("GET", PATH)
+    assert str(caught.value) == (
+        f"GET {PATH}: {address}: the connection was closed within the handshake of TLS:"
+        f" {MAY_BE} asks for a client certificate?"
+    )
+
+
+async def test_a_client_certificate_that_is_missing_is_what_the_words_speak_of(tmp_path: Path) -> None:
+    authority = make_authority()
+    asking = server_context(authority, authority.issue("api"), str(tmp_path))
+    asking.verify_mode = ssl.CERT_REQUIRED
+    # Later ones tell it with the first answer, and whether that or the end of the connection is seen is up to chance.
+    asking.maximum_version = ssl.TLSVersion.TLSv1_2
+    trust = Tls(clock=lambda: 0.0, authority=Pem("the test's certificate authority", data=authority.pem)).context()
+    async with serving(every, asking) as server, client_of(server.url, FakeCredentials(context=trust)) as client:
+        with pytest.raises(Unreachable, match="asks for a client certificate"):
+            await client.request("GET", PATH)

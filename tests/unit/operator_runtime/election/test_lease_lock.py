@@ -33,6 +33,19 @@ def test_one_that_says_nothing_is_free_and_as_long_as_ours(spec: dict[str, objec
     assert lease_record(stored(**spec)).lease(15.0) == Lease("uid-1", "7", "", 15.0, None, 0)
 
 
+def test_a_length_that_no_setting_gives_keeps_nobody_waiting_for_longer_than_the_longest_that_one_gives() -> None:
+    assert lease_record(stored(leaseDurationSeconds=2**31 - 1)).lease(15.0).duration_s == 3600.0
+
+
+@pytest.mark.parametrize(("before", "after"), [(3, 4), (2**31 - 2, 2**31 - 1), (2**31 - 1, 2**31 - 1)])
+def test_changes_of_the_holder_are_counted_as_far_as_the_api_can(before: int, after: int) -> None:
+    """One more would be refused, and nobody would lead."""
+    lease = lease_record(stored(leaseTransitions=before)).lease(15.0)
+    spec = lease_body(Write(lease, "me", 15, None, lease.transitions + 1), "lock", "ops", NOON)["spec"]
+    assert isinstance(spec, dict)
+    assert spec["leaseTransitions"] == after
+
+
 def test_what_is_no_lease_is_refused() -> None:
     with pytest.raises(msgspec.DecodeError):
         lease_record(b'{"metadata":{"name":"lock"}}')
