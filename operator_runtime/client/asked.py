@@ -91,7 +91,7 @@ class AskedObject(NamedTuple):
                 return
         else:
             metadata = found.metadata
-            came_of = (found.apiVersion, found.kind, metadata.namespace, metadata.name or self.name, metadata.uid)
+            came_of = (found.apiVersion, found.kind, metadata.namespace, metadata.name, metadata.uid)
             asked_for = (
                 self.resource.api_version,
                 self.resource.kind,

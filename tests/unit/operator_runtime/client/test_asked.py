@@ -63,6 +63,7 @@ def test_what_was_asked_for_is_believed(asked: AskedObject, answer: object) -> N
         (SHOP, body("Deployment", "shops.example.com/v1", name="shop", namespace="bank"), "Deployment bank/shop"),
         (SHOP, body("DeploymentList", resourceVersion="1"), "DeploymentList"),
         (SHOP, {"kind": "Status", "apiVersion": "v1", "status": "Success"}, "Status"),
+        (SHOP, body(namespace="bank"), "Deployment bank"),
         (SHOP, {"status": "ok"}, "an object of no kind"),
         (SHOP, {"metadata": 1}, "what is no object of the API"),
         (AskedObject(DEPLOYMENTS, "bank", ""), body(name="a", namespace="post"), "Deployment post/a"),
