@@ -4,9 +4,9 @@
         ...  # kubectl, or any client, with simulator.kubeconfig_path
 
 It serves most of core/v1, Deployments, ReplicaSets, StatefulSets, Events, Leases, RBAC, the reviews of authentication
-and authorization, validating admission policies and webhooks, and the custom resources of any CRD; it has the
-controllers behind them, the garbage collector too, and one node on which pods become ready after a settable time. It
-misbehaves on request: see `simulator.faults`. `docs/simulator.md` has all of it.
+and authorization, and the custom resources of any CRD; it has the controllers behind them, the garbage collector too,
+and one node on which pods become ready after a settable time. It misbehaves on request: see `simulator.faults`.
+`docs/simulator.md` has all of it.
 
 It passes the same tests of conformance as a real API server. What it lacks answers 501 with a message and never a wrong
 200; where it differs from Kubernetes, the module that does says so in a line "Differs from Kubernetes: ...", and
@@ -14,7 +14,7 @@ It passes the same tests of conformance as a real API server. What it lacks answ
 
 - Everything is in memory and gone at the end. There is one API server, and it is as fast as Python.
 - HTTP/1.1; answers in JSON or YAML, and protobuf in bodies of requests alone, and for OpenAPI v2.
-- Built-in resources are served in one version, and of most groups none: no Jobs, StatefulSets, HPAs, Ingresses, ...
+- Built-in resources are served in one version, and of most groups none: no Jobs, DaemonSets, HPAs, Ingresses, ...
 - Of pods there are no logs, no exec and no port-forward.
 
 It needs the extra `demo`.

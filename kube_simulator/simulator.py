@@ -135,7 +135,6 @@ class Simulator:
         """The administrator's kubeconfig."""
         self._compose()
         self._ends.callback(self._audit.close)
-        self._ends.push_async_callback(self._admission.close)
         self._ends.push_async_callback(self._http.stop)
         self._ends.callback(self.faults.clear)
         for collection, found in bootstrap.objects(_now(), self.port):

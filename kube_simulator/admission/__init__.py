@@ -1,1 +1,1 @@
-"""What may turn down a write that is well-formed and allowed: quotas, policies, webhooks."""
+"""What may turn down a write that is well-formed and allowed: namespaces that end, quotas."""

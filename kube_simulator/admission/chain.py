@@ -1,10 +1,10 @@
 """Admission: everything that may turn down a write once it is authorised, well-formed and valid, in Kubernetes' order.
 
-Nothing here waits unless a webhook is asked: else nobody comes between the decision and the write. Nothing here leaves
-a trace either, so that a dry run is the same as any other.
+Nothing here waits, so that nobody comes between the decision and the write. Nothing here leaves a trace either, so that
+a dry run is the same as any other.
 
-Differs from Kubernetes: nothing is changed by admission, as there are no mutating webhooks and policies; what the
-built-in plugins fill in is a matter of the kinds.
+Differs from Kubernetes: there are no webhooks and no policies; what the built-in plugins fill in is a matter of the
+kinds.
 """
 
 from __future__ import annotations
@@ -17,13 +17,10 @@ from kube_simulator.admission import (
     owners,
     pod_resizes,
     pod_security,
-    policies,
     quota,
     service_accounts,
-    webhooks,
 )
 from kube_simulator.admission.request import AdmissionRequest, Operation
-from kube_simulator.admission.webhooks import Webhooks
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import Caller, Target
 from kube_simulator.resizes import Resizes
@@ -34,7 +31,7 @@ from kube_simulator.values import Json
 
 
 class Admission:
-    """The gate before the store. `close` it when it is no longer needed."""
+    """The gate before the store."""
 
     def __init__(
         self,
@@ -55,10 +52,9 @@ class Admission:
         self._authorizer = authorizer
         self._resizes = resizes or Resizes()
         self._check_owners = owner_references_permission_enforcement
-        self._webhooks = Webhooks(store, registry)
 
-    async def admit(
-        self, operation: Operation, target: Target, new: Json | None, old: Json | None, caller: Caller, *, dry_run: bool
+    def admit(
+        self, operation: Operation, target: Target, new: Json | None, old: Json | None, caller: Caller
     ) -> tuple[str, ...]:
         """Warnings for the caller.
 
@@ -70,15 +66,10 @@ class Admission:
         Raises:
             ApiError: the first refusal; warnings that came before are in its headers.
         """
-        request = AdmissionRequest(operation, target, new, old, caller, dry_run)
+        request = AdmissionRequest(operation, target, new, old, caller)
         warnings: list[str] = []
         try:
             self._before(request, warnings)
-            if calls := self._webhooks.concerned(request):
-                said, refusal = await self._webhooks.ask(calls, request)
-                warnings += said
-                if refusal is not None:
-                    raise refusal
             quota.admit(self._store, self._registry, request)
         except ApiError as refused:
             if warnings:
@@ -87,12 +78,8 @@ class Admission:
             raise
         return tuple(warnings)
 
-    async def close(self) -> None:
-        """Close the connections to webhooks; can be called twice."""
-        await self._webhooks.close()
-
     def _before(self, request: AdmissionRequest, warnings: list[str]) -> None:
-        """All that comes before the webhooks."""
+        """All that comes before the quotas."""
         namespaces.admit(self._store, request)
         service_accounts.admit(self._store, request)
         definitions.admit(self._store, request)
@@ -103,9 +90,6 @@ class Admission:
             if problem is not None:
                 raise problem
         pod_resizes.admit(self._resizes, request)
-        policies.check(request)
-        webhooks.check(request)
         warnings += pod_security.admit(self._store, request)
         if self._check_owners:
             owners.admit(self._authorizer, self._registry, request)
-        warnings += policies.admit(self._store, self._registry, request)

@@ -30,7 +30,7 @@ K = TypeVar("K", bound=Hashable)
 # As client-go's default rate limiter; its longest delay of 1,000 s would make a person wait for nothing.
 _FIRST_RETRY_S = 0.005
 _LONGEST_RETRY_S = 5.0
-# As kube-controller-manager's --concurrent-deployment-syncs: only where a webhook is waited for does it matter.
+# As kube-controller-manager's --concurrent-deployment-syncs.
 _WORKERS = 5
 
 

@@ -23,7 +23,6 @@ from kube_simulator.controllers.garbage import GarbageCollector
 from kube_simulator.controllers.index import Index, by_controller
 from kube_simulator.controllers.namespaces import Namespaces
 from kube_simulator.controllers.pods import Kubelet
-from kube_simulator.controllers.policies import PolicyStatus
 from kube_simulator.controllers.quotas import Quotas
 from kube_simulator.controllers.replica_sets import ReplicaSets
 from kube_simulator.controllers.roles import RoleAggregation
@@ -83,7 +82,6 @@ class ControllerManager:
             StatefulSets(context, self._recorder, pods).controller,
             Endpoints(context).controller,
             Quotas(context).controller,
-            PolicyStatus(context).controller,
             Budgets(context).controller,
         ]
         self.kubelet = Kubelet(

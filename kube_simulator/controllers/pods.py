@@ -38,7 +38,7 @@ _SCHEDULER = "default-scheduler"
 _ADDRESSES = IPv4Network("10.244.0.0/16")
 # memcached takes a second to end when it is asked to, and has nothing to save when the simulator ends.
 _LAST_GRACE_S = 0.0
-# After which a deletion that was refused, by a webhook maybe, is tried again.
+# After which a deletion that was refused is tried again.
 _RETRY_S = 1.0
 
 
@@ -297,7 +297,7 @@ class Kubelet:
             end = memcached.ended(code, known.running_since or known.started_at, now)
             containers[each["name"]] = Container(restarts=restarts, last_end=end, finished=True)
         status = status_of(pod, Running(known.started_at, known.address, containers, known.resources), now)
-        with contextlib.suppress(ApiError):  # refused by somebody's webhook, maybe: it goes all the same
+        with contextlib.suppress(ApiError):  # refused: it goes all the same
             target = self._context.target("pods", *known.key, "status")
             await self._context.api.update(target, {**pod, "status": status}, _KUBELET)
 

@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 _LINE_LIMIT_BYTES = 64 * 2**10
 _ALWAYS = {"Cache-Control": "no-cache, private"}
 _NOT_FOUND = Answer(404, b"404 page not found\n", TEXT_TYPE, (("X-Content-Type-Options", "nosniff"),))
-# What is being answered when the server is stopped may finish; a wait for a webhook longer than this is cut off.
+# What is being answered when the server is stopped may finish; what a fault holds longer than this is cut off.
 _END_DEADLINE_S = 2.0
 
 _NO_STREAMING_LISTS = Cause(

@@ -176,41 +176,7 @@ def _names(subjects: Sequence[Json], kind: str) -> str:
     return ", ".join(each["name"] for each in subjects if each["kind"] == kind)
 
 
-def _webhooks(found: Json, now: datetime) -> Cells:
-    return [_name(found), _count(found, "webhooks"), _age(found, now)]
-
-
-def _policy(found: Json, now: datetime) -> Cells:
-    spec = found["spec"]
-    kind = spec.get("paramKind")
-    shown = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else _UNSET
-    return [_name(found), _count(spec, "validations"), shown, _age(found, now)]
-
-
-def _policy_binding(found: Json, now: datetime) -> Cells:
-    spec = found.get("spec") or {}
-    return [_name(found), spec.get("policyName", ""), _parameter(spec.get("paramRef")), _age(found, now)]
-
-
-def _parameter(reference: Json | None) -> str:
-    if reference is None:
-        return _UNSET
-    selector = reference.get("selector")
-    if selector is None:
-        return f"{reference.get('namespace') or '*'}/{reference.get('name') or ''}"
-    # As Go prints the struct.
-    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
-    expressions = "".join(
-        f"LabelSelectorRequirement{{Key:{each['key']},Operator:{each['operator']},"
-        f"Values:[{' '.join(each.get('values') or [])}],}},"
-        for each in selector.get("matchExpressions") or []
-    )
-    requirements = f"[]LabelSelectorRequirement{{{expressions}}}"
-    return f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:{requirements},}}"
-
-
 _RBAC = "rbac.authorization.k8s.io"
-_ADMISSION = "admissionregistration.k8s.io"
 BUILT_IN: Mapping[str, Callable[[Json, datetime], Cells]] = {
     "namespaces": _namespace,
     "pods": pod,
@@ -233,7 +199,4 @@ BUILT_IN: Mapping[str, Callable[[Json, datetime], Cells]] = {
     f"clusterroles.{_RBAC}": _created,
     f"rolebindings.{_RBAC}": _binding,
     f"clusterrolebindings.{_RBAC}": _binding,
-    f"validatingwebhookconfigurations.{_ADMISSION}": _webhooks,
-    f"validatingadmissionpolicies.{_ADMISSION}": _policy,
-    f"validatingadmissionpolicybindings.{_ADMISSION}": _policy_binding,
 }

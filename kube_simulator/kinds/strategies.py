@@ -14,7 +14,6 @@ from kube_simulator.kinds import (
     pod_resize,
     pods,
     rbac,
-    registrations,
     services,
     stateful_sets,
     workloads,
@@ -27,7 +26,6 @@ from kube_simulator.values import Json
 
 __all__ = ["Strategy", "strategy_of"]
 
-_ADMISSION = "admissionregistration.k8s.io"
 _BUILT_IN: dict[str, Strategy] = {
     "configmaps": configuration.CONFIG_MAP,
     "secrets": configuration.SECRET,
@@ -48,9 +46,6 @@ _BUILT_IN: dict[str, Strategy] = {
     f"clusterroles.{rbac.GROUP}": rbac.role(namespaced=False),
     f"rolebindings.{rbac.GROUP}": rbac.binding(namespaced=True),
     f"clusterrolebindings.{rbac.GROUP}": rbac.binding(namespaced=False),
-    f"validatingwebhookconfigurations.{_ADMISSION}": registrations.WEBHOOKS,
-    f"validatingadmissionpolicies.{_ADMISSION}": registrations.POLICY,
-    f"validatingadmissionpolicybindings.{_ADMISSION}": registrations.POLICY_BINDING,
 }
 
 _OF_SUBRESOURCES: dict[tuple[str, str], Strategy] = {("pods", "resize"): pod_resize.STRATEGY}

@@ -1,7 +1,6 @@
 """What a write does, from a target and a body to the store: the API server's own part, whoever the client is.
 
-Everything up to admission happens without a pause, so that nobody comes between a read and its write. Admission may
-wait for a webhook; what changed meanwhile is found by the object's version, as between two API servers.
+A write happens without a pause, so that nobody comes between a read and what follows from it.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ from datetime import datetime
 
 from kube_simulator.admission.chain import Admission
 from kube_simulator.errors import (
-    MODIFIED,
-    ApiError,
     Cause,
     already_exists,
     bad_request,
@@ -48,18 +45,12 @@ from kube_simulator.store.selectors import Selection
 from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
-# As often as the API server tries a patch again that somebody else's write overtook.
-_PATCH_ATTEMPTS = 5
 # A PUT on a missing object makes it, for kinds where Kubernetes allows that (AllowCreateOnUpdate).
 _CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events", "services", "endpoints", "limitranges"})
 # Of these the answer is the object also when it is gone at once (ReturnDeletedObject).
 _SHOWN_WHEN_GONE = frozenset({"pods", "services", "serviceaccounts", "resourcequotas"})
 _RBAC_GROUP = "rbac.authorization.k8s.io"
 _PLAIN = WriteOptions()
-
-
-class _Overtaken(Exception):
-    """The object changed between the read and the write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,32 +101,27 @@ class Api:
             raise not_implemented(f"a POST to the subresource {target.subresource} of {target.resource.full_name}")
         body, warnings = fitted(identified(body, target), target, options)
         body = views.stored(target.resource, placed(body, target))
-        return await self._create(_Change(target, caller, options, warnings), body)
+        return self._create(_Change(target, caller, options, warnings), body)
 
     async def update(self, target: Target, body: Json, caller: Caller, options: WriteOptions = _PLAIN) -> Written:
         """PUT: the object as a whole, guarded by its resourceVersion if it has one."""
         resource = target.resource
         if target.subresource == "scale":
-            return await self._update_scale(target, lambda _scale: body, caller, options)
+            return self._update_scale(target, lambda _scale: body, caller, options)
         body, warnings = fitted(identified(body, target), target, options)
         body = views.stored(resource, placed(body, target))
         change = _Change(target, caller, options, warnings)
         old = self._live(target)
-        version, uid = claims(body)
         if old is None:
+            _, uid = claims(body)
             if target.subresource or not (resource.collection in _CREATED_BY_PUT or resource.group == _RBAC_GROUP):
                 raise not_found(resource, target.name)
             if uid:
                 raise uid_mismatch(target, uid, "")
             self._may_create(target, caller)
-            return await self._create(change, without(body, "resourceVersion"))
+            return self._create(change, without(body, "resourceVersion"))
         check_update(target, body, old)
-        try:
-            return await self._replace(change, old, body)
-        except _Overtaken:
-            if version:
-                raise conflict(resource, target.name, MODIFIED) from None
-            return await self.update(target, body, caller, options)
+        return self._replace(change, old, body)
 
     async def patch(self, target: Target, patch: Patch, caller: Caller, options: WriteOptions = _PLAIN) -> Written:
         """PATCH in each of its forms. Other writers are no conflict, unless the patch names a version."""
@@ -143,25 +129,19 @@ class Api:
             message = "Required value: is required for apply patch"
             raise invalid_parameter("PatchOptions", [Cause("FieldValueRequired", message, "fieldManager")])
         if target.subresource == "scale":
-            return await self._update_scale(target, lambda found: self._patched(target, patch, found), caller, options)
-        for _ in range(_PATCH_ATTEMPTS):
-            try:
-                if patch.kind == "apply":
-                    return await self._apply(target, patch.body, caller, options)
-                return await self._patch(target, patch, caller, options)
-            except _Overtaken:
-                continue
-        raise conflict(target.resource, target.name, MODIFIED)
+            return self._update_scale(target, lambda found: self._patched(target, patch, found), caller, options)
+        if patch.kind == "apply":
+            return self._apply(target, patch.body, caller, options)
+        return self._patch(target, patch, caller, options)
 
     async def delete(self, target: Target, options: DeleteOptions, caller: Caller) -> tuple[Json, bool]:
         """What the answer has: the object, and False; or the details of an object that is gone, and True."""
-        return await self._delete(target, options, caller, target)
+        return self._delete(target, options, caller, target)
 
-    async def _delete(self, target: Target, options: DeleteOptions, caller: Caller, asked: Target) -> tuple[Json, bool]:
+    def _delete(self, target: Target, options: DeleteOptions, caller: Caller, asked: Target) -> tuple[Json, bool]:
         """Delete the target, where `asked` is what the caller asked for: that, or the collection that it is in."""
         found = self._found(target)
-        await self._admission.admit("DELETE", asked, None, found, caller, dry_run=options.dry_run)
-        found = self._found(target)
+        self._admission.admit("DELETE", asked, None, found, caller)
         outcome = deletion.outcome(target.resource, found, options, self._now())
         if not options.dry_run:
             if outcome is None:
@@ -180,29 +160,21 @@ class Api:
         selected = [each for each in found if selection.matches(views.shown(target.resource, each))]
         for each in selected:
             one = replace(target, name=each["metadata"]["name"])
-            try:
-                await self._delete(one, options, caller, target)
-            except ApiError as error:
-                if error.code != 404:  # somebody else was faster
-                    raise
+            self._delete(one, options, caller, target)
         return [views.shown(target.resource, each) for each in selected]
 
-    async def _create(self, change: _Change, body: Json) -> Written:
+    def _create(self, change: _Change, body: Json) -> Written:
         target, resource = change.target, change.target.resource
         strategy = strategy_of(resource)
         new = strategy.default(strategy.prepare_create(self._born(body)))
         name = new["metadata"]["name"]
         named = Target(resource, target.namespace, name)
         new = self._finished(change, named, new, None)
-        warnings = await self._admission.admit(
-            "CREATE", named, new, None, change.caller, dry_run=change.options.dry_run
-        )
+        warnings = self._admission.admit("CREATE", named, new, None, change.caller)
         if not change.options.dry_run and _claims_version(new):
             raise internal("resourceVersion should not be set on objects to be created")
         taken = self._live(named)
         if taken is not None:
-            if change.applied:
-                raise _Overtaken
             refused = already_exists(resource, name)
             if "deletionTimestamp" in taken["metadata"]:
                 refused.message = f"object is being deleted: {refused.message}"
@@ -211,7 +183,7 @@ class Api:
             new = self.store.put(resource.collection, new)
         return Written(views.shown(resource, new), True, change.warnings + warnings)
 
-    async def _patch(self, target: Target, patch: Patch, caller: Caller, options: WriteOptions) -> Written:
+    def _patch(self, target: Target, patch: Patch, caller: Caller, options: WriteOptions) -> Written:
         resource, old = target.resource, self._found(target)
         patched = self._patched(target, patch, views.shown(resource, old))
         if not isinstance(patched.get("metadata"), dict):
@@ -222,7 +194,7 @@ class Api:
         check_version(target, version, old)
         if uid != old["metadata"]["uid"] and target.subresource in ("", "resize"):
             raise immutable_uid(target, uid)
-        return await self._replace(_Change(target, caller, options, warnings), old, body)
+        return self._replace(_Change(target, caller, options, warnings), old, body)
 
     def _patched(self, target: Target, patch: Patch, found: Json) -> Json:
         resource = target.resource
@@ -237,7 +209,7 @@ class Api:
             return merge.merge_patch(found, patch.body)
         return strategic.strategic_merge(found, patch.body, resource.schema)
 
-    async def _apply(self, target: Target, body: object, caller: Caller, options: WriteOptions) -> Written:
+    def _apply(self, target: Target, body: object, caller: Caller, options: WriteOptions) -> Written:
         resource, old = target.resource, self._live(target)
         if target.subresource == "resize":
             raise not_implemented(f"an apply to the subresource {target.subresource} of {resource.full_name}")
@@ -265,14 +237,14 @@ class Api:
         merged = without_nulls(resource.schema, merged)
         if old is None:
             self._may_create(target, caller)
-            return await self._create(change, views.stored(resource, without(merged, "resourceVersion", "uid")))
+            return self._create(change, views.stored(resource, without(merged, "resourceVersion", "uid")))
         if uid and uid != old["metadata"]["uid"]:
             raise immutable_uid(target, uid)
         if version != "0":
             check_version(target, version, old)
-        return await self._replace(change, old, views.stored(resource, merged))
+        return self._replace(change, old, views.stored(resource, merged))
 
-    async def _update_scale(
+    def _update_scale(
         self, target: Target, change: Callable[[Json], Json], caller: Caller, options: WriteOptions
     ) -> Written:
         resource = target.resource
@@ -281,25 +253,18 @@ class Api:
         version, _ = claims(wanted)
         check_version(target, version, old)
         new = scale.written(resource, old, wanted)
-        try:
-            written = await self._replace(_Change(target, caller, options), old, new)
-        except _Overtaken:
-            return await self._update_scale(target, change, caller, options)
+        written = self._replace(_Change(target, caller, options), old, new)
         return Written(scale.read(resource, written.object), warnings=written.warnings)
 
-    async def _replace(self, change: _Change, old: Json, body: Json) -> Written:
+    def _replace(self, change: _Change, old: Json, body: Json) -> Written:
         target, resource = change.target, change.target.resource
         strategy = strategy_of(resource, target.subresource)
         new = strategy.prepare_update({**body, "metadata": kept(body["metadata"], old)}, old, target.subresource)
         new = strategy.default(new)
         new = self._finished(change, target, new, old)
-        warnings = await self._admission.admit(
-            "UPDATE", target, new, old, change.caller, dry_run=change.options.dry_run
-        )
+        warnings = self._admission.admit("UPDATE", target, new, old, change.caller)
         if same(new, old):
             return Written(views.shown(resource, old), warnings=change.warnings + warnings)
-        if self._live(target) is not old:
-            raise _Overtaken
         if not change.options.dry_run:
             if deletion.may_go(resource, new):
                 new = self.store.delete(resource.collection, target.namespace, target.name, new)

@@ -59,7 +59,7 @@ class Evictions:
         Raises:
             ApiError: 404; 409, a precondition does not hold; 429, the budget forbids it; 500, it has several budgets.
         """
-        warnings = await self._admission.admit("CREATE", target, eviction, None, caller, dry_run=options.dry_run)
+        warnings = self._admission.admit("CREATE", target, eviction, None, caller)
         pod = self._pod(target)
         if _is_protected(pod):
             guarded = await self._ask_budget(pod, dry_run=options.dry_run)

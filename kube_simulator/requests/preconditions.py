@@ -7,14 +7,7 @@ from kube_simulator.requests.types import Target
 from kube_simulator.values import Json
 
 # A PUT must say of which version (not AllowUnconditionalUpdate), as with every custom resource.
-_UPDATED_BY_VERSION = frozenset(
-    {
-        "leases.coordination.k8s.io",
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-    }
-)
+_UPDATED_BY_VERSION = frozenset({"leases.coordination.k8s.io"})
 
 # What a client may send back or leave out, and never change.
 _SERVERS_OWN = (

@@ -1,4 +1,4 @@
-"""Expressions in CEL, the language of a CRD's rules and of admission policies: compiled once, evaluated often.
+"""Expressions in CEL, the language of a CRD's rules: compiled once, evaluated often.
 
 The language is the library's (`cel`); Kubernetes' functions for strings and lists are added here. Regular
 expressions are RE2's (`patterns`): the library's own `matches` takes others, and cannot be replaced under its name.

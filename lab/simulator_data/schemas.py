@@ -46,10 +46,6 @@ SERVED: Mapping[tuple[str, str], tuple[str, ...]] = {
         *("subjectaccessreviews", "localsubjectaccessreviews"),
         *("selfsubjectaccessreviews", "selfsubjectrulesreviews"),
     ),
-    ("admissionregistration.k8s.io", "v1"): (
-        *("validatingwebhookconfigurations", "validatingadmissionpolicybindings"),
-        *("validatingadmissionpolicies", "validatingadmissionpolicies/status"),
-    ),
 }
 """What the simulator serves, by group and version; subresources after a slash."""
 

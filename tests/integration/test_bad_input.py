@@ -79,6 +79,7 @@ def picky(kubectl: Kubectl, operator: OperatorProcess) -> Iterator[Kubectl]:
         kubectl("delete", kind, kubectl.namespace)
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator has no policies
 def test_an_image_that_the_api_server_refuses_is_told_and_mended(picky: Kubectl) -> None:
     picky.apply(memcached("shop", 1, image="forbidden.example.com/memcached"), memcached("good", 1), create=True)
     assert "that registry is not for us" in message(picky, "shop")
@@ -92,6 +93,7 @@ def test_an_image_that_the_api_server_refuses_is_told_and_mended(picky: Kubectl)
     assert condition(picky, "shop", "Degraded")["status"] == "False"
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator has no policies
 def test_servers_go_on_while_the_api_server_refuses_a_new_image(picky: Kubectl) -> None:
     complete(picky, "shop", 1)
     mark = picky.cluster.audit_mark()

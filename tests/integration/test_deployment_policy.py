@@ -15,7 +15,7 @@ from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, MANIFESTS, Op
 from tests.integration.oracle import catch_up, complete, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 
-pytestmark = pytest.mark.core
+pytestmark = [pytest.mark.core, pytest.mark.cluster("kubernetes")]  # the simulator has no policies
 
 POLICY = MANIFESTS / "components" / "deployment-policy" / "policy.yaml"
 AS_OPERATOR = f"--as=system:serviceaccount:{ACCOUNT_NAMESPACE}:{ACCOUNT}"

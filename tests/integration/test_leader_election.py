@@ -113,6 +113,7 @@ def test_after_sigkill_of_the_leader_the_other_writes_once_the_lease_has_run_out
     assert replicas.first_write_after("second", killed, mark) - replicas.renewed("first") >= timedelta(seconds=LEASE_S)
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator has no webhooks
 def test_a_leader_that_was_stopped_with_a_full_queue_writes_nothing_after_the_other_began(
     kubectl: Kubectl, replicas: Replicas, tmp_path: Path
 ) -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.admission import SlowAdmission
+from kube_simulator import Stall
+from operator_runtime.testing.waiting import eventually
 from tests.integration.conftest import Operators, memcached
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
+from tests.simulated_cluster import SimulatedCluster
 
 ASKED = "finishing what was begun"
 # What Python says of connections, tasks and faults that were left behind.
@@ -36,23 +38,38 @@ def test_it_ends_in_good_order_when_asked(kubectl: Kubectl, operators: Operators
     assert f"{number.name} received: {ASKED}" in operator.log
 
 
+class Held:
+    """Every creation of a Deployment in the namespace waits until the test lets it go."""
+
+    def __init__(self, cluster: SimulatedCluster, namespace: str) -> None:
+        self._cluster = cluster
+        self._rule = cluster.add_fault(Stall(), verb="create", resource="deployments", namespace=namespace)
+
+    def wait_for_request(self) -> None:
+        """Return when one is being held."""
+        eventually(lambda: self._rule.used, lambda used: used > 0, what="a creation of a Deployment")
+
+    def release(self) -> None:
+        """Let go what is held, and hold nothing more."""
+        self._cluster.clear_faults()
+
+
 @pytest.fixture
-def admission(kubectl: Kubectl, tmp_path: Path) -> Iterator[SlowAdmission]:
-    """Holds every creation of a Deployment in the namespace until the test lets it go."""
-    with SlowAdmission(kubectl, "deployments", tmp_path) as slow:
-        yield slow
+def held(kubectl: Kubectl) -> Iterator[Held]:
+    assert isinstance(kubectl.cluster, SimulatedCluster)
+    creations = Held(kubectl.cluster, kubectl.namespace)
+    yield creations
+    creations.release()
 
 
 @pytest.mark.cluster("simulator")
-def test_workers_finish_what_they_do_before_it_ends(
-    kubectl: Kubectl, operators: Operators, admission: SlowAdmission
-) -> None:
+def test_workers_finish_what_they_do_before_it_ends(kubectl: Kubectl, operators: Operators, held: Held) -> None:
     operator = operators.start("-n", kubectl.namespace).ready()
     kubectl.apply(memcached("late", 1))
-    admission.wait_for_request("late")
+    held.wait_for_request()
     operator.send(signal.SIGTERM)
     operator.wait_for_log(ASKED)
-    admission.release()
+    held.release()
     assert ended_well(operator)
     assert "created Deployment" in operator.log.partition(ASKED)[2]
     assert kubectl.get("deployment/late")["spec"]["replicas"] == 1
@@ -61,11 +78,11 @@ def test_workers_finish_what_they_do_before_it_ends(
 
 @pytest.mark.cluster("simulator")
 def test_what_takes_longer_than_the_shutdown_timeout_is_cancelled(
-    kubectl: Kubectl, operators: Operators, admission: SlowAdmission
+    kubectl: Kubectl, operators: Operators, held: Held
 ) -> None:
     operator = operators.start("-n", kubectl.namespace, "--shutdown-timeout-s=0.5").ready()
     kubectl.apply(memcached("stuck", 1))
-    admission.wait_for_request("stuck")
+    held.wait_for_request()
     operator.send(signal.SIGTERM)
     operator.wait_for_log("cancelled 1 reconciles that had not finished within 0.5 s")
     assert ended_well(operator)
@@ -74,11 +91,11 @@ def test_what_takes_longer_than_the_shutdown_timeout_is_cancelled(
 @pytest.mark.cluster("simulator")
 @STOP_SIGNALS
 def test_a_second_request_ends_it_at_once(
-    kubectl: Kubectl, operators: Operators, admission: SlowAdmission, number: signal.Signals
+    kubectl: Kubectl, operators: Operators, held: Held, number: signal.Signals
 ) -> None:
     operator = operators.start("-n", kubectl.namespace).ready()
     kubectl.apply(memcached("stuck", 1))
-    admission.wait_for_request("stuck")
+    held.wait_for_request()
     operator.send(signal.SIGTERM)
     operator.wait_for_log(ASKED)
     operator.send(number)

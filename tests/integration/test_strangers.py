@@ -107,6 +107,7 @@ def test_a_strangers_deployment_that_equals_ours_is_not_seized_and_its_pods_are_
     assert (status["nodes"], status["replicas"], status["readyReplicas"]) == ([], 0, 0)
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator has no webhooks
 @pytest.mark.parametrize("equal", [False, True], ids=["another", "an equal one"])
 def test_a_deployment_that_a_stranger_creates_between_our_read_and_our_write_is_left_alone(
     kubectl: Kubectl, tmp_path: Path, equal: bool

@@ -38,21 +38,14 @@ class World:
         """Store an object, past admission."""
         return self.store.put(collection, named(collection, name, **fields))
 
-    async def admit(self, request: AdmissionRequest) -> tuple[str, ...]:
+    def admit(self, request: AdmissionRequest) -> tuple[str, ...]:
         """As the Api asks."""
-        return await self.admission.admit(
-            request.operation,
-            request.target,
-            request.new,
-            request.old,
-            request.caller,
-            dry_run=request.dry_run,
-        )
+        return self.admission.admit(request.operation, request.target, request.new, request.old, request.caller)
 
-    async def refusal(self, request: AdmissionRequest) -> ApiError:
+    def refusal(self, request: AdmissionRequest) -> ApiError:
         """What is said to somebody who is not let in."""
         with pytest.raises(ApiError) as refused:
-            await self.admit(request)
+            self.admit(request)
         return refused.value
 
 
@@ -88,14 +81,13 @@ def request(
     *,
     caller: Caller = ROOT,
     subresource: str = "",
-    dry_run: bool = False,
 ) -> AdmissionRequest:
     found = new or old
     assert found is not None
     resource = resource_of(collection)
     namespace = found["metadata"].get("namespace", "")
     target = Target(resource, namespace, found["metadata"]["name"], subresource)
-    return AdmissionRequest(operation, target, new, old, caller, dry_run)
+    return AdmissionRequest(operation, target, new, old, caller)
 
 
 def creation(collection: str, name: str = "new", *, caller: Caller = ROOT, **fields: Any) -> AdmissionRequest:

@@ -5,18 +5,18 @@ from tests.unit.kube_simulator.admission.admission_support import CRDS, World, c
 NAME = "widgets.example.com"
 
 
-async def test_a_custom_resource_is_created_while_its_definition_stays(world: World) -> None:
+def test_a_custom_resource_is_created_while_its_definition_stays(world: World) -> None:
     world.put(CRDS, NAME)
-    assert await world.admit(creation(NAME)) == ()
+    assert world.admit(creation(NAME)) == ()
 
 
-async def test_none_is_created_while_its_definition_is_on_its_way_out(world: World) -> None:
+def test_none_is_created_while_its_definition_is_on_its_way_out(world: World) -> None:
     world.put(CRDS, NAME, meta={"deletionTimestamp": "2026-11-21T15:00:00Z"})
-    refused = await world.refusal(creation(NAME, "w"))
+    refused = world.refusal(creation(NAME, "w"))
     assert (refused.code, refused.message) == (
         403,
         'widgets.example.com "w" is forbidden: create not allowed while custom resource definition is terminating',
     )
     old = named(NAME, "w")
-    assert await world.admit(request("UPDATE", NAME, {**old, "spec": {}}, old)) == ()
-    assert await world.admit(request("DELETE", NAME, old=old)) == ()
+    assert world.admit(request("UPDATE", NAME, {**old, "spec": {}}, old)) == ()
+    assert world.admit(request("DELETE", NAME, old=old)) == ()

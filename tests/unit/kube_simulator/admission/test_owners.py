@@ -1,6 +1,5 @@
 """Who may give an object an owner: only where the plugin is on."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -23,10 +22,8 @@ CANNOT_OWN = "cannot set an ownerRef on a resource you can't delete: , <nil>"
 
 
 @pytest.fixture
-async def strict() -> AsyncIterator[World]:
-    made = new_world(owner_references_permission_enforcement=True)
-    yield made
-    await made.admission.close()
+def strict() -> World:
+    return new_world(owner_references_permission_enforcement=True)
 
 
 def allow(world: World, verb: str, resource: str) -> None:
@@ -46,50 +43,50 @@ def reference(uid: str = "1", **fields: Any) -> Json:
     return {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": uid, **fields}
 
 
-async def test_a_new_object_may_have_an_owner_that_need_not_wait_for_it(strict: World) -> None:
+def test_a_new_object_may_have_an_owner_that_need_not_wait_for_it(strict: World) -> None:
     asked = request("CREATE", "configmaps", owned(reference()), caller=JANE)
-    assert await strict.admit(asked) == ()
+    assert strict.admit(asked) == ()
 
 
-async def test_an_owner_is_made_to_wait_by_those_alone_who_may_update_its_finalizers(strict: World) -> None:
+def test_an_owner_is_made_to_wait_by_those_alone_who_may_update_its_finalizers(strict: World) -> None:
     asked = request("CREATE", "configmaps", owned(reference(blockOwnerDeletion=True)), caller=JANE)
-    refused = await strict.refusal(asked)
+    refused = strict.refusal(asked)
     assert (refused.code, refused.message) == (403, f'configmaps "new" is forbidden: {CANNOT_BLOCK}')
     allow(strict, "update", "widgets/finalizers")
-    assert await strict.admit(asked) == ()
+    assert strict.admit(asked) == ()
 
 
-async def test_the_owners_of_an_object_are_changed_by_those_alone_who_may_delete_it(strict: World) -> None:
+def test_the_owners_of_an_object_are_changed_by_those_alone_who_may_delete_it(strict: World) -> None:
     asked = request("UPDATE", "configmaps", owned(reference()), owned(), caller=JANE)
-    assert (await strict.refusal(asked)).message == f'configmaps "new" is forbidden: {CANNOT_OWN}'
+    assert (strict.refusal(asked)).message == f'configmaps "new" is forbidden: {CANNOT_OWN}'
     allow(strict, "delete", "configmaps")
-    assert await strict.admit(asked) == ()
+    assert strict.admit(asked) == ()
 
 
-async def test_an_owner_that_waits_already_is_no_matter_of_a_change(strict: World) -> None:
+def test_an_owner_that_waits_already_is_no_matter_of_a_change(strict: World) -> None:
     allow(strict, "delete", "configmaps")
     old = owned(reference(blockOwnerDeletion=True))
-    assert await strict.admit(request("UPDATE", "configmaps", {**old, "data": {}}, old, caller=JANE)) == ()
+    assert strict.admit(request("UPDATE", "configmaps", {**old, "data": {}}, old, caller=JANE)) == ()
     more = owned(reference(blockOwnerDeletion=True), reference("2"))
-    assert await strict.admit(request("UPDATE", "configmaps", more, old, caller=JANE)) == ()
+    assert strict.admit(request("UPDATE", "configmaps", more, old, caller=JANE)) == ()
     another = owned(reference("2", blockOwnerDeletion=True))
-    assert CANNOT_BLOCK in (await strict.refusal(request("UPDATE", "configmaps", another, old, caller=JANE))).message
+    assert CANNOT_BLOCK in (strict.refusal(request("UPDATE", "configmaps", another, old, caller=JANE))).message
 
 
-async def test_an_owner_of_a_kind_that_nobody_knows_cannot_be_made_to_wait(strict: World) -> None:
+def test_an_owner_of_a_kind_that_nobody_knows_cannot_be_made_to_wait(strict: World) -> None:
     stranger = reference(blockOwnerDeletion=True) | {"apiVersion": "nope.example.com/v1", "kind": "Nope"}
-    refused = await strict.refusal(request("CREATE", "configmaps", owned(stranger)))
+    refused = strict.refusal(request("CREATE", "configmaps", owned(stranger)))
     assert refused.message.endswith(
         "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion "
         'nope.example.com/v1 Kind Nope: no matches for kind "Nope" in version "nope.example.com/v1"'
     )
 
 
-async def test_a_deletion_gives_nobody_an_owner(strict: World) -> None:
-    assert await strict.admit(request("DELETE", "configmaps", old=owned(reference()), caller=JANE)) == ()
+def test_a_deletion_gives_nobody_an_owner(strict: World) -> None:
+    assert strict.admit(request("DELETE", "configmaps", old=owned(reference()), caller=JANE)) == ()
 
 
-async def test_unless_it_is_asked_for_nobody_looks_at_owners(world: World) -> None:
+def test_unless_it_is_asked_for_nobody_looks_at_owners(world: World) -> None:
     blocked = owned(reference(blockOwnerDeletion=True))
-    assert await world.admit(request("CREATE", "configmaps", blocked, caller=JANE)) == ()
-    assert await world.admit(creation("configmaps", caller=JANE)) == ()
+    assert world.admit(request("CREATE", "configmaps", blocked, caller=JANE)) == ()
+    assert world.admit(creation("configmaps", caller=JANE)) == ()

@@ -33,11 +33,11 @@ def status(world: World, found: Json) -> Json:
     return quota.status_of(found, world.store, world.registry)
 
 
-async def test_a_pod_too_many_is_refused_with_what_there_is_and_what_there_may_be(world: World) -> None:
+def test_a_pod_too_many_is_refused_with_what_there_is_and_what_there_may_be(world: World) -> None:
     limit(world, {"pods": "1"})
-    assert await world.admit(new_pod()) == ()
+    assert world.admit(new_pod()) == ()
     put_pod(world, "a")
-    refused = await world.refusal(new_pod())
+    refused = world.refusal(new_pod())
     assert (refused.code, refused.reason) == (403, "Forbidden")
     assert refused.message == (
         'pods "new" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1'
@@ -45,15 +45,13 @@ async def test_a_pod_too_many_is_refused_with_what_there_is_and_what_there_may_b
     assert refused.details == {"name": "new", "kind": "pods"}
 
 
-async def test_pods_that_have_ended_make_room_unless_all_are_counted(world: World) -> None:
+def test_pods_that_have_ended_make_room_unless_all_are_counted(world: World) -> None:
     limit(world, {"pods": "1"})
     put_pod(world, "a", "Succeeded")
     put_pod(world, "b", "Failed")
-    assert await world.admit(new_pod()) == ()
+    assert world.admit(new_pod()) == ()
     limit(world, {"count/pods": "2"}, "all")
-    assert (
-        "exceeded quota: all, requested: count/pods=1, used: count/pods=2" in (await world.refusal(new_pod())).message
-    )
+    assert "exceeded quota: all, requested: count/pods=1, used: count/pods=2" in (world.refusal(new_pod())).message
 
 
 @pytest.mark.parametrize(
@@ -66,71 +64,71 @@ async def test_pods_that_have_ended_make_room_unless_all_are_counted(world: Worl
         ("count/widgets.example.com", "widgets.example.com"),
     ],
 )
-async def test_objects_are_counted_by_their_kind(world: World, key: str, collection: str) -> None:
+def test_objects_are_counted_by_their_kind(world: World, key: str, collection: str) -> None:
     limit(world, {key: "1"})
     template: Json = {"metadata": {}, "spec": {"containers": []}}
     asked = creation(collection, spec={"template": template})
-    assert await world.admit(asked) == ()
+    assert world.admit(asked) == ()
     world.put(collection, "there")
-    assert f"requested: {key}=1, used: {key}=1, limited: {key}=1" in (await world.refusal(asked)).message
-    assert await world.admit(creation("secrets")) == (), "another kind costs nothing"
+    assert f"requested: {key}=1, used: {key}=1, limited: {key}=1" in (world.refusal(asked)).message
+    assert world.admit(creation("secrets")) == (), "another kind costs nothing"
 
 
-async def test_all_that_is_too_much_is_named_in_the_order_of_names(world: World) -> None:
+def test_all_that_is_too_much_is_named_in_the_order_of_names(world: World) -> None:
     limit(world, {"pods": "0", "count/pods": "0", "configmaps": "0", "requests.cpu": "0"})
     asked = new_pod(container(resources={"requests": {"cpu": "1"}}))
-    said = (await world.refusal(asked)).message.partition("exceeded quota: ")[2]
+    said = (world.refusal(asked)).message.partition("exceeded quota: ")[2]
     assert said == (
         "few, requested: count/pods=1,pods=1,requests.cpu=1, used: count/pods=0,pods=0,requests.cpu=0, "
         "limited: count/pods=0,pods=0,requests.cpu=0"
     )
 
 
-async def test_the_first_quota_that_is_exceeded_is_named(world: World) -> None:
+def test_the_first_quota_that_is_exceeded_is_named(world: World) -> None:
     limit(world, {"configmaps": "0"}, "b")
     limit(world, {"configmaps": "0"}, "a")
-    assert "exceeded quota: a," in (await world.refusal(creation("configmaps"))).message
+    assert "exceeded quota: a," in (world.refusal(creation("configmaps"))).message
 
 
-async def test_only_creations_in_the_namespace_of_a_quota_are_held_against_it(world: World) -> None:
+def test_only_creations_in_the_namespace_of_a_quota_are_held_against_it(world: World) -> None:
     limit(world, {"configmaps": "0"})
     found = named("configmaps", "a")
-    assert await world.admit(request("UPDATE", "configmaps", {**found, "data": {}}, found)) == ()
-    assert await world.admit(request("DELETE", "configmaps", old=found)) == ()
-    assert await world.admit(creation("namespaces", "another")) == ()
+    assert world.admit(request("UPDATE", "configmaps", {**found, "data": {}}, found)) == ()
+    assert world.admit(request("DELETE", "configmaps", old=found)) == ()
+    assert world.admit(creation("namespaces", "another")) == ()
 
 
-async def test_a_dry_run_is_refused_too_and_leaves_no_trace(world: World) -> None:
+def test_what_was_asked_and_not_written_leaves_no_trace(world: World) -> None:
     limit(world, {"configmaps": "1"})
-    asked = request("CREATE", "configmaps", named("configmaps", "a"), dry_run=True)
+    asked = request("CREATE", "configmaps", named("configmaps", "a"))
     for _ in range(2):
-        assert await world.admit(asked) == ()
+        assert world.admit(asked) == ()
     world.put("configmaps", "b")
-    assert "exceeded quota" in (await world.refusal(asked)).message
+    assert "exceeded quota" in (world.refusal(asked)).message
 
 
-async def test_cpu_and_memory_are_measured_by_requests_and_limits(world: World) -> None:
+def test_cpu_and_memory_are_measured_by_requests_and_limits(world: World) -> None:
     limit(world, {"requests.cpu": "1", "limits.memory": "1Gi", "cpu": "2", "memory": "1Gi"}, "comp")
     put_pod(world, "a", requests={"cpu": "900m", "memory": "100Mi"}, limits={"memory": "200Mi"})
     big = container(resources={"requests": {"cpu": "200m", "memory": "1000Mi"}, "limits": {"memory": "2000Mi"}})
-    said = (await world.refusal(new_pod(big))).message.partition("exceeded quota: ")[2]
+    said = (world.refusal(new_pod(big))).message.partition("exceeded quota: ")[2]
     assert said == (
         "comp, requested: limits.memory=2000Mi,memory=1000Mi,requests.cpu=200m, "
         "used: limits.memory=200Mi,memory=100Mi,requests.cpu=900m, "
         "limited: limits.memory=1Gi,memory=1Gi,requests.cpu=1"
     )
     small = container(resources={"requests": {"cpu": "100m", "memory": "1Mi"}, "limits": {"memory": "1Mi"}})
-    assert await world.admit(new_pod(small)) == ()
+    assert world.admit(new_pod(small)) == ()
 
 
-async def test_what_is_measured_must_be_said(world: World) -> None:
+def test_what_is_measured_must_be_said(world: World) -> None:
     limit(world, {"requests.cpu": "9", "limits.memory": "9Gi"}, "comp")
     silent = container("a"), container("b", resources={"limits": {"cpu": "1"}})
-    refused = await world.refusal(new_pod(*silent))
+    refused = world.refusal(new_pod(*silent))
     assert refused.message.endswith("failed quota: comp: must specify limits.memory for: a,b; requests.cpu for: a")
 
 
-async def test_starting_counts_where_it_takes_more_than_running(world: World) -> None:
+def test_starting_counts_where_it_takes_more_than_running(world: World) -> None:
     found = limit(world, {"cpu": "1"})
 
     def wants(cpu: str, **fields: Any) -> Json:
@@ -146,7 +144,7 @@ async def test_starting_counts_where_it_takes_more_than_running(world: World) ->
     assert status(world, found)["used"] == {"cpu": "450m"}
 
 
-async def test_the_status_says_what_is_allowed_and_what_is_used(world: World) -> None:
+def test_the_status_says_what_is_allowed_and_what_is_used(world: World) -> None:
     hard = {"pods": "5", "count/widgets.example.com": "1", "count/nothings.example.com": "1", "memory": "1Gi"}
     found = limit(world, hard)
     put_pod(world, "a", requests={"memory": "512Mi"})
@@ -165,17 +163,17 @@ async def test_the_status_says_what_is_allowed_and_what_is_used(world: World) ->
         ({"hard": {"pods": "1"}, "scopeSelector": {"matchExpressions": []}}, "the scopes of a ResourceQuota"),
     ],
 )
-async def test_a_quota_that_cannot_be_kept_is_not_taken(world: World, spec: Json, what: str) -> None:
-    refused = await world.refusal(creation("resourcequotas", spec=spec))
+def test_a_quota_that_cannot_be_kept_is_not_taken(world: World, spec: Json, what: str) -> None:
+    refused = world.refusal(creation("resourcequotas", spec=spec))
     assert (refused.code, refused.message) == (501, f"the simulator does not do this: {what}")
     old = named("resourcequotas", "q", spec={"hard": {}})
-    assert (await world.refusal(request("UPDATE", "resourcequotas", {**old, "spec": spec}, old))).code == 501
+    assert (world.refusal(request("UPDATE", "resourcequotas", {**old, "spec": spec}, old))).code == 501
 
 
-async def test_resources_of_a_pod_as_a_whole_are_not_measured(world: World) -> None:
+def test_resources_of_a_pod_as_a_whole_are_not_measured(world: World) -> None:
     limit(world, {"cpu": "1"})
     asked = new_pod(container(resources={"requests": {"cpu": "1"}}), resources={"requests": {"cpu": "1"}})
-    assert (await world.refusal(asked)).code == 501
+    assert (world.refusal(asked)).code == 501
 
 
 @pytest.mark.parametrize(

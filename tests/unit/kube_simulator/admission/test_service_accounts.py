@@ -8,10 +8,10 @@ from tests.unit.kube_simulator.admission.admission_support import NAMESPACE, Wor
 WHY = f'error looking up service account {NAMESPACE}/absent: serviceaccount "absent" not found'
 
 
-async def test_a_pod_of_an_account_that_exists_is_let_in(world: World) -> None:
+def test_a_pod_of_an_account_that_exists_is_let_in(world: World) -> None:
     world.put("serviceaccounts", "robot")
-    assert await world.admit(request("CREATE", "pods", pod(serviceAccountName="robot"))) == ()
-    assert await world.admit(request("CREATE", "pods", pod())) == (), "that of the namespace is called default"
+    assert world.admit(request("CREATE", "pods", pod(serviceAccountName="robot"))) == ()
+    assert world.admit(request("CREATE", "pods", pod())) == (), "that of the namespace is called default"
 
 
 @pytest.mark.parametrize(
@@ -23,20 +23,20 @@ async def test_a_pod_of_an_account_that_exists_is_let_in(world: World) -> None:
         ({"name": "web-own", "generateName": "web-"}, "web-own"),
     ],
 )
-async def test_a_pod_of_an_account_that_does_not_exist_is_refused(world: World, metadata: Json, shown: str) -> None:
+def test_a_pod_of_an_account_that_does_not_exist_is_refused(world: World, metadata: Json, shown: str) -> None:
     refused = pod(serviceAccountName="absent")
     refused["metadata"] |= metadata
-    error = await world.refusal(request("CREATE", "pods", refused))
+    error = world.refusal(request("CREATE", "pods", refused))
     assert (error.code, error.message) == (403, f'pods "{shown}" is forbidden: {WHY}')
 
 
-async def test_an_account_of_another_namespace_does_not_count(world: World) -> None:
+def test_an_account_of_another_namespace_does_not_count(world: World) -> None:
     world.put("namespaces", "elsewhere")
-    error = await world.refusal(elsewhere(request("CREATE", "pods", pod()), "elsewhere"))
+    error = world.refusal(elsewhere(request("CREATE", "pods", pod()), "elsewhere"))
     assert 'serviceaccount "default" not found' in error.message
 
 
-async def test_a_pod_outlives_its_account(world: World) -> None:
+def test_a_pod_outlives_its_account(world: World) -> None:
     found = pod(serviceAccountName="absent")
-    assert await world.admit(request("UPDATE", "pods", {**found, "status": {}}, found)) == ()
-    assert await world.admit(request("DELETE", "pods", old=found)) == ()
+    assert world.admit(request("UPDATE", "pods", {**found, "status": {}}, found)) == ()
+    assert world.admit(request("DELETE", "pods", old=found)) == ()

@@ -89,7 +89,6 @@ async def life() -> AsyncIterator[Life]:
     made.crds.start()
     yield made
     await made.crds.stop()
-    await made.world.admission.close()
 
 
 async def test_a_crd_is_established_and_its_resource_served(life: Life) -> None:

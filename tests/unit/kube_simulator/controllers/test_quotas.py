@@ -24,7 +24,6 @@ async def quiet() -> AsyncIterator[World]:
     quotas.start()
     yield world
     await quotas.stop()
-    await world.admission.close()
 
 
 async def used(world: World, **expected: str) -> None:

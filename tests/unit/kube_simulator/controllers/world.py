@@ -31,13 +31,13 @@ class RefusingAdmission(Admission):
 
     forbidden: dict[tuple[str, str], ApiError]
 
-    async def admit(
-        self, operation: Operation, target: Target, new: Json | None, old: Json | None, caller: Caller, *, dry_run: bool
+    def admit(
+        self, operation: Operation, target: Target, new: Json | None, old: Json | None, caller: Caller
     ) -> tuple[str, ...]:
         error = self.forbidden.get((operation, target.resource.collection))
         if error is not None:
             raise error
-        return await super().admit(operation, target, new, old, caller, dry_run=dry_run)
+        return super().admit(operation, target, new, old, caller)
 
 
 class World:
@@ -80,7 +80,6 @@ class World:
     ) -> None:
         await self.manager.stop()
         await self.manager.stop_kubelet()
-        await self.admission.close()
         assert self.faults == []
 
     async def settle(self) -> None:

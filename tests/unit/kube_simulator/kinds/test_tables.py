@@ -56,44 +56,10 @@ def test_a_kind_without_a_table_is_not_implemented() -> None:
             {"status": {"hard": {"requests.cpu": "1", "pods": "10", "limits.cpu": "4"}, "used": {"pods": "2"}}},
             ["a", "pods: 2/10, requests.cpu: 0/1", "limits.cpu: 0/4", "5s"],
         ),
-        (
-            "validatingwebhookconfigurations.admissionregistration.k8s.io",
-            {"webhooks": [{}, {}]},
-            ["a", 2, "5s"],
-        ),
-        (
-            "validatingadmissionpolicies.admissionregistration.k8s.io",
-            {"spec": {"validations": [{}], "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}},
-            ["a", 1, "v1/ConfigMap", "5s"],
-        ),
-        ("validatingadmissionpolicies.admissionregistration.k8s.io", {"spec": {}}, ["a", 0, "<unset>", "5s"]),
     ],
 )
 def test_the_cells_of_a_plain_kind(full_name: str, fields: Json, cells: list[Any]) -> None:
     assert shown(full_name, **fields) == cells
-
-
-@pytest.mark.parametrize(
-    ("reference", "cell"),
-    [
-        (None, "<unset>"),
-        ({"name": "p", "namespace": "b"}, "b/p"),
-        ({"name": "p"}, "*/p"),
-        (
-            {"selector": {"matchLabels": {"a": "b"}}},
-            "&LabelSelector{MatchLabels:map[string]string{a: b,},MatchExpressions:[]LabelSelectorRequirement{},}",
-        ),
-        (
-            {"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b", "c"]}]}},
-            "&LabelSelector{MatchLabels:map[string]string{},MatchExpressions:[]LabelSelectorRequirement"
-            "{LabelSelectorRequirement{Key:a,Operator:In,Values:[b c],},},}",
-        ),
-    ],
-)
-def test_a_policy_binding_shows_its_parameters(reference: Json | None, cell: str) -> None:
-    spec = {"policyName": "p", **({} if reference is None else {"paramRef": reference})}
-    found = shown("validatingadmissionpolicybindings.admissionregistration.k8s.io", spec=spec)
-    assert found == ["a", "p", cell, "5s"]
 
 
 def test_a_binding_shows_its_role_and_in_wide_its_subjects() -> None:

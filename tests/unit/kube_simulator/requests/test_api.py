@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from kube_simulator.errors import ApiError
-from kube_simulator.requests.types import DeleteOptions, Patch, WriteOptions
+from kube_simulator.requests.types import DeleteOptions
 from kube_simulator.schema.custom import resources_of
 from tests.unit.kube_simulator.requests.requests_support import CALLER, NAMESPACE, Bench, config_map, crd, widget
 
@@ -82,7 +82,7 @@ async def test_a_number_that_becomes_a_truth_value_is_a_change(bench: Bench) -> 
 async def test_admission_is_asked_also_of_a_write_that_changes_nothing(bench: Bench) -> None:
     await bench.create("configmaps", config_map("a"))
 
-    async def refused(*_: object, **__: object) -> tuple[str, ...]:
+    def refused(*_: object, **__: object) -> tuple[str, ...]:
         raise ApiError(422, "Invalid", "not today")
 
     bench.api._admission.admit = refused  # type: ignore[method-assign]
@@ -270,34 +270,6 @@ async def test_a_patch_that_is_no_object_or_an_apply_to_a_scale_is_refused(bench
     with pytest.raises(ApiError) as unknown:
         await bench.patch("widgets", "w/scale", {"spec": {"replicas": 1}}, "apply", field_manager="me")
     assert unknown.value.code == 501
-
-
-async def test_what_another_writes_while_admission_waits_is_seen_before_the_write(bench: Bench) -> None:
-    """As between two API servers: a patch is made again on the new state, a PUT with a version is refused."""
-    created = (await bench.create("configmaps", config_map("a", {"mine": "0", "theirs": "0"}))).object
-    theirs = {"theirs": "1"}
-    admit = bench.api._admission.admit
-
-    async def slowly(*arguments: object, **options: object) -> tuple[str, ...]:
-        if theirs:
-            found = bench.store.get("configmaps", NAMESPACE, "a")
-            assert found is not None
-            bench.store.put("configmaps", found | {"data": found["data"] | theirs})
-            theirs.clear()
-        return await admit(*arguments, **options)  # type: ignore[arg-type]
-
-    bench.api._admission.admit = slowly  # type: ignore[method-assign]
-    patch = Patch("merge", {"data": {"mine": "1"}})
-    patched = await bench.api.patch(bench.target("configmaps", "a"), patch, CALLER, WriteOptions())
-    assert patched.object["data"] == {"mine": "1", "theirs": "1"}
-    theirs["theirs"] = "2"
-    present = {**patched.object, "data": {"mine": "2"}}
-    with pytest.raises(ApiError) as refused:
-        await bench.put("configmaps", "a", present)
-    assert refused.value.code == 409
-    theirs["theirs"] = "3"
-    assert (await bench.put("configmaps", "a", config_map("a", {"mine": "4"}))).object["data"] == {"mine": "4"}
-    assert created["metadata"]["uid"] == patched.object["metadata"]["uid"]
 
 
 async def test_events_of_both_groups_are_one_store(bench: Bench) -> None:
