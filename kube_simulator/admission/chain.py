@@ -4,7 +4,7 @@ Nothing here waits, so that nobody comes between the decision and the write. Not
 a dry run is the same as any other.
 
 Differs from Kubernetes: there are no webhooks and no policies; what the built-in plugins fill in is a matter of the
-kinds.
+kinds. What the labels of pod security say of a namespace is not enforced.
 """
 
 from __future__ import annotations
@@ -16,16 +16,13 @@ from kube_simulator.admission import (
     namespaces,
     owners,
     pod_resizes,
-    pod_security,
     quota,
     service_accounts,
 )
 from kube_simulator.admission.request import AdmissionRequest, Operation
-from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import Caller, Target
 from kube_simulator.resizes import Resizes
 from kube_simulator.resources import Registry
-from kube_simulator.store.go_text import quoted
 from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
@@ -53,10 +50,8 @@ class Admission:
         self._resizes = resizes or Resizes()
         self._check_owners = owner_references_permission_enforcement
 
-    def admit(
-        self, operation: Operation, target: Target, new: Json | None, old: Json | None, caller: Caller
-    ) -> tuple[str, ...]:
-        """Warnings for the caller.
+    def admit(self, operation: Operation, target: Target, new: Json | None, old: Json | None, caller: Caller) -> None:
+        """Let a write in, or refuse it.
 
         Args:
             target: with the name of the object, also of one that is created; without one where a collection is deleted.
@@ -64,32 +59,17 @@ class Admission:
             old: as it is; None in a creation.
 
         Raises:
-            ApiError: the first refusal; warnings that came before are in its headers.
+            ApiError: the first refusal.
         """
         request = AdmissionRequest(operation, target, new, old, caller)
-        warnings: list[str] = []
-        try:
-            self._before(request, warnings)
-            quota.admit(self._store, self._registry, request)
-        except ApiError as refused:
-            if warnings:
-                header = ", ".join(f"299 - {quoted(warning)}" for warning in warnings)
-                refused.headers = {**refused.headers, "Warning": header}
-            raise
-        return tuple(warnings)
-
-    def _before(self, request: AdmissionRequest, warnings: list[str]) -> None:
-        """All that comes before the quotas."""
         namespaces.admit(self._store, request)
         service_accounts.admit(self._store, request)
         definitions.admit(self._store, request)
-        if request.new is not None:
-            problem = escalation_problem(
-                self._authorizer, request.target, request.new, request.old, request.caller.user
-            )
+        if new is not None:
+            problem = escalation_problem(self._authorizer, target, new, old, caller.user)
             if problem is not None:
                 raise problem
         pod_resizes.admit(self._resizes, request)
-        warnings += pod_security.admit(self._store, request)
         if self._check_owners:
             owners.admit(self._authorizer, self._registry, request)
+        quota.admit(self._store, self._registry, request)

@@ -50,7 +50,7 @@ def specials(
             raise bad_request("name in URL does not match name in Eviction object")
         asked = delete_options(read.get("deleteOptions") or {}, {})
         asked = replace(asked, dry_run=asked.dry_run or options.dry_run)
-        warnings += await evictions.evict(target, read, asked, caller)
+        await evictions.evict(target, read, asked, caller)
         done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
         return Written(done, True, warnings)
 

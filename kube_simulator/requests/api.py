@@ -170,7 +170,7 @@ class Api:
         name = new["metadata"]["name"]
         named = Target(resource, target.namespace, name)
         new = self._finished(change, named, new, None)
-        warnings = self._admission.admit("CREATE", named, new, None, change.caller)
+        self._admission.admit("CREATE", named, new, None, change.caller)
         if not change.options.dry_run and _claims_version(new):
             raise internal("resourceVersion should not be set on objects to be created")
         taken = self._live(named)
@@ -181,7 +181,7 @@ class Api:
             raise refused
         if not change.options.dry_run:
             new = self.store.put(resource.collection, new)
-        return Written(views.shown(resource, new), True, change.warnings + warnings)
+        return Written(views.shown(resource, new), True, change.warnings)
 
     def _patch(self, target: Target, patch: Patch, caller: Caller, options: WriteOptions) -> Written:
         resource, old = target.resource, self._found(target)
@@ -262,15 +262,15 @@ class Api:
         new = strategy.prepare_update({**body, "metadata": kept(body["metadata"], old)}, old, target.subresource)
         new = strategy.default(new)
         new = self._finished(change, target, new, old)
-        warnings = self._admission.admit("UPDATE", target, new, old, change.caller)
+        self._admission.admit("UPDATE", target, new, old, change.caller)
         if same(new, old):
-            return Written(views.shown(resource, old), warnings=change.warnings + warnings)
+            return Written(views.shown(resource, old), warnings=change.warnings)
         if not change.options.dry_run:
             if deletion.may_go(resource, new):
                 new = self.store.delete(resource.collection, target.namespace, target.name, new)
             else:
                 new = self.store.put(resource.collection, new)
-        return Written(views.shown(resource, new), warnings=change.warnings + warnings)
+        return Written(views.shown(resource, new), warnings=change.warnings)
 
     def _finished(self, change: _Change, target: Target, new: Json, old: Json | None) -> Json:
         """The object with its owners, and with what the server fills in after it has recorded them.

@@ -49,8 +49,8 @@ class Evictions:
         self._admission = admission
         self._now = now
 
-    async def evict(self, target: Target, eviction: Json, options: DeleteOptions, caller: Caller) -> tuple[str, ...]:
-        """Delete a pod, if its budget allows that; warnings for the caller.
+    async def evict(self, target: Target, eviction: Json, options: DeleteOptions, caller: Caller) -> None:
+        """Delete a pod, if its budget allows that.
 
         Args:
             target: the pod, by its subresource.
@@ -59,14 +59,13 @@ class Evictions:
         Raises:
             ApiError: 404; 409, a precondition does not hold; 429, the budget forbids it; 500, it has several budgets.
         """
-        warnings = self._admission.admit("CREATE", target, eviction, None, caller)
+        self._admission.admit("CREATE", target, eviction, None, caller)
         pod = self._pod(target)
         if _is_protected(pod):
             guarded = await self._ask_budget(pod, dry_run=options.dry_run)
             if guarded and not options.resource_version and self._pod(target) is not pod:
                 raise _too_early(guarded)
         self._delete(target, options)
-        return warnings
 
     def _pod(self, target: Target) -> Json:
         found = self._api.store.get("pods", target.namespace, target.name)

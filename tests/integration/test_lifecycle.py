@@ -74,6 +74,7 @@ def test_a_memcached_gets_one_deployment_that_it_controls(kubectl: Kubectl) -> N
     assert taken(deployment_writes(kubectl, "shop")) == {"deployments 201"}
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator has no pod security
 def test_its_pods_are_admitted_under_the_restricted_profile(kubectl: Kubectl) -> None:
     kubectl("label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted")
     create_memcached(kubectl, "shop", 2)

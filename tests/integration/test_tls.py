@@ -70,8 +70,14 @@ def test_a_flag_that_a_field_stands_for_is_told_with_the_field(kubectl: Kubectl)
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
-def test_pods_under_the_restricted_profile_have_their_secrets_and_a_sidecar(kubectl: Kubectl, kind: str) -> None:
+@pytest.mark.cluster("kubernetes")  # the simulator has no pod security
+def test_pods_with_secrets_and_a_sidecar_are_admitted_under_the_restricted_profile(kubectl: Kubectl, kind: str) -> None:
     kubectl("label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted")
+    complete(kubectl, "shop", 1, workload=kind, **TLS, **AUTH)
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_pods_have_their_secrets_and_a_sidecar(kubectl: Kubectl, kind: str) -> None:
     complete(kubectl, "shop", 1, workload=kind, **TLS, **AUTH)
     (name,) = pods_of(kubectl, "shop")
     pod = kubectl.get("pod", name)["spec"]

@@ -38,9 +38,9 @@ class World:
         """Store an object, past admission."""
         return self.store.put(collection, named(collection, name, **fields))
 
-    def admit(self, request: AdmissionRequest) -> tuple[str, ...]:
+    def admit(self, request: AdmissionRequest) -> None:
         """As the Api asks."""
-        return self.admission.admit(request.operation, request.target, request.new, request.old, request.caller)
+        self.admission.admit(request.operation, request.target, request.new, request.old, request.caller)
 
     def refusal(self, request: AdmissionRequest) -> ApiError:
         """What is said to somebody who is not let in."""
@@ -99,8 +99,8 @@ def elsewhere(asked: AdmissionRequest, namespace: str) -> AdmissionRequest:
     return replace(asked, target=replace(asked.target, namespace=namespace))
 
 
-def pod(name: str = "p", *containers: Json, labels: Json | None = None, **spec: Any) -> Json:
-    return named("pods", name, labels=labels, spec={"containers": list(containers) or [container()], **spec})
+def pod(name: str = "p", *containers: Json, **spec: Any) -> Json:
+    return named("pods", name, spec={"containers": list(containers) or [container()], **spec})
 
 
 def container(name: str = "x", image: str = "i", **fields: Any) -> Json:

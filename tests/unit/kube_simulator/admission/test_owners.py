@@ -45,7 +45,7 @@ def reference(uid: str = "1", **fields: Any) -> Json:
 
 def test_a_new_object_may_have_an_owner_that_need_not_wait_for_it(strict: World) -> None:
     asked = request("CREATE", "configmaps", owned(reference()), caller=JANE)
-    assert strict.admit(asked) == ()
+    strict.admit(asked)
 
 
 def test_an_owner_is_made_to_wait_by_those_alone_who_may_update_its_finalizers(strict: World) -> None:
@@ -53,22 +53,22 @@ def test_an_owner_is_made_to_wait_by_those_alone_who_may_update_its_finalizers(s
     refused = strict.refusal(asked)
     assert (refused.code, refused.message) == (403, f'configmaps "new" is forbidden: {CANNOT_BLOCK}')
     allow(strict, "update", "widgets/finalizers")
-    assert strict.admit(asked) == ()
+    strict.admit(asked)
 
 
 def test_the_owners_of_an_object_are_changed_by_those_alone_who_may_delete_it(strict: World) -> None:
     asked = request("UPDATE", "configmaps", owned(reference()), owned(), caller=JANE)
     assert (strict.refusal(asked)).message == f'configmaps "new" is forbidden: {CANNOT_OWN}'
     allow(strict, "delete", "configmaps")
-    assert strict.admit(asked) == ()
+    strict.admit(asked)
 
 
 def test_an_owner_that_waits_already_is_no_matter_of_a_change(strict: World) -> None:
     allow(strict, "delete", "configmaps")
     old = owned(reference(blockOwnerDeletion=True))
-    assert strict.admit(request("UPDATE", "configmaps", {**old, "data": {}}, old, caller=JANE)) == ()
+    strict.admit(request("UPDATE", "configmaps", {**old, "data": {}}, old, caller=JANE))
     more = owned(reference(blockOwnerDeletion=True), reference("2"))
-    assert strict.admit(request("UPDATE", "configmaps", more, old, caller=JANE)) == ()
+    strict.admit(request("UPDATE", "configmaps", more, old, caller=JANE))
     another = owned(reference("2", blockOwnerDeletion=True))
     assert CANNOT_BLOCK in (strict.refusal(request("UPDATE", "configmaps", another, old, caller=JANE))).message
 
@@ -83,10 +83,10 @@ def test_an_owner_of_a_kind_that_nobody_knows_cannot_be_made_to_wait(strict: Wor
 
 
 def test_a_deletion_gives_nobody_an_owner(strict: World) -> None:
-    assert strict.admit(request("DELETE", "configmaps", old=owned(reference()), caller=JANE)) == ()
+    strict.admit(request("DELETE", "configmaps", old=owned(reference()), caller=JANE))
 
 
 def test_unless_it_is_asked_for_nobody_looks_at_owners(world: World) -> None:
     blocked = owned(reference(blockOwnerDeletion=True))
-    assert world.admit(request("CREATE", "configmaps", blocked, caller=JANE)) == ()
-    assert world.admit(creation("configmaps", caller=JANE)) == ()
+    world.admit(request("CREATE", "configmaps", blocked, caller=JANE))
+    world.admit(creation("configmaps", caller=JANE))

@@ -31,13 +31,11 @@ class RefusingAdmission(Admission):
 
     forbidden: dict[tuple[str, str], ApiError]
 
-    def admit(
-        self, operation: Operation, target: Target, new: Json | None, old: Json | None, caller: Caller
-    ) -> tuple[str, ...]:
+    def admit(self, operation: Operation, target: Target, new: Json | None, old: Json | None, caller: Caller) -> None:
         error = self.forbidden.get((operation, target.resource.collection))
         if error is not None:
             raise error
-        return super().admit(operation, target, new, old, caller)
+        super().admit(operation, target, new, old, caller)
 
 
 class World:

@@ -82,7 +82,7 @@ async def test_a_number_that_becomes_a_truth_value_is_a_change(bench: Bench) -> 
 async def test_admission_is_asked_also_of_a_write_that_changes_nothing(bench: Bench) -> None:
     await bench.create("configmaps", config_map("a"))
 
-    def refused(*_: object, **__: object) -> tuple[str, ...]:
+    def refused(*_: object, **__: object) -> None:
         raise ApiError(422, "Invalid", "not today")
 
     bench.api._admission.admit = refused  # type: ignore[method-assign]
