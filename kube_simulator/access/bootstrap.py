@@ -107,7 +107,7 @@ def _roles() -> list[Json]:
 
 def _view_rules() -> list[Json]:
     core = ("configmaps", "endpoints", "pods", "serviceaccounts", "services", "services/status")
-    limits = ("namespaces/status", "pods/status", "resourcequotas", "resourcequotas/status")
+    limits = ("namespaces/status", "pods/status")
     workloads = tuple(sorted((*_WORKLOADS, "deployments/status", "replicasets/status", "statefulsets/status")))
     return [
         _rule(("",), core, _READ),

@@ -1,1 +1,1 @@
-"""What may turn down a write that is well-formed and allowed: namespaces that end, quotas."""
+"""What may turn down a write that is well-formed and allowed: a namespace that ends, a missing service account."""

@@ -3,8 +3,8 @@
 Nothing here waits, so that nobody comes between the decision and the write. Nothing here leaves a trace either, so that
 a dry run is the same as any other.
 
-Differs from Kubernetes: there are no webhooks and no policies; what the built-in plugins fill in is a matter of the
-kinds. What the labels of pod security say of a namespace is not enforced.
+Differs from Kubernetes: there are no webhooks, no policies and no quotas, and what the labels of pod security say of a
+namespace is not enforced. What the built-in plugins fill in is a matter of the kinds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from kube_simulator.admission import (
     namespaces,
     owners,
     pod_resizes,
-    quota,
     service_accounts,
 )
 from kube_simulator.admission.request import AdmissionRequest, Operation
@@ -72,4 +71,3 @@ class Admission:
         pod_resizes.admit(self._resizes, request)
         if self._check_owners:
             owners.admit(self._authorizer, self._registry, request)
-        quota.admit(self._store, self._registry, request)

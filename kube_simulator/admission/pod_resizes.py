@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from kube_simulator.admission.quota import measured
 from kube_simulator.admission.request import AdmissionRequest
 from kube_simulator.errors import forbidden
 from kube_simulator.kinds.quantities import amount
@@ -40,7 +39,25 @@ def _lacking(pod: Json, resizes: Resizes) -> list[str]:
     found = []
     for name, unit in _UNITS.items():
         allocatable = amount(resizes.allocatable.get(name))
-        requested = amount(measured(f"requests.{name}", {**pod, "status": {}})) or Decimal(0)
+        requested = _requested(pod["spec"], name)
         if allocatable is not None and requested > allocatable:
             found.append(f"{name}, requested: {int(requested / unit)}, allocatable: {int(allocatable / unit)}")
     return found
+
+
+def _requested(spec: Json, name: str) -> Decimal:
+    """What a pod asks for: all its containers together or, if that is more, what it takes to start them in turn.
+
+    Source: https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#resource-sharing-within-containers.
+    """
+    running = sum((_amount(each, name) for each in spec["containers"]), Decimal(0))
+    sidecars = starting = Decimal(0)
+    for each in spec.get("initContainers") or ():
+        starting = max(starting, sidecars + _amount(each, name))
+        if each.get("restartPolicy") == "Always":
+            sidecars += _amount(each, name)
+    return max(running + sidecars, starting)
+
+
+def _amount(container: Json, name: str) -> Decimal:
+    return amount((container["resources"].get("requests") or {}).get(name)) or Decimal(0)

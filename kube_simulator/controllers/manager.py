@@ -23,7 +23,6 @@ from kube_simulator.controllers.garbage import GarbageCollector
 from kube_simulator.controllers.index import Index, by_controller
 from kube_simulator.controllers.namespaces import Namespaces
 from kube_simulator.controllers.pods import Kubelet
-from kube_simulator.controllers.quotas import Quotas
 from kube_simulator.controllers.replica_sets import ReplicaSets
 from kube_simulator.controllers.roles import RoleAggregation
 from kube_simulator.controllers.stateful_sets import StatefulSets
@@ -81,7 +80,6 @@ class ControllerManager:
             ReplicaSets(context, self._recorder, pods).controller,
             StatefulSets(context, self._recorder, pods).controller,
             Endpoints(context).controller,
-            Quotas(context).controller,
             Budgets(context).controller,
         ]
         self.kubelet = Kubelet(

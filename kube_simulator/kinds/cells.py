@@ -17,7 +17,6 @@ from kube_simulator.values import Json
 
 Cells = list[Any]
 
-_UNSET = "<unset>"
 # As many endpoints are shown before it says how many more there are.
 _SHOWN_ENDPOINTS = 3
 
@@ -87,15 +86,6 @@ def _endpoints(found: Json, now: datetime) -> Cells:
         shown += [f"{address}:{port['port']}" for port in ports for address in addresses] or addresses
     more = f" + {len(shown) - _SHOWN_ENDPOINTS} more..." if len(shown) > _SHOWN_ENDPOINTS else ""
     return [_name(found), (",".join(shown[:_SHOWN_ENDPOINTS]) + more) or NONE, _age(found, now)]
-
-
-def _resource_quota(found: Json, now: datetime) -> Cells:
-    status = found.get("status") or {}
-    used = status.get("used") or {}
-    each = {name: f"{name}: {used.get(name, 0)}/{hard}" for name, hard in sorted((status.get("hard") or {}).items())}
-    requests = ", ".join(text for name, text in each.items() if "limits" not in name)
-    limits = ", ".join(text for name, text in each.items() if "limits" in name)
-    return [_name(found), requests, limits, _age(found, now)]
 
 
 def _deployment(found: Json, now: datetime) -> Cells:
@@ -187,7 +177,6 @@ BUILT_IN: Mapping[str, Callable[[Json, datetime], Cells]] = {
     "endpoints": _endpoints,
     "events": _event,
     "events.events.k8s.io": _event,
-    "resourcequotas": _resource_quota,
     "deployments.apps": _deployment,
     "replicasets.apps": _replica_set,
     "statefulsets.apps": _stateful_set,

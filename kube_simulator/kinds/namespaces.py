@@ -1,4 +1,4 @@
-"""Namespaces, and what says how much fits into one: ResourceQuotas."""
+"""Namespaces: their finalizers, their phase, and the label with their name."""
 
 from __future__ import annotations
 
@@ -6,20 +6,13 @@ from dataclasses import replace
 
 from kube_simulator.errors import Cause
 from kube_simulator.kinds.base import Strategy, tidy, with_status, with_subresource
-from kube_simulator.kinds.causes import NOT_NEGATIVE, invalid, unlike
+from kube_simulator.kinds.causes import invalid
 from kube_simulator.kinds.compaction import CORE_V1, compact
 from kube_simulator.kinds.metadata import unqualified_finalizers
-from kube_simulator.kinds.names import qualified_name
-from kube_simulator.kinds.quantities import amount, canonical
 from kube_simulator.values import Json
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 _FINALIZER = "kubernetes"
-_COUNTED = frozenset(
-    {"pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims"}
-    | {"services.nodeports", "services.loadbalancers"}
-)
-_MEASURED = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
 
 
 def _default_namespace(new: Json) -> Json:
@@ -62,36 +55,6 @@ def _namespace_problems(new: Json, old: Json | None) -> list[Cause]:
     return found
 
 
-def _default_quota(new: Json) -> Json:
-    spec = compact(new.get("spec") or {}, f"{CORE_V1}ResourceQuotaSpec")
-    status = compact(new.get("status") or {}, f"{CORE_V1}ResourceQuotaStatus")
-    return {**new, "spec": spec, "status": status}
-
-
-def _quota_problems(new: Json, _old: Json | None) -> list[Cause]:
-    found: list[Cause] = []
-    for name, quantity in (new["spec"].get("hard") or {}).items():
-        at = f"spec.hard[{name}]"
-        found += unlike(at, name, qualified_name(name))
-        if "/" not in name and not _is_standard(name):
-            found.append(invalid(at, name, "must be a standard resource type or fully qualified"))
-            found.append(invalid(at, name, "must be a standard resource for quota"))
-        value = amount(quantity)
-        if value is not None and value < 0:
-            found.append(invalid(at, canonical(quantity), NOT_NEGATIVE))
-        elif value is not None and (name in _COUNTED or "/" in name) and value != int(value):
-            found.append(invalid(at, canonical(quantity), "must be an integer"))
-    return found
-
-
-def _is_standard(name: str) -> bool:
-    kind, _, measured = name.partition(".")
-    if kind in ("requests", "limits"):
-        return measured in _MEASURED or measured.startswith("hugepages-")
-    return name in _COUNTED | _MEASURED or name.startswith("hugepages-")
-
-
 NAMESPACE = Strategy(
     _NAMESPACE.prepare_create, _update_namespace, _default_namespace, _namespace_problems, _complete_namespace
 )
-RESOURCE_QUOTA: Strategy = with_subresource(_default_quota, _quota_problems, first_status={}, generation=False)

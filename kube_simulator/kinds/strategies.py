@@ -30,7 +30,6 @@ _BUILT_IN: dict[str, Strategy] = {
     "configmaps": configuration.CONFIG_MAP,
     "secrets": configuration.SECRET,
     "namespaces": namespaces.NAMESPACE,
-    "resourcequotas": namespaces.RESOURCE_QUOTA,
     "pods": pods.STRATEGY,
     "services": services.STRATEGY,
     "events": events.CORE,

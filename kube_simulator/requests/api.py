@@ -46,9 +46,9 @@ from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
 # A PUT on a missing object makes it, for kinds where Kubernetes allows that (AllowCreateOnUpdate).
-_CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events", "services", "endpoints", "limitranges"})
+_CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events", "services", "endpoints"})
 # Of these the answer is the object also when it is gone at once (ReturnDeletedObject).
-_SHOWN_WHEN_GONE = frozenset({"pods", "services", "serviceaccounts", "resourcequotas"})
+_SHOWN_WHEN_GONE = frozenset({"pods", "services", "serviceaccounts"})
 _RBAC_GROUP = "rbac.authorization.k8s.io"
 _PLAIN = WriteOptions()
 

@@ -28,7 +28,7 @@ SERVED: Mapping[tuple[str, str], tuple[str, ...]] = {
         *("namespaces", "namespaces/status", "namespaces/finalize", "configmaps", "secrets"),
         *("serviceaccounts", "serviceaccounts/token", "services", "services/status"),
         *("pods", "pods/status", "pods/eviction", "pods/resize"),
-        *("endpoints", "events", "resourcequotas", "resourcequotas/status"),
+        *("endpoints", "events"),
     ),
     ("apps", "v1"): (
         *("deployments", "deployments/status", "deployments/scale"),

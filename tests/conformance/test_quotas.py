@@ -1,4 +1,4 @@
-"""What a ResourceQuota refuses, in which words, and where a workload whose pods it refuses says so."""
+"""What the operator relies upon of quotas: what a resize is told, and where a workload says that it has no pods."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Answer, Api, Json
 from tests.conformance.sample_objects import deployment, path, stateful_set
 
+pytestmark = pytest.mark.cluster("kubernetes")  # the simulator has no quotas
 MEMORY = {"limits": {"memory": "48Mi"}}
 
 
@@ -34,56 +35,6 @@ def refusal(answer: Answer) -> str:
     refused = answer.expect(403, "Forbidden")
     assert refused["details"]["kind"] == "pods"
     return str(refused["message"])
-
-
-@pytest.mark.parametrize(
-    ("resources", "missing"),
-    [
-        ([{}], "limits.cpu for: c0; limits.memory for: c0; requests.cpu for: c0; requests.memory for: c0"),
-        (
-            [{}, MEMORY],
-            "limits.cpu for: c0,c1; limits.memory for: c0; requests.cpu for: c0,c1; requests.memory for: c0",
-        ),
-        ([{"requests": {"cpu": "50m", "memory": "64Mi"}}], "limits.cpu for: c0; limits.memory for: c0"),
-        ([{"requests": {"cpu": "50m"}, **MEMORY}], "limits.cpu for: c0"),
-    ],
-)
-def test_what_is_counted_must_be_said(api: Api, namespace: str, resources: list[Json], missing: str) -> None:
-    hard = {"limits_cpu": "2", "limits_memory": "1Gi", "requests_cpu": "1", "requests_memory": "1Gi", "pods": "5"}
-    limit(api, namespace, **hard)
-    refused = refusal(create(api, namespace, "a", *resources))
-    assert refused == f'pods "a" is forbidden: failed quota: few: must specify {missing}'
-
-
-def test_init_containers_count_where_they_take_more(api: Api, namespace: str) -> None:
-    limit(api, namespace, cpu="100m", memory="64Mi")
-    wanted = {"requests": {"cpu": "50m", "memory": "32Mi"}}
-    first: Json = {"name": "first", "image": "a:1"}
-    refused = refusal(create(api, namespace, "a", wanted, initContainers=[first]))
-    assert refused == 'pods "a" is forbidden: failed quota: few: must specify cpu for: first; memory for: first'
-    first["resources"] = {"requests": {"cpu": "10m", "memory": "128Mi"}}
-    refused = refusal(create(api, namespace, "a", wanted, initContainers=[first]))
-    assert refused == (
-        'pods "a" is forbidden: exceeded quota: few, requested: memory=128Mi, used: memory=0, limited: memory=64Mi'
-    )
-
-
-def test_what_would_be_too_much_is_named(api: Api, namespace: str) -> None:
-    limit(api, namespace, limits_memory="256Mi", requests_memory="256Mi", limits_cpu="2", requests_cpu="1", pods="2")
-    small = {"requests": {"cpu": "50m"}, "limits": {"cpu": "1", "memory": "64Mi"}}
-    create(api, namespace, "a", small).expect(201)
-    refused = refusal(
-        create(api, namespace, "b", {"requests": {"cpu": "50m"}, "limits": {"cpu": "1500m", "memory": "200Mi"}})
-    )
-    assert refused == (
-        'pods "b" is forbidden: exceeded quota: few, '
-        "requested: limits.cpu=1500m,limits.memory=200Mi,requests.memory=200Mi, "
-        "used: limits.cpu=1,limits.memory=64Mi,requests.memory=64Mi, "
-        "limited: limits.cpu=2,limits.memory=256Mi,requests.memory=256Mi"
-    )
-    create(api, namespace, "b", small).expect(201)
-    refused = refusal(create(api, namespace, "c", {"limits": {"cpu": "0", "memory": "8Mi"}}))
-    assert refused == 'pods "c" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2'
 
 
 def test_a_resize_is_held_against_it_by_what_it_adds(api: Api, namespace: str) -> None:

@@ -181,6 +181,7 @@ def test_available_names_the_commonest_reason_why_servers_are_not_ready(kubectl:
     )
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator has no quotas
 def test_a_quota_on_pods_degrades_it_until_there_is_room(kubectl: Kubectl) -> None:
     quota(kubectl, {"pods": "1"})
     kubectl.apply(memcached("shop", 2), create=True)
@@ -196,6 +197,7 @@ def test_a_quota_on_pods_degrades_it_until_there_is_room(kubectl: Kubectl) -> No
     assert wait_condition(kubectl, "shop", "Degraded", "AsExpected")["status"] == "False"
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator has no quotas
 def test_a_quota_on_memory_and_cpu_has_room_for_so_many_servers_as_their_settings_take(kubectl: Kubectl) -> None:
     requests, limits = resources_of(Spec())
     # For two and a half servers of the default settings.
@@ -213,6 +215,7 @@ def test_a_quota_on_memory_and_cpu_has_room_for_so_many_servers_as_their_setting
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator has no quotas
 def test_a_quota_that_wants_a_number_which_servers_do_not_say_is_told_until_the_user_says_it(kubectl: Kubectl) -> None:
     quota(kubectl, {"limits.cpu": "4"})
     kubectl.apply(memcached("shop", 1), create=True)
@@ -235,6 +238,7 @@ def test_a_limit_range_that_forbids_the_pods_is_no_quota(kubectl: Kubectl) -> No
     assert "maximum memory usage per Container is 100Mi, but limit is" in degraded["message"]
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator has no quotas
 def test_a_quota_on_deployments_degrades_it_until_there_is_room(kubectl: Kubectl) -> None:
     quota(kubectl, {"count/deployments.apps": "0"})
     kubectl.apply(memcached("shop", 1), create=True)

@@ -84,7 +84,6 @@ def test_everybody_may_look_round(store: Store, asked: Attributes, anybody: bool
         (Attributes("create", "", "serviceaccounts", "token", "shop"), "edit admin"),
         (Attributes("create", "rbac.authorization.k8s.io", "roles", namespace="shop"), "admin"),
         (Attributes("create", "authorization.k8s.io", "localsubjectaccessreviews", namespace="shop"), "admin"),
-        (Attributes("update", "", "resourcequotas", namespace="shop"), ""),
         (Attributes("get", "", "pods", namespace="other"), ""),
     ],
 )

@@ -99,9 +99,5 @@ def elsewhere(asked: AdmissionRequest, namespace: str) -> AdmissionRequest:
     return replace(asked, target=replace(asked.target, namespace=namespace))
 
 
-def pod(name: str = "p", *containers: Json, **spec: Any) -> Json:
-    return named("pods", name, spec={"containers": list(containers) or [container()], **spec})
-
-
-def container(name: str = "x", image: str = "i", **fields: Any) -> Json:
-    return {"name": name, "image": image, **fields}
+def pod(name: str = "p", **spec: Any) -> Json:
+    return named("pods", name, spec={"containers": [{"name": "x", "image": "i"}], **spec})

@@ -5,20 +5,11 @@ from dataclasses import replace
 from kube_simulator.access.rbac import ROLES
 from tests.unit.kube_simulator.admission.admission_support import (
     JANE,
-    NAMESPACE,
     World,
     creation,
     named,
     request,
 )
-
-
-def test_namespaces_come_before_quotas(world: World) -> None:
-    world.put("resourcequotas", "few", spec={"hard": {"configmaps": "0"}})
-    asked = creation("configmaps")
-    assert "exceeded quota" in world.refusal(asked).message
-    world.store.delete("namespaces", "", NAMESPACE)
-    assert world.refusal(asked).code == 404
 
 
 def test_nobody_grants_permissions_that_they_do_not_have(world: World) -> None:

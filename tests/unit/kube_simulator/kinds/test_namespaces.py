@@ -1,12 +1,10 @@
-"""Namespaces and ResourceQuotas."""
+"""Namespaces."""
 
 from __future__ import annotations
 
-import pytest
-
 from tests.unit.kube_simulator.kinds.kinds_support import an, created, problems, refused, resource, updated
 
-NAMESPACES, QUOTAS = resource("namespaces"), resource("resourcequotas")
+NAMESPACES = resource("namespaces")
 
 
 def test_a_namespace_is_active_labelled_and_held_by_kubernetes() -> None:
@@ -52,39 +50,3 @@ def test_its_phase_goes_with_its_deletion() -> None:
     }
     more = {"phase": "Terminating", "conditions": [{"type": "x"}]}
     assert problems(NAMESPACES, updated(NAMESPACES, old, {"status": more}, "status"), old) == set()
-
-
-def test_a_quota_is_kept_in_canonical_amounts_and_counts_nothing_at_first() -> None:
-    stored = created(QUOTAS, an(QUOTAS, spec={"hard": {"requests.cpu": "1000m"}}, status={"used": {"pods": "1"}}))
-    assert (stored["spec"], stored["status"]) == ({"hard": {"requests.cpu": "1"}}, {})
-    assert "generation" not in stored["metadata"]
-    assert updated(QUOTAS, stored, {"status": {"used": {"cpu": "1000m"}}}, "status")["status"] == {"used": {"cpu": "1"}}
-
-
-@pytest.mark.parametrize(
-    ("name", "quantity", "why"),
-    [
-        ("pods", "-1", ['"-1": must be greater than or equal to 0']),
-        ("services", "1.5", ['"1500m": must be an integer']),
-        ("count/deployments.apps", "1.5", ['"1500m": must be an integer']),
-        (
-            "foo",
-            "1",
-            [
-                '"foo": must be a standard resource type or fully qualified',
-                '"foo": must be a standard resource for quota',
-            ],
-        ),
-        ("requests.foo", "1", ["standard"]),
-        ("requests.cpu", "1.5", []),
-        ("limits.memory", "1Gi", []),
-        ("count/deployments.apps", "3", []),
-        ("hugepages-2Mi", "1Gi", []),
-    ],
-)
-def test_a_quota_counts_what_there_is(name: str, quantity: str, why: list[str]) -> None:
-    found = refused(QUOTAS, spec={"hard": {name: quantity}})
-    if why == ["standard"]:
-        assert len(found) == 2
-    else:
-        assert found == {f"spec.hard[{name}]: Invalid value: {each}" for each in why}

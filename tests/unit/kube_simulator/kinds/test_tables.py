@@ -51,11 +51,6 @@ def test_a_kind_without_a_table_is_not_implemented() -> None:
         ("roles.rbac.authorization.k8s.io", {"rules": None}, ["a", CREATED]),
         ("leases.coordination.k8s.io", {"spec": {"holderIdentity": "me"}}, ["a", "me", "5s"]),
         ("leases.coordination.k8s.io", {}, ["a", "", "5s"]),
-        (
-            "resourcequotas",
-            {"status": {"hard": {"requests.cpu": "1", "pods": "10", "limits.cpu": "4"}, "used": {"pods": "2"}}},
-            ["a", "pods: 2/10, requests.cpu: 0/1", "limits.cpu: 0/4", "5s"],
-        ),
     ],
 )
 def test_the_cells_of_a_plain_kind(full_name: str, fields: Json, cells: list[Any]) -> None:

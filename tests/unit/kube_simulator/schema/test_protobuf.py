@@ -211,7 +211,8 @@ def test_integers_or_strings_are_what_they_say_they_are() -> None:
 
 def test_quantities_are_strings_and_zero_where_there_is_none() -> None:
     def pods(raw: bytes) -> Any:
-        return read("v1", "ResourceQuota", part(2, part(1, part(1, "pods") + raw)))["spec"]["hard"]["pods"]
+        limits = part(2, part(2, part(8, part(1, part(1, "pods") + raw))))
+        return read("v1", "Pod", limits)["spec"]["containers"][0]["resources"]["limits"]["pods"]
 
     assert pods(part(2, part(1, "1500m"))) == "1500m"
     assert pods(b"") == pods(part(2, b"")) == "0"
