@@ -78,8 +78,6 @@ class Options:
     """`auto` runs memcached for pods where it is on the PATH."""
     streaming_lists: bool = True
     """False answers 422 to `sendInitialEvents`, as Kubernetes without the feature WatchList."""
-    owner_references_permission_enforcement: bool = False
-    """The admission plugin of that name: to block an owner's deletion takes a permission."""
     name: str = "simulator"
     """Of the cluster and of the context in kubeconfigs."""
 
@@ -156,13 +154,7 @@ class Simulator:
         self._tokens = Tokens(self.store, now=_now)
         authorizer = Authorizer(self.store)
         self._watches = Watches(self.store, time.monotonic)
-        self._admission = Admission(
-            self.store,
-            self.registry,
-            authorizer=authorizer,
-            owner_references_permission_enforcement=options.owner_references_permission_enforcement,
-            resizes=self.resizes,
-        )
+        self._admission = Admission(self.store, resizes=self.resizes)
         self._api = Api(self.store, self.registry, self._admission, now=_now, may_create=may_create(authorizer))
         self._crds = CustomResources(self._api, self.store, self.registry, self._watches, _now)
         self._controllers = manager.ControllerManager(

@@ -26,14 +26,7 @@ class SimulatedCluster(cluster.SimulatedCluster):
     def __init__(self, *, streaming_lists: bool = True) -> None:
         with contextlib.suppress(NotBuiltError):
             kubernetes.kubectl_path()
-        super().__init__(
-            Options(
-                pods_ready_after_s=None,
-                memcached=False,
-                streaming_lists=streaming_lists,
-                owner_references_permission_enforcement=True,
-            )
-        )
+        super().__init__(Options(pods_ready_after_s=None, memcached=False, streaming_lists=streaming_lists))
 
     def kubectl(
         self, *arguments: str, input: str | None = None, check: bool = True, kubeconfig: Path | None = None

@@ -39,14 +39,6 @@ def account_groups(namespace: str) -> frozenset[str]:
     return frozenset({"system:serviceaccounts", f"system:serviceaccounts:{namespace}"})
 
 
-def split_account_name(user: str) -> tuple[str, str] | None:
-    """Namespace and name of the service account whose user name this is; None if it is not one's."""
-    if not user.startswith(_ACCOUNT):
-        return None
-    namespace, _, name = user.removeprefix(_ACCOUNT).partition(":")
-    return (namespace, name) if namespace and name and ":" not in name else None
-
-
 def listed_groups(user: User) -> list[str]:
     """The user's groups in the order in which they are shown."""
     return sorted(user.groups, key=lambda group: (group in {AUTHENTICATED, UNAUTHENTICATED}, group))

@@ -42,8 +42,7 @@ class Grant:
     """Of `ClusterRole "admin"`, `Role "admin"`."""
     subject: str
     """Of `User "jane"`, `Group "system:authenticated"`, `ServiceAccount "robot/default"`."""
-    rules: tuple[Json, ...]
-    parsed: tuple[Rule, ...]
+    rules: tuple[Rule, ...]
     missing: tuple[str, str] | None = None
     """Kind in lower case, and name, of a role that does not exist."""
 
@@ -66,16 +65,16 @@ class Authorizer:
         if MASTERS in user.groups:
             return Decision(True)
         missing: list[tuple[str, str]] = []
-        for grant in self.grants(user, asked.namespace):
+        for grant in self._grants(user, asked.namespace):
             if grant.missing is not None:
                 missing.append(grant.missing)
-            for rule in grant.parsed:
+            for rule in grant.rules:
                 if rule.allows(asked):
                     reason = f"RBAC: allowed by {grant.binding} of {grant.role} to {grant.subject}"
                     return Decision(True, reason)
-        return Decision(False, f"RBAC: {missing_roles(missing)}" if missing else "")
+        return Decision(False, f"RBAC: {_missing_roles(missing)}" if missing else "")
 
-    def grants(self, user: User, namespace: str) -> Iterator[Grant]:
+    def _grants(self, user: User, namespace: str) -> Iterator[Grant]:
         """What the user is given for all namespaces, and then what for this one; each binding once."""
         subjects = [("User", user.name), *(("Group", group) for group in sorted(user.groups))]
         for scope in dict.fromkeys((_CLUSTER_SCOPE, namespace)):
@@ -85,12 +84,6 @@ class Authorizer:
                     if grant.binding not in seen:
                         seen.add(grant.binding)
                         yield grant
-
-    def role_rules(self, kind: str, namespace: str, name: str) -> tuple[Json, ...] | None:
-        """The rules of a Role or a ClusterRole, None if it does not exist."""
-        clusterwide = kind == "ClusterRole"
-        role = self._store.get(CLUSTER_ROLES, "", name) if clusterwide else self._store.get(ROLES, namespace, name)
-        return None if role is None else tuple(role.get("rules") or ())
 
     def _changed(self, change: Change) -> None:
         if change.collection == CLUSTER_ROLES:  # which bindings of any namespace may refer to
@@ -112,8 +105,9 @@ class Authorizer:
     def _granted(self, binding: Json) -> Iterator[tuple[tuple[str, str], Grant]]:
         name, namespace = binding["metadata"]["name"], binding["metadata"].get("namespace", "")
         kind, role = binding["roleRef"]["kind"], binding["roleRef"]["name"]
-        found = self.role_rules(kind, namespace, role)
-        rules = found or ()
+        clusterwide = kind == "ClusterRole"
+        found = self._store.get(CLUSTER_ROLES, "", role) if clusterwide else self._store.get(ROLES, namespace, role)
+        rules = () if found is None else tuple(map(parse, found.get("rules") or ()))
         for subject in binding.get("subjects") or ():
             key, said = _subject(subject, namespace)
             yield (
@@ -123,7 +117,6 @@ class Authorizer:
                     role=f'{kind} "{role}"',
                     subject=said,
                     rules=rules,
-                    parsed=tuple(map(parse, rules)),
                     missing=(kind.lower(), role) if found is None else None,
                 ),
             )
@@ -149,14 +142,9 @@ def refusal(user: User, asked: Attributes, reason: str = "") -> ApiError:
     return ApiError(403, "Forbidden", message, {key: value for key, value in details.items() if value})
 
 
-def missing_roles(missing: Iterable[tuple[str, str]], plural: str = "") -> str:
-    """That these do not exist, each once.
-
-    Args:
-        missing: kinds and names.
-        plural: in the place of the kinds; some of Kubernetes' messages name what the request is for.
-    """
-    said = dict.fromkeys(f'{plural or kind}.{RBAC_GROUP} "{name}" not found' for kind, name in missing)
+def _missing_roles(missing: Iterable[tuple[str, str]]) -> str:
+    """That these do not exist, each once, by kind and name."""
+    said = dict.fromkeys(f'{kind}.{RBAC_GROUP} "{name}" not found' for kind, name in missing)
     return next(iter(said)) if len(said) == 1 else f"[{', '.join(said)}]"
 
 

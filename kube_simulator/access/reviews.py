@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kube_simulator.access.identities import user_info
-from kube_simulator.access.rbac import Authorizer, missing_roles
+from kube_simulator.access.rbac import Authorizer
 from kube_simulator.access.rules import Attributes
 from kube_simulator.access.tokens import InvalidToken, Tokens
 from kube_simulator.errors import ApiError, Cause, bad_request, not_implemented
@@ -80,26 +80,6 @@ def _self_subject_access(body: Json, user: User, access: Access, _namespace: str
     return {"metadata": {}, "spec": spec, "status": _decided(access, user, spec)}
 
 
-def _self_subject_rules(body: Json, user: User, access: Access, _namespace: str) -> Json:
-    namespace = (body.get("spec") or {}).get("namespace")
-    if not namespace:
-        raise bad_request("no namespace on request")
-    grants = list(access.authorizer.grants(user, namespace))
-    rules = [rule for grant in grants for rule in grant.rules]
-    status: Json = {
-        "resourceRules": [_without(rule, "nonResourceURLs") for rule in rules if rule.get("resources")],
-        "nonResourceRules": [
-            {"verbs": rule["verbs"], "nonResourceURLs": rule["nonResourceURLs"]}
-            for rule in rules
-            if rule.get("nonResourceURLs")
-        ],
-        "incomplete": False,
-    }
-    if missing := [grant.missing for grant in grants if grant.missing is not None]:
-        status["evaluationError"] = missing_roles(missing)
-    return {"metadata": {}, "spec": {}, "status": status}
-
-
 def _self_subject(_body: Json, user: User, access: Access, _namespace: str) -> Json:
     stamp = access.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     return {"metadata": {"creationTimestamp": stamp}, "status": {"userInfo": user_info(user)}}
@@ -122,7 +102,6 @@ _REVIEWS: Mapping[str, Callable[[Json, User, Access, str], Json]] = {
     "SubjectAccessReview": _subject_access,
     "LocalSubjectAccessReview": _local_subject_access,
     "SelfSubjectAccessReview": _self_subject_access,
-    "SelfSubjectRulesReview": _self_subject_rules,
     "SelfSubjectReview": _self_subject,
     "TokenReview": _token,
 }
@@ -197,7 +176,3 @@ def _invalid(field: str, value: object, why: str) -> Cause:
 def _shown(path: Json) -> Json:
     """As Kubernetes writes it in messages, by the names of its Go fields."""
     return {"Path": path.get("path") or "", "Verb": path.get("verb") or ""}
-
-
-def _without(rule: Json, field: str) -> Json:
-    return {key: value for key, value in rule.items() if key != field}

@@ -1,12 +1,10 @@
 """What is asked of RBAC, and one rule of a role: whether it allows that.
 
 Source of the rules: https://kubernetes.io/docs/reference/access-authn-authz/rbac/, and what an API server answers.
-A rule is also held against rules, by breaking these into what can be asked; so nobody grants more than they have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kube_simulator.requests.types import Target
@@ -69,28 +67,11 @@ class Rule:
             and (not self.names or asked.name in self.names)
         )
 
-    def parts(self) -> Iterator[Attributes]:
-        """Each single thing that it allows; wildcards stay what they are."""
-        for group in self.groups:
-            for resource in self.resources:
-                for verb in self.verbs:
-                    for name in self.names or ("",):
-                        yield Attributes(verb, group, resource, name=name)
-        for path in self.paths:
-            for verb in self.verbs:
-                yield Attributes(verb, path=path)
-
 
 def parse(rule: Json) -> Rule:
     """A rule as it stands in a role."""
     fields = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
     return Rule(*(tuple(rule.get(field) or ()) for field in fields))
-
-
-def uncovered(held: Iterable[Rule], wanted: Iterable[Rule]) -> list[Attributes]:
-    """What the wanted rules allow and the held ones do not."""
-    held = tuple(held)
-    return [part for rule in wanted for part in rule.parts() if not any(each.allows(part) for each in held)]
 
 
 def _has(values: tuple[str, ...], value: str) -> bool:

@@ -3,25 +3,22 @@
 Nothing here waits, so that nobody comes between the decision and the write. Nothing here leaves a trace either, so that
 a dry run is the same as any other.
 
-Differs from Kubernetes: there are no webhooks, no policies and no quotas, and what the labels of pod security say of a
-namespace is not enforced. What the built-in plugins fill in is a matter of the kinds.
+Differs from Kubernetes: there are no webhooks, no policies and no quotas; what the labels of pod security say of a
+namespace is not enforced; whoever may write a role or a binding may give away more than they have. What the built-in
+plugins fill in is a matter of the kinds.
 """
 
 from __future__ import annotations
 
-from kube_simulator.access.escalation import escalation_problem
-from kube_simulator.access.rbac import Authorizer
 from kube_simulator.admission import (
     definitions,
     namespaces,
-    owners,
     pod_resizes,
     service_accounts,
 )
 from kube_simulator.admission.request import AdmissionRequest, Operation
 from kube_simulator.requests.types import Caller, Target
 from kube_simulator.resizes import Resizes
-from kube_simulator.resources import Registry
 from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
@@ -29,25 +26,13 @@ from kube_simulator.values import Json
 class Admission:
     """The gate before the store."""
 
-    def __init__(
-        self,
-        store: Store,
-        registry: Registry,
-        *,
-        authorizer: Authorizer,
-        owner_references_permission_enforcement: bool = False,
-        resizes: Resizes | None = None,
-    ) -> None:
+    def __init__(self, store: Store, *, resizes: Resizes | None = None) -> None:
         """
         Args:
             resizes: says what the node has for pods; None: enough.
-            owner_references_permission_enforcement: use the plugin of that name, which is off by default.
         """
         self._store = store
-        self._registry = registry
-        self._authorizer = authorizer
         self._resizes = resizes or Resizes()
-        self._check_owners = owner_references_permission_enforcement
 
     def admit(self, operation: Operation, target: Target, new: Json | None, old: Json | None, caller: Caller) -> None:
         """Let a write in, or refuse it.
@@ -64,10 +49,4 @@ class Admission:
         namespaces.admit(self._store, request)
         service_accounts.admit(self._store, request)
         definitions.admit(self._store, request)
-        if new is not None:
-            problem = escalation_problem(self._authorizer, target, new, old, caller.user)
-            if problem is not None:
-                raise problem
         pod_resizes.admit(self._resizes, request)
-        if self._check_owners:
-            owners.admit(self._authorizer, self._registry, request)

@@ -24,7 +24,6 @@ from kube_simulator.controllers.index import Index, by_controller
 from kube_simulator.controllers.namespaces import Namespaces
 from kube_simulator.controllers.pods import Kubelet
 from kube_simulator.controllers.replica_sets import ReplicaSets
-from kube_simulator.controllers.roles import RoleAggregation
 from kube_simulator.controllers.stateful_sets import StatefulSets
 from kube_simulator.resizes import Resizes
 from kube_simulator.resources import Registry
@@ -74,7 +73,6 @@ class ControllerManager:
         self._garbage = GarbageCollector(context)
         self._controllers: list[Controller[Any]] = [
             Accounts(context, options.ca_certificate).controller,
-            RoleAggregation(context).controller,
             Namespaces(context).controller,
             Deployments(context, self._recorder, replica_sets, pods).controller,
             ReplicaSets(context, self._recorder, pods).controller,

@@ -21,9 +21,8 @@ from aiohttp import web
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
-from kube_simulator.access.impersonation import impersonated
 from kube_simulator.access.rbac import Authorizer
-from kube_simulator.errors import ApiError, Cause, invalid_parameter
+from kube_simulator.errors import ApiError, Cause, invalid_parameter, not_implemented
 from kube_simulator.faults import Break, Delay, End, Fault, Faults, Refuse, SendError, Stall, refusal
 from kube_simulator.http import authorization, forms, routes
 from kube_simulator.http.audit import AuditLog, Record
@@ -155,8 +154,9 @@ class HttpServer:
         )
         fault: Fault | None = None
         try:
-            record.user = self._parts.authenticate(_certificate(request), headers.get("Authorization"))
-            user = impersonated(self._parts.authorizer, record.user, headers.items())
+            record.user = user = self._parts.authenticate(_certificate(request), headers.get("Authorization"))
+            if any(name.lower().startswith("impersonate-") for name in headers):
+                raise not_implemented("impersonation")
             fault = await self._fault(record)
             authorization.check(self._parts.authorizer, user, route)
             if route.resource:

@@ -1,10 +1,13 @@
-"""Roles and bindings: defaults and rules. What they allow is decided elsewhere."""
+"""Roles and bindings: defaults and rules. What they allow is decided elsewhere.
+
+Differs from Kubernetes: ClusterRoles with an aggregationRule are refused with 501.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from kube_simulator.errors import Cause
+from kube_simulator.errors import Cause, not_implemented
 from kube_simulator.kinds.base import Strategy, plain
 from kube_simulator.kinds.causes import invalid, not_supported, ordered, required, unlike
 from kube_simulator.kinds.compaction import RBAC_V1, compact_object
@@ -42,10 +45,8 @@ def _subject(subject: Json) -> Json:
 
 def _role_problems(new: Json, *, namespaced: bool) -> list[Cause]:
     found: list[Cause] = []
-    aggregation = new.get("aggregationRule")
-    if aggregation is not None and not aggregation.get("clusterRoleSelectors"):
-        why = "at least one clusterRoleSelector required if aggregationRule is non-nil"
-        found.append(required("aggregationRule.clusterRoleSelectors", why))
+    if new.get("aggregationRule") is not None:
+        raise not_implemented("a ClusterRole that is put together from others (aggregationRule)")
     for index, rule in enumerate(new["rules"] or []):
         at = f"rules[{index}]"
         if not rule["verbs"]:

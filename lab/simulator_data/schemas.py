@@ -44,7 +44,7 @@ SERVED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("authentication.k8s.io", "v1"): ("tokenreviews", "selfsubjectreviews"),
     ("authorization.k8s.io", "v1"): (
         *("subjectaccessreviews", "localsubjectaccessreviews"),
-        *("selfsubjectaccessreviews", "selfsubjectrulesreviews"),
+        "selfsubjectaccessreviews",
     ),
 }
 """What the simulator serves, by group and version; subresources after a slash."""

@@ -5,7 +5,7 @@ The permissions are those of manifests/rbac: what users install is what is teste
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,20 +57,23 @@ def account_with_role(kubectl: Kubectl, rules: Sequence[Rule], *, subject_namesp
 
 def _await_permission(kubectl: Kubectl, home: str, rule: Rule) -> None:
     """Wait until it is in force: an API server learns of what it has stored by watches, on a busy machine late."""
-    asked = {
-        "user": f"system:serviceaccount:{home}:{ACCOUNT}",
-        "resourceAttributes": {
-            "namespace": kubectl.namespace,
-            "group": rule["apiGroups"][0],
-            "resource": rule["resources"][0],
-            "verb": rule["verbs"][0],
-            "name": rule.get("resourceNames", ("",))[0],
-        },
+    resource = {
+        "namespace": kubectl.namespace,
+        "group": rule["apiGroups"][0],
+        "resource": rule["resources"][0],
+        "verb": rule["verbs"][0],
+        "name": rule.get("resourceNames", ("",))[0],
     }
+    await_allowed(kubectl, f"system:serviceaccount:{home}:{ACCOUNT}", {"resourceAttributes": resource})
+
+
+def await_allowed(kubectl: Kubectl, user: str, attributes: Mapping[str, Any]) -> None:
+    """Wait until a user may do that; the attributes are a SubjectAccessReview's."""
+    asked = {"user": user, **attributes}
     api = Api(kubectl.cluster, kubectl.cluster.kubeconfig_path)
     try:
         until(
-            f"what was granted to {asked['user']} is not in force",
+            f"what was granted to {user} is not in force: {attributes}",
             lambda: api.post(_REVIEWS, {"spec": asked}).expect(201)["status"]["allowed"],
         )
     finally:

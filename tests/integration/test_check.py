@@ -177,7 +177,7 @@ class TestPermissions:
 
     def test_a_user_who_may_ask_in_one_namespace_alone_learns_of_that_one(self, kubectl: Kubectl, account: str) -> None:
         user = f"owner-of-{kubectl.namespace}"
-        kubectl("create", "rolebinding", "owner", "--clusterrole=admin", f"--user={user}")
+        kubectl("create", "rolebinding", "owner", "--clusterrole=cluster-admin", f"--user={user}")
         kubeconfig = kubectl.cluster.user_kubeconfig(user)
         found = soon(
             lambda: check_as(kubeconfig, "--leader-elect", f"--as-service-account={account}"),
@@ -212,6 +212,8 @@ class TestPermissions:
         assert all(each["verdict"] == "missing" for each in editor.of("install"))
         assert "you may not give the operator its permissions" in editor.of("install")[-1]["text"]
 
+    @pytest.mark.core
+    @pytest.mark.cluster("kubernetes")  # the simulator has neither the ClusterRole admin nor impersonation
     def test_an_administrator_of_a_namespace_is_led_to_an_install_that_they_can_make(self, kubectl: Kubectl) -> None:
         user = f"administrator-of-{kubectl.namespace}"
         kubectl("create", "rolebinding", "administrator", "--clusterrole=admin", f"--user={user}")

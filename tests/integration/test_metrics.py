@@ -14,6 +14,7 @@ import pytest
 
 from operator_runtime.serving.self_signed import self_signed
 from operator_runtime.testing.waiting import until
+from tests.integration.accounts import await_allowed
 from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, Operators, memcached
 from tests.integration.monitoring import (
     METRICS,
@@ -55,16 +56,15 @@ def grant(kubectl: Kubectl, account: str, namespace: str, *rules: Mapping[str, S
             "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
         },
     )
-    user = f"--as=system:serviceaccount:{namespace}:{account}"
     for rule in rules:
-        what = (rule.get("nonResourceURLs") or [f"{rule['resources'][0]}.{rule['apiGroups'][0]}"])[0]
+        verb = rule["verbs"][0]
+        if "nonResourceURLs" in rule:
+            asked = {"nonResourceAttributes": {"path": rule["nonResourceURLs"][0], "verb": verb}}
+        else:
+            group, resource = rule["apiGroups"][0], rule["resources"][0]
+            asked = {"resourceAttributes": {"group": group, "resource": resource, "verb": verb}}
         # A refusal would be remembered for half a minute.
-        until(
-            f"{account} may not {what}",
-            lambda what=what, verb=rule["verbs"][0]: (  # type: ignore[misc]
-                kubectl.run("auth", "can-i", verb, what, user, check=False).returncode == 0
-            ),
-        )
+        await_allowed(kubectl, f"system:serviceaccount:{namespace}:{account}", asked)
 
 
 SCRAPING: dict[str, Sequence[str]] = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}

@@ -99,6 +99,7 @@ def test_no_permission_is_granted_that_nothing_is_known_to_need() -> None:
 
 
 @pytest.mark.core
+@pytest.mark.cluster("kubernetes")  # the simulator has no impersonation
 def test_leases_of_other_names_are_none_of_its_business(kubectl: Kubectl) -> None:
     account_with_role(kubectl, operator_rules())
     user = f"--as=system:serviceaccount:{kubectl.namespace}:{ACCOUNT}"

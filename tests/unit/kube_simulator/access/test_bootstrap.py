@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kube_simulator.access.bootstrap import aggregated, objects
+from kube_simulator.access.bootstrap import objects
 from kube_simulator.access.identities import ANONYMOUS
 from kube_simulator.access.rbac import CLUSTER_ROLES, Authorizer
 from kube_simulator.access.rules import Attributes
 from kube_simulator.requests.types import User
 from kube_simulator.store.store import Store
-from kube_simulator.values import Json
-from tests.unit.kube_simulator.access.access_support import RESOURCES, Clock, binding, role, rule
+from tests.unit.kube_simulator.access.access_support import RESOURCES, Clock
 
 ANYBODY = User("anybody", frozenset({"system:authenticated"}))
 
@@ -71,67 +70,3 @@ def test_everybody_may_look_round(store: Store, asked: Attributes, anybody: bool
     authorizer = Authorizer(store)
     assert authorizer.decide(ANYBODY, asked).allowed is anybody
     assert authorizer.decide(ANONYMOUS, asked).allowed is anonymous
-
-
-@pytest.mark.parametrize(
-    ("asked", "allowed"),
-    [
-        (Attributes("list", "", "pods", namespace="shop"), "view edit admin"),
-        (Attributes("delete", "", "pods", namespace="shop"), "edit admin"),
-        (Attributes("get", "", "secrets", namespace="shop"), "edit admin"),
-        (Attributes("patch", "apps", "deployments", "scale", "shop"), "edit admin"),
-        (Attributes("update", "coordination.k8s.io", "leases", namespace="shop"), "edit admin"),
-        (Attributes("create", "", "serviceaccounts", "token", "shop"), "edit admin"),
-        (Attributes("create", "rbac.authorization.k8s.io", "roles", namespace="shop"), "admin"),
-        (Attributes("create", "authorization.k8s.io", "localsubjectaccessreviews", namespace="shop"), "admin"),
-        (Attributes("get", "", "pods", namespace="other"), ""),
-    ],
-)
-def test_view_edit_and_admin_allow_ever_more(store: Store, asked: Attributes, allowed: str) -> None:
-    authorizer = Authorizer(store)
-    for name in ("view", "edit", "admin"):
-        bound = binding(name, f"ClusterRole/{name}", f"User/{name}", namespace="shop")
-        store.put("rolebindings.rbac.authorization.k8s.io", bound)
-        assert authorizer.decide(User(name), asked).allowed is (name in allowed.split()), name
-
-
-class TestAggregation:
-    def test_the_roles_of_the_beginning_have_what_their_selectors_find(self, store: Store) -> None:
-        for name in ("view", "edit", "admin"):
-            found = store.get(CLUSTER_ROLES, "", name)
-            assert found is not None
-            assert aggregated(store, found) == found["rules"], name
-
-    def test_a_role_with_the_label_is_taken_in(self, store: Store) -> None:
-        extra = rule("cache.example.com", "memcacheds", "get list")
-        label = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
-        store.put(CLUSTER_ROLES, {"metadata": {"name": "memcached-viewer", "labels": label}, "rules": [extra, extra]})
-        rules = self.rules(store, "view")
-        assert rules.count(extra) == 1
-        assert rules[0] == extra, "in the order of the roles' names"
-
-    def test_a_role_is_no_part_of_itself(self, store: Store) -> None:
-        selector = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
-        own = role("sum", rule("core", "pods", "get"), aggregationRule=selector)
-        own["metadata"]["labels"] = {"a": "b"}
-        store.put(CLUSTER_ROLES, own)
-        assert aggregated(store, own) == []
-
-    def test_several_selectors_find_the_union(self, store: Store) -> None:
-        for name in "xy":
-            part = role(name, rule("core", name, "get"))
-            part["metadata"]["labels"] = {"part": name}
-            store.put(CLUSTER_ROLES, part)
-        selectors = [{"matchLabels": {"part": "y"}}, {"matchExpressions": [{"key": "part", "operator": "Exists"}]}]
-        found = aggregated(store, role("sum", aggregationRule={"clusterRoleSelectors": selectors}))
-        assert found == [rule("core", "y", "get"), rule("core", "x", "get")]
-
-    def test_other_roles_keep_the_rules_that_they_have(self, store: Store) -> None:
-        assert aggregated(store, role("plain", rule("core", "pods", "get"))) is None
-
-    def rules(self, store: Store, name: str) -> list[Json]:
-        found = store.get(CLUSTER_ROLES, "", name)
-        assert found is not None
-        rules = aggregated(store, found)
-        assert rules is not None
-        return rules

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kube_simulator.access.rbac import BINDINGS, Authorizer
+from kube_simulator.access.rbac import Authorizer
 from kube_simulator.access.reviews import Access, answer
 from kube_simulator.access.tokens import AUDIENCE, Tokens
 from kube_simulator.errors import ApiError
@@ -18,7 +18,6 @@ from tests.unit.kube_simulator.access.access_support import (
     MASTER,
     RESOURCES,
     Clock,
-    binding,
     grant,
     paths,
     put_named,
@@ -195,32 +194,6 @@ class TestOneself:
         assert ask(access, "selfsubjectaccessreviews", spec, MASTER)["status"] == {"allowed": True}
         assert refused(access, "selfsubjectaccessreviews", {}) == [("spec.resourceAttributes", EITHER)]
 
-    def test_all_one_s_rules_can_be_listed(self, store: Store, access: Access) -> None:
-        grant(store, "jane", rule("apps", "deployments", "list", "one"), namespace="shop")
-        found = ask(access, "selfsubjectrulesreviews", {"namespace": "shop"})
-        assert (found["metadata"], found["spec"]) == ({}, {})
-        assert found["status"] == {
-            "resourceRules": [
-                {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]},
-                {"verbs": ["list"], "apiGroups": ["apps"], "resources": ["deployments"], "resourceNames": ["one"]},
-            ],
-            "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": ["/metrics"]}],
-            "incomplete": False,
-        }
-        elsewhere = ask(access, "selfsubjectrulesreviews", {"namespace": "other"})
-        assert len(elsewhere["status"]["resourceRules"]) == 1
-
-    def test_rules_of_roles_that_do_not_exist_are_missed(self, store: Store, access: Access) -> None:
-        store.put(BINDINGS, binding("b", "Role/absent", "User/jane", namespace="shop"))
-        status = ask(access, "selfsubjectrulesreviews", {"namespace": "shop"})["status"]
-        assert status["evaluationError"] == 'role.rbac.authorization.k8s.io "absent" not found'
-        assert status["incomplete"] is False
-
-    def test_rules_are_those_of_a_namespace(self, access: Access) -> None:
-        with pytest.raises(ApiError, match="no namespace on request") as caught:
-            ask(access, "selfsubjectrulesreviews", {})
-        assert caught.value.code == 400
-
     def test_one_may_ask_who_one_is(self, access: Access) -> None:
         user = User("jane", frozenset({"zoo", "system:authenticated"}), "1", {"k": ("v",)})
         assert ask(access, "selfsubjectreviews", {}, user, name="x") == {
@@ -276,7 +249,7 @@ def test_every_kind_that_is_served_and_not_stored_is_answered_or_refused_for_its
     reviews = {each.kind: each for each in RESOURCES.values() if not each.stored}
     answered = reviews.pop("SelfSubjectReview")
     assert answer(answered, {}, JANE, access)["kind"] == "SelfSubjectReview"
-    assert len(reviews) == 5
+    assert len(reviews) == 4
     for each in reviews.values():
         with pytest.raises(ApiError) as caught:
             answer(each, {}, JANE, access)

@@ -1,4 +1,4 @@
-"""Who asks, by certificate, token, or as somebody else."""
+"""Who asks, by certificate or token."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from kube_simulator.access.identities import ANONYMOUS, listed_groups, split_account_name, user_info
-from kube_simulator.access.impersonation import impersonated
+from kube_simulator.access.identities import ANONYMOUS, listed_groups, user_info
 from kube_simulator.access.pki import Authority
-from kube_simulator.access.rbac import Authorizer
 from kube_simulator.access.tokens import Tokens
 from kube_simulator.access.users import authenticate, bearer, of_certificate
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import User
 from kube_simulator.store.store import Store
-from tests.unit.kube_simulator.access.access_support import MASTER, Clock, grant, rule
+from tests.unit.kube_simulator.access.access_support import Clock
 
 NOW = Clock().now
 JANE = User("jane", frozenset({"system:authenticated"}))
@@ -87,11 +85,6 @@ class TestCredentials:
 
 
 class TestNames:
-    def test_the_user_name_of_a_service_account_can_be_taken_apart(self) -> None:
-        assert split_account_name("system:serviceaccount:shop:robot") == ("shop", "robot")
-        for other in ("robot", "system:serviceaccount:shop", "system:serviceaccount::x", "system:serviceaccount:a:b:c"):
-            assert split_account_name(other) is None, other
-
     def test_groups_are_shown_in_order_and_that_of_everybody_last(self) -> None:
         user = User("u", frozenset({"system:authenticated", "zoo", "system:serviceaccounts:a"}))
         shown = ["system:serviceaccounts:a", "zoo", "system:authenticated"]
@@ -104,90 +97,6 @@ class TestNames:
             "uid": "1",
             "extra": {"k": ["a", "b"]},
         }
-
-
-class TestImpersonation:
-    def test_without_its_headers_one_is_oneself(self, store: Store) -> None:
-        headers = [("Accept", "*/*"), ("Impersonate-User", "")]
-        assert impersonated(Authorizer(store), JANE, headers) is JANE
-
-    @pytest.mark.parametrize(
-        ("headers", "user"),
-        [
-            ({"Impersonate-User": "u"}, User("u", frozenset({"system:authenticated"}))),
-            (
-                {"Impersonate-User": "u", "Impersonate-Group": "g"},
-                User("u", frozenset({"g", "system:authenticated"})),
-            ),
-            (
-                {"Impersonate-User": "u", "Impersonate-Group": "system:unauthenticated"},
-                User("u", frozenset({"system:unauthenticated"})),
-            ),
-            (
-                {"Impersonate-User": "u", "Impersonate-Uid": "1", "Impersonate-Extra-Example.com%2fFoo": "x"},
-                User("u", frozenset({"system:authenticated"}), "1", {"example.com/foo": ("x",)}),
-            ),
-            (
-                {"Impersonate-User": "system:serviceaccount:shop:robot"},
-                User(
-                    "system:serviceaccount:shop:robot",
-                    frozenset({"system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"}),
-                ),
-            ),
-            (
-                {"Impersonate-User": "system:serviceaccount:shop:robot", "Impersonate-Group": "g"},
-                User("system:serviceaccount:shop:robot", frozenset({"g", "system:authenticated"})),
-            ),
-            ({"Impersonate-User": "system:anonymous"}, ANONYMOUS),
-        ],
-    )
-    def test_an_administrator_may_be_anybody(self, store: Store, headers: dict[str, str], user: User) -> None:
-        assert impersonated(Authorizer(store), MASTER, headers.items()) == user
-
-    def test_groups_and_extra_values_may_be_repeated(self, store: Store) -> None:
-        headers = [("impersonate-user", "u"), *(("Impersonate-Group", g) for g in "ab")]
-        headers += [("Impersonate-Extra-X", value) for value in "cd"]
-        user = impersonated(Authorizer(store), MASTER, headers)
-        assert user.groups == {"a", "b", "system:authenticated"}
-        assert user.extra == {"x": ("c", "d")}
-
-    @pytest.mark.parametrize(
-        ("headers", "resource", "name", "group", "where"),
-        [
-            ({"User": "b"}, "users", "b", "", "at the cluster scope"),
-            ({"User": "a", "Group": "h"}, "groups", "h", "", "at the cluster scope"),
-            (
-                {"User": "system:serviceaccount:shop:x"},
-                *("serviceaccounts", "x", "", 'in the namespace "shop"'),
-            ),
-            ({"User": "a", "Uid": "1"}, "uids", "1", "authentication.k8s.io", "at the cluster scope"),
-            ({"User": "a", "Extra-Foo": "1"}, "userextras", "1", "authentication.k8s.io", "at the cluster scope"),
-        ],
-    )
-    def test_each_part_of_the_other_needs_the_verb_impersonate(
-        self, store: Store, headers: dict[str, str], resource: str, name: str, group: str, where: str
-    ) -> None:
-        grant(store, "jane", rule("core", "users", "impersonate", "a"), rule("core", "groups", "impersonate", "g"))
-        with pytest.raises(ApiError) as caught:
-            impersonated(Authorizer(store), JANE, [(f"Impersonate-{key}", value) for key, value in headers.items()])
-        full_name = f"{resource}.{group}" if group else resource
-        full_resource = "userextras/foo" if resource == "userextras" else resource
-        assert caught.value.code == 403
-        assert caught.value.message == (
-            f'{full_name} "{name}" is forbidden: User "jane" cannot impersonate resource "{full_resource}" '
-            f'in API group "{group}" {where}'
-        )
-
-    def test_with_the_verb_one_may_be_those_it_names(self, store: Store) -> None:
-        grant(store, "jane", rule("core", "users", "impersonate", "a"), rule("core", "groups", "impersonate", "g"))
-        user = impersonated(Authorizer(store), JANE, [("Impersonate-User", "a"), ("Impersonate-Group", "g")])
-        assert user == User("a", frozenset({"g", "system:authenticated"}))
-
-    @pytest.mark.parametrize("header", ["Impersonate-Group", "Impersonate-Uid", "Impersonate-Extra-A"])
-    def test_nobody_has_no_groups(self, store: Store, header: str) -> None:
-        with pytest.raises(ApiError, match="without impersonating a user name") as caught:
-            impersonated(Authorizer(store), MASTER, [(header, "x")])
-        assert caught.value.code == 400
 
 
 def test_the_clients_of_an_authority_are_trusted_by_its_certificate(authority: Authority, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kube_simulator.access.rbac import Authorizer
 from kube_simulator.admission.chain import Admission
 from kube_simulator.admission.request import AdmissionRequest, Operation
 from kube_simulator.errors import ApiError
@@ -49,12 +48,12 @@ class World:
         return refused.value
 
 
-def new_world(**options: Any) -> World:
+def new_world() -> World:
     store, registry = Store(), Registry()
     for resource in RESOURCES.values():
         registry.put(resource)
     registry.put(WIDGETS)
-    admission = Admission(store, registry, authorizer=Authorizer(store), **options)
+    admission = Admission(store)
     world = World(store, registry, admission)
     world.put("namespaces", NAMESPACE)
     world.put("serviceaccounts", "default")

@@ -2,7 +2,6 @@
 
 from kube_simulator.controllers.namespaces import remaining
 from kube_simulator.errors import ApiError
-from kube_simulator.values import Json
 from tests.unit.kube_simulator.controllers.world import NAMESPACE, World, condition, deployment
 
 ROOT = "kube-root-ca.crt"
@@ -73,19 +72,3 @@ def test_the_conditions_stand_in_the_order_of_kubernetes_and_name_what_failed() 
     failed = remaining([], [ApiError(403, "Forbidden", "a policy says no")])["NamespaceDeletionContentFailure"]
     assert failed[:2] == ("True", "ContentDeletionFailed")
     assert "a policy says no" in failed[2]
-
-
-async def test_aggregated_roles_follow_what_they_select(world: World) -> None:
-    def rule(verb: str) -> Json:
-        return {"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}
-
-    selector = {"clusterRoleSelectors": [{"matchLabels": {"to": "all"}}]}
-    roles = "clusterroles.rbac.authorization.k8s.io"
-    await world.create(roles, {"metadata": {"name": "all"}, "aggregationRule": selector, "rules": []})
-    await world.create(roles, {"metadata": {"name": "a", "labels": {"to": "all"}}, "rules": [rule("get")]})
-    await world.settle()
-    assert world.get(roles, "all")["rules"] == [rule("get")]
-    await world.create(roles, {"metadata": {"name": "b", "labels": {"to": "all"}}, "rules": [rule("list")]})
-    await world.delete(roles, "a")
-    await world.settle()
-    assert world.get(roles, "all")["rules"] == [rule("list")]

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
 
-from kube_simulator.access.rbac import Authorizer
 from kube_simulator.admission.chain import Admission
 from kube_simulator.admission.request import Operation
 from kube_simulator.controllers.manager import ControllerManager, Options
@@ -48,9 +47,7 @@ class World:
         for resource in builtin_resources():
             self.registry.put(resource)
         self.resizes = Resizes()
-        self.admission = RefusingAdmission(
-            self.store, self.registry, authorizer=Authorizer(self.store), resizes=self.resizes
-        )
+        self.admission = RefusingAdmission(self.store, resizes=self.resizes)
         self.admission.forbidden = {}
         self.api = Api(self.store, self.registry, self.admission, now=lambda: self.moment)
         self.manager = ControllerManager(

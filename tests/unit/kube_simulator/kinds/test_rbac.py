@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kube_simulator.errors import ApiError
 from kube_simulator.resources import Resource
 from kube_simulator.values import Json
 from tests.unit.kube_simulator.kinds.kinds_support import SUBDOMAIN, an, created, problems, refused, resource, updated
@@ -54,12 +55,6 @@ def test_a_role_without_rules_shows_that_it_has_none() -> None:
 )
 def test_a_rule_says_what_may_be_done_to_what(kind: Resource, rule: Json, messages: set[str]) -> None:
     assert refused(kind, rules=[rule]) == {f"rules[0].{message}" for message in messages}
-
-
-def test_a_cluster_role_may_be_made_of_others() -> None:
-    aggregation = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
-    stored = created(CLUSTER_ROLES, an(CLUSTER_ROLES, aggregationRule=aggregation))
-    assert stored["aggregationRule"] == aggregation
 
 
 def test_groups_of_subjects_and_roles_are_filled_in() -> None:
@@ -138,7 +133,7 @@ def test_a_binding_keeps_its_role() -> None:
     assert problems(BINDINGS, updated(BINDINGS, old, {"subjects": [{"kind": "User", "name": "u"}]}), old) == set()
 
 
-def test_an_aggregation_says_of_what() -> None:
-    why = "Required value: at least one clusterRoleSelector required if aggregationRule is non-nil"
-    assert refused(CLUSTER_ROLES, aggregationRule={}) == {f"aggregationRule.clusterRoleSelectors: {why}"}
-    assert refused(CLUSTER_ROLES, aggregationRule={"clusterRoleSelectors": [{}]}) == set()
+def test_a_role_that_is_put_together_from_others_is_501() -> None:
+    with pytest.raises(ApiError, match="does not do this") as caught:
+        refused(CLUSTER_ROLES, aggregationRule={"clusterRoleSelectors": [{}]})
+    assert caught.value.code == 501

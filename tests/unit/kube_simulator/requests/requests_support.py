@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kube_simulator.access.rbac import Authorizer
 from kube_simulator.admission.chain import Admission
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.api import Api
@@ -60,7 +59,7 @@ class Bench:
         self.store, self.registry = Store(), Registry()
         for resource in (*kubernetes.builtin_resources(), *resources_of(crd())):
             self.registry.put(resource)
-        admission = Admission(self.store, self.registry, authorizer=Authorizer(self.store))
+        admission = Admission(self.store)
         self.refuse_creation = False
         self.api = Api(self.store, self.registry, admission, now=lambda: self.now, may_create=self._may_create)
         self.store.put("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})

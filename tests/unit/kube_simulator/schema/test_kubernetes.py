@@ -41,7 +41,7 @@ def test_a_resource_has_the_names_the_verbs_and_the_columns_of_kubernetes() -> N
 def test_only_what_can_be_listed_is_stored() -> None:
     reviews = {plural for (_, _, plural), each in BUILT_IN.items() if not each.stored}
     assert {name for name in reviews if not name.endswith("reviews")} == set()
-    assert len(reviews) == 6
+    assert len(reviews) == 5
     assert {each.verbs for each in BUILT_IN.values() if not each.stored} == {frozenset({"create"})}
     assert {each.list_kind for each in BUILT_IN.values() if not each.stored} == {""}
 
