@@ -2,7 +2,8 @@
 
 Everything is made once and made anew when the registry changes.
 
-Differs from Kubernetes: metrics and the OpenID documents answer 501; the checks behind /readyz are one.
+Differs from Kubernetes: OpenAPI v2 knows no kinds, in protobuf, and answers 501 in JSON, as do metrics and the OpenID
+documents; the checks behind /readyz are one.
 """
 
 from __future__ import annotations
@@ -16,16 +17,20 @@ from typing import Protocol
 import orjson
 
 from kube_simulator.errors import not_implemented
-from kube_simulator.http.negotiation import JSON_TYPE, discovery_representation, encoded, not_acceptable
+from kube_simulator.http.negotiation import JSON_TYPE, discovery_representation, encoded
 from kube_simulator.http.routes import SUBRESOURCE_VERBS, Route, TextNotFound, unknown_path, wrong_method
 from kube_simulator.resources import Registry, Resource, by_group_version
-from kube_simulator.schema import kubernetes, openapi_v2
+from kube_simulator.schema import kubernetes
 from kube_simulator.values import Json
 
 TEXT_TYPE = "text/plain; charset=utf-8"
 _HEALTH = ("healthz", "livez", "readyz")
 # What Kubernetes serves besides, and a client may look for.
 _KNOWN = ("/metrics", "/.well-known/openid-configuration", "/openid/v1/jwks", "/debug", "/logs")
+# kubectl looks here for kinds of which v3 knows nothing, and says that there are none when it finds none. It reads
+# gnostic's `openapi.v2.Document`, whose first field is the version.
+_V2_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_V2_OF_NOTHING = b"\n\x032.0"
 _VERSION = re.compile(r"^v(\d+)(?:(alpha|beta)(\d+))?$")
 _STABILITY = {"alpha": 1, "beta": 2, None: 3}
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -36,7 +41,6 @@ class Schemas(Protocol):
 
     def index(self) -> Json: ...
     def document(self, group_version_path: str) -> bytes: ...
-    def v2(self) -> Json: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,9 @@ class Discovery:
         if path == "/version":
             return Found(self._kept("version", lambda: _indented(kubernetes.version_info())))
         if path == "/openapi/v2":
-            return self._schemas_v2(accept)
+            if _V2_TYPE not in accept.replace(".v2@", ".v2."):
+                raise not_implemented(f"the path {path}")
+            return Found(_V2_OF_NOTHING, _V2_TYPE)
         if path == "/openapi/v3":
             return Found(self._kept("schemas", lambda: _plain(self.schemas.index())))
         if path.startswith("/openapi/v3/"):
@@ -125,18 +131,6 @@ class Discovery:
         except KeyError:
             raise TextNotFound from None
 
-    def _schemas_v2(self, accept: str) -> Found:
-        """All schemas in one document; as protobuf where the client names that first."""
-        offered = (openapi_v2.PROTOBUF, openapi_v2.PROTOBUF.replace(".v2.", ".v2@"))
-        ranges = [each.partition(";")[0].strip() for each in accept.split(",")]
-        known = [each for each in ranges if each in (*offered, "", "*/*", "application/*", JSON_TYPE)]
-        if not known:
-            raise not_acceptable((JSON_TYPE, openapi_v2.PROTOBUF))
-        if known[0] not in offered:
-            return Found(self._kept("v2", lambda: _plain(self.schemas.v2())))
-        body = self._kept("v2 protobuf", lambda: openapi_v2.encoded(self.schemas.v2()))
-        return Found(body, openapi_v2.PROTOBUF)
-
     def _kept(self, name: str, make: Callable[[], bytes]) -> bytes:
         if name not in self._made:
             self._made[name] = make()
@@ -146,8 +140,7 @@ class Discovery:
         served = by_group_version(self.registry)
         own = {f"/apis/{group}" if group else "/api" for group, _ in served}
         versioned = {f"/apis/{group}/{version}" if group else f"/api/{version}" for group, version in served}
-        schemas = {"/openapi/v2", "/openapi/v3"}
-        return sorted(own | versioned | schemas | {"/apis", "/healthz", "/livez", "/readyz", "/version"})
+        return sorted(own | versioned | {"/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"})
 
     def _groups(self) -> dict[str, Json]:
         """Each group but the core with its versions, the preferred one first; built-in groups stand first."""

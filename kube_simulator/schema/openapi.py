@@ -16,7 +16,7 @@ from typing import Any, Final
 import orjson
 
 from kube_simulator.resources import Registry, Resource, by_group_version
-from kube_simulator.schema import kubernetes, openapi_v2
+from kube_simulator.schema import kubernetes
 from kube_simulator.schema.node import REFERENCE_PREFIX
 from kube_simulator.values import Json
 
@@ -53,10 +53,6 @@ class Documents:
             resources = self._paths()[group_version_path]
             self._documents[group_version_path] = orjson.dumps(_document(resources))
         return self._documents[group_version_path]
-
-    def v2(self) -> Json:
-        """The one document of `/openapi/v2`."""
-        return openapi_v2.document(orjson.loads(self.document(path)) for path in self._paths())
 
     def _paths(self) -> dict[str, list[Resource]]:
         groups = by_group_version(self._registry)

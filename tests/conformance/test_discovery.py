@@ -18,48 +18,6 @@ def resources(api: Api, group_version: str) -> dict[str, Json]:
     return {resource["name"]: resource for resource in found["resources"]}
 
 
-def test_openapi_v2_says_what_may_be_written(api: Api, widgets: None) -> None:
-    def document() -> Json:
-        return api.get("/openapi/v2").expect(200)
-
-    widget = f"{'.'.join(reversed(GROUP.split('.')))}.v1.Widget"
-    found = eventually(document, lambda found: widget in found["definitions"])
-    assert found["swagger"] == "2.0"
-    patch = found["paths"]["/api/v1/namespaces/{namespace}/configmaps/{name}"]["patch"]
-    assert patch["x-kubernetes-group-version-kind"] == {"group": "", "version": "v1", "kind": "ConfigMap"}
-    assert "fieldValidation" in {each.get("name") for each in patch["parameters"]}
-    definitions = found["definitions"]
-    containers = definitions["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]
-    assert containers["items"] == {"$ref": "#/definitions/io.k8s.api.core.v1.Container"}
-    assert containers["x-kubernetes-patch-merge-key"] == "name"
-    either = definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]
-    assert (either["type"], either["format"]) == ("string", "int-or-string")
-    size = definitions[widget]["properties"]["spec"]["properties"]["size"]
-    assert (size["type"], size["maximum"]) == ("integer", 100)
-    assert [each["kind"] for each in definitions[widget]["x-kubernetes-group-version-kind"]] == ["Widget"]
-
-
-@pytest.mark.parametrize(
-    ("accept", "form"),
-    [
-        ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", "protobuf"),
-        ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf, application/json", "protobuf"),
-        ("application/json", "json"),
-        ("*/*", "json"),
-    ],
-)
-def test_openapi_v2_comes_in_the_form_that_was_asked_for(api: Api, accept: str, form: str) -> None:
-    answer = api.request("GET", "/openapi/v2", headers={"Accept": accept})
-    assert answer.status == 200
-    types = {"json": "application/json", "protobuf": "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"}
-    assert answer.headers["Content-Type"] == types[form]
-    assert answer.body.startswith({"json": b'{"swagger":"2.0"', "protobuf": b"\n\x032.0"}[form])
-
-
-def test_openapi_v2_in_a_form_that_nobody_has_is_406(api: Api) -> None:
-    assert api.request("GET", "/openapi/v2", headers={"Accept": "text/html"}).status == 406
-
-
 def test_the_api_server_has_a_service_and_a_role_for_servers_that_ask_it(api: Api) -> None:
     service = api.get("/api/v1/namespaces/default/services/kubernetes").expect(200)
     assert service["metadata"]["labels"] == {"component": "apiserver", "provider": "kubernetes"}

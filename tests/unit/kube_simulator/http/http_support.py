@@ -72,9 +72,6 @@ class StubSchemas:
     def document(self, group_version_path: str) -> bytes:
         return {"apis/apps/v1": b'{"openapi":"3.0.0"}'}[group_version_path]
 
-    def v2(self) -> Json:
-        return {"swagger": "2.0", "info": {"title": "t", "version": "v"}, "paths": {}, "definitions": {}}
-
 
 @dataclass(frozen=True, slots=True)
 class Reply:

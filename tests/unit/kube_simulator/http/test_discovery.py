@@ -181,12 +181,19 @@ def test_schemas_are_indexed_and_each_has_a_path_of_its_own(discovery: Discovery
         ("POST", "/version", 405),
         ("DELETE", "/apis/apps/v1", 405),
         ("GET", "/metrics", 501),
+        ("GET", "/openapi/v2", 501),
     ],
 )
 def test_what_it_does_not_answer_is_refused(discovery: Discovery, method: str, path: str, code: int) -> None:
     with pytest.raises(ApiError) as refused:
         ask(discovery, path, method=method)
     assert refused.value.code == code
+
+
+def test_openapi_v2_in_the_form_that_kubectl_asks_for_knows_no_kinds(discovery: Discovery) -> None:
+    accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+    found = ask(discovery, "/openapi/v2", accept)
+    assert (found.body, found.content_type) == (b"\n\x032.0", accept.replace("@", "."))
 
 
 @pytest.mark.parametrize(
