@@ -45,7 +45,6 @@ from kube_simulator.http.server import HttpServer, Parts
 from kube_simulator.http.specials import specials
 from kube_simulator.http.verbs import Verbs
 from kube_simulator.requests.api import Api
-from kube_simulator.requests.evictions import Evictions
 from kube_simulator.requests.types import Caller, Target, User
 from kube_simulator.resizes import Resizes
 from kube_simulator.resources import Registry
@@ -154,8 +153,8 @@ class Simulator:
         self._tokens = Tokens(self.store, now=_now)
         authorizer = Authorizer(self.store)
         self._watches = Watches(self.store, time.monotonic)
-        self._admission = Admission(self.store, resizes=self.resizes)
-        self._api = Api(self.store, self.registry, self._admission, now=_now, may_create=may_create(authorizer))
+        admission = Admission(self.store, resizes=self.resizes)
+        self._api = Api(self.store, self.registry, admission, now=_now, may_create=may_create(authorizer))
         self._crds = CustomResources(self._api, self.store, self.registry, self._watches, _now)
         self._controllers = manager.ControllerManager(
             self._api,
@@ -171,10 +170,9 @@ class Simulator:
         )
         self._audit = AuditLog(self.audit_log, _now)
         access = Access(authorizer, self._tokens, _now)
-        evictions = Evictions(self._api, self._admission, _now)
         self._http = HttpServer(
             Parts(
-                verbs=Verbs(self._api, specials(built_in, access, self.store, evictions), _now),
+                verbs=Verbs(self._api, specials(built_in, access, self._api), _now),
                 watches=self._watches,
                 discovery=Discovery(self.registry, Documents(self.registry), lambda: f"{options.host}:{self.port}"),
                 authenticate=self._authenticated,

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from kube_simulator.controllers import memcached
 from kube_simulator.controllers.accounts import Accounts
 from kube_simulator.controllers.base import Context, Controller
-from kube_simulator.controllers.budgets import Budgets
 from kube_simulator.controllers.deployments import Deployments
 from kube_simulator.controllers.endpoints import Endpoints
 from kube_simulator.controllers.events import Recorder
@@ -78,7 +77,6 @@ class ControllerManager:
             ReplicaSets(context, self._recorder, pods).controller,
             StatefulSets(context, self._recorder, pods).controller,
             Endpoints(context).controller,
-            Budgets(context).controller,
         ]
         self.kubelet = Kubelet(
             context,

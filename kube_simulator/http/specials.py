@@ -11,25 +11,22 @@ from kube_simulator.admission import namespaces
 from kube_simulator.errors import bad_request
 from kube_simulator.http.options import delete_options
 from kube_simulator.http.verbs import Special
+from kube_simulator.requests.api import Api
 from kube_simulator.requests.decoding import fitted, identified, placed
-from kube_simulator.requests.evictions import Evictions
+from kube_simulator.requests.evictions import evict
 from kube_simulator.requests.types import Caller, Target, WriteOptions, Written
 from kube_simulator.resources import Resource
 from kube_simulator.schema import kubernetes
-from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
 _TOKENS, _EVICTIONS = "serviceaccounts/token", "pods/eviction"
 
 
-def specials(
-    resources: list[Resource], access: reviews.Access, store: Store, evictions: Evictions
-) -> Mapping[str, Special]:
+def specials(resources: list[Resource], access: reviews.Access, api: Api) -> Mapping[str, Special]:
     """Who answers a creation, by collection or collection/subresource.
 
     Args:
         resources: what is served from the beginning.
-        store: of the namespaces.
     """
     answers: dict[str, Special] = {}
 
@@ -39,18 +36,19 @@ def specials(
         return Written(answer, True, warnings)
 
     async def token(target: Target, body: Json, _caller: Caller, options: WriteOptions) -> Written:
-        namespaces.check_open(store, target)
+        namespaces.check_open(api.store, target)
         read, warnings = _read(body, _of_kind(target, "authentication.k8s.io", "TokenRequest"), options)
         return Written(access.tokens.request(target.namespace, target.name, read), True, warnings)
 
     async def eviction(target: Target, body: Json, caller: Caller, options: WriteOptions) -> Written:
+        namespaces.check_open(api.store, target)
         kind = replace(_of_kind(target, "policy", "Eviction"), name="")
         read, warnings = _read(body, kind, options)
         if read["metadata"].get("name") != target.name:
             raise bad_request("name in URL does not match name in Eviction object")
         asked = delete_options(read.get("deleteOptions") or {}, {})
         asked = replace(asked, dry_run=asked.dry_run or options.dry_run)
-        await evictions.evict(target, read, asked, caller)
+        await evict(api, target, asked, caller)
         done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
         return Written(done, True, warnings)
 

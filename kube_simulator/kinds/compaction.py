@@ -22,7 +22,6 @@ COORDINATION_V1: Final = "k8s.io/api/coordination/v1."
 CORE_V1: Final = "k8s.io/api/core/v1."
 EVENTS_V1: Final = "k8s.io/api/events/v1."
 NETWORKING_V1: Final = "k8s.io/api/networking/v1."
-POLICY_V1: Final = "k8s.io/api/policy/v1."
 RBAC_V1: Final = "k8s.io/api/rbac/v1."
 """What the names of Go types begin with."""
 

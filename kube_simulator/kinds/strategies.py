@@ -1,10 +1,12 @@
-"""Which strategy an object is written by: one for each built-in kind, and one for all custom resources."""
+"""Which strategy an object is written by: one for each built-in kind, and one for all custom resources.
+
+Differs from Kubernetes: a PodDisruptionBudget is kept as its schema says, and its status counts nothing.
+"""
 
 from __future__ import annotations
 
 from kube_simulator.errors import Cause
 from kube_simulator.kinds import (
-    budgets,
     configuration,
     definitions,
     events,
@@ -18,7 +20,7 @@ from kube_simulator.kinds import (
     stateful_sets,
     workloads,
 )
-from kube_simulator.kinds.base import Strategy, counted, plain, tidy, with_generation, with_status
+from kube_simulator.kinds.base import Strategy, counted, plain, tidy, with_generation, with_status, with_subresource
 from kube_simulator.kinds.compaction import compact_object
 from kube_simulator.resources import Resource
 from kube_simulator.schema import protobuf, structural
@@ -38,7 +40,6 @@ _BUILT_IN: dict[str, Strategy] = {
     "replicasets.apps": workloads.REPLICA_SET,
     "statefulsets.apps": stateful_sets.STRATEGY,
     "networkpolicies.networking.k8s.io": network_policies.STRATEGY,
-    "poddisruptionbudgets.policy": budgets.STRATEGY,
     "leases.coordination.k8s.io": leases.STRATEGY,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.STRATEGY,
     f"roles.{rbac.GROUP}": rbac.role(namespaced=True),
@@ -63,6 +64,8 @@ def strategy_of(resource: Resource, subresource: str = "") -> Strategy:
     if known is not None:
         return known
     type = protobuf.kinds()[f"{resource.api_version}/{resource.kind}"]
+    if "status" in resource.subresources:
+        return with_subresource(lambda new: compact_object(new, type), first_status={})
     return plain(lambda new: compact_object(new, type))
 
 

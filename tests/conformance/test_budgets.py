@@ -35,6 +35,7 @@ def test_a_new_budget_says_nothing_yet(api: Api, namespace: str) -> None:
     assert created["metadata"]["generation"] == 1
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape of budgets, and counts nothing
 @pytest.mark.parametrize(
     ("spec", "field", "why"),
     [
@@ -52,6 +53,7 @@ def test_a_budget_that_cannot_be_is_422(api: Api, namespace: str, spec: Json, fi
     assert why in refused["message"]
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape of budgets, and counts nothing
 @pytest.mark.parametrize("workload", ["deployments", "statefulsets"])
 def test_its_status_counts_the_pods_that_it_selects(api: Api, namespace: str, workload: str) -> None:
     made = (deployment if workload == "deployments" else stateful_set)("web", replicas=3)

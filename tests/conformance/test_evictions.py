@@ -52,6 +52,7 @@ def test_an_evicted_pod_is_deleted_and_made_anew(api: Api, namespace: str) -> No
     await_new(api, namespace, "web-1", before)
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator does not say why
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Failed"])
 def test_its_status_says_why_while_something_holds_it(api: Api, namespace: str, phase: str) -> None:
     one = path("pods", namespace, "a")
@@ -121,6 +122,7 @@ def test_a_body_that_is_no_eviction_of_this_pod_is_400(api: Api, namespace: str)
         answer.expect(405, "MethodNotAllowed")
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator asks no budgets
 def test_a_budget_lets_one_go_and_holds_the_other_until_the_first_is_back(api: Api, namespace: str) -> None:
     before = web(api, namespace)
     budget(api, namespace, maxUnavailable=1)
@@ -143,6 +145,7 @@ def test_a_budget_lets_one_go_and_holds_the_other_until_the_first_is_back(api: A
     evict(api, namespace, "web-0").expect(201)
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator asks no budgets
 def test_a_budget_that_was_not_looked_at_yet_lets_nothing_go(api: Api, cluster: Cluster, namespace: str) -> None:
     web(api, namespace)
     budget(api, namespace, maxUnavailable=1)
@@ -162,6 +165,7 @@ def test_a_budget_that_was_not_looked_at_yet_lets_nothing_go(api: Api, cluster: 
     assert (refused["message"], answer.headers["Retry-After"]) == (REFUSED, "10")
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator asks no budgets
 @pytest.mark.parametrize("policy", [None, "IfHealthyBudget", "AlwaysAllow"])
 def test_a_pod_that_is_not_ready_goes_where_the_budget_is_met_or_does_not_mind(
     api: Api, namespace: str, policy: str | None
@@ -185,6 +189,7 @@ def test_a_pod_that_is_not_ready_goes_where_the_budget_is_met_or_does_not_mind(
         assert refused["details"]["causes"] == [{"reason": "DisruptionBudget", "message": message}]
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator asks no budgets
 @pytest.mark.parametrize("phase", ["Pending", "Failed", "Succeeded"])
 def test_a_pod_that_does_not_run_goes_whatever_its_budgets_say(api: Api, namespace: str, phase: str) -> None:
     container = {"name": "web", "image": "web:1"}
@@ -196,6 +201,7 @@ def test_a_pod_that_does_not_run_goes_whatever_its_budgets_say(api: Api, namespa
     api.get(path("pods", namespace, "a")).expect(404)
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator asks no budgets
 def test_a_pod_of_two_budgets_is_not_evicted(api: Api, namespace: str) -> None:
     web(api, namespace)
     budget(api, namespace, name="few", maxUnavailable=2)

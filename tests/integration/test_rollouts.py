@@ -102,6 +102,7 @@ def test_a_restart_that_kubectl_asks_for_goes_at_the_same_pace(shop: Rolling) ->
     assert len(set(restarted)) == 1
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator asks no budgets
 @pytest.mark.parametrize(
     ("budgets", "words"),
     [

@@ -209,10 +209,6 @@ items:
         namespaceSelector: {}
       - ipBlock: {cidr: 10.0.0.0/8, except: [10.1.0.0/16]}
       ports: [{port: 80}]
-- apiVersion: policy/v1
-  kind: PodDisruptionBudget
-  metadata: {name: db}
-  spec: {maxUnavailable: 1, unhealthyPodEvictionPolicy: AlwaysAllow, selector: {matchLabels: {app: db}}}
 """)
 [_STATEFUL_SET] = [each for each in _SERVERS["items"] if each["kind"] == "StatefulSet"]
 _WRONG = {
@@ -316,7 +312,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(("explain", "networkpolicy.spec.ingress.from")),
     Command(("apply", "-f", "-"), input=_document(_SERVERS)),
     Command(("rollout", "status", "statefulset/db", "--timeout=60s"), pods=2),
-    _get("sts,svc,netpol,pdb,pods", "-o", "wide", settled="pdb/db --for=jsonpath={.status.currentHealthy}=2"),
+    _get("sts,svc,netpol,pods", "-o", "wide"),
     _get("statefulset", "db", "-o", "yaml"),
     _get("networkpolicy", "db", "-o", "yaml"),
     Command(("describe", "statefulset", "db"), unordered=True),
@@ -328,8 +324,6 @@ COMMANDS: tuple[Command, ...] = (
     Command(("scale", "statefulset/db", "--replicas=3")),
     Command(("rollout", "status", "statefulset/db", "--timeout=60s"), pods=3),
     _get("all", unordered=True),
-    # Of pods that nobody controls Kubernetes' budgets warn.
-    Command(("delete", "pdb", "db")),
     Command(("delete", "statefulset", "db", "--cascade=orphan")),
     _get("pods", "-o", "custom-columns=N:.metadata.name,O:.metadata.ownerReferences"),
     Command(("apply", "-f", "-"), input=_document(_STATEFUL_SET)),
