@@ -14,12 +14,10 @@ Rule = Callable[[str], list[str]]
 
 LABEL_LIMIT = 63
 SUBDOMAIN_LIMIT = 253
-_PORT_NAME_LIMIT = 15
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
-_PORT_NAME = "[-a-z0-9]+"
 
 _LABEL_WORDS = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
@@ -72,24 +70,6 @@ def config_key(text: str) -> list[str]:
     elif text.startswith(".."):
         problems.append("must not start with '..'")
     return problems
-
-
-def port_name(text: str) -> list[str]:
-    """The name of a container's port: an IANA service name."""
-    problems = _longer(text, _PORT_NAME_LIMIT)
-    problems += _unlike(_PORT_NAME, text, "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    problems += [] if re.search("[a-z]", text) else ["must contain at least one letter (a-z)"]
-    if "--" in text:
-        problems.append("must not contain consecutive hyphens")
-    if text.startswith("-") or text.endswith("-"):
-        problems.append("must not begin or end with a hyphen")
-    return problems
-
-
-def environment_name(text: str) -> list[str]:
-    """The name of an environment variable."""
-    words = "a valid environment variable name must consist only of printable ASCII characters other than '='"
-    return _unlike("[ -<>-~]+", text, words)
 
 
 def generated(rule: Rule) -> Rule:

@@ -1,7 +1,8 @@
-"""Services: addresses, ports and the rules about them.
+"""Services: addresses and ports.
 
 Differs from Kubernetes: cluster addresses and node ports are derived from the Service's namespace and name, so that
-two Services may (rarely) come to have the same; one family of addresses, IPv4, is served, and nothing routes to it.
+two Services may (rarely) come to have the same; one family of addresses, IPv4, is served, and nothing routes to it. Of
+ports and selectors the shape alone is checked, and any cluster address may be asked for.
 """
 
 from __future__ import annotations
@@ -11,20 +12,8 @@ import ipaddress
 
 from kube_simulator.errors import Cause
 from kube_simulator.kinds.base import Strategy, with_subresource
-from kube_simulator.kinds.causes import (
-    between,
-    duplicate,
-    forbidden,
-    invalid,
-    one_of,
-    required,
-    unlike,
-)
+from kube_simulator.kinds.causes import invalid, one_of, required
 from kube_simulator.kinds.compaction import CORE_V1, compact
-from kube_simulator.kinds.containers import MAX_PORT, port_problems
-from kube_simulator.kinds.metadata import label_problems
-from kube_simulator.kinds.names import dns_label, dns_subdomain
-from kube_simulator.kinds.pod_specs import address_problems
 from kube_simulator.values import Json
 
 # The range that kubeadm gives to Services.
@@ -34,7 +23,6 @@ _RESERVED = 256
 _NODE_PORTS = range(30000, 32768)
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _OPEN_TYPES = ("LoadBalancer", "NodePort")  # to the outside
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
 _STICKY_S = 10800
 _KEPT = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 # What a name that leads elsewhere has not.
@@ -129,67 +117,24 @@ def _without_node_ports(spec: Json, before: Json) -> Json:
 
 def _validate(new: Json, old: Json | None) -> list[Cause]:
     spec = new["spec"]
-    kind, address = spec["type"], spec.get("clusterIP")
+    kind = spec["type"]
     found: list[Cause] = []
-    if not spec.get("ports") and kind != "ExternalName" and address != "None":
+    if not spec.get("ports") and kind != "ExternalName" and spec.get("clusterIP") != "None":
         found.append(required("spec.ports"))
-    found += _port_list_problems(spec)
-    found += label_problems(spec.get("selector") or {}, "spec.selector")
-    found += one_of("spec.sessionAffinity", spec["sessionAffinity"], ("ClientIP", "None"))
     found += one_of("spec.type", kind, _TYPES)
-    for index, each in enumerate(spec.get("externalIPs") or []):
-        found += address_problems(each, f"spec.externalIPs[{index}]")
-    found += one_of("spec.internalTrafficPolicy", spec.get("internalTrafficPolicy"), ("Cluster", "Local"))
-    if kind == "ExternalName":
-        name = spec.get("externalName") or ""
-        wrong = unlike("spec.externalName", name, dns_subdomain(name.removesuffix(".")))
-        found += wrong if name else [required("spec.externalName")]
-    else:
-        found += _address_problems(spec, old)
-    return found
-
-
-def _port_list_problems(spec: Json) -> list[Cause]:
-    found: list[Cause] = []
-    names: set[str] = set()
-    pairs: set[tuple[str, int]] = set()
-    ports = spec.get("ports") or []
-    for index, port in enumerate(ports):
-        at, name, number = f"spec.ports[{index}]", port.get("name") or "", port.get("port", 0)
-        if not name and len(ports) > 1:
-            found.append(required(f"{at}.name"))
-        elif name and (wrong := dns_label(name)):
-            found += unlike(f"{at}.name", name, wrong)
-        elif name in names:
-            found.append(duplicate(f"{at}.name", name))
-        names |= {name} - {""}
-        found += between(f"{at}.port", number, 1, MAX_PORT)
-        found += one_of(f"{at}.protocol", port.get("protocol"), _PROTOCOLS)
-        found += port_problems(port["targetPort"], f"{at}.targetPort")
-        if port.get("nodePort") and spec["type"] in ("ClusterIP", "ExternalName"):
-            found.append(forbidden(f"{at}.nodePort", f"may not be used when `type` is '{spec['type']}'"))
-        if (port["protocol"], number) in pairs:
-            shown = {"Name": "", "Protocol": port["protocol"], "AppProtocol": None, "Port": number}
-            found.append(duplicate(at, {**shown, "TargetPort": 0, "NodePort": 0}))
-        pairs.add((port["protocol"], number))
-    return found
+    return found if kind == "ExternalName" else found + _address_problems(spec, old)
 
 
 def _address_problems(spec: Json, old: Json | None) -> list[Cause]:
     """Of what the server has filled in, too."""
-    addresses, address, field = spec.get("clusterIPs"), spec.get("clusterIP"), "spec.clusterIPs[0]"
+    address, field = spec.get("clusterIP"), "spec.clusterIPs[0]"
     if address is None:
         return []
     if address == "None" and spec["type"] in _OPEN_TYPES:
         return [invalid(field, address, f"may not be set to 'None' for {spec['type']} services")]
-    if address != "None" and (wrong := address_problems(address, field)):
-        return wrong
     before = (old or {}).get("spec", {}).get("clusterIP")
     if before and before != address:
-        return [invalid(field, addresses, "may not change once set")]
-    if not before and address != "None" and ipaddress.ip_address(address) not in RANGE:
-        why = f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {RANGE}"
-        return [invalid("spec.clusterIPs", addresses, f"failed to allocate IP {address}: {why}")]
+        return [invalid(field, spec.get("clusterIPs"), "may not change once set")]
     return []
 
 

@@ -1,6 +1,7 @@
-"""StatefulSets: defaults, rules, status.
+"""StatefulSets: defaults and rules.
 
-Differs from Kubernetes: `volumeClaimTemplates` are answered with 501, as there are no claims.
+Differs from Kubernetes: `volumeClaimTemplates` are answered with 501, as there are no claims; any counts may be written
+into a status; and what is to become of claims is not looked at.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Final
 
 from kube_simulator.errors import Cause, not_implemented
 from kube_simulator.kinds.base import Strategy, with_subresource
-from kube_simulator.kinds.causes import at_least_zero, forbidden, invalid, one_of, required, unlike
+from kube_simulator.kinds.causes import at_least_zero, forbidden, invalid, required, unlike
 from kube_simulator.kinds.compaction import APPS_V1, compact
 from kube_simulator.kinds.names import dns_label
 from kube_simulator.kinds.pod_defaults import defaulted_template
@@ -32,12 +33,6 @@ _MUTABLE: Final = frozenset(
 _IMMUTABLE: Final = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
     "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
-)
-# Of a status; those of the second line count some of the replicas.
-_COUNTS: Final = (
-    "replicas",
-    *("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
-    *("observedGeneration", "collisionCount"),
 )
 
 
@@ -65,12 +60,11 @@ def _updates(strategy: Json) -> Json:
 
 def _validate(new: Json, old: Json | None) -> list[Cause]:
     spec = new["spec"]
-    found = _status_problems(new.get("status") or {}, (old or {}).get("status") or {})
     if old is not None and spec == old["spec"]:
-        return found
+        return []
     if spec.get("volumeClaimTemplates"):
         raise not_implemented("StatefulSets with volumeClaimTemplates")
-    found = _spec_problems(spec, named=old is None) + found
+    found = _spec_problems(spec, named=old is None)
     if old is not None and _lasting(spec) != _lasting(old["spec"]):
         found.append(forbidden("spec", _IMMUTABLE))
     return found
@@ -88,8 +82,6 @@ def _spec_problems(spec: Json, *, named: bool) -> list[Cause]:
         why = f"must be '{_MANAGEMENT[0]}' or '{_MANAGEMENT[1]}'"
         found.append(invalid("spec.podManagementPolicy", management, why))
     found += _strategy_problems(spec["updateStrategy"])
-    for key, value in spec["persistentVolumeClaimRetentionPolicy"].items():
-        found += one_of(f"spec.persistentVolumeClaimRetentionPolicy.{key}", value, ("Retain", "Delete"))
     for key in ("replicas", "minReadySeconds"):
         found += at_least_zero(f"spec.{key}", spec.get(key))
     found += at_least_zero("spec.ordinals.start", (spec.get("ordinals") or {}).get("start"))
@@ -127,28 +119,7 @@ def _selection_problems(spec: Json) -> list[Cause]:
         shown = dict(sorted(labels.items())) if labels else None
         why = "`selector` does not match template `labels`"
         found.append(invalid("spec.template.metadata.labels", shown, why))
-    # The controller says what these two are.
-    named = {key: value for key, value in template["spec"].items() if key not in ("hostname", "subdomain")}
-    return found + template_problems({**template, "spec": named}, "spec.template", maker="StatefulSet")
-
-
-def _status_problems(new: Json, old: Json) -> list[Cause]:
-    """Of the counts, where they change."""
-    if new == old:
-        return []
-    found: list[Cause] = []
-    counts = {key: new.get(key) or 0 for key in _COUNTS}
-    for key in _COUNTS:
-        found += at_least_zero(f"status.{key}", counts[key])
-    for key in _COUNTS[1:5]:
-        if counts[key] > counts["replicas"]:
-            found.append(invalid(f"status.{key}", counts[key], "cannot be greater than status.replicas"))
-    if counts["availableReplicas"] > counts["readyReplicas"]:
-        why = "cannot be greater than status.readyReplicas"
-        found.append(invalid("status.availableReplicas", counts["availableReplicas"], why))
-    if counts["collisionCount"] < (old.get("collisionCount") or 0):
-        found.append(invalid("status.collisionCount", counts["collisionCount"], "cannot be decremented"))
-    return found
+    return found + template_problems(template, "spec.template")
 
 
 STRATEGY: Strategy = with_subresource(_default, _validate, first_status={})

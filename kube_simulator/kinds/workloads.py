@@ -1,4 +1,7 @@
-"""Deployments and ReplicaSets: defaults, rules, status."""
+"""Deployments and ReplicaSets: defaults and rules.
+
+Differs from Kubernetes: any counts may be written into a status.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,6 @@ _PERCENT_WORDS = (
     f"(e.g. '1%',  or '93%', regex used for validation is '{_PERCENT}')"
 )
 _QUARTER = "25%"
-# Of a status.
-_COUNTS = (
-    *("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"),
-    *("fullyLabeledReplicas", "observedGeneration"),
-)
 
 
 def _default_deployment(new: Json) -> Json:
@@ -68,10 +66,9 @@ def _deployment_problems(new: Json, old: Json | None) -> list[Cause]:
 
 def _workload_problems(new: Json, old: Json | None) -> list[Cause]:
     """What Deployments and ReplicaSets have in common; a spec that has not changed is good."""
-    spec, part = new["spec"], "fullyLabeledReplicas" if new["kind"] == "ReplicaSet" else "updatedReplicas"
-    status_problems = _status_problems(new.get("status") or {}, (old or {}).get("status") or {}, part)
+    spec = new["spec"]
     if old is not None and spec == old["spec"]:
-        return status_problems
+        return []
     selector, template = spec.get("selector"), spec["template"]
     labels = template["metadata"].get("labels")
     found = at_least_zero("spec.replicas", spec["replicas"])
@@ -93,7 +90,7 @@ def _workload_problems(new: Json, old: Json | None) -> list[Cause]:
     found += template_problems(template, "spec.template")
     if old is not None and selector != old["spec"].get("selector"):
         found.append(invalid("spec.selector", selector_shown(selector or {}), IMMUTABLE))
-    return found + status_problems
+    return found
 
 
 def selects_template(selector: Json | None, labels: dict[str, str] | None) -> bool:
@@ -110,41 +107,19 @@ def _strategy_problems(strategy: Json) -> list[Cause]:
         shown = {"Type": strategy["type"], "RollingUpdate": rolling}
         return [not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate"))]
     unavailable, surge = rolling["maxUnavailable"], rolling["maxSurge"]
-    found = share_problems(unavailable, f"{field}.maxUnavailable") + share_problems(surge, f"{field}.maxSurge")
+    found = _share_problems(unavailable, f"{field}.maxUnavailable") + _share_problems(surge, f"{field}.maxSurge")
     if unavailable in (0, "0%") and surge in (0, "0%"):
         found.append(invalid(f"{field}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0"))
-    return found + more_than_all(unavailable, f"{field}.maxUnavailable")
+    if isinstance(unavailable, str) and re.fullmatch(_PERCENT, unavailable) and int(unavailable[:-1]) > 100:
+        found.append(invalid(f"{field}.maxUnavailable", unavailable, "must not be greater than 100%"))
+    return found
 
 
-def share_problems(share: int | str, field: str) -> list[Cause]:
+def _share_problems(share: int | str, field: str) -> list[Cause]:
     """Of a number of pods, or a percentage."""
     if isinstance(share, int):
         return at_least_zero(field, share)
     return [] if re.fullmatch(_PERCENT, share) else [invalid(field, share, _PERCENT_WORDS)]
-
-
-def more_than_all(share: int | str, field: str) -> list[Cause]:
-    """Of a percentage, where more than all makes no sense."""
-    if isinstance(share, str) and re.fullmatch(_PERCENT, share) and int(share[:-1]) > 100:
-        return [invalid(field, share, "must not be greater than 100%")]
-    return []
-
-
-def _status_problems(new: Json, old: Json, part: str) -> list[Cause]:
-    """Of the counts, where they change; `part` counts those replicas that are as they should be."""
-    if new == old:
-        return []
-    found: list[Cause] = []
-    counts = {key: new.get(key, 0) for key in _COUNTS}
-    for key in _COUNTS:
-        found += at_least_zero(f"status.{key}", counts[key])
-    for key in (part, "readyReplicas", "availableReplicas"):
-        if counts[key] > counts["replicas"]:
-            found.append(invalid(f"status.{key}", counts[key], "cannot be greater than status.replicas"))
-    if counts["availableReplicas"] > counts["readyReplicas"]:
-        why = "cannot be greater than readyReplicas"
-        found.append(invalid("status.availableReplicas", counts["availableReplicas"], why))
-    return found
 
 
 DEPLOYMENT: Strategy = with_subresource(

@@ -83,6 +83,7 @@ def test_a_pod_asks_for_its_limits_where_it_does_not_say_and_a_template_does_not
     assert stored(create(api, {"resources": resources}))["resources"] == resources
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 @pytest.mark.parametrize(
     ("resources", "reason", "field", "why"),
     [
@@ -115,6 +116,7 @@ def test_a_probe_of_a_port_has_defaults(api: Api) -> None:
     assert stored(create(api, {"readinessProbe": nothing}))["readinessProbe"] == {"tcpSocket": {"port": 1}, **defaults}
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 @pytest.mark.parametrize(
     ("probe", "reason", "field", "why"),
     [
@@ -144,6 +146,7 @@ def test_a_pod_may_sleep_before_its_end_as_long_as_it_is_given(api: Api, seconds
     assert stored(answer)["lifecycle"] == hook
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 @pytest.mark.parametrize(("seconds", "grace_s"), [(31, None), (6, 5), (1, 0), (-1, 5)])
 def test_a_sleep_beyond_the_time_that_is_given_is_422(api: Api, seconds: int, grace_s: int | None) -> None:
     spec = {} if grace_s is None else {"terminationGracePeriodSeconds": grace_s}
@@ -154,6 +157,7 @@ def test_a_sleep_beyond_the_time_that_is_given_is_422(api: Api, seconds: int, gr
     assert refused["message"] == f'Deployment.apps "web" is invalid: {at}: Invalid value: {seconds}: {why}'
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 def test_a_hook_says_what_to_do(api: Api) -> None:
     assert stored(create(api, {"lifecycle": {}}))["lifecycle"] == {}
     at = "spec.template.spec.containers[0].lifecycle.preStop"

@@ -99,6 +99,7 @@ def test_a_deployment_that_cannot_be_is_422_with_its_fields(api: Api, namespace:
         assert ("FieldValueInvalid", "spec.selector") in causes(refused)
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 def test_a_container_cannot_be_privileged_and_forgo_privileges(api: Api, namespace: str) -> None:
     clashes: dict[str, Json] = {
         "`privileged` to true": {"privileged": True},

@@ -49,6 +49,7 @@ def test_its_types_follow_from_its_rules(api: Api, namespace: str) -> None:
     assert api.post(collection, everything, dryRun="All").expect(201)["spec"]["podSelector"] == {}
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 @pytest.mark.parametrize(
     ("rule", "reason", "field", "why"),
     [
@@ -85,6 +86,7 @@ def test_one_that_cannot_be_is_422(api: Api, namespace: str, rule: Json, reason:
     assert why in refused["message"]
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 def test_types_that_cannot_be_are_422(api: Api, namespace: str) -> None:
     collection = path("networkpolicies", namespace)
     refused = api.post(collection, policy(policyTypes=["No"])).expect(422, "Invalid")

@@ -57,6 +57,7 @@ def test_what_it_says_of_placement_and_security_is_kept(api: Api) -> None:
     assert {key: stored[key] for key in given} == given
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 @pytest.mark.parametrize(
     ("spec", "reason", "field", "why"),
     [
@@ -91,6 +92,7 @@ def test_affinity_that_cannot_be_is_422(api: Api, spec: Json, reason: str, field
     assert why in refused["message"]
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 @pytest.mark.parametrize(
     ("spec", "reason", "field", "why"),
     [
@@ -113,6 +115,7 @@ def test_a_spread_that_cannot_be_is_422(api: Api, spec: list[Json], reason: str,
     assert why in refused["message"]
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 @pytest.mark.parametrize(
     ("context", "reason", "field", "why"),
     [
@@ -141,6 +144,7 @@ def test_a_security_context_that_cannot_be_is_422(api: Api, context: Json, reaso
     assert why in refused["message"]
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 @pytest.mark.parametrize("name", ["priorityClassName", "serviceAccountName", "nodeName"])
 def test_what_is_named_has_a_name(api: Api, name: str) -> None:
     refused = api.post(COLLECTION, with_template(**{name: "A_"}), dryRun="All").expect(422, "Invalid")

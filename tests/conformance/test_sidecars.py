@@ -59,6 +59,7 @@ def refused(answer: Answer) -> tuple[set[tuple[str, str]], str]:
     return causes(status), status["message"]
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 @pytest.mark.parametrize("policy", ["Sometimes", ""])
 @pytest.mark.parametrize("where", ["containers", "initContainers"])
 def test_a_container_of_its_own_policy_has_one_of_three(api: Api, where: str, policy: str) -> None:
@@ -75,6 +76,7 @@ def test_each_of_the_three_is_taken(api: Api, where: str, policy: str) -> None:
     create(api, None, **{where: [container]}).expect(201)
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 @pytest.mark.parametrize("policy", [{}, {"restartPolicy": "OnFailure"}])
 @pytest.mark.parametrize("field", ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"])
 def test_what_ends_before_the_others_begin_is_not_probed_and_a_sidecar_is(api: Api, field: str, policy: Json) -> None:
@@ -85,6 +87,7 @@ def test_what_ends_before_the_others_begin_is_not_probed_and_a_sidecar_is(api: A
     create(api, given | {"restartPolicy": "Always"}).expect(201)
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 def test_processes_are_shared_with_the_pod_or_with_the_host(api: Api) -> None:
     found, message = refused(create(api, shareProcessNamespace=True, hostPID=True))
     assert found == {("FieldValueInvalid", f"{AT}.securityContext.shareProcessNamespace")}
@@ -98,6 +101,7 @@ def test_a_sidecar_has_a_name_of_its_own_and_mounts_what_there_is(api: Api) -> N
     assert found == {("FieldValueDuplicate", f"{at}.name"), ("FieldValueNotFound", f"{at}.volumeMounts[0].name")}
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
 @pytest.mark.parametrize("kind", ["secret", "configMap"])
 def test_the_mode_of_files_is_one(api: Api, kind: str) -> None:
     named = {"secretName": "a"} if kind == "secret" else {"name": "a"}

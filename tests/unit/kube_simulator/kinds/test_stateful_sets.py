@@ -52,25 +52,10 @@ def test_how_pods_are_updated_has_defaults(given: Json, stored: Json) -> None:
             {f"spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: {NOT_NEGATIVE}"},
         ),
         (
-            {"persistentVolumeClaimRetentionPolicy": {"whenScaled": "No"}},
-            {
-                'spec.persistentVolumeClaimRetentionPolicy.whenScaled: Unsupported value: "No": '
-                'supported values: "Retain", "Delete"'
-            },
-        ),
-        (
             {"selector": {"matchLabels": {"a": "x y"}}},
             {
                 f'spec.selector.matchLabels: Invalid value: "x y": {LABEL_VALUE}',
                 'spec.selector: Invalid value: {"matchLabels":{"a":"x y"}}: ',
-            },
-        ),
-        (
-            {"pod": {"activeDeadlineSeconds": 5, "restartPolicy": "Never"}},
-            {
-                "spec.template.spec.activeDeadlineSeconds: Forbidden: "
-                "activeDeadlineSeconds in StatefulSet is not Supported",
-                'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
             },
         ),
         # The controller says what these are.
@@ -96,20 +81,6 @@ def test_a_service_s_name_that_is_there_is_not_looked_at_again() -> None:
     ("status", "messages"),
     [
         ({"replicas": 2, "readyReplicas": 2, "availableReplicas": 1}, set()),
-        (
-            {"replicas": -1},
-            {f"status.replicas: Invalid value: -1: {NOT_NEGATIVE}"}
-            | {
-                f"status.{key}Replicas: Invalid value: 0: cannot be greater than status.replicas"
-                for key in ("ready", "current", "updated", "available")
-            },
-        ),
-        ({"updatedReplicas": 1}, {"status.updatedReplicas: Invalid value: 1: cannot be greater than status.replicas"}),
-        (
-            {"replicas": 1, "availableReplicas": 1},
-            {"status.availableReplicas: Invalid value: 1: cannot be greater than status.readyReplicas"},
-        ),
-        ({"replicas": 1, "collisionCount": 1}, {"status.collisionCount: Invalid value: 1: cannot be decremented"}),
     ],
 )
 def test_a_status_that_cannot_be_is_not_written(status: Json, messages: set[str]) -> None:
