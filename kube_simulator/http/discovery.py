@@ -2,8 +2,8 @@
 
 Everything is made once and made anew when the registry changes.
 
-Differs from Kubernetes: OpenAPI v2 knows no kinds, in protobuf, and answers 501 in JSON, as do metrics and the OpenID
-documents; the checks behind /readyz are one.
+Differs from Kubernetes: discovery does not come in one answer; OpenAPI v2 knows no kinds, in protobuf, and answers 501
+in JSON, as do metrics and the OpenID documents; the checks behind /readyz are one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha512
 from typing import Protocol
 
 import orjson
@@ -114,10 +113,6 @@ class Discovery:
 
     def _roots(self, root: str, accept: str) -> Found:
         shape = discovery_representation(accept)
-        if shape.form == "discovery":
-            body = self._kept(f"{root} aggregated", lambda: _plain(self._aggregated(root)))
-            headers = (("ETag", f'"{sha512(body).hexdigest().upper()}"'), ("Vary", "Accept"))
-            return Found(body, shape.content_type, headers)
         if root == "api":
             addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self.address()}]
             versions = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
@@ -166,28 +161,6 @@ class Discovery:
         api_version = {"apiVersion": "v1"} if group else {}
         return {"kind": "APIResourceList", **api_version, "groupVersion": group_version, "resources": entries}
 
-    def _aggregated(self, root: str) -> Json:
-        if root == "api":
-            items: list[Json] = [{"metadata": {}, "versions": [self._version("", "v1")]}]
-        else:
-            items = [
-                {
-                    "metadata": {"name": name},
-                    "versions": [self._version(name, each["version"]) for each in group["versions"]],
-                }
-                for name, group in self._groups().items()
-            ]
-        return {
-            "kind": "APIGroupDiscoveryList",
-            "apiVersion": "apidiscovery.k8s.io/v2",
-            "metadata": {},
-            "items": items,
-        }
-
-    def _version(self, group: str, version: str) -> Json:
-        resources = [_discovered(resource) for resource in self._of(group, version)]
-        return {"version": version, "resources": resources, "freshness": "Current"}
-
 
 def _entry(resource: Resource) -> Json:
     """`metav1.APIResource`."""
@@ -226,29 +199,6 @@ def _subentry(resource: Resource, name: str) -> Json:
 def _subresources(resource: Resource) -> Iterable[str]:
     """In the order of Kubernetes, which names a custom resource's status first."""
     return sorted(resource.subresources, reverse=resource.custom)
-
-
-def _discovered(resource: Resource) -> Json:
-    """`apidiscovery.k8s.io/v2` APIResourceDiscovery."""
-    entry = _entry(resource)
-    # Kubernetes leaves group and version of its own kinds empty.
-    own = {"group": resource.group, "version": resource.version} if resource.custom else {"group": "", "version": ""}
-    found: Json = {
-        "resource": resource.plural,
-        "responseKind": {**own, "kind": resource.kind},
-        "scope": "Namespaced" if resource.namespaced else "Cluster",
-        "singularResource": resource.singular,
-        "verbs": entry["verbs"],
-    }
-    for key in ("shortNames", "categories"):
-        if key in entry:
-            found[key] = entry[key]
-    beneath = []
-    for name in _subresources(resource):
-        sub = _subentry(resource, name)
-        kind = own | {key: sub[key] for key in ("group", "version", "kind") if key in sub}
-        beneath.append({"subresource": name, "responseKind": kind, "verbs": sub["verbs"]})
-    return {**found, "subresources": beneath} if beneath else found
 
 
 def _group(name: str, versions: Iterable[str]) -> Json:

@@ -46,16 +46,14 @@ _PATCH_KINDS: Mapping[str, PatchKind] = {
 class Representation:
     """How an answer is written."""
 
-    form: Literal["object", "table", "metadata", "metadata-list", "discovery"] = "object"
+    form: Literal["object", "table", "metadata", "metadata-list"] = "object"
     version: str = "v1"
     """Of the Table or the PartialObjectMetadata: v1 or v1beta1."""
     yaml: bool = False
 
     @property
     def content_type(self) -> str:
-        """Without parameters, save for discovery, by which a client knows that it got what it asked for."""
-        if self.form == "discovery":
-            return f"{JSON_TYPE};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        """Without parameters."""
         return YAML_TYPE if self.yaml else JSON_TYPE
 
 
@@ -72,16 +70,16 @@ def representation(accept: str) -> Representation:
     """
     offers = list(_offers(accept or "*/*"))
     for kind, parameters in offers:
-        if (found := _understood(kind, parameters)) is not None and found.form != "discovery":
+        if (found := _understood(kind, parameters)) is not None:
             return found
     raise not_acceptable()
 
 
 @lru_cache(maxsize=256)
 def discovery_representation(accept: str) -> Representation:
-    """As `representation`, for /api and /apis, which may come in one answer with all that lies below them."""
+    """As `representation`, for /api and /apis, which are no objects."""
     for kind, parameters in _offers(accept or "*/*"):
-        if (found := _understood(kind, parameters)) is not None and found.form in ("object", "discovery"):
+        if (found := _understood(kind, parameters)) is not None and found.form == "object":
             return found
     raise not_acceptable()
 
@@ -96,8 +94,6 @@ def _understood(kind: str, parameters: Mapping[str, str]) -> Representation | No
     group, version = parameters.get("g"), parameters.get("v", "")
     if group == "meta.k8s.io" and version in ("v1", "v1beta1") and wanted in _AS:
         return Representation(_AS[wanted], version, in_yaml)  # type: ignore[arg-type]
-    if (group, version, wanted) == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList") and not in_yaml:
-        return Representation("discovery", version)
     return None
 
 

@@ -84,6 +84,7 @@ def test_a_crd_is_discovered_like_a_built_in_resource(api: Api, widgets: None) -
     assert set(by_name["widgets"]["verbs"]) >= {"create", "delete", "get", "list", "patch", "update", "watch"}
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator answers in parts
 @pytest.mark.parametrize(("root", "group", "resource"), [("/api", "", "pods"), ("/apis", GROUP, "widgets")])
 def test_discovery_comes_in_one_answer_where_it_is_asked_for(
     api: Api, widgets: None, root: str, group: str, resource: str

@@ -14,8 +14,6 @@ from kube_simulator.schema.node import of_schema
 from kube_simulator.values import Json
 from tests.unit.kube_simulator.http.http_support import StubSchemas
 
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-
 
 def widgets(version: str = "v1") -> Resource:
     return Resource(
@@ -111,41 +109,12 @@ def test_a_crd_s_resource_is_described_by_what_the_crd_says(discovery: Discovery
     ]
 
 
-def test_all_of_it_may_come_in_one_answer(discovery: Discovery) -> None:
-    found = ask(discovery, "/apis", f"{AGGREGATED},application/json")
-    headers = dict(found.headers)
-    assert (found.content_type, headers["Vary"]) == (AGGREGATED, "Accept")
-    items = {item["metadata"]["name"]: item["versions"] for item in orjson.loads(found.body)["items"]}
-    [version] = items["example.com"]
-    assert (version["version"], version["freshness"]) == ("v1", "Current")
-    kind = {"group": "example.com", "version": "v1", "kind": "Widget"}
-    [widget] = version["resources"]
-    assert {key: widget[key] for key in ("resource", "responseKind", "scope", "singularResource", "shortNames")} == {
-        "resource": "widgets",
-        "responseKind": kind,
-        "scope": "Namespaced",
-        "singularResource": "widget",
-        "shortNames": ["wid"],
-    }
-    assert [(sub["subresource"], sub["responseKind"]) for sub in widget["subresources"]] == [
-        ("status", kind),
-        ("scale", {"group": "autoscaling", "version": "v1", "kind": "Scale"}),
-    ]
-    [apps] = items["apps"]
-    assert apps["resources"][0]["responseKind"]["group"] == "", "of its own kinds Kubernetes does not say it"
-    core = read(discovery, "/api", AGGREGATED)["items"]
-    assert [item["metadata"] for item in core] == [{}]
-    assert "pods" in [resource["resource"] for resource in core[0]["versions"][0]["resources"]]
-
-
 def test_what_is_served_anew_is_found_at_once(discovery: Discovery, registry: Registry) -> None:
-    etag = dict(ask(discovery, "/apis", AGGREGATED).headers)["ETag"]
     ask(discovery, "/apis/example.com/v1")
     registry.remove("example.com", "widgets")
     with pytest.raises(TextNotFound):
         ask(discovery, "/apis/example.com/v1")
     assert "example.com" not in str(read(discovery, "/apis"))
-    assert dict(ask(discovery, "/apis", AGGREGATED).headers)["ETag"] != etag
 
 
 def test_the_version_is_kubernetes_and_the_paths_are_listed(discovery: Discovery) -> None:

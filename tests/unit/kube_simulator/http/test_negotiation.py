@@ -62,11 +62,8 @@ def test_types_none_of_which_is_spoken_are_406_with_those_that_are() -> None:
         assert status["message"].endswith(";stream=watch") == of_collection
 
 
-def test_discovery_may_be_asked_for_in_one_answer_and_says_so_in_its_type() -> None:
-    older = AGGREGATED.replace("v2", "v2beta1")
-    found = negotiation.discovery_representation(f"{older},{AGGREGATED},application/json")
-    assert (found.form, found.content_type) == ("discovery", AGGREGATED)
-    assert negotiation.discovery_representation(f"{older},application/json") == PLAIN
+def test_discovery_in_one_answer_is_not_spoken() -> None:
+    assert negotiation.discovery_representation(f"{AGGREGATED},application/json") == PLAIN
     assert negotiation.representation(f"{AGGREGATED},application/json") == PLAIN
 
 
