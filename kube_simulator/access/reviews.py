@@ -2,8 +2,7 @@
 
 `kubectl auth can-i` and `kubectl auth whoami` live on them.
 
-Differs from Kubernetes: answers have no managedFields, and neither has the metadata that a refusal quotes; requirements
-of field and label selectors are not looked at, and like any other RBAC the decision does not depend on them.
+Differs from Kubernetes: answers have no managedFields, and of a question nothing is looked at but who asks for what.
 """
 
 from __future__ import annotations
@@ -57,26 +56,25 @@ def answer(resource: Resource, body: Json, user: User, access: Access, *, namesp
 
 def _subject_access(body: Json, _user: User, access: Access, _namespace: str) -> Json:
     spec = body.get("spec") or {}
-    _check(_spec_problems(spec, of_somebody=True) + _metadata_problems(body))
+    _check(_spec_problems(spec, of_somebody=True))
     return {"metadata": {}, "spec": spec, "status": _decided(access, _subject(spec), spec)}
 
 
 def _local_subject_access(body: Json, _user: User, access: Access, namespace: str) -> Json:
     spec = body.get("spec") or {}
-    problems = _spec_problems(spec, of_somebody=True) + _metadata_problems(body, namespace)
+    problems = _spec_problems(spec, of_somebody=True)
     asked = spec.get("resourceAttributes")
     if asked is not None and (found := asked.get("namespace") or "") != namespace:
         problems.append(_invalid("spec.resourceAttributes.namespace", found, "must match metadata.namespace"))
-    path = spec.get("nonResourceAttributes")
-    if path is not None:
-        problems.append(_invalid("spec.nonResourceAttributes", _shown(path), "disallowed on this kind of request"))
+    if asked is None and "nonResourceAttributes" in spec:
+        problems.append(_invalid("spec.resourceAttributes", None, _EITHER))
     _check(problems)
     return {"metadata": {"namespace": namespace}, "spec": spec, "status": _decided(access, _subject(spec), spec)}
 
 
 def _self_subject_access(body: Json, user: User, access: Access, _namespace: str) -> Json:
     spec = body.get("spec") or {}
-    _check(_spec_problems(spec, of_somebody=False) + _metadata_problems(body))
+    _check(_spec_problems(spec, of_somebody=False))
     return {"metadata": {}, "spec": spec, "status": _decided(access, user, spec)}
 
 
@@ -125,37 +123,11 @@ def _subject(spec: Json) -> User:
 def _spec_problems(spec: Json, *, of_somebody: bool) -> list[Cause]:
     problems = []
     asked, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if asked is not None and path is not None:
-        why = "cannot be specified in combination with resourceAttributes"
-        problems.append(_invalid("spec.nonResourceAttributes", _shown(path), why))
-    if asked is None and path is None:
+    if (asked is None) == (path is None):
         problems.append(_invalid("spec.resourceAttributes", None, _EITHER))
     if of_somebody and not spec.get("user") and not spec.get("groups"):
         problems.append(_invalid("spec.user", "", "at least one of user or group must be specified"))
-    for name in ("fieldSelector", "labelSelector"):
-        problems += _selector_problems(f"spec.resourceAttributes.{name}", (asked or {}).get(name))
     return problems
-
-
-def _selector_problems(path: str, selector: Json | None) -> list[Cause]:
-    if selector is None:
-        return []
-    raw, requirements = selector.get("rawSelector"), selector.get("requirements")
-    if raw and requirements:
-        return [_invalid(f"{path}.rawSelector", raw, "may not specified at the same time as requirements")]
-    if not raw and not requirements:
-        message = f"Required value: when {path} is specified, requirements or rawSelector is required"
-        return [Cause("FieldValueRequired", message, f"{path}.requirements")]
-    return []
-
-
-def _metadata_problems(body: Json, namespace: str = "") -> list[Cause]:
-    """A review has no metadata; a local one has its namespace."""
-    metadata = {key: value for key, value in (body.get("metadata") or {}).items() if value}
-    if not metadata.keys() - {"namespace", "managedFields"}:
-        return []
-    why = "must be empty except for namespace" if namespace else "must be empty"
-    return [_invalid("metadata", metadata, why)]
 
 
 def _check(problems: list[Cause]) -> None:
@@ -171,8 +143,3 @@ def _check(problems: list[Cause]) -> None:
 def _invalid(field: str, value: object, why: str) -> Cause:
     shown = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return Cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", field)
-
-
-def _shown(path: Json) -> Json:
-    """As Kubernetes writes it in messages, by the names of its Go fields."""
-    return {"Path": path.get("path") or "", "Verb": path.get("verb") or ""}

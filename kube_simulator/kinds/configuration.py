@@ -1,10 +1,12 @@
-"""ConfigMaps and Secrets."""
+"""ConfigMaps and Secrets.
+
+Differs from Kubernetes: of the types of Secrets `kubernetes.io/tls` alone has rules.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import json
 
 from kube_simulator.errors import Cause
 from kube_simulator.kinds.base import Strategy, plain
@@ -15,15 +17,6 @@ from kube_simulator.values import Json
 # k8s.io/api/core/v1: MaxSecretSize, which holds for ConfigMaps too.
 LIMIT_BYTES = 2**20
 _FROZEN = "field is immutable when `immutable` is set"
-# The keys that Secrets of Kubernetes' own types must have.
-_KEYS_OF_TYPE = {
-    "kubernetes.io/tls": ("tls.crt", "tls.key"),
-    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
-    "kubernetes.io/dockercfg": (".dockercfg",),
-    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
-}
-_LOGIN_KEYS = ("username", "password")
-_ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 
 
 def _default_config_map(new: Json) -> Json:
@@ -60,30 +53,11 @@ def _secret_problems(new: Json, old: Json | None) -> list[Cause]:
         found += unlike(f"data[{key}]", key, config_key(key))
     if sum(map(_decoded_bytes, data.values())) > LIMIT_BYTES:
         found.append(too_long("data", LIMIT_BYTES))
-    found += [required(f"data[{key}]") for key in _KEYS_OF_TYPE.get(kind, ()) if key not in data]
-    if kind == "kubernetes.io/basic-auth" and not any(key in data for key in _LOGIN_KEYS):
-        found += [required(f"data[{key}]") for key in _LOGIN_KEYS]
-    annotations = new["metadata"].get("annotations") or {}
-    if kind == "kubernetes.io/service-account-token" and not annotations.get(_ACCOUNT_ANNOTATION):
-        found.append(required(f"metadata.annotations[{_ACCOUNT_ANNOTATION}]"))
-    for key in (".dockercfg", ".dockerconfigjson"):
-        if key in _KEYS_OF_TYPE.get(kind, ()) and key in data:
-            found += _json_problems(data[key], f"data[{key}]")
+    if kind == "kubernetes.io/tls":
+        found += [required(f"data[{key}]") for key in ("tls.crt", "tls.key") if key not in data]
     if old is not None and kind != old["type"]:
         found.append(invalid("type", kind, IMMUTABLE))
     return found + _frozen(new, old, ("data",))
-
-
-def _json_problems(encoded: str, field: str) -> list[Cause]:
-    text = base64.b64decode(encoded).decode(errors="replace")
-    try:
-        json.loads(text)
-    except ValueError:
-        why = (
-            f"invalid character '{text[:1]}' looking for beginning of value" if text else "unexpected end of JSON input"
-        )
-        return [invalid(field, "<secret contents redacted>", why)]
-    return []
 
 
 def _frozen(new: Json, old: Json | None, fields: tuple[str, ...]) -> list[Cause]:

@@ -42,8 +42,8 @@ _BUILT_IN: dict[str, Strategy] = {
     "networkpolicies.networking.k8s.io": network_policies.STRATEGY,
     "leases.coordination.k8s.io": leases.STRATEGY,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.STRATEGY,
-    f"roles.{rbac.GROUP}": rbac.role(namespaced=True),
-    f"clusterroles.{rbac.GROUP}": rbac.role(namespaced=False),
+    f"roles.{rbac.GROUP}": rbac.ROLE,
+    f"clusterroles.{rbac.GROUP}": rbac.ROLE,
     f"rolebindings.{rbac.GROUP}": rbac.binding(namespaced=True),
     f"clusterrolebindings.{rbac.GROUP}": rbac.binding(namespaced=False),
 }

@@ -56,22 +56,11 @@ def test_the_texts_of_a_secret_become_data() -> None:
     ("kind", "missing"),
     [
         ("kubernetes.io/tls", {"data[tls.crt]", "data[tls.key]"}),
-        ("kubernetes.io/ssh-auth", {"data[ssh-privatekey]"}),
-        ("kubernetes.io/basic-auth", {"data[username]", "data[password]"}),
-        ("kubernetes.io/dockerconfigjson", {"data[.dockerconfigjson]"}),
-        ("kubernetes.io/service-account-token", {"metadata.annotations[kubernetes.io/service-account.name]"}),
         ("example.com/own", set()),
     ],
 )
 def test_secrets_of_kubernetes_own_types_have_their_keys(kind: str, missing: set[str]) -> None:
     assert refused(SECRETS, type=kind) == {f"{field}: Required value" for field in missing}
-
-
-def test_a_registry_s_credentials_are_json() -> None:
-    kind, key = "kubernetes.io/dockerconfigjson", ".dockerconfigjson"
-    assert refused(SECRETS, type=kind, stringData={key: "{}"}) == set()
-    [message] = refused(SECRETS, type=kind, stringData={key: "x"})
-    assert message.startswith(f'data[{key}]: Invalid value: "<secret contents redacted>": invalid character')
 
 
 @pytest.mark.parametrize("kind", [MAPS, SECRETS], ids=["map", "secret"])
