@@ -52,13 +52,6 @@ def at_least_zero(field: str, value: object) -> list[Cause]:
     return [invalid(field, value, NOT_NEGATIVE)] if _number(value) < 0 else []
 
 
-def between(field: str, value: object, low: int, high: int) -> list[Cause]:
-    """A number that is out of bounds, both of which it may have; what is absent is not."""
-    if value is None or low <= _number(value) <= high:
-        return []
-    return [invalid(field, value, f"must be between {low} and {high}, inclusive")]
-
-
 def one_of(field: str, value: object, supported: Iterable[str]) -> list[Cause]:
     """A value that is none of those; what is absent is left to the caller."""
     allowed = list(supported)

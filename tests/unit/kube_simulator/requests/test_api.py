@@ -248,7 +248,7 @@ async def test_a_patch_that_makes_no_object_of_its_kind_is_refused_as_a_patch(
 
 
 async def test_metadata_of_another_type_is_refused_in_custom_resources_too(bench: Bench) -> None:
-    with pytest.raises(ApiError, match=r"cannot unmarshal number into Go struct field ObjectMeta\.labels") as refused:
+    with pytest.raises(ApiError, match=r"cannot unmarshal number into field metadata\.labels") as refused:
         await bench.create("widgets", widget("w", labels=7))
     assert refused.value.code == 400
 
