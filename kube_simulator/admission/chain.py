@@ -17,7 +17,7 @@ from kube_simulator.admission import (
     service_accounts,
 )
 from kube_simulator.admission.request import AdmissionRequest, Operation
-from kube_simulator.requests.types import Caller, Target
+from kube_simulator.requests.types import Target
 from kube_simulator.resizes import Resizes
 from kube_simulator.store.store import Store
 from kube_simulator.values import Json
@@ -34,18 +34,18 @@ class Admission:
         self._store = store
         self._resizes = resizes or Resizes()
 
-    def admit(self, operation: Operation, target: Target, new: Json | None, old: Json | None, caller: Caller) -> None:
+    def admit(self, operation: Operation, target: Target, new: Json | None, old: Json | None) -> None:
         """Let a write in, or refuse it.
 
         Args:
-            target: with the name of the object, also of one that is created; without one where a collection is deleted.
+            target: with the name of the object, also of one that is created.
             new: as the object would be, whole also if a subresource is written; None in a deletion.
             old: as it is; None in a creation.
 
         Raises:
             ApiError: the first refusal.
         """
-        request = AdmissionRequest(operation, target, new, old, caller)
+        request = AdmissionRequest(operation, target, new, old)
         namespaces.admit(self._store, request)
         service_accounts.admit(self._store, request)
         definitions.admit(self._store, request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kube_simulator.requests.types import Caller, Target
+from kube_simulator.requests.types import Target
 from kube_simulator.values import Json
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
@@ -13,7 +13,7 @@ Operation = Literal["CREATE", "UPDATE", "DELETE"]
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """Who wants to do what to which object."""
+    """What is to become of which object."""
 
     operation: Operation
     target: Target
@@ -21,7 +21,6 @@ class AdmissionRequest:
     """As the object would be; None in a deletion."""
     old: Json | None
     """As the object is; None in a creation."""
-    caller: Caller
 
     @property
     def resource_name(self) -> str:
@@ -30,7 +29,7 @@ class AdmissionRequest:
 
     @property
     def name(self) -> str:
-        """The name of the object; empty where it is deleted with its collection."""
+        """The name of the object."""
         return self.target.name
 
     @property

@@ -150,7 +150,7 @@ class CustomResources:
         meta = found["metadata"]
         target = Target(resource, meta.get("namespace", ""), meta["name"])
         try:
-            await self._context.api.delete(target, DeleteOptions(uid=meta["uid"]), _CALLER)
+            await self._context.api.delete(target, DeleteOptions(uid=meta["uid"]))
         except ApiError as error:
             if error.code not in (404, 409):  # somebody else was faster
                 raise

@@ -234,7 +234,7 @@ class Deployments:
             unseen = meta.get("generation", 0) > counted(each, "observedGeneration")
             if counted(each, "replicas") == replicas_of(each) == 0 and not unseen:
                 await self._context.api.delete(
-                    self._context.target(_REPLICA_SETS, *key_of(each)), DeleteOptions(uid=meta["uid"]), self._caller
+                    self._context.target(_REPLICA_SETS, *key_of(each)), DeleteOptions(uid=meta["uid"])
                 )
                 rollout.drop(each)
 

@@ -53,7 +53,7 @@ class Endpoints:
         if service is None or not service["spec"].get("selector"):
             if service is None and present is not None and labels_of(present).get(_MANAGED_LABEL) == _COMPONENT:
                 options = DeleteOptions(uid=present["metadata"]["uid"])
-                await self._context.api.delete(self._context.target("endpoints", *key), options, self._caller)
+                await self._context.api.delete(self._context.target("endpoints", *key), options)
             return
         pods = self._context.store.list("pods", key[0])
         subsets = subsets_of(service, [pod for pod in pods if _selects(service, labels_of(pod))])

@@ -140,7 +140,7 @@ class GarbageCollector:
             policy = "Foreground"
         meta = found["metadata"]
         options = DeleteOptions(propagation=policy, uid=meta["uid"], resource_version=meta["resourceVersion"])
-        await self._context.api.delete(self._context.target(*place), options, self._caller)
+        await self._context.api.delete(self._context.target(*place), options)
 
     async def _foreground(self, place: Place, owner: Json) -> None:
         """Let the owner go once nothing blocks it; until then see that what it owns is deleted."""

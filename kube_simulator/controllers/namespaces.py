@@ -68,7 +68,7 @@ class Namespaces:
                 continue
             target = self._context.target(resource.collection, name, each["metadata"]["name"])
             try:
-                await self._context.api.delete(target, DeleteOptions(propagation="Background"), self._caller)
+                await self._context.api.delete(target, DeleteOptions(propagation="Background"))
             except ApiError as error:
                 if error.code != 404:
                     failed.append(error)

@@ -278,7 +278,7 @@ class Kubelet:
             await self._show_end(known, meta["uid"])
         options = DeleteOptions(uid=meta["uid"], grace_period_s=0)
         try:
-            await self._context.api.delete(self._context.target("pods", *key_of(pod)), options, _KUBELET)
+            await self._context.api.delete(self._context.target("pods", *key_of(pod)), options)
         except ApiError as error:
             if error.code not in (404, 409):  # somebody was faster, or it is another pod by now
                 self.controller.add_after(key_of(pod), _RETRY_S)

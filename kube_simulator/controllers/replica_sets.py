@@ -148,7 +148,7 @@ class ReplicaSets:
             meta = pod["metadata"]
             target = self._context.target("pods", *key_of(pod))
             try:
-                await self._context.api.delete(target, DeleteOptions(uid=meta["uid"]), self._caller)
+                await self._context.api.delete(target, DeleteOptions(uid=meta["uid"]))
             except ApiError as error:
                 if error.code != 404:
                     message = f"Error deleting: {error.message}"

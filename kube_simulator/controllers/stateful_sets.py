@@ -110,7 +110,7 @@ class StatefulSets:
 
     async def _end(self, target: Target, uid: str) -> None:
         try:
-            await self._context.api.delete(target, DeleteOptions(uid=uid), self._caller)
+            await self._context.api.delete(target, DeleteOptions(uid=uid))
         except ApiError as error:
             if error.code != 404:  # somebody was faster
                 raise

@@ -40,7 +40,7 @@ def specials(resources: list[Resource], access: reviews.Access, api: Api) -> Map
         read, warnings = _read(body, _of_kind(target, "authentication.k8s.io", "TokenRequest"), options)
         return Written(access.tokens.request(target.namespace, target.name, read), True, warnings)
 
-    async def eviction(target: Target, body: Json, caller: Caller, options: WriteOptions) -> Written:
+    async def eviction(target: Target, body: Json, _caller: Caller, options: WriteOptions) -> Written:
         namespaces.check_open(api.store, target)
         kind = replace(_of_kind(target, "policy", "Eviction"), name="")
         read, warnings = _read(body, kind, options)
@@ -48,7 +48,7 @@ def specials(resources: list[Resource], access: reviews.Access, api: Api) -> Map
             raise bad_request("name in URL does not match name in Eviction object")
         asked = delete_options(read.get("deleteOptions") or {}, {})
         asked = replace(asked, dry_run=asked.dry_run or options.dry_run)
-        await evict(api, target, asked, caller)
+        await evict(api, target, asked)
         done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
         return Written(done, True, warnings)
 

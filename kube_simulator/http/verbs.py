@@ -137,7 +137,7 @@ class Verbs:
 
     async def _delete(self, asked: Asked) -> Answer:
         options = delete_options(self._options_body(asked), asked.query)
-        found, gone = await self._api.delete(asked.target, options, asked.caller)
+        found, gone = await self._api.delete(asked.target, options)
         if not gone:
             return self._one(asked, 200, found)
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": found}
@@ -146,7 +146,7 @@ class Verbs:
     async def _delete_collection(self, asked: Asked) -> Answer:
         options = delete_options(self._options_body(asked), asked.query)
         selection = selection_of(asked.target.resource, asked.query)
-        items = await self._api.delete_collection(asked.target, selection, options, asked.caller)
+        items = await self._api.delete_collection(asked.target, selection, options)
         return self._many(asked, items, {"resourceVersion": str(self._api.store.revision)})
 
     def _body(self, asked: Asked) -> Any:

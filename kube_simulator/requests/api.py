@@ -134,14 +134,10 @@ class Api:
             return self._apply(target, patch.body, caller, options)
         return self._patch(target, patch, caller, options)
 
-    async def delete(self, target: Target, options: DeleteOptions, caller: Caller) -> tuple[Json, bool]:
+    async def delete(self, target: Target, options: DeleteOptions) -> tuple[Json, bool]:
         """What the answer has: the object, and False; or the details of an object that is gone, and True."""
-        return self._delete(target, options, caller, target)
-
-    def _delete(self, target: Target, options: DeleteOptions, caller: Caller, asked: Target) -> tuple[Json, bool]:
-        """Delete the target, where `asked` is what the caller asked for: that, or the collection that it is in."""
         found = self._found(target)
-        self._admission.admit("DELETE", asked, None, found, caller)
+        self._admission.admit("DELETE", target, None, found)
         outcome = deletion.outcome(target.resource, found, options, self._now())
         if not options.dry_run:
             if outcome is None:
@@ -152,15 +148,12 @@ class Api:
             return deletion.details(target.resource, found), True
         return views.shown(target.resource, found if outcome is None else outcome), False
 
-    async def delete_collection(
-        self, target: Target, selection: Selection, options: DeleteOptions, caller: Caller
-    ) -> list[Json]:
+    async def delete_collection(self, target: Target, selection: Selection, options: DeleteOptions) -> list[Json]:
         """Delete what is selected; the objects as they were."""
         found = self.store.list(target.resource.collection, target.namespace)
         selected = [each for each in found if selection.matches(views.shown(target.resource, each))]
         for each in selected:
-            one = replace(target, name=each["metadata"]["name"])
-            self._delete(one, options, caller, target)
+            await self.delete(replace(target, name=each["metadata"]["name"]), options)
         return [views.shown(target.resource, each) for each in selected]
 
     def _create(self, change: _Change, body: Json) -> Written:
@@ -170,7 +163,7 @@ class Api:
         name = new["metadata"]["name"]
         named = Target(resource, target.namespace, name)
         new = self._finished(change, named, new, None)
-        self._admission.admit("CREATE", named, new, None, change.caller)
+        self._admission.admit("CREATE", named, new, None)
         if not change.options.dry_run and _claims_version(new):
             raise internal("resourceVersion should not be set on objects to be created")
         taken = self._live(named)
@@ -262,7 +255,7 @@ class Api:
         new = strategy.prepare_update({**body, "metadata": kept(body["metadata"], old)}, old, target.subresource)
         new = strategy.default(new)
         new = self._finished(change, target, new, old)
-        self._admission.admit("UPDATE", target, new, old, change.caller)
+        self._admission.admit("UPDATE", target, new, old)
         if same(new, old):
             return Written(views.shown(resource, old), warnings=change.warnings)
         if not change.options.dry_run:

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from kube_simulator.errors import ApiError, not_found
 from kube_simulator.requests.api import Api
-from kube_simulator.requests.types import Caller, DeleteOptions, Target
+from kube_simulator.requests.types import DeleteOptions, Target
 from kube_simulator.values import Json
 
 
-async def evict(api: Api, target: Target, options: DeleteOptions, caller: Caller) -> None:
+async def evict(api: Api, target: Target, options: DeleteOptions) -> None:
     """Delete a pod.
 
     Args:
@@ -27,7 +27,7 @@ async def evict(api: Api, target: Target, options: DeleteOptions, caller: Caller
     if pod is None:
         raise not_found(target.resource, target.name)
     _check(pod, options)
-    await api.delete(replace(target, subresource=""), replace(options, uid="", resource_version=""), caller)
+    await api.delete(replace(target, subresource=""), replace(options, uid="", resource_version=""))
 
 
 def _check(pod: Json, options: DeleteOptions) -> None:

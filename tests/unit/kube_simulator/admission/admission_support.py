@@ -10,7 +10,7 @@ import pytest
 from kube_simulator.admission.chain import Admission
 from kube_simulator.admission.request import AdmissionRequest, Operation
 from kube_simulator.errors import ApiError
-from kube_simulator.requests.types import Caller, Target, User
+from kube_simulator.requests.types import Target
 from kube_simulator.resources import Registry, Resource
 from kube_simulator.schema.kubernetes import builtin_resources
 from kube_simulator.schema.node import of_schema
@@ -19,8 +19,6 @@ from kube_simulator.values import Json
 
 RESOURCES = {resource.full_name: resource for resource in builtin_resources()}
 NAMESPACE = "shop"
-ROOT = Caller(User("root", frozenset({"system:masters", "system:authenticated"})), "test")
-JANE = Caller(User("jane", frozenset({"system:authenticated"})), "test")
 WIDGETS = Resource("example.com", "v1", "widgets", "Widget", "widget", True, of_schema({"type": "object"}), custom=True)
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 
@@ -39,7 +37,7 @@ class World:
 
     def admit(self, request: AdmissionRequest) -> None:
         """As the Api asks."""
-        self.admission.admit(request.operation, request.target, request.new, request.old, request.caller)
+        self.admission.admit(request.operation, request.target, request.new, request.old)
 
     def refusal(self, request: AdmissionRequest) -> ApiError:
         """What is said to somebody who is not let in."""
@@ -78,7 +76,6 @@ def request(
     new: Json | None = None,
     old: Json | None = None,
     *,
-    caller: Caller = ROOT,
     subresource: str = "",
 ) -> AdmissionRequest:
     found = new or old
@@ -86,11 +83,11 @@ def request(
     resource = resource_of(collection)
     namespace = found["metadata"].get("namespace", "")
     target = Target(resource, namespace, found["metadata"]["name"], subresource)
-    return AdmissionRequest(operation, target, new, old, caller)
+    return AdmissionRequest(operation, target, new, old)
 
 
-def creation(collection: str, name: str = "new", *, caller: Caller = ROOT, **fields: Any) -> AdmissionRequest:
-    return request("CREATE", collection, named(collection, name, **fields), caller=caller)
+def creation(collection: str, name: str = "new", **fields: Any) -> AdmissionRequest:
+    return request("CREATE", collection, named(collection, name, **fields))
 
 
 def elsewhere(asked: AdmissionRequest, namespace: str) -> AdmissionRequest:

@@ -19,7 +19,7 @@ from kube_simulator.controllers import memcached
 from kube_simulator.controllers.manager import Options
 from kube_simulator.requests.types import DeleteOptions
 from kube_simulator.values import Json
-from tests.unit.kube_simulator.controllers.world import DEADLINE_S, NAMESPACE, TESTER, World, ready, turns
+from tests.unit.kube_simulator.controllers.world import DEADLINE_S, NAMESPACE, World, ready, turns
 
 PROJECT = Path(__file__).resolve().parents[4]
 # Starts one memcached as the simulator does, says where once it answers, and waits to be killed.
@@ -135,7 +135,7 @@ async def test_a_process_that_does_not_listen_to_a_request_is_killed(node: World
 
 async def test_a_process_ends_at_once_with_a_pod_that_is_deleted_by_force(node: World) -> None:
     address = (await start(node))["status"]["podIP"]
-    await node.api.delete(node.target("pods", "a"), DeleteOptions(grace_period_s=0), TESTER)
+    await node.api.delete(node.target("pods", "a"), DeleteOptions(grace_period_s=0))
     assert node.gone("pods", "a")
     await turns(lambda: not listens(address))
 

@@ -30,11 +30,11 @@ class RefusingAdmission(Admission):
 
     forbidden: dict[tuple[str, str], ApiError]
 
-    def admit(self, operation: Operation, target: Target, new: Json | None, old: Json | None, caller: Caller) -> None:
+    def admit(self, operation: Operation, target: Target, new: Json | None, old: Json | None) -> None:
         error = self.forbidden.get((operation, target.resource.collection))
         if error is not None:
             raise error
-        super().admit(operation, target, new, old, caller)
+        super().admit(operation, target, new, old)
 
 
 class World:
@@ -125,7 +125,7 @@ class World:
         return (await self.api.patch(target, Patch("merge", body), TESTER)).object
 
     async def delete(self, collection: str, name: str, propagation: Propagation | None = None) -> None:
-        await self.api.delete(self.target(collection, name), DeleteOptions(propagation=propagation), TESTER)
+        await self.api.delete(self.target(collection, name), DeleteOptions(propagation=propagation))
 
     def get(self, collection: str, name: str) -> Json:
         return self.api.get(self.target(collection, name))

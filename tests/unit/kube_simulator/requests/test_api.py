@@ -149,7 +149,7 @@ async def test_a_name_is_taken_once_also_while_its_object_is_being_deleted(bench
     with pytest.raises(ApiError, match=r'^configmaps "a" already exists'):
         await bench.create("configmaps", config_map("a"))
     await bench.patch("configmaps", "a", {"metadata": {"finalizers": ["example.com/keep"]}})
-    await bench.api.delete(bench.target("configmaps", "a"), DeleteOptions(), CALLER)
+    await bench.api.delete(bench.target("configmaps", "a"), DeleteOptions())
     with pytest.raises(ApiError, match=r"^object is being deleted: "):
         await bench.create("configmaps", config_map("a"))
 

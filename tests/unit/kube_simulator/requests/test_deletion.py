@@ -9,7 +9,7 @@ import pytest
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import DeleteOptions
 from kube_simulator.store.selectors import selection_of
-from tests.unit.kube_simulator.requests.requests_support import CALLER, Bench, config_map, widget
+from tests.unit.kube_simulator.requests.requests_support import Bench, config_map, widget
 
 KEEP = "example.com/keep"
 
@@ -20,7 +20,7 @@ def bench() -> Bench:
 
 
 async def delete(bench: Bench, plural: str, name: str, **options: Any) -> tuple[dict[str, Any], bool]:
-    return await bench.api.delete(bench.target(plural, name), DeleteOptions(**options), CALLER)
+    return await bench.api.delete(bench.target(plural, name), DeleteOptions(**options))
 
 
 async def test_what_nothing_holds_is_gone_and_the_answer_names_it(bench: Bench) -> None:
@@ -124,6 +124,6 @@ async def test_a_collection_is_deleted_by_labels(bench: Bench) -> None:
         await bench.create("configmaps", config_map(name, labels={"color": color}))
     target = bench.target("configmaps")
     selection = selection_of(target.resource, {"labelSelector": "color=red"})
-    gone = await bench.api.delete_collection(target, selection, DeleteOptions(), CALLER)
+    gone = await bench.api.delete_collection(target, selection, DeleteOptions())
     assert [each["metadata"]["name"] for each in gone] == ["a", "b"]
     assert [each["metadata"]["name"] for each in bench.store.list("configmaps", "shop")] == ["c"]
