@@ -332,7 +332,11 @@ def _degraded(observed: Observation) -> Condition:
     if workload is not None and workload.create_failure:
         reason = refusal_reason(workload.create_failure)
         return Condition("Degraded", "True", reason, workload.create_failure)
-    return Condition("Degraded", "False", Reason.AS_EXPECTED, "Nothing is in the way.")
+    # Not True: most failures of that sort are over at the next try.
+    message = (
+        "The API server fails for now; see the condition Ready." if observed.unwritten else "Nothing is in the way."
+    )
+    return Condition("Degraded", "False", Reason.AS_EXPECTED, message)
 
 
 def _ready(observed: Observation, progressing: Condition, degraded: Condition) -> Condition:
