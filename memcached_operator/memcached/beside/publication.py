@@ -17,9 +17,13 @@ _LIST, _JSON = "servers", "servers.json"
 
 
 class PublicationManifest(Manifest, frozen=True, omit_defaults=True):
-    """A ConfigMap, as far as a Memcached has an opinion about it."""
+    """A ConfigMap, as far as a Memcached has an opinion about it.
+
+    `immutable` is read alone: somebody else sets it, or nobody. Nothing in `data` can be changed then.
+    """
 
     data: dict[str, str] | None = None
+    immutable: bool | None = None
 
 
 def publication_name(name: str) -> str:

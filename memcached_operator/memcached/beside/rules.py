@@ -12,7 +12,7 @@ from memcached_operator.memcached.beside.network_policy import PolicyManifest
 from memcached_operator.memcached.beside.publication import PublicationManifest
 from memcached_operator.memcached.beside.service import HEADLESS, ServiceManifest
 from memcached_operator.memcached.owned import OwnedRecord, Shape
-from operator_runtime import Difference, Patch
+from operator_runtime import Difference, Patch, differences
 
 
 def _our_service(live: ServiceManifest) -> ServiceManifest:
@@ -94,5 +94,14 @@ NETWORK_POLICY: Final = Shape(PolicyManifest, _our_policy)
 NETWORK_POLICY_RULES: Final = NETWORK_POLICY.rules()
 
 
-PUBLICATION: Final = Shape(PublicationManifest)
-PUBLICATION_RULES: Final = PUBLICATION.rules()
+_IMMUTABLE: Final = "immutable"
+
+
+def _in_the_way(wanted: PublicationManifest, live: PublicationManifest) -> Sequence[Difference]:
+    """A list that nobody can change is in the way of another one. As long as it is right it stays."""
+    right = not any(differences(wanted.data, live.data))
+    return () if right or not live.immutable else [Difference(_IMMUTABLE, None, True)]
+
+
+PUBLICATION: Final = Shape(PublicationManifest, excess=_in_the_way)
+PUBLICATION_RULES: Final = PUBLICATION.rules(fixed=(_IMMUTABLE,), replace="Background")

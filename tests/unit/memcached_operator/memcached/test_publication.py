@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.unit.memcached_operator.memcached.world import DELAY_S, WRITE_STATUS,
 
 SIZE = 3
 WRITE_LIST = ["get ConfigMap", "apply ConfigMap"]
+LIST = ("ConfigMap", NAMESPACE, f"{NAME}-servers")
 
 
 @pytest.fixture
@@ -52,6 +54,20 @@ async def test_a_growing_list_is_no_event_each_time_or_none_would_be_left_for_wh
     assert named.recorder.events == []
 
 
+async def test_a_list_that_nobody_can_change_stays_as_long_as_it_is_right_and_is_replaced_by_the_next(
+    named: World,
+) -> None:
+    live = deepcopy(named.api.objects[LIST])
+    named.api.put(live | {"immutable": True})
+    assert await _writes(named) == []
+    _ask_for(named, SIZE - 1)
+    assert [each for each in await _writes(named) if "ConfigMap" in each] == ["delete ConfigMap", "create ConfigMap"]
+    assert _published(named) == named.status["serverList"] == _names(SIZE - 1)
+    assert "immutable" not in named.api.objects[LIST]
+    replaced = next(each.note for each in named.recorder.events if each.reason == "Replaced")
+    assert replaced == f"Replaced ConfigMap {NAME}-servers: immutable was true, is to be absent"
+
+
 def _ask_for(world: World, size: int) -> None:
     world.memcached(size=size, workload="StatefulSet", publish="ConfigMap")
 
@@ -79,5 +95,5 @@ def _names(size: int) -> list[str]:
 
 
 def _published(world: World) -> list[str]:
-    found: list[str] = json.loads(world.api.objects["ConfigMap", NAMESPACE, f"{NAME}-servers"]["data"]["servers.json"])
+    found: list[str] = json.loads(world.api.objects[LIST]["data"]["servers.json"])
     return found
