@@ -135,6 +135,7 @@ if TYPE_CHECKING:
         Kept as Kept,
         NotOwned as NotOwned,
         Patch as Patch,
+        Reverted as Reverted,
         Rules as Rules,
         Unwatched as Unwatched,
     )
@@ -209,7 +210,7 @@ _PLACES = {
     "reconciling.keeper": ("Keeper",),
     "reconciling.memory": ("Memory", "Slot"),
     "reconciling.repairs": ("Refused", "Repairs"),
-    "reconciling.rules": ("Change", "Kept", "NotOwned", "Patch", "Rules", "Unwatched"),
+    "reconciling.rules": ("Change", "Kept", "NotOwned", "Patch", "Reverted", "Rules", "Unwatched"),
     "serving.probes": ("Checks",),
     "settings.runtime_settings": ("RuntimeSettings",),
     "settings.setting": ("Setting", "Switch"),

@@ -43,7 +43,7 @@ CHAPTERS = {
     ),
     "Reading and writing": ("Client", "Store"),
     "What objects own": (
-        *("Keeper", "Kept", "NotOwned", "Unwatched", "Refused", "Rules", "Patch", "Change"),
+        *("Keeper", "Kept", "NotOwned", "Unwatched", "Reverted", "Refused", "Rules", "Patch", "Change"),
         *("Repairs", "Memory", "Slot"),
         *("Difference", "Fields", "differences", "field_name", "field_names"),
     ),

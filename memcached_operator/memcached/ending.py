@@ -22,6 +22,7 @@ from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.observing import unplanned
 from memcached_operator.memcached.owned import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.refusals import refusal_reason
 from memcached_operator.memcached.reporter import CONFLICT_PAUSE_S, SLOW_RETRY_S, Reporter
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.status import decode_status
@@ -199,7 +200,7 @@ class Ending:
             _, memcached = await self._finalizer.finalize(memcached)
         except (Forbidden, Invalid) as error:
             what = f"The finalizer {FINALIZER} cannot be put on it, so its deletion will not wait for its pods"
-            reason = Reason.FORBIDDEN if isinstance(error, Forbidden) else Reason.INVALID_SPEC
+            reason = refusal_reason(error.message) if isinstance(error, Forbidden) else Reason.INVALID_SPEC
             return memcached, Problem(reason, f"{what}: {error.message or error}", blocking=False)
         except (ServerError, TooManyRequests) as error:
             return memcached, error
@@ -218,7 +219,7 @@ class Ending:
                 what = f"The {progress.step.workload.kind} {key.name} cannot be deleted"
             if isinstance(progress.step, Release):
                 what = f"The finalizer {FINALIZER} cannot be removed"
-            reason = Reason.FORBIDDEN if isinstance(error, Forbidden) else Reason.TERMINATION_STALLED
+            reason = refusal_reason(error.message) if isinstance(error, Forbidden) else Reason.TERMINATION_STALLED
             result = await self._report(memcached, Problem(reason, f"{what}: {error.message or error}"))
             if isinstance(error, ServerError):
                 raise  # it may pass at any moment: tried again after a growing pause

@@ -9,7 +9,7 @@ from typing import TypeVar
 from memcached_operator.memcached.changing.rollout import DONE, Rollout
 from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.owned import OwnedRecord
-from memcached_operator.memcached.status import refusal_reason
+from memcached_operator.memcached.refusals import refused
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import Forbidden, Invalid, Kept, NotOwned, Refused, ServerError, TooManyRequests
 
@@ -69,13 +69,8 @@ class Outcome:
         except NotOwned as error:
             self.strange.add(kind)
             problem = Problem(Reason.NOT_CONTROLLED, str(error), blocking)
-        except Invalid as error:
-            message = f"The API server refused the {kind}: {error.message or error}"
-            problem = Problem(Reason.INVALID_SPEC, message, blocking)
-        except Forbidden as error:
-            problem = Problem(refusal_reason(error.message), error.message or str(error), blocking)
-        except Refused as error:
-            problem = Problem(Reason.FORBIDDEN, str(error), blocking)
+        except (Forbidden, Invalid, Refused) as error:
+            problem = Problem(*refused(kind, error), blocking)
         except (ServerError, TooManyRequests) as error:
             message = self.try_again(kind, error)
             if blocking:

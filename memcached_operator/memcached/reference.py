@@ -71,7 +71,21 @@ REASONS: Final[Mapping[Reason, Told]] = {
         "A field is wrong, or the API server refused an object; the message says which and what is allowed. "
         "Available and Ready are Unknown where the specification cannot be read.",
     ),
-    Reason.FORBIDDEN: Told(_TROUBLE, "RBAC, an admission plugin or a policy is against an object or the pods."),
+    Reason.FORBIDDEN: Told(_TROUBLE, "A permission is missing: the operator's, or that of who makes the pods."),
+    Reason.DENIED_BY_POLICY: Told(
+        _TROUBLE,
+        "A policy is against an object or the pods: an admission webhook, an admission policy, Pod Security, a "
+        "LimitRange. The message has its words.",
+    ),
+    Reason.REVERTED: Told(
+        _TROUBLE,
+        "Something undoes the operator's change of an object, such as a mutating webhook; the message says of which "
+        "field.",
+    ),
+    Reason.IMMUTABLE: Told(
+        _TROUBLE,
+        "A field of an object is not as it must be, and Kubernetes lets nobody change it; the message says which.",
+    ),
     Reason.QUOTA_EXCEEDED: Told(_TROUBLE, "A ResourceQuota is against an object or the pods."),
     Reason.TERMINATION_STALLED: Told(
         (Bearing("Degraded", "True"), _NOT_READY),

@@ -6,7 +6,6 @@ workload's record and the last status, never from the order of events.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from datetime import datetime
 
@@ -17,6 +16,7 @@ from memcached_operator.memcached.changing.rollout import DONE
 from memcached_operator.memcached.labels import selector_text
 from memcached_operator.memcached.observation import Drain, Observation, Reason, Servers
 from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.refusals import refusal_reason
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import UNDECODABLE, Condition, condition_of, decode_nested, set_conditions
 
@@ -357,15 +357,3 @@ def _ready(observed: Observation, progressing: Condition, degraded: Condition) -
     else:
         status, reason, message = "True", Reason.ALL_SERVERS_READY, f"All {observed.size} servers are ready."
     return Condition("Ready", status, reason, " ".join([message, *(each.message for each in observed.advice)]))
-
-
-# What the admission plugin of ResourceQuotas says: of too much, of a container that does not say how much it takes, of
-# a quota that nobody has counted yet, and of what may be had under a quota alone. A LimitRange has other words.
-_QUOTA_WORDS = re.compile(
-    r"\b(exceeded|failed|status unknown for) quota: |\binsufficient quota to |\bquota usage is negative "
-)
-
-
-def refusal_reason(message: str) -> Reason:
-    """Which reason a refusal of the API server falls under; quotas are told apart by their admission plugin's words."""
-    return Reason.QUOTA_EXCEEDED if _QUOTA_WORDS.search(message) else Reason.FORBIDDEN

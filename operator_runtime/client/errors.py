@@ -7,6 +7,8 @@ HTTP 200, and text where a proxy or an unregistered path speaks.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from operator_runtime.client.retry import MAX_RETRY_AFTER_S, check_seconds
@@ -120,7 +122,8 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """403: RBAC, a quota, an admission plugin or a terminating namespace says no."""
+    """403: RBAC, a quota, an admission plugin or a terminating namespace says no. Or a policy or an admission webhook
+    does, with whichever code it likes."""
 
 
 class NotFound(ApiError):
@@ -172,6 +175,16 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 # kube-apiserver); sending it again cannot help.
 _WRONG_BODY = "failed to create typed patch object"
 
+# How a write is answered that an admission webhook or a policy denies, by the code that its author chose: 400 where a
+# webhook names none, 422 where a ValidatingAdmissionPolicy names no reason, and also 401, 404, 409, 410 and 413, none
+# of which means then what it means else (webhook/errors/statuserror.go, policy/validating/dispatcher.go and
+# policy/generic/policy_dispatcher.go of k8s.io/apiserver). One that says 429 or 5xx asks to be tried again.
+_DENIED = re.compile(
+    r"""admission webhook "[^"]*" denied the request|"""
+    r"""policy ['"][^'"]*['"]( with binding ['"][^'"]*['"])? denied request: """,
+    re.IGNORECASE,
+)
+
 # How a write is answered, with 403, whose object has an owner of a kind that the admission plugin for owner references
 # does not know yet. It reads anew which kinds there are every 30 s (options/admission.go of k8s.io/apiserver), so that
 # the same request goes well by then.
@@ -187,7 +200,9 @@ def classify(
 ) -> ApiError:
     """The one place that turns a code and a reason into an error of the closed set."""
     kind: type[ApiError]
-    if reason in ("Expired", "Gone"):
+    if 400 <= status < 500 and status != 429 and _DENIED.search(message):
+        kind = Forbidden
+    elif reason in ("Expired", "Gone"):
         kind = Expired
     elif any(cause.reason == "ResourceVersionTooLarge" for cause in causes):
         kind = ResourceVersionTooLarge

@@ -33,7 +33,7 @@ from operator_runtime.objects.kinds import Kind, PlainObject
 from operator_runtime.reconciling.comparison import Difference
 from operator_runtime.reconciling.memory import Memory, Slot
 from operator_runtime.reconciling.repairs import REFUSED_S, UNWANTED, Owner, Refused, Repairs
-from operator_runtime.reconciling.rules import Change, Kept, NotOwned, Ownable, Rules, Unwatched
+from operator_runtime.reconciling.rules import Change, Kept, NotOwned, Ownable, Reverted, Rules, Unwatched
 
 # What nobody may change of an object that is there, of the kinds of these groups: Deployments, StatefulSets, Jobs.
 _FIXED, _FIXED_IN = "spec.selector", ("apps", "batch")
@@ -150,7 +150,8 @@ class Keeper(Generic[O, W, P]):
                 show it, it is not looked for again for `REFUSED_S`.
             Unwatched: the API server refuses the list of a kind that is optional. Nothing is done.
             Forbidden, Invalid: the API server refuses; it is not asked for the same again for `REFUSED_S`.
-            Refused: a change is taken and reverted, or cannot be made at all.
+            Reverted: a change is taken and reverted.
+            Refused: a change cannot be made at all.
             StaleCache: owner or object are not as the caches show them.
         """
         key = self._rules.key(wanted)
@@ -302,7 +303,7 @@ class Keeper(Generic[O, W, P]):
                 kept = await self._client.patch(self._kind, live, patch.body)
             if self._rules.is_ours(kept, owner.uid) and tuple(self._rules.differences(wanted, kept)) == found:
                 fields = "; ".join(map(str, found))
-                raise Refused(
+                raise Reverted(
                     f"Something reverts our changes of the {kind}, such as a mutating admission policy: {fields}."
                 )
             return kept

@@ -46,6 +46,10 @@ class Unwatched(Refused):
     """The API server refuses the list of an optional kind, in its words, so that nobody knows what there is to keep."""
 
 
+class Reverted(Refused):
+    """A change was taken, and the object is as it was: somebody undoes it on its way in. The message names fields."""
+
+
 class Kept(NamedTuple, Generic[P]):
     """An owned object as it is now.
 

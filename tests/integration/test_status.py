@@ -234,7 +234,7 @@ def test_a_limit_range_that_forbids_the_pods_is_no_quota(kubectl: Kubectl) -> No
         {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": [limit]}}
     )
     kubectl.apply(memcached("shop", 1), create=True)
-    degraded = wait_condition(kubectl, "shop", "Degraded", "Forbidden")
+    degraded = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")
     assert "maximum memory usage per Container is 100Mi, but limit is" in degraded["message"]
 
 

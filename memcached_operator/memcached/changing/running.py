@@ -19,9 +19,10 @@ from memcached_operator.memcached.kinds import PODS
 from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.outcome import Outcome
 from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.refusals import refusal_reason
 from memcached_operator.memcached.servers import Plan
 from memcached_operator.memcached.spec import Spec, read_spec
-from memcached_operator.memcached.status import Status, decode_status, refusal_reason
+from memcached_operator.memcached.status import Status, decode_status
 from memcached_operator.memcached.telling import announced
 from memcached_operator.memcached.workloads.objects import WorkloadManifest
 from memcached_operator.memcached.workloads.pods import PodRecord
@@ -256,7 +257,7 @@ class Running:
             return
         except Forbidden as error:
             message = f"{pod.name} cannot be replaced: {error.message or error}"
-            outcome.problems.append(Problem(Reason.FORBIDDEN, message, blocking=False))
+            outcome.problems.append(Problem(refusal_reason(message), message, blocking=False))
             return
         left = f", {stale - 1} more to follow" if stale > 1 else ""
         fields = {"action": "evict", "server": pod.name, "left": stale - 1}

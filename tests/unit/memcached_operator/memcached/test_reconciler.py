@@ -314,7 +314,7 @@ async def test_a_selector_that_cannot_be_changed_is_not_even_tried(running: Worl
     running.api.put(running.deployment)
     await running.settle()
     assert "Deployment" not in [call.kind for call in running.api.calls]
-    assert running.condition("Degraded") == ("True", "Forbidden")
+    assert running.condition("Degraded") == ("True", "Immutable")
     assert "Delete the Deployment" in running.message("Degraded")
 
 

@@ -270,7 +270,7 @@ async def test_what_an_admission_policy_reverts_is_complained_of_and_not_sent_wi
         assert running.api.verbs() == [WRITE_STATUS]
         assert await running.reconcile() == SLOWLY
         assert running.api.calls == []
-    assert running.condition("Degraded") == ("True", "Forbidden")
+    assert running.condition("Degraded") == ("True", "Reverted")
     assert "mutating admission policy" in running.message("Degraded")
     assert 'image was "mirror/memcached:1"' in running.message("Degraded")
     assert not [each for each in caplog.messages if each.startswith("updated")]

@@ -9,7 +9,7 @@ import pytest
 
 from memcached_operator.memcached.changing.rollout import Rollout
 from memcached_operator.memcached.observation import Problem, Reason
-from memcached_operator.memcached.status import Status, minimum_available, refusal_reason
+from memcached_operator.memcached.status import Status, minimum_available
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from tests.unit.memcached_operator.memcached.status_support import (
@@ -313,35 +313,4 @@ def test_pods_that_a_quota_forbids_degrade_it() -> None:
 def test_pods_that_an_admission_plugin_forbids_degrade_it() -> None:
     message = 'pods "sessions-1" is forbidden: violates PodSecurity "restricted:latest"'
     status = look(3, pods(1), deployment_of(create_failure=message))
-    assert said(status, "Degraded") == ("True", "Forbidden", message)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "exceeded quota: few, requested: limits.memory=146Mi, used: limits.memory=0, limited: limits.memory=100Mi",
-        "failed quota: few: must specify limits.cpu for: memcached",
-        "failed quota: few: must specify limits.cpu for: memcached; requests.memory for: sidecar",
-        "status unknown for quota: few, resources: pods",
-        "insufficient quota to consume: pods",
-        "insufficient quota to match these scopes: [{PriorityClass In [high]}]",
-        "quota usage is negative for resource(s): pods",
-    ],
-)
-def test_a_quota_is_told_by_all_of_its_words(words: str) -> None:
-    assert refusal_reason(f'pods "sessions-1" is forbidden: {words}') is Reason.QUOTA_EXCEEDED
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        'deployments.apps is forbidden: User "x" cannot patch resource "deployments" in API group "apps"',
-        'pods "sessions-1" is forbidden: maximum memory usage per Container is 100Mi, but limit is 146Mi',
-        'pods "sessions-1" is forbidden: minimum cpu usage per Container is 100m, but request is 50m',
-        'pods "sessions-1" is forbidden: maximum cpu usage per Pod is 1.  No limit is specified',
-        'pods "exceeded-quota" is forbidden: memory max limit to request ratio per Container is 1',
-        'resourcequotas "few" is forbidden: User "x" cannot get resource "resourcequotas"',
-    ],
-)
-def test_limit_ranges_and_permissions_are_no_quotas(message: str) -> None:
-    assert refusal_reason(message) is Reason.FORBIDDEN
+    assert said(status, "Degraded") == ("True", "DeniedByPolicy", message)

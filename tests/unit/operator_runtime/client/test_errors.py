@@ -133,3 +133,24 @@ def test_a_kind_of_owner_that_the_api_server_is_yet_to_know_is_its_trouble_and_n
     yet_to_know = "find RESTMapping for APIVersion cache.example.com/v1alpha1 Kind Memcached: no matches"
     assert isinstance(classify(403, "Forbidden", forbidden + yet_to_know), ServerError)
     assert type(classify(403, "Forbidden", forbidden)) is Forbidden
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 409, 410, 413, 422])
+@pytest.mark.parametrize(
+    "message",
+    [
+        'admission webhook "check.example.com" denied the request: no',
+        'admission webhook "check.example.com" denied the request without explanation',
+        """deployments.apps "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no""",
+        """deployments.apps "a" is forbidden: ValidatingAdmissionPolicy 'p' denied request: no""",
+        """deployments.apps "a" is forbidden: policy 'p' with binding 'b' denied request: no""",
+    ],
+)
+def test_what_a_policy_denies_is_forbidden_with_whichever_code_it_says_so(code: int, message: str) -> None:
+    assert type(classify(code, "Gone", message)) is Forbidden
+    assert type(classify_response(code, status(code=code, message=message))) is Forbidden
+
+
+@pytest.mark.parametrize(("code", "kind"), [(429, TooManyRequests), (500, ServerError), (503, ServerError)])
+def test_a_webhook_that_asks_to_be_tried_again_is(code: int, kind: type[ApiError]) -> None:
+    assert type(classify(code, "", 'admission webhook "check.example.com" denied the request: later')) is kind

@@ -17,8 +17,8 @@ from operator_runtime import (
     ObjectKey,
     Patch,
     PlainObject,
-    Refused,
     Result,
+    Reverted,
     Rules,
     StaleCache,
     Store,
@@ -232,7 +232,7 @@ async def test_what_is_reverted_on_its_way_in_is_said_and_not_sent_again(
 
     monkeypatch.setattr(at.client, "apply", reverted)
     for _ in range(2):
-        with pytest.raises(Refused, match=r"^Something reverts our changes .* policy: data\[a\] was "):
+        with pytest.raises(Reverted, match=r"^Something reverts our changes .* policy: data\[a\] was "):
             await at.keep(at.words(a="2"))
     assert len(sent) == 1
 

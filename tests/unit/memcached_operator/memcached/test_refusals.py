@@ -1,0 +1,72 @@
+"""Whose move it is when a write is refused, or pods are."""
+
+from __future__ import annotations
+
+import pytest
+
+from memcached_operator.memcached.observation import Reason
+from memcached_operator.memcached.refusals import refusal_reason, refused
+from operator_runtime import Forbidden, Invalid, Refused, Reverted, Unwatched
+
+POD = 'pods "sessions-1" is forbidden: '
+TOLD = {
+    Reason.QUOTA_EXCEEDED: [
+        f"{POD}exceeded quota: few, requested: limits.memory=146Mi, used: limits.memory=0, limited",
+        f"{POD}failed quota: few: must specify limits.cpu for: memcached",
+        f"{POD}failed quota: few: must specify limits.cpu for: memcached; requests.memory for: sidecar",
+        f"{POD}status unknown for quota: few, resources: pods",
+        f"{POD}insufficient quota to consume: pods",
+        f"{POD}insufficient quota to match these scopes: [{{PriorityClass In [high]}}]",
+        f"{POD}quota usage is negative for resource(s): pods",
+        f"create Pod sessions-1 in StatefulSet sessions failed error: {POD}exceeded quota: few, requested: pods=1",
+    ],
+    Reason.DENIED_BY_POLICY: [
+        'admission webhook "validate.kyverno.svc-fail" denied the request: no',
+        'admission webhook "x" denied the request without explanation',
+        """deployments.apps "a" is forbidden: ValidatingAdmissionPolicy 'no' with binding 'b' denied request: no""",
+        """deployments.apps "sessions" is forbidden: policy 'no' with binding 'b' denied request: no""",
+        f'create Pod sessions-1 in StatefulSet sessions failed error: admission webhook "x" denied the request: {POD}',
+        'Internal error occurred: failed calling webhook "x": failed to call webhook: Post "https://x": refused',
+        f'{POD}violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false',
+        f"{POD}maximum memory usage per Container is 100Mi, but limit is 146Mi",
+        f"{POD}minimum cpu usage per Container is 100m, but request is 50m",
+        f"{POD}maximum cpu usage per Pod is 1.  No limit is specified",
+        'pods "exceeded-quota" is forbidden: memory max limit to request ratio per Container is 1, but',
+        f'{POD}unable to validate against any security context constraint: [provider "anyuid": Forbidden: not usable]',
+    ],
+    Reason.INVALID_SPEC: [
+        'Pod "sessions-1" is invalid: spec.containers[0].resources.requests: Invalid value: "1": must be less than or',
+        f"{POD}no PriorityClass with name high was found",
+        f'{POD}pod rejected: RuntimeClass "gvisor" not found',
+        f'{POD}error looking up service account shop/cache: serviceaccount "cache" not found',
+    ],
+    Reason.FORBIDDEN: [
+        'deployments.apps is forbidden: User "x" cannot patch resource "deployments" in API group "apps"',
+        'resourcequotas "few" is forbidden: User "x" cannot get resource "resourcequotas"',
+        'deployments.apps "a" is forbidden: cannot set an ownerRef on a resource you can\'t delete: , <nil>',
+        "",
+    ],
+}
+
+
+@pytest.mark.parametrize(("reason", "message"), [(each, text) for each, texts in TOLD.items() for text in texts])
+def test_the_reason_follows_from_the_api_servers_words(reason: Reason, message: str) -> None:
+    assert refusal_reason(message) is reason
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "message"),
+    [
+        (Invalid(422, message="spec: bad"), Reason.INVALID_SPEC, "The API server refused the Service: spec: bad"),
+        (Forbidden(422, message='admission webhook "x" denied the request: no'), Reason.DENIED_BY_POLICY, None),
+        (Forbidden(403, message="no right"), Reason.FORBIDDEN, "no right"),
+        (Unwatched("cannot list"), Reason.FORBIDDEN, "cannot list"),
+        (Reverted("Something reverts it."), Reason.REVERTED, "Something reverts it."),
+        (Refused("The field cannot be changed."), Reason.IMMUTABLE, "The field cannot be changed."),
+    ],
+)
+def test_each_refusal_has_the_reason_that_says_whose_move_it_is(
+    error: Forbidden | Invalid | Refused, reason: Reason, message: str | None
+) -> None:
+    denied = 'A policy denied the Service: admission webhook "x" denied the request: no'
+    assert refused("Service", error) == (reason, denied if message is None else message)
