@@ -28,6 +28,7 @@ from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.status import decode_status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
+from memcached_operator.memcached.workloads.terminating import why_not_ended
 from operator_runtime import (
     Client,
     Conflict,
@@ -48,6 +49,7 @@ logger = logging.getLogger(__name__)
 
 # Twice the 30 s that a pod has by default to end; then the kubelet kills it.
 STALLED_AFTER_S = 60.0
+_ENDED = "They have ended, and nobody deletes them: does kube-controller-manager run?"
 # In a message. All of them are in `kubectl get pods --selector`.
 _NAMES = 5
 
@@ -122,10 +124,7 @@ def _wait_for_pods(workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord
         return Wait(what, f"Nobody deletes {_named(left)}: delete them, and their ReplicaSet if they have one.")
     if left:
         return Wait(what, "The garbage collector deletes them: does kube-controller-manager run?")
-    return Wait(
-        what,
-        "`kubectl describe pod` says what keeps them; from a lost node, delete them with --force --grace-period=0.",
-    )
+    return Wait(what, why_not_ended(pod for pod in pods if pod.terminating_s) or _ENDED)
 
 
 def _counted(pods: Sequence[PodRecord]) -> str:

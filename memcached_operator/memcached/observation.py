@@ -145,6 +145,7 @@ class Observation(msgspec.Struct, frozen=True):
         advice: what a person should know although all is as they asked.
         followed: something else is made of the list that the status has.
         rollout: how far the servers have come to the present template.
+        absent: why servers of a StatefulSet are missing, "" where nobody knows, or none is.
         paused: the user holds the rollout.
         pause_s: seconds between one server that is replaced and the next.
         queued: the servers are yet to come to the operator's own defaults.
@@ -168,6 +169,7 @@ class Observation(msgspec.Struct, frozen=True):
     advice: Sequence[Advice] = ()
     followed: bool = False
     rollout: Rollout = DONE
+    absent: str = ""
     paused: bool = False
     pause_s: int = 0
     queued: bool = False

@@ -70,6 +70,7 @@ def observed(
         advice=tuple(_advice(spec)),
         followed=spec.publish != "None",
         rollout=outcome.rollout,
+        absent=outcome.absent,
         paused=spec.rollout.paused,
         pause_s=spec.rollout.pauseSeconds,
         queued=outcome.queued,

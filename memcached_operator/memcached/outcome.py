@@ -27,6 +27,7 @@ class Outcome:
         waiting: what is waited for before all is there.
         strange: kinds of which somebody else's bears the name.
         rollout: how far the servers have come to the present template.
+        absent: why servers of a StatefulSet are missing, "" where nobody knows, or none is.
         queued: they are yet to come to the operator's own defaults, when it is their turn.
         unmet: kinds that are yet to be written for this generation, as that failed or was refused before.
         failed: those that are so now.
@@ -43,6 +44,7 @@ class Outcome:
     waiting: list[str] = field(default_factory=list)
     strange: set[str] = field(default_factory=set)
     rollout: Rollout = DONE
+    absent: str = ""
     queued: bool = False
     unwritten: str = ""
     next_s: float | None = None

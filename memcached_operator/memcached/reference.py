@@ -63,8 +63,8 @@ REASONS: Final[Mapping[Reason, Told]] = {
     ),
     Reason.NOT_CONTROLLED: Told(
         _TROUBLE,
-        "An object of a name that ours should have belongs to somebody else. Only where it is the workload's is "
-        "nothing changed, and Progressing False.",
+        "An object or a pod of a name that ours should have belongs to somebody else. Only where it is the workload's "
+        "is nothing changed, and Progressing False.",
     ),
     Reason.INVALID_SPEC: Told(
         (Bearing("Available", "Unknown"), Bearing("Ready", "Unknown"), *_TROUBLE),
@@ -89,7 +89,8 @@ REASONS: Final[Mapping[Reason, Told]] = {
     Reason.QUOTA_EXCEEDED: Told(_TROUBLE, "A ResourceQuota is against an object or the pods."),
     Reason.TERMINATION_STALLED: Told(
         (Bearing("Degraded", "True"), _NOT_READY),
-        "It is being deleted, and its pods or its workload do not go; the message names what stays, and the remedy.",
+        "Pods that are being deleted do not end, so that none is made in their place; or the Memcached is being "
+        "deleted, and its pods or its workload do not go. The message names what stays, and the remedy.",
     ),
     Reason.OTHER_BUDGET: Told(
         (Bearing("Degraded", "True"), _NOT_READY),

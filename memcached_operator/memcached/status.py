@@ -223,14 +223,14 @@ def _commonest_problem(observed: Observation) -> str:
 
 
 def _missing_pods(observed: Observation) -> str:
-    """A StatefulSet does not tell in its status what keeps it from making pods, such as a quota; its events do."""
+    """A StatefulSet does not tell in its status what keeps it from making pods; see `changing.missing`."""
     workload, size = observed.workload, observed.size or 0
     if workload is None or workload.kind != "StatefulSet" or not workload.settled or len(observed.target) >= size:
         return ""
-    return (
-        f"{len(observed.target)} of {size} pods exist; where that lasts, `kubectl describe statefulset "
-        f"{observed.name}` says what keeps the others"
-    )
+    exist = f"{len(observed.target)} of {size} pods exist"
+    if observed.absent:
+        return f"{exist}. {observed.absent}"
+    return f"{exist}; where that lasts, the events of `kubectl describe statefulset {observed.name}` say why"
 
 
 def _progressing(observed: Observation, last: Status) -> Condition:

@@ -55,6 +55,7 @@ def rollout(
     *,
     underway: bool = False,
     late: Container[str] = (),
+    known: bool = False,
 ) -> Rollout:
     """What follows from what there is.
 
@@ -66,6 +67,7 @@ def rollout(
         missing_s: for how long servers have been missing, in seconds, as far as that was seen; see `missing`.
         underway: a rollout was on its way by the last status, of which the last server may be yet to get ready.
         late: uids of those that show another certificate than a new pod would.
+        known: why servers are missing is said beside.
     """
     if workload is None or workload.deleting:
         return DONE
@@ -88,7 +90,7 @@ def rollout(
             return Rollout(len(stale), next_s=STUCK_AFTER_S - missing_s)  # the StatefulSet's controller is making one
         ordinals = {pod.ordinal for pod in servers}
         highest = next(each for each in range(spec.size - 1, -1, -1) if each not in ordinals)
-        return Rollout(len(stale), stuck=_not_made(workload.name, highest, gone, len(stale)))
+        return Rollout(len(stale), stuck=_not_made(workload.name, highest, gone, len(stale), known=known))
     idle = [pod for pod in stale if _is_idle(pod, now_s)]
     unready = [pod for pod in servers if not pod.ready]
     if len(unready) > len(idle):
@@ -145,11 +147,11 @@ def _highest(pods: Sequence[PodRecord]) -> PodRecord:
     return max(pods, key=lambda pod: (pod.ordinal, pod.name))
 
 
-def _not_made(name: str, ordinal: int, gone: int, stale: int) -> str:
+def _not_made(name: str, ordinal: int, gone: int, stale: int, *, known: bool) -> str:
     more = f", and of {gone - 1} more" if gone > 1 else ""
+    why = "" if known else f" The events of `kubectl describe statefulset {name}` say what keeps it."
     return (
-        f"There is no pod of the server {name}-{ordinal}{more}: it cannot be made, or the former one does not end"
-        f"{_left(stale)}. `kubectl describe statefulset {name}` says what keeps it. Correct that or the specification, "
+        f"There is no pod of the server {name}-{ordinal}{more}{_left(stale)}.{why} Correct that or the specification, "
         "or put the specification back as it was."
     )
 

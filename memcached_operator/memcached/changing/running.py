@@ -13,14 +13,15 @@ from memcached_operator.api.names import InvalidSpec, Workload
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.changing.live_memory import NOTHING, LiveMemory, Say, Telling
-from memcached_operator.memcached.changing.rollout import missing, rollout
+from memcached_operator.memcached.changing.missing import Missing
+from memcached_operator.memcached.changing.rollout import rollout
 from memcached_operator.memcached.changing.turns import Turns
 from memcached_operator.memcached.kinds import PODS
 from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.outcome import Outcome
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.refusals import refusal_reason
-from memcached_operator.memcached.servers import Plan
+from memcached_operator.memcached.servers import OTHER, Plan
 from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.status import Status, decode_status
 from memcached_operator.memcached.telling import announced
@@ -29,6 +30,7 @@ from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from memcached_operator.memcached.workloads.rules import SHAPE
 from memcached_operator.memcached.workloads.template import noted
+from memcached_operator.memcached.workloads.terminating import left_s, why_not_ended
 from operator_runtime import Client, Forbidden, Keeper, Memory, ObjectKey, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)
@@ -70,7 +72,7 @@ class Running:
     ) -> None:
         """
         Args:
-            client: evicts.
+            client: evicts, and reads what no cache has.
             caches: of all kinds.
             keepers: of the workloads.
             wanted: makes what is to be kept.
@@ -88,7 +90,7 @@ class Running:
         self._wanted = wanted
         self._memory = memory
         self._announced = remembered.slot(_nothing)
-        self._missing_since = remembered.slot(float)
+        self._missing = Missing(client, caches, remembered)
         self._say = say
         self._turns = Turns(self._underway, wake)
 
@@ -144,6 +146,7 @@ class Running:
         if plan.removed is not None:
             removal = self._keepers[plan.removed].remove(memcached, key, propagation="Foreground")
             await outcome.attempt(plan.removed, removal)
+        self._judge_leaving(key, ours.get(OTHER[plan.target]), now, outcome)
         await self._replace(memcached, spec, target, last, pods, telling, now, outcome)
 
     def release(self, key: ObjectKey) -> None:
@@ -209,13 +212,24 @@ class Running:
     ) -> None:
         """Replace the server whose turn it is, if there is one."""
         workload = outcome.workload
-        missing_s = self._missing_s(memcached.key, missing(spec, workload, pods), now)
+        absence = await self._missing.look(memcached, spec, workload, pods, now)
         underway = _is_updating(last)
         late = self._answers.late(pods) if self._answers is not None else frozenset[str]()
-        found = rollout(spec, workload, pods, telling.untold, now, missing_s, underway=underway, late=late)
+        found = rollout(
+            spec,
+            workload,
+            pods,
+            telling.untold,
+            now,
+            absence.seconds,
+            underway=underway,
+            late=late,
+            known=absence.cause is not None,
+        )
         outcome.rollout = found
         outcome.look_again(telling.next_s)
         outcome.look_again(found.next_s)
+        outcome.look_again(absence.next_s)
         if telling.pending:
             outcome.waiting.append(_untold_yet(telling))
             outcome.failure = telling.failure
@@ -223,6 +237,9 @@ class Running:
             outcome.problems.append(Problem(refusal_reason(telling.refused), telling.refused, blocking=False))
         if found.stuck:
             outcome.problems.append(Problem(Reason.ROLLOUT_STUCK, found.stuck, blocking=False))
+        if absence.cause is not None:
+            outcome.problems.append(absence.cause)
+            outcome.absent = absence.cause.message
         blocked = bool(outcome.unwritten) or any(each.blocking for each in outcome.problems)
         ready = sum(each.ready for each in pods if workload is not None and each.workload == workload.kind)
         rolled_out = workload is not None and workload.settled and workload.rolled_out
@@ -234,14 +251,15 @@ class Running:
             what = "with the renewed certificate" if found.evict.uid in late else "of the present template"
             await self._evict(memcached, found.evict, found.stale, what, outcome)
 
-    def _missing_s(self, key: ObjectKey, gone: int, now: datetime) -> float:
-        """For how long servers have been missing, in seconds: nothing in the caches tells since when."""
-        if not gone:
-            self._missing_since.drop(key)
-            return 0.0
-        if self._missing_since.find(key) is None:
-            self._missing_since.set(key, now.timestamp())
-        return now.timestamp() - self._missing_since.of(key)
+    def _judge_leaving(self, key: ObjectKey, other: WorkloadRecord | None, now: datetime, outcome: Outcome) -> None:
+        """Tell of pods that keep the workload which the servers have moved from, as they do not end."""
+        if other is None or not other.deleting:
+            return
+        pods = [pod for pod in self._caches.pods_of(key) if pod.terminating_s and pod.workload == other.kind]
+        overdue = [pod for pod in pods if not left_s(pod, now.timestamp())]
+        if overdue:
+            outcome.problems.append(Problem(Reason.TERMINATION_STALLED, why_not_ended(overdue), blocking=False))
+        outcome.look_again(min((left_s(pod, now.timestamp()) for pod in pods if pod not in overdue), default=None))
 
     async def _evict(self, memcached: MemcachedRecord, pod: PodRecord, stale: int, what: str, outcome: Outcome) -> None:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -42,6 +42,10 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         memory: `spec.memory` when it was made, "" for a stranger's template.
         restarted: what `kubectl rollout restart` wrote into its template, "" before.
         speech: how its server is spoken to.
+        terminating_s: since when it is being deleted, in seconds since 1970; 0 of one that is not.
+        ends_s: when its grace period is over then, likewise.
+        node: which node is to end it then, "" of one that is not being deleted.
+        held_by: finalizers that keep it then, as text.
     """
 
     namespace: str
@@ -62,6 +66,10 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     restarted: str = ""
     speech: Speech = PLAIN
     down: bool = False
+    terminating_s: int = 0
+    ends_s: int = 0
+    node: str = ""
+    held_by: str = ""
 
     @property
     def workload(self) -> Workload:
@@ -110,6 +118,8 @@ class _PodMeta(msgspec.Struct):
     namespace: str = ""
     creationTimestamp: str | None = None
     deletionTimestamp: str | None = None
+    deletionGracePeriodSeconds: int | None = None
+    finalizers: tuple[str, ...] | None = None
     labels: _PodLabels = msgspec.field(default_factory=_PodLabels)
     annotations: _PodAnnotations = msgspec.field(default_factory=_PodAnnotations)
     ownerReferences: tuple[OwnerRef, ...] | None = None
@@ -155,8 +165,13 @@ class _PodStatus(msgspec.Struct):
     initContainerStatuses: list[_ContainerStatus] | None = None
 
 
+class _PodSpec(msgspec.Struct):
+    nodeName: str = ""
+
+
 class _PodObject(msgspec.Struct):
     metadata: _PodMeta
+    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
     status: _PodStatus = msgspec.field(default_factory=_PodStatus)
 
 
@@ -213,7 +228,18 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         restarted=shared(meta.annotations.restarted),
         speech=speech_of(meta.annotations.speech),
         down=_is_down(status, placed),
+        **(_ending(pod) if meta.deletionTimestamp is not None else {}),
     )
+
+
+def _ending(pod: _PodObject) -> dict[str, Any]:
+    ends_s = _seconds(pod.metadata.deletionTimestamp)
+    return {
+        "terminating_s": ends_s - (pod.metadata.deletionGracePeriodSeconds or 0),
+        "ends_s": ends_s,
+        "node": shared(pod.spec.nodeName),
+        "held_by": shared(", ".join(pod.metadata.finalizers or ())),
+    }
 
 
 def _seconds(time: str | None) -> int:

@@ -72,8 +72,8 @@ def resize(world: World, found: Json, **condition: str) -> None:
         world.api.put(found)
 
 
-def rfc3339(world: World) -> str:
-    return datetime.fromtimestamp(START_S + world.clock.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def rfc3339(world: World, *, in_s: float = 0.0) -> str:
+    return datetime.fromtimestamp(START_S + world.clock.now + in_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 async def sent(world: World, *, looks: int = 5) -> list[str]:

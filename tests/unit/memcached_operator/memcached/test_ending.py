@@ -38,6 +38,8 @@ OURS = deployment_of()
 GOING = deployment_of(deleting=True)
 PODS = [pod_of("b"), pod_of("a")]
 ENDING = [msgspec.structs.replace(pod, active=False) for pod in PODS]
+LOST = msgspec.structs.replace(ENDING[0], terminating_s=1, ends_s=31, node="gone")
+HELD = msgspec.structs.replace(LOST, held_by="example.com/hold")
 A, B = (f"{NAME}-7cc6f4b5f7-{letter}" for letter in "ab")
 
 
@@ -79,8 +81,14 @@ MANY = [pod_of(str(number)) for number in range(7)]
 @pytest.mark.parametrize(
     ("deployment", "pods", "what", "remedy"),
     [
-        (GOING, ENDING, f"Waiting for 2 pods to end: {A}, {B}.", "kubectl describe pod"),
-        (None, ENDING[:1], f"Waiting for 1 pod to end: {B}.", "--force"),
+        (GOING, ENDING, f"Waiting for 2 pods to end: {A}, {B}.", "kube-controller-manager"),
+        (None, [LOST], f"Waiting for 1 pod to end: {B}.", f"`kubectl delete pod {B} --force --grace-period=0`"),
+        (
+            None,
+            [HELD],
+            f"Waiting for 1 pod to end: {B}.",
+            "kept by the finalizer example.com/hold: whoever put it there",
+        ),
         (GOING, PODS, f"Waiting for 2 pods to end: {A}, {B}.", "kube-controller-manager"),
         (None, PODS, f"Waiting for 2 pods to end: {A}, {B}.", "delete them, and their ReplicaSet"),
         (None, MANY, "Waiting for 7 pods to end: ", "and 2 more"),

@@ -1,0 +1,161 @@
+"""Why servers of a StatefulSet are missing: pods that do not end, or strangers that bear their names.
+
+A StatefulSet says nothing of that in its status. What the caches do not show is asked for seldom, and only where a
+server has been missing for longer than it takes to make one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.changing.rollout import missing
+from memcached_operator.memcached.labels import selector_labels, selector_text
+from memcached_operator.memcached.observation import Problem, Reason
+from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
+from memcached_operator.memcached.workloads.terminating import left_s, why_not_ended
+from operator_runtime import Client, KubeError, Memory, NotFound, ObjectKey, PlainObject, plain
+
+LOOK_AFTER_S: Final = 5.0
+"""A StatefulSet's controller makes a pod in less."""
+LOOK_AGAIN_S: Final = 30.0
+
+_ANY_POD: Final = plain("v1", "Pod", "pods")
+
+
+class Absence(NamedTuple):
+    """What is known of missing servers.
+
+    Attributes:
+        seconds: for how long some have been missing, as far as that was seen.
+        cause: why, where that is known.
+        next_s: seconds until more may be known, None for never.
+    """
+
+    seconds: float = 0.0
+    cause: Problem | None = None
+    next_s: float | None = None
+
+
+_NONE: Final = Absence()
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Of one Memcached.
+
+    Attributes:
+        since_s: since when servers are missing, in seconds since 1970.
+        of: of which StatefulSet, and which generation of it.
+        asked_s: when the API server was asked last.
+        cause: what came of it.
+    """
+
+    since_s: float
+    of: tuple[str, int]
+    asked_s: float = 0.0
+    cause: Problem | None = None
+
+
+def _nothing() -> _Seen:
+    return _Seen(0.0, ("", 0))
+
+
+class Missing:
+    """Looks why servers of one Memcached at a time are missing; see `look`."""
+
+    def __init__(self, client: Client, caches: Caches, remembered: Memory) -> None:
+        """
+        Args:
+            client: reads what no cache has.
+            caches: of all kinds.
+            remembered: what is known of each Memcached; a successor gives missing servers their time anew.
+        """
+        self._client = client
+        self._caches = caches
+        self._seen = remembered.slot(_nothing)
+
+    async def look(
+        self,
+        memcached: MemcachedRecord,
+        spec: Spec,
+        workload: WorkloadRecord | None,
+        pods: Sequence[PodRecord],
+        now: datetime,
+    ) -> Absence:
+        """Why servers are missing, as far as that is known by now.
+
+        Args:
+            workload: what runs the servers.
+            pods: the active ones.
+            now: the time, with its zone.
+        """
+        key, now_s = memcached.key, now.timestamp()
+        if workload is None or workload.deleting or not missing(spec, workload, pods):
+            self._seen.drop(key)
+            return _NONE
+        of = workload.uid, workload.generation
+        seen = self._seen.find(key) or _Seen(now_s, of, now_s + LOOK_AFTER_S - LOOK_AGAIN_S)
+        self._seen.set(key, seen)
+        if seen.of != of:
+            seen.of, seen.asked_s = of, now_s + LOOK_AFTER_S - LOOK_AGAIN_S
+        absence = Absence(now_s - seen.since_s)
+        if not workload.settled:
+            return absence
+        there = {pod.ordinal for pod in pods if pod.workload == workload.kind}
+        gone = [ordinal for ordinal in range(spec.size) if ordinal not in there]
+        ending = {
+            pod.ordinal: pod
+            for pod in self._caches.pods_of(key)
+            if not pod.active and pod.workload == workload.kind and pod.ordinal in gone
+        }
+        terminating = [pod for pod in ending.values() if pod.terminating_s]
+        if overdue := [pod for pod in terminating if not left_s(pod, now_s)]:
+            seen.cause = None
+            return absence._replace(cause=Problem(Reason.TERMINATION_STALLED, why_not_ended(overdue), blocking=False))
+        next_s = min((left_s(pod, now_s) for pod in terminating), default=None)
+        if not (unmade := [ordinal for ordinal in gone if ordinal not in ending]):
+            return absence._replace(next_s=next_s)
+        if now_s >= seen.asked_s + LOOK_AGAIN_S:
+            seen.asked_s = now_s
+            seen.cause = await self._ask(memcached, workload, unmade, seen.cause)
+        again_s = seen.asked_s + LOOK_AGAIN_S - now_s
+        return absence._replace(cause=seen.cause, next_s=again_s if next_s is None else min(again_s, next_s))
+
+    async def _ask(
+        self, memcached: MemcachedRecord, workload: WorkloadRecord, unmade: Sequence[int], before: Problem | None
+    ) -> Problem | None:
+        """Why the pods of these ordinals are not made, None where nobody knows."""
+        name = f"{workload.name}-{unmade[0]}"
+        try:
+            pod = await self._client.get(_ANY_POD, ObjectKey(workload.namespace, name))
+        except NotFound:
+            return None
+        except KubeError:
+            return before  # it is not known now
+        return _in_the_way(pod, workload)
+
+
+def _in_the_way(pod: PlainObject, workload: WorkloadRecord) -> Problem | None:
+    """Whether a pod of a server's name keeps the StatefulSet from making that server."""
+    labels, held = selector_labels(workload.name), pod.labels
+    holder = pod.controller
+    if holder is not None and holder.uid != workload.uid:
+        whose, remedy = f"belongs to {holder.kind} {holder.name}", ""
+    elif any(held.get(label) != text for label, text in labels.items()):
+        whose = f"lacks the labels {selector_text(workload.name)}"
+        relabel = " ".join(f"{label}={text}" for label, text in labels.items())
+        remedy = f"Put them back with `kubectl label pod {pod.name} {relabel} --overwrite`, or delete it: "
+    else:
+        return None  # no cache has it yet
+    message = (
+        f"A pod named {pod.name} is in the way of the server of that name: it {whose}, so that it is none of this "
+        f"Memcached's. {remedy or 'Delete it: '}`kubectl delete pod {pod.name}`."
+    )
+    return Problem(Reason.NOT_CONTROLLED, message, blocking=False)

@@ -1,0 +1,165 @@
+"""Why a StatefulSet's servers are missing is found and told, with what to do about it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from memcached_operator.memcached.changing.missing import LOOK_AFTER_S, LOOK_AGAIN_S
+from memcached_operator.memcached.workloads.pods import pod_record
+from memcached_operator.memcached.workloads.terminating import OVERDUE_S, why_not_ended
+from operator_runtime.client.errors import Forbidden, ServerError
+from tests.unit.memcached_operator.memcached.fake_api import Json
+from tests.unit.memcached_operator.memcached.running_servers import control, pod, rfc3339, stateful_set
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, OTHER_UID
+from tests.unit.memcached_operator.memcached.world import DELAY_S, World
+
+SERVER = f"{NAME}-2"
+GRACE_S = 30
+
+
+async def look(world: World, *, after_s: float = DELAY_S) -> list[str]:
+    """Reconcile with a watch that keeps up; what was asked of the API server."""
+    world.show()
+    await world.reconcile(after_s=after_s)
+    return [each for each in world.api.verbs() if not each.endswith("Memcached")]
+
+
+def delete(world: World, found: Json) -> None:
+    """Ask for the end of a pod, as of now; nothing ends it."""
+    ends = rfc3339(world, in_s=GRACE_S)
+    found["metadata"] |= {"deletionTimestamp": ends, "deletionGracePeriodSeconds": GRACE_S}
+    found["spec"]["nodeName"] = "worker-2"
+    world.api.put(found)
+
+
+async def test_a_pod_that_does_not_end_is_named_with_its_node_and_what_to_do(named: World) -> None:
+    since = rfc3339(named)
+    delete(named, pod(named, 2))
+    for _ in range(3):
+        assert await look(named) == []
+    assert named.condition("Degraded") == ("False", "AsExpected")
+    assert await look(named, after_s=GRACE_S + OVERDUE_S) == []
+    await look(named)
+    assert named.condition("Degraded") == ("True", "TerminationStalled")
+    told = named.message("Degraded")
+    assert f"{SERVER} has been terminating since {since}, and its node worker-2 does not say that it has" in told
+    assert f"`kubectl delete pod {SERVER} --force --grace-period=0`" in told
+    assert "2 of 3 servers are ready: 2 of 3 pods exist. " in named.message("Available")
+    assert told in named.message("Available")
+    del named.api.objects["Pod", NAMESPACE, SERVER]
+
+
+async def test_when_it_is_overdue_is_looked_at_without_an_event(named: World) -> None:
+    delete(named, pod(named, 2))
+    await look(named)
+    named.show()
+    result = await named.reconcile(after_s=DELAY_S)
+    assert result.requeue_after_s == pytest.approx(GRACE_S + OVERDUE_S, abs=2)
+
+
+async def test_a_finalizer_that_keeps_a_pod_is_named(named: World) -> None:
+    pod(named, 2)["metadata"]["finalizers"] = ["example.com/hold", "example.com/too"]
+    delete(named, pod(named, 2))
+    await look(named, after_s=GRACE_S + OVERDUE_S + 1)
+    await look(named)
+    told = named.message("Degraded")
+    assert f"{SERVER} has been terminating since " in told
+    assert ", kept by the finalizer example.com/hold, example.com/too: whoever put it there must take it off" in told
+    assert "--force" not in told
+
+
+@pytest.mark.parametrize(
+    ("labels", "owner", "words"),
+    [
+        ({"app": "debug"}, None, f"it lacks the labels app=memcached,memcached_cr={NAME}"),
+        (
+            {"app": "memcached", "memcached_cr": NAME},
+            {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": OTHER_UID, "controller": True},
+            "it belongs to StatefulSet web",
+        ),
+    ],
+)
+async def test_a_pod_that_is_none_of_its_servers_and_bears_the_name_of_one_is_told(
+    named: World, labels: Json, owner: Json | None, words: str
+) -> None:
+    theirs = pod(named, 2)
+    theirs["metadata"] |= {"labels": labels, "ownerReferences": [owner] if owner else []}
+    named.api.put(theirs)
+    assert await look(named) == []
+    assert "get Pod" in await look(named, after_s=LOOK_AFTER_S)
+    await look(named)
+    assert named.condition("Degraded") == ("True", "NotControlled")
+    told = named.message("Degraded")
+    assert f"A pod named {SERVER} is in the way of the server of that name: {words}, so that" in told
+    assert f"`kubectl delete pod {SERVER}`" in told
+    assert ("kubectl label pod" in told) == (owner is None)
+
+
+async def test_the_api_server_is_asked_seldom_and_no_more_once_all_are_there(named: World) -> None:
+    lost = pod(named, 2)
+    del named.api.objects["Pod", NAMESPACE, SERVER]
+    assert await look(named) == []
+    assert await look(named, after_s=LOOK_AFTER_S) == ["get Pod"]
+    for _ in range(5):
+        assert await look(named, after_s=LOOK_AGAIN_S / 6) == []
+    assert await look(named, after_s=LOOK_AGAIN_S / 6) == ["get Pod"]
+    named.api.put(lost)
+    for _ in range(5):
+        assert await look(named, after_s=LOOK_AGAIN_S) == []
+
+
+@pytest.mark.parametrize("error", [Forbidden(403, "Forbidden", "no right"), ServerError(500)])
+async def test_what_cannot_be_asked_is_not_known_and_costs_nothing_else(
+    named: World, error: Forbidden | ServerError
+) -> None:
+    del named.api.objects["Pod", NAMESPACE, SERVER]
+    named.api.refuse("get", "Pod", error)
+    await look(named)
+    assert await look(named, after_s=LOOK_AFTER_S) == ["get Pod"]
+    await look(named)
+    assert named.condition("Degraded") == ("False", "AsExpected")
+    assert f"the events of `kubectl describe statefulset {NAME}` say why" in named.message("Available")
+
+
+async def test_of_a_stateful_set_whose_controller_is_yet_to_see_it_nothing_is_asked(named: World) -> None:
+    del named.api.objects["Pod", NAMESPACE, SERVER]
+    stateful_set(named)["status"]["observedGeneration"] = 0
+    named.api.put(stateful_set(named))
+    await look(named)
+    assert await look(named, after_s=LOOK_AGAIN_S) == []
+
+
+def test_of_many_pods_that_do_not_end_the_first_few_are_named() -> None:
+    pods = []
+    for ordinal in range(5):
+        metadata = {"name": f"{NAME}-{ordinal}", "uid": "u", "resourceVersion": "1", "namespace": NAMESPACE}
+        ends = {"deletionTimestamp": "2026-11-21T12:00:30Z", "deletionGracePeriodSeconds": GRACE_S}
+        pods.append(pod_record(json.dumps({"metadata": metadata | ends, "spec": {"nodeName": "a"}}).encode()))
+    told = why_not_ended(pods)
+    assert f"{NAME}-0 has been terminating since 2026-11-21T12:00:00Z, and its node a " in told
+    assert f"{NAME}-2" in told
+    assert told.endswith(" So are 2 more.")
+    assert why_not_ended([]) == ""
+
+
+async def test_pods_that_keep_the_workload_that_servers_have_moved_from_are_told(world: World) -> None:
+    world.memcached(size=1, drainSeconds=0)
+    await world.look()
+    world.deployment["status"] = {"observedGeneration": 1}
+    world.pods(1)
+    await world.settle()
+    world.memcached(size=1, workload="StatefulSet", drainSeconds=0)
+    (left,) = [each for key, each in world.api.objects.items() if key[0] == "Pod"]
+    for _ in range(4):
+        await look(world)
+        control(world)
+    assert "deletionTimestamp" in world.deployment["metadata"]
+    delete(world, left)
+    await look(world)
+    assert world.condition("Degraded") == ("False", "AsExpected")
+    await look(world, after_s=GRACE_S + OVERDUE_S)
+    await look(world)
+    assert world.condition("Degraded") == ("True", "TerminationStalled")
+    assert f"{left['metadata']['name']} has been terminating since " in world.message("Degraded")
