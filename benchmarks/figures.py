@@ -47,6 +47,7 @@ FIGURES = (
     Figure("change_to_nodes_p99_ms", "size change -> status.nodes, p99 ms", 1),
     Figure("creates_per_memcached", "creates answered 201, per Memcached", 3),
     Figure("status_writes_per_memcached", "status writes, per Memcached", 3),
+    Figure("reconciles_per_memcached", "reconciles, per Memcached", 2),
     Figure("restart_cpu_s", "restart, nothing to do: CPU, s", 2),
     Figure("restart_servers_cpu_s", "restart, nothing to do: CPU of kube-apiserver and etcd, s", 2),
     Figure("restart_settled_s", "restart, nothing to do: until it rests, s", 2),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from benchmarks.process import free_port
 from lab.cache import BuildError, cache_dir, refuse_builds
 from lab.programs.go import find_go, go_version
 
@@ -22,10 +23,15 @@ GREETING_LOCK = PEERS / "requirements-greeting.lock"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to run: arguments, and variables besides those by which a pod finds the API server."""
+    """What to run: arguments, and variables besides those by which a pod finds the API server.
+
+    Attributes:
+        metrics_url: where it shows what it counts, on a port that is free for now; None if its metrics are off.
+    """
 
     arguments: Sequence[str]
     environment: Mapping[str, str]
+    metrics_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +52,13 @@ class Operator:
 def _ours(_extras: bool, workers: int | None = None) -> Callable[[Path], Command]:
     def command(service_account_dir: Path) -> Command:
         flags = ["--service-account-dir", str(service_account_dir), "-A", "--log-level", "warning"]
-        # Counted and served as in a cluster, on ports that are free.
-        flags += ["--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0"]
+        # Counted and served as in a cluster, on ports that are free. That of the metrics is to be known beforehand.
+        metrics = f"127.0.0.1:{free_port()}"
+        flags += ["--health-probe-bind-address=127.0.0.1:0", f"--metrics-bind-address={metrics}"]
         # The addresses of the pods are nobody's; what it costs to ask servers is measured by `benchmarks.asking`.
         flags += ["--server-stats-interval-s=0"]
         flags += [f"--workers={workers}"] if workers else []
-        return Command([sys.executable, "-m", "memcached_operator", "run", *flags], {})
+        return Command([sys.executable, "-m", "memcached_operator", "run", *flags], {}, f"http://{metrics}/metrics")
 
     return command
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -98,6 +99,13 @@ async def rests(cpu: Callable[[], float], at_most_s: float) -> float:
         if now_s - used_s > at_most_s:
             began_s, used_s = time.monotonic(), now_s
     return began_s
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody has for now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 def cpu_s(pid: int) -> float:

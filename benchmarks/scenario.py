@@ -13,13 +13,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import aiohttp
 import msgspec
 import uvloop
 
-from benchmarks import bystander, requests
+from benchmarks import bystander, reconciles, requests
 from benchmarks.endpoint import Endpoint, memcached_name, resize
 from benchmarks.figures import Run, percentile
 from benchmarks.ground import account_dir, asked, prepared_control_plane
@@ -85,7 +86,7 @@ def measure(
         say: called with a line about each phase.
     """
     with prepared_control_plane() as control_plane:
-        scenario = _Scenario(plan, control_plane, command(account_dir(control_plane)), say)
+        scenario = _Scenario(plan, control_plane, partial(command, account_dir(control_plane)), say)
         uvloop.run(scenario.run())
     return Run(
         operator=name, round=round_number, figures=scenario.figures, requests=scenario.requests, notes=scenario.notes
@@ -96,11 +97,13 @@ def measure(
 class _Scenario:
     plan: Plan
     control_plane: ControlPlane
-    command: Command
+    # Asked at each start: a port that was free for one operator may be somebody's when the next one comes.
+    command: Callable[[], Command]
     say: Callable[[str], None]
     figures: dict[str, float | None] = field(default_factory=dict)
     requests: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    metrics_url: str | None = None
 
     async def run(self) -> None:
         """All phases; what fails becomes a note."""
@@ -155,6 +158,7 @@ class _Scenario:
         self.requests.update(requests.count(events))
         self.figures["creates_per_memcached"] = requests.creates(events) / plan.count
         self.figures["status_writes_per_memcached"] = requests.status_writes(events) / plan.count
+        await self._count_reconciles()
         # What the controllers still have to write comes of the operator's writes, too.
         await self._control_plane_rests()
         servers = ServersTime.now(self.control_plane) - servers_before
@@ -163,6 +167,17 @@ class _Scenario:
         self.figures["load_servers_cpu_per_memcached_ms"] = servers.both_s * 1000 / plan.count
         for name, values in (("get", beside.waits.get_ms), ("create", beside.waits.create_ms)):
             self._percentiles(f"bystander_{name}", values)
+
+    async def _count_reconciles(self) -> None:
+        """Those since the start. Before the load there was nothing to look at."""
+        if self.metrics_url is None:
+            return
+        try:
+            counted = await reconciles.asked_for(self.metrics_url)
+        except reconciles.NotCounted as error:
+            self.notes.append(str(error))
+        else:
+            self.figures["reconciles_per_memcached"] = counted / self.plan.count
 
     async def _changes(self, session: aiohttp.ClientSession, observer: Observer) -> None:
         self.say(f"{self.plan.changes} changes of size")
@@ -224,10 +239,12 @@ class _Scenario:
     @asynccontextmanager
     async def _operator(self) -> AsyncIterator[OperatorProcess]:
         """The operator for as long as the block runs; its end before that cancels the block."""
+        command = self.command()
+        self.metrics_url = command.metrics_url
         base = {"PATH": os.defpath, "HOME": str(self.control_plane.directory)}
-        environment = base | self.control_plane.in_cluster_environment | dict(self.command.environment)
+        environment = base | self.control_plane.in_cluster_environment | dict(command.environment)
         log = self.control_plane.directory / "operator.log"
-        operator = OperatorProcess(self.command.arguments, environment, log)
+        operator = OperatorProcess(command.arguments, environment, log)
         try:
             async with asyncio.TaskGroup() as group:
                 watchdog = group.create_task(operator.died())

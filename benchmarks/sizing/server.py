@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.process import memory_mib
+from benchmarks.process import free_port, memory_mib
 from benchmarks.sizing.group import Group, group
 from lab.image import bases, images, newest
 
@@ -113,7 +113,7 @@ def started(settings: Settings) -> Iterator[Server]:
     root = bases.unpacked(bases.MEMCACHED, images.images_dir())
     words = newest.command(root, root / bases.MEMCACHED_PROGRAM)
     with group() as counted:
-        port = _free_port()
+        port = free_port()
         command = (*words, *settings.arguments(), "-u", _USER, "-l", _HOST, "-p", str(port))
         process = subprocess.Popen(
             counted.entered_by(command) if counted is not None else command,
@@ -127,9 +127,3 @@ def started(settings: Settings) -> Iterator[Server]:
         finally:
             process.kill()
             process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind((_HOST, 0))
-        return int(found.getsockname()[1])
