@@ -35,22 +35,26 @@ def table(report: Report) -> str:
 
     The baseline is the peer of the best users, or without it the first of several operators.
     """
-    parts = [_head(report), _aligned(_rows(report, "x"))]
+    parts = [heading(report), aligned(_rows(report, "x"))]
     parts += [_requests(run) for run in _last_runs(report.runs) if run.requests]
-    notes = [f"{run.operator}, round {run.round}: {note}" for run in report.runs for note in run.notes]
-    if notes:
-        parts.append("\n".join(notes))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *notes(report)])
+
+
+def notes(report: Report) -> list[str]:
+    """What went wrong, as one paragraph; none if nothing did."""
+    found = [f"{run.operator}, round {run.round}: {note}" for run in report.runs for note in run.notes]
+    return ["\n".join(found)] if found else []
 
 
 def markdown(report: Report) -> str:
     """The medians and ratios alone, as a document shows them."""
     head, *rows = ([cell.replace("->", "→") for cell in row] for row in _rows(report, _TIMES))
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join([f"{_head(report)}.", "", *(f"| {' | '.join(line)} |" for line in lines)])
+    return "\n".join([f"{heading(report)}.", "", *(f"| {' | '.join(line)} |" for line in lines)])
 
 
-def _head(report: Report) -> str:
+def heading(report: Report) -> str:
+    """What was measured, and on what."""
     rounds = max((run.round for run in report.runs), default=0)
     beside = ", each with Service and budget," if report.extras else ""
     return (
@@ -87,10 +91,11 @@ def _last_runs(runs: Sequence[Run]) -> list[Run]:
 
 def _requests(run: Run) -> str:
     counted = [[what, str(number)] for what, number in run.requests.items()]
-    return _aligned([[f"requests of {run.operator} during the load", ""], *counted])
+    return aligned([[f"requests of {run.operator} during the load", ""], *counted])
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as lines of text: the first column to the left, the others to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

@@ -1,0 +1,148 @@
+"""`./dev bench --quick` as a command; of nothing that takes time."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks import __main__ as command, history, rounds
+from benchmarks.figures import Run
+from benchmarks.history import HistoryError, read
+from benchmarks.operators import Command
+from benchmarks.scenario import Plan
+
+Plans = list[tuple[str, Plan]]
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A history with nothing but its header, in the place of the project's."""
+    path = tmp_path / "history.csv"
+    path.write_text(history.PATH.read_text().partition("\n")[0] + "\n")
+    monkeypatch.setattr(history, "PATH", path)
+    monkeypatch.setattr(command, "_ROOT", tmp_path)
+    return path
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Plans:
+    done: Plans = []
+
+    def measure(plan: Plan, name: str, number: int, _: object, __: object) -> Run:
+        done.append((name, plan))
+        figures: dict[str, float | None] = {"load_cpu_s": 4.0 if name == "go" else 3.0}
+        return Run(operator=name, round=number, figures=figures, requests={"get pods 200": 1}, notes=[])
+
+    class Operator:
+        def prepare(self, _: bool) -> Callable[[Path], Command]:
+            return lambda _: Command([], {})
+
+    monkeypatch.setattr(rounds, "measure", measure)
+    monkeypatch.setattr(rounds, "OPERATORS", {name: Operator() for name in ("go", "ours")})
+    return done
+
+
+def commits(monkeypatch: pytest.MonkeyPatch, *answers: str | HistoryError) -> None:
+    """What the checkout is said to have, each time that it is asked."""
+    left = list(answers)
+
+    def committed(_: Path) -> str:
+        answer = left.pop(0)
+        if isinstance(answer, HistoryError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(history, "committed", committed)
+
+
+def test_it_measures_go_and_ours_with_500_and_prints_ratios(
+    kept: Path, measured: Plans, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = kept.read_text()
+    assert command.main(["--quick"]) == 0
+    assert measured == [(name, Plan(count=500, size=2, writers=64, changes=200)) for name in ("go", "ours")]
+    printed = capsys.readouterr().out
+    assert "0.75x" in printed
+    assert "nothing was recorded yet" in printed
+    assert "get pods" not in printed
+    assert kept.read_text() == before
+
+
+def test_the_last_recorded_line_is_what_the_next_run_is_compared_with(
+    kept: Path, measured: Plans, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commits(monkeypatch, "ffff000", "ffff000", "0abc123", "0abc123")
+    assert [command.main(["--quick", "--record"]) for _ in range(2)] == [0, 0]
+    first, entry = read(kept.read_text())
+    assert (first.commit, entry.commit) == ("ffff000", "0abc123")
+    assert (entry.values["load_cpu"], entry.values["restart_cpu"]) == (0.75, None)
+    capsys.readouterr()
+    assert command.main(["--quick"]) == 0
+    printed = capsys.readouterr().out
+    assert "last recorded: 0abc123" in printed
+    assert "+0 %" in printed
+
+
+def test_nothing_is_measured_for_a_tree_with_uncommitted_changes(
+    kept: Path, measured: Plans, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commits(monkeypatch, HistoryError("commit first"))
+    assert command.main(["--quick", "--record"]) == 1
+    assert measured == []
+    assert "commit first" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("later", ["fedcba9", HistoryError("commit first")])
+def test_a_tree_that_changed_meanwhile_is_shown_and_not_recorded(
+    later: str | HistoryError,
+    kept: Path,
+    measured: Plans,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    commits(monkeypatch, "0abc123", later)
+    assert command.main(["--quick", "--record"]) == 1
+    assert read(kept.read_text()) == []
+    printed = capsys.readouterr()
+    assert "0.75x" in printed.out
+    assert "nothing is recorded" in printed.err
+
+
+def test_a_run_without_some_figure_is_shown_and_not_recorded(
+    kept: Path, measured: Plans, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failed(plan: Plan, name: str, number: int, _: object, __: object) -> Run:
+        return Run(operator=name, round=number, figures={}, requests={}, notes=["it took too long"])
+
+    monkeypatch.setattr(rounds, "measure", failed)
+    commits(monkeypatch, "0abc123")
+    assert command.main(["--quick", "--record"]) == 1
+    assert read(kept.read_text()) == []
+    printed = capsys.readouterr()
+    assert "go, round 1: it took too long" in printed.out
+    assert "a figure could not be had" in printed.err
+
+
+def test_a_history_that_cannot_be_read_is_said_before_anything_is_measured(kept: Path, measured: Plans) -> None:
+    kept.write_text("date,commit\n")
+    assert command.main(["--quick"]) == 1
+    assert measured == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--quick", "--count", "3"], "leave out --count"),
+        (["--quick", "--operator", "kopf", "--extras"], "leave out --extras, --operator"),
+        (["--quick", "--peers"], "leave out --peers"),
+        (["--record"], "--record is for --quick"),
+    ],
+)
+def test_what_would_not_be_comparable_is_refused(
+    arguments: list[str], said: str, measured: Plans, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as refused:
+        command.main(arguments)
+    assert refused.value.code == 2
+    assert said in capsys.readouterr().err
+    assert measured == []
