@@ -16,16 +16,18 @@ from dataclasses import dataclass
 import msgspec
 
 from memcached_operator.api.names import FINALIZER, InvalidSpec
+from memcached_operator.memcached.beside.publication import publication, publication_name
+from memcached_operator.memcached.beside.rules import PUBLICATION
 from memcached_operator.memcached.caches import Caches
-from memcached_operator.memcached.kinds import MEMCACHEDS, WORKLOADS
+from memcached_operator.memcached.kinds import CONFIG_MAPS, MEMCACHEDS, WORKLOADS
 from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.observing import unplanned
 from memcached_operator.memcached.owned import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.refusals import refusal_reason
 from memcached_operator.memcached.reporter import CONFLICT_PAUSE_S, SLOW_RETRY_S, Reporter
-from memcached_operator.memcached.spec import read_spec
-from memcached_operator.memcached.status import decode_status
+from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.status import Status, decode_status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from memcached_operator.memcached.workloads.terminating import why_not_ended
@@ -36,6 +38,7 @@ from operator_runtime import (
     Forbidden,
     Invalid,
     NotFound,
+    ObjectKey,
     Repairs,
     Result,
     ServerError,
@@ -212,7 +215,7 @@ class Ending:
         key, progress = memcached.key, self._progress.of(memcached.key)
         try:
             stage, _ = await self._finalizer.finalize(memcached)
-        except (Forbidden, Invalid, ServerError) as error:
+        except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
             what = "Its servers cannot be deleted"
             if isinstance(progress.step, Delete):
                 what = f"The {progress.step.workload.kind} {key.name} cannot be deleted"
@@ -220,7 +223,7 @@ class Ending:
                 what = f"The finalizer {FINALIZER} cannot be removed"
             reason = refusal_reason(error.message) if isinstance(error, Forbidden) else Reason.TERMINATION_STALLED
             result = await self._report(memcached, Problem(reason, f"{what}: {error.message or error}"))
-            if isinstance(error, ServerError):
+            if isinstance(error, (ServerError, TooManyRequests)):
                 raise  # it may pass at any moment: tried again after a growing pause
             return result
         except (Conflict, NotFound) as error:
@@ -287,7 +290,8 @@ class Ending:
             terminating = step.why
             problem, retry_s = self._judge_wait(memcached, step)
         result = await self._tell(memcached, problem, terminating)
-        return Result(requeue_after_s=min(retry_s, result.requeue_after_s or retry_s))
+        after_s = result.requeue_after_s
+        return Result(requeue_after_s=retry_s if after_s is None else min(retry_s, after_s))
 
     async def _tell(self, memcached: MemcachedRecord, problem: Problem | None, terminating: str) -> Result:
         """Say in the status what is left, and what its deletion waits for."""
@@ -298,7 +302,32 @@ class Ending:
             spec = None
         ours, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
         seen = unplanned(memcached, last, ours, pods, problem, spec=spec, terminating=terminating)
-        return await self._reporter.report(memcached, last, seen)
+        result = await self._reporter.report(memcached, last, seen)
+        if spec is None or await self._follow(memcached, spec, last):
+            return result
+        return Result(requeue_after_s=min(SLOW_RETRY_S, result.requeue_after_s or SLOW_RETRY_S))
+
+    async def _follow(self, memcached: MemcachedRecord, spec: Spec, last: Status) -> bool:
+        """Have the published list follow the status as long as both are there; whether that is so.
+
+        It is neither made anew nor replaced: its owner is about to go.
+        """
+        live = self._caches.config_maps.get(ObjectKey(memcached.namespace, publication_name(memcached.name)))
+        if live is None or live.deleting or live.owner_uid != memcached.uid or last.serverList is None:
+            return True
+        held = PUBLICATION.held(live)
+        wanted = publication(memcached.name, memcached.namespace, memcached.uid, spec, last.serverList)
+        if wanted is None or held.immutable or held.data == wanted.data:
+            return True
+        body = {"metadata": {"annotations": wanted.metadata.annotations}, "data": wanted.data}
+        try:
+            await self._client.patch(CONFIG_MAPS, live, body)
+        except (Conflict, NotFound):
+            self._client.outdated(CONFIG_MAPS, live)
+        except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
+            logger.warning("the published list does not follow the status: %s", error.message or error)
+            return False
+        return True
 
     def _judge_wait(self, memcached: MemcachedRecord, wait: Wait) -> tuple[Problem | None, float]:
         """Whether a wait has become a problem, and when to look again, in seconds."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from prometheus_client import Metric
 
-from memcached_operator.api.names import InvalidSpec, Workload
+from memcached_operator.api.names import Workload
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.beside import budget
-from memcached_operator.memcached.beside.publication import is_untouched, publication, publication_name
+from memcached_operator.memcached.beside.publication import is_untouched
 from memcached_operator.memcached.beside.rules import (
     BUDGET_RULES,
     NETWORK_POLICY_RULES,
@@ -39,13 +38,13 @@ from memcached_operator.memcached.kinds import (
 from memcached_operator.memcached.labels import POD_SELECTOR
 from memcached_operator.memcached.metrics import RepairCounts
 from memcached_operator.memcached.observation import Problem, Reason
-from memcached_operator.memcached.outcome import Outcome
+from memcached_operator.memcached.outcome import Outcome, told_failing
 from memcached_operator.memcached.owned import OwnedRecord
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.restoring import Restoring
 from memcached_operator.memcached.servers import Plan
-from memcached_operator.memcached.spec import Spec, read_spec
-from memcached_operator.memcached.status import Status, decode_status
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.status import Status
 from memcached_operator.memcached.telling import in_words
 from memcached_operator.memcached.workloads import desired
 from memcached_operator.memcached.workloads.objects import WorkloadManifest
@@ -130,7 +129,7 @@ class Objects:
         }
         remembered = operator.repairs(MEMCACHEDS).memory
         self._unmet = remembered.slot(_nothing_unmet)
-        self._restoring = Restoring(operator.client, caches, tell)
+        self._restoring = Restoring(operator.client, caches, remembered, tell)
         memory = LiveMemory(operator.client, remembered, tell_memory, tell, clock=clock)
         self._running = Running(
             operator.client, caches, workloads, config.workload, memory, remembered, tell, wake, answers
@@ -157,8 +156,7 @@ class Objects:
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
-        generation, unmet = self._unmet.find(memcached.key) or _nothing_unmet()
-        outcome = Outcome(unmet if generation == memcached.generation else frozenset())
+        outcome = Outcome(self._unmet_of(memcached, last))
         await self._running.keep(memcached, spec, plan, last, pods, now, outcome)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
         # in between. Any other is as the status has it, which coalesces what comes together.
@@ -167,37 +165,24 @@ class Objects:
         await self._keep_beside(memcached, spec, plan, last, published, outcome)
         if outcome.strange and (remedy := self._restoring.remedy(memcached)):
             outcome.problems.append(Problem(Reason.NOT_CONTROLLED, remedy, blocking=False))
-        if outcome.failed:
+        if outcome.failed or outcome.failure is not None:
             # The status is of this generation from now on: what is yet to be done for it is nobody else's doing.
             self._unmet.set(memcached.key, (memcached.generation, frozenset(outcome.failed)))
         else:
             self._unmet.drop(memcached.key)
         return outcome
 
+    def _unmet_of(self, memcached: MemcachedRecord, last: Status) -> frozenset[str]:
+        """The kinds that are yet to be written for this generation; what a former leader could not is in the status."""
+        known = self._unmet.find(memcached.key)
+        if known is None:
+            return told_failing(last) if last.observedGeneration == memcached.generation else frozenset()
+        generation, unmet = known
+        return unmet if generation == memcached.generation else frozenset()
+
     async def hand_over(self, memcached: MemcachedRecord) -> None:
         """Hand over what was made for the Memcached in whose place this one was restored; see `restoring`."""
         await self._restoring.hand_over(memcached)
-
-    async def follow(self, memcached: MemcachedRecord) -> None:
-        """Have the published list follow the status of a Memcached that is being deleted, as long as both are there.
-
-        Raises:
-            KubeError: it could not be written; to be tried again.
-        """
-        listed = decode_status(memcached.status).serverList
-        key = ObjectKey(memcached.namespace, publication_name(memcached.name))
-        live = self._caches.config_maps.get(key)
-        if listed is None or live is None or live.deleting or live.owner_uid != memcached.uid:
-            return
-        with suppress(InvalidSpec):
-            spec = read_spec(memcached.spec)
-            wanted = publication(memcached.name, memcached.namespace, memcached.uid, spec, listed)
-            if wanted is not None:
-                outcome = Outcome()
-                keeper, asked = self._beside["ConfigMap"], self._is_untouched(key)
-                await outcome.attempt("ConfigMap", keeper.keep(memcached, wanted, seen=True, asked=asked))
-                if outcome.failure is not None:
-                    raise outcome.failure
 
     def release(self, key: ObjectKey) -> None:
         """Nothing is done for the Memcached of that key any more: others wait for it no longer."""

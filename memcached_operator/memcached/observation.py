@@ -97,12 +97,12 @@ def joined(problems: Sequence[Problem]) -> Problem | None:
     if not problems:
         return None
     ordered = sorted(problems, key=lambda each: not each.blocking)
-    message = " ".join(_sentence(each.message) for each in ordered) if len(ordered) > 1 else ordered[0].message
+    message = " ".join(sentence(each.message) for each in ordered) if len(ordered) > 1 else ordered[0].message
     return Problem(ordered[0].reason, message, ordered[0].blocking)
 
 
-def _sentence(message: str) -> str:
-    """The API server's words end without a full stop."""
+def sentence(message: str) -> str:
+    """A message with a full stop: the API server's words have none."""
     return message if message.endswith(".") else f"{message}."
 
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from memcached_operator.memcached.changing.rollout import DONE, Rollout
-from memcached_operator.memcached.observation import Problem, Reason
+from memcached_operator.memcached.observation import Problem, Reason, sentence
 from memcached_operator.memcached.owned import OwnedRecord
 from memcached_operator.memcached.refusals import refused
+from memcached_operator.memcached.status import Status
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import Forbidden, Invalid, Kept, NotOwned, Refused, ServerError, TooManyRequests
 
 R = TypeVar("R", bound=OwnedRecord)
+_FAILED: Final = "The API server failed to write the "
+
+
+def told_failing(last: Status) -> frozenset[str]:
+    """The kinds of which a status says that the API server failed to write them."""
+    ready = last.condition("Ready")
+    return frozenset(re.findall(rf"{_FAILED}(\w+): ", ready.message)) if ready is not None else frozenset()
 
 
 @dataclass(slots=True)
@@ -100,7 +109,7 @@ class Outcome:
         As where an admission webhook for one kind does not answer: neither the other objects nor the status wait for
         it.
         """
-        message = f"The API server failed to write the {what}: {error.message or error}"
+        message = sentence(f"{_FAILED}{what}: {error.message or error}")
         self.waiting.append(message)
         self.failure = error
         return message

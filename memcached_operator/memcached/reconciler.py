@@ -110,7 +110,6 @@ class MemcachedReconciler:
             self._reporter.forget(key)
             return Result()
         if memcached.deleting:  # finalize
-            await self._objects.follow(memcached)
             return await self._ending.finalize(memcached)
         memcached, aside = await self._ending.add_finalizer(memcached)
         await self._objects.hand_over(memcached)

@@ -89,8 +89,9 @@ REASONS: Final[Mapping[Reason, Told]] = {
     Reason.QUOTA_EXCEEDED: Told(_TROUBLE, "A ResourceQuota is against an object or the pods."),
     Reason.TERMINATION_STALLED: Told(
         (Bearing("Degraded", "True"), _NOT_READY),
-        "Pods that are being deleted do not end, so that none is made in their place; or the Memcached is being "
-        "deleted, and its pods or its workload do not go. The message names what stays, and the remedy.",
+        "Pods that are being deleted do not end, so that none is made in their place, or so that the workload that "
+        "the servers have moved from does not go; or the Memcached is being deleted, and its pods or its workload do "
+        "not go. The message names what stays, and the remedy.",
     ),
     Reason.OTHER_BUDGET: Told(
         (Bearing("Degraded", "True"), _NOT_READY),

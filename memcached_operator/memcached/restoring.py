@@ -25,7 +25,19 @@ from memcached_operator.memcached.kinds import (
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, RESTORED_ANNOTATION
 from memcached_operator.memcached.owned import OwnedRecord
 from memcached_operator.memcached.records import MemcachedRecord
-from operator_runtime import Client, Conflict, Forbidden, Invalid, Kind, NotFound, ObjectKey, ServerError, StaleCache
+from operator_runtime import (
+    Client,
+    Conflict,
+    Forbidden,
+    Invalid,
+    Kind,
+    Memory,
+    NotFound,
+    ObjectKey,
+    ServerError,
+    StaleCache,
+    TooManyRequests,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -33,44 +45,56 @@ logger = logging.getLogger(__name__)
 class Restoring:
     """Hands over objects, and says how; see `hand_over` and `remedy`."""
 
-    def __init__(self, client: Client, caches: Caches, tell: Say) -> None:
+    def __init__(self, client: Client, caches: Caches, remembered: Memory, tell: Say) -> None:
         """
         Args:
             client: writes.
             caches: of all kinds.
+            remembered: what is known of each Memcached from one reconcile to the next.
             tell: records an event.
         """
         self._client = client
         self._caches = caches
+        self._refused = remembered.slot(str)
         self._tell = tell
 
     async def hand_over(self, memcached: MemcachedRecord) -> None:
         """Mark as made for this Memcached what was made for the one that its annotation names.
 
-        What the API server refuses stays a stranger's, and is told as such.
+        What the API server refuses stays a stranger's; `remedy` has its words.
 
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
+        self._refused.drop(memcached.key)
         if not memcached.restored_from:
             return
-        found = self._ownerless(memcached)
-        left_behind = [(kind, live) for kind, live in found if live.made_for_uid == memcached.restored_from]
-        handed = [kind.resource.kind for kind, live in left_behind if await self._mark(memcached, kind, live)]
-        if handed:
-            note = f"Handed over from the Memcached of uid {memcached.restored_from}: {', '.join(handed)}"
-            logger.info("%s", note, extra={"fields": {"action": "hand over", "kinds": handed}})
-            self._tell(memcached, "Normal", "HandedOver", "HandOver", note)
+        left_behind = [each for each in self._ownerless(memcached) if each[1].made_for_uid == memcached.restored_from]
+        handed: list[str] = []
+        try:
+            for kind, live in left_behind:
+                await self._mark(memcached, kind, live, handed)
+        finally:
+            if handed:
+                note = f"Handed over from the Memcached of uid {memcached.restored_from}: {', '.join(handed)}"
+                logger.info("%s", note, extra={"fields": {"action": "hand over", "kinds": handed}})
+                self._tell(memcached, "Normal", "HandedOver", "HandOver", note)
 
     def remedy(self, memcached: MemcachedRecord) -> str:
-        """How to hand over at once what was made for former Memcacheds of that name, "" where nothing was."""
-        former = sorted({live.made_for_uid for _, live in self._ownerless(memcached)} - {"", memcached.uid})
+        """How to hand over at once what was made for former Memcacheds of that name, or why that was refused.
+
+        "" where nothing was made for another one.
+        """
+        if (refused := self._refused.find(memcached.key)) is not None:
+            return refused
+        known = {"", memcached.uid, memcached.restored_from}
+        former = sorted({live.made_for_uid for _, live in self._ownerless(memcached)} - known)
         if not former:
             return ""
         uids = " or ".join(former)
         return (
-            f"What has no owner was made for a Memcached of uid {uids}. Where this one was restored in its place, hand "
-            f"all of that over by the annotation {RESTORED_ANNOTATION}={former[0]} on this Memcached."
+            f"Objects without an owner were made for the Memcached with uid {uids}. If this Memcached was restored in "
+            f"its place, set the annotation {RESTORED_ANNOTATION}={former[0]} on it to hand them over."
         )
 
     def _ownerless(self, memcached: MemcachedRecord) -> Iterator[tuple[Kind[Any], OwnedRecord]]:
@@ -88,13 +112,14 @@ class Restoring:
             if live is not None and not (live.owner or live.deleting):
                 yield kind, live
 
-    async def _mark(self, memcached: MemcachedRecord, kind: Kind[Any], live: OwnedRecord) -> bool:
+    async def _mark(self, memcached: MemcachedRecord, kind: Kind[Any], live: OwnedRecord, handed: list[str]) -> None:
+        name = kind.resource.kind
         try:
             await self._client.patch(kind, live, {"metadata": {"annotations": {OWNER_UID_ANNOTATION: memcached.uid}}})
         except (Conflict, NotFound) as error:
             self._client.outdated(kind, live)
-            raise StaleCache(f"{kind.resource.kind} changed under our write: {error}") from error
-        except (Forbidden, Invalid, ServerError) as error:
-            logger.warning("cannot hand over the %s: %s", kind.resource.kind, error.message or error)
-            return False
-        return True
+            raise StaleCache(f"{name} changed under our write: {error}") from error
+        except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
+            self._refused.set(memcached.key, f"The {name} cannot be handed over: {error.message or error}")
+        else:
+            handed.append(name)

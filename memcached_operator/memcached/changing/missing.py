@@ -17,7 +17,7 @@ from memcached_operator.memcached.labels import selector_labels, selector_text
 from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from memcached_operator.memcached.workloads.terminating import left_s, why_not_ended
 from operator_runtime import Client, KubeError, Memory, NotFound, ObjectKey, PlainObject, plain
@@ -54,12 +54,14 @@ class _Seen:
         since_s: since when servers are missing, in seconds since 1970.
         of: of which StatefulSet, and which generation of it.
         asked_s: when the API server was asked last.
+        about: the ordinal that was asked about.
         cause: what came of it.
     """
 
     since_s: float
     of: tuple[str, int]
     asked_s: float = 0.0
+    about: int = NO_ORDINAL
     cause: Problem | None = None
 
 
@@ -104,7 +106,7 @@ class Missing:
         seen = self._seen.find(key) or _Seen(now_s, of, now_s + LOOK_AFTER_S - LOOK_AGAIN_S)
         self._seen.set(key, seen)
         if seen.of != of:
-            seen.of, seen.asked_s = of, now_s + LOOK_AFTER_S - LOOK_AGAIN_S
+            seen.of, seen.asked_s, seen.cause = of, now_s + LOOK_AFTER_S - LOOK_AGAIN_S, None
         absence = Absence(now_s - seen.since_s)
         if not workload.settled:
             return absence
@@ -122,8 +124,10 @@ class Missing:
         next_s = min((left_s(pod, now_s) for pod in terminating), default=None)
         if not (unmade := [ordinal for ordinal in gone if ordinal not in ending]):
             return absence._replace(next_s=next_s)
+        if seen.about not in unmade:
+            seen.cause = None  # that server is there again
         if now_s >= seen.asked_s + LOOK_AGAIN_S:
-            seen.asked_s = now_s
+            seen.asked_s, seen.about = now_s, unmade[0]
             seen.cause = await self._ask(memcached, workload, unmade, seen.cause)
         again_s = seen.asked_s + LOOK_AGAIN_S - now_s
         return absence._replace(cause=seen.cause, next_s=again_s if next_s is None else min(again_s, next_s))

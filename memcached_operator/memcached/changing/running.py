@@ -232,7 +232,7 @@ class Running:
         outcome.look_again(absence.next_s)
         if telling.pending:
             outcome.waiting.append(_untold_yet(telling))
-            outcome.failure = telling.failure
+            outcome.failure = telling.failure or outcome.failure
         if telling.refused:
             outcome.problems.append(Problem(refusal_reason(telling.refused), telling.refused, blocking=False))
         if found.stuck:

@@ -26,7 +26,7 @@ def why_not_ended(pods: Iterable[PodRecord]) -> str:
     ordered = sorted(pods, key=lambda pod: (pod.ordinal, pod.name))
     told = [_why(pod) for pod in ordered[:_NAMED]]
     if more := len(ordered) - len(told):
-        told.append(f"So are {more} more.")
+        told.append("1 more pod has not ended." if more == 1 else f"{more} more pods have not ended.")
     return " ".join(told)
 
 

@@ -6,9 +6,13 @@ import json
 
 import pytest
 
+from memcached_operator.api.names import FINALIZER
+from memcached_operator.memcached.reporter import SLOW_RETRY_S
+from operator_runtime import Result
+from operator_runtime.client.errors import Conflict, Forbidden, KubeError, ServerError, TooManyRequests
 from tests.unit.memcached_operator.memcached.running_servers import control
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
-from tests.unit.memcached_operator.memcached.world import DONE, WRITE_STATUS, World
+from tests.unit.memcached_operator.memcached.world import DELAY_S, DONE, WRITE_STATUS, World
 
 WHEN = "2026-11-21T12:00:00Z"
 HOLD = "example.com/hold"
@@ -112,3 +116,46 @@ async def test_once_it_has_told_it_sends_nothing_more(running: World) -> None:
     await running.settle()
     await running.look()
     assert WRITE_STATUS not in running.api.verbs()
+
+
+@pytest.mark.parametrize("error", [ServerError(500), TooManyRequests(429), Forbidden(403), Conflict(409)])
+async def test_a_list_that_cannot_be_written_for_now_is_when_it_can_and_the_status_goes_on(
+    listed: World, error: KubeError
+) -> None:
+    delete(listed, HOLD)
+    lose(listed, "StatefulSet")
+    lose(listed, "Pod", f"{NAME}-2")
+    listed.api.refuse("merge_patch", "ConfigMap", error)
+    await listed.settle()
+    assert len(listed.status["serverList"]) == 2
+    listed.clock.advance(SLOW_RETRY_S)
+    await listed.settle()
+    assert len(published(listed)) == 2
+
+
+async def test_an_immutable_list_is_left_alone_and_does_not_keep_a_memcached_from_going(listed: World) -> None:
+    live = listed.api.objects["ConfigMap", NAMESPACE, f"{NAME}-servers"]
+    live["immutable"] = True
+    listed.api.put(live)
+    delete(listed, FINALIZER)
+    await listed.look()
+    for kind, _, name in list(listed.api.objects):
+        if kind in ("StatefulSet", "Pod"):
+            lose(listed, kind, name)
+    for _ in range(3):
+        await listed.look()
+        listed.clock.advance(DELAY_S)
+    assert listed.api.objects["Memcached", NAMESPACE, NAME]["metadata"]["finalizers"] == []
+    assert len(published(listed)) == 3
+
+
+async def test_with_our_finalizer_the_list_follows_at_once(listed: World) -> None:
+    delete(listed, FINALIZER)
+    await listed.look()
+    lose(listed, "Pod", f"{NAME}-2")
+    results = []
+    for _ in range(4):
+        listed.show()
+        results.append(await listed.reconcile(after_s=DELAY_S))
+    assert len(listed.status["serverList"]) == len(published(listed)) == 2
+    assert Result(requeue_after_s=0.0) in results

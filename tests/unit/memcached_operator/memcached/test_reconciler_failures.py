@@ -6,11 +6,11 @@ import pytest
 
 from operator_runtime.client.errors import KubeError, ServerError, TooManyRequests
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
-from tests.unit.memcached_operator.memcached.world import CREATE, DELAY_S, World
+from tests.unit.memcached_operator.memcached.world import CREATE, DELAY_S, KEY, World
 
 WEBHOOK = 'failed calling webhook "pods.example.com": connection refused'
 DOWN = ServerError(500, "InternalError", WEBHOOK)
-TOLD = f"The API server failed to write the Deployment: {WEBHOOK}"
+TOLD = f"The API server failed to write the Deployment: {WEBHOOK}."
 WRITES = ("create", "apply", "merge_patch", "strategic_patch")
 FAILURES: list[KubeError] = [DOWN, TooManyRequests(429, "TooManyRequests", WEBHOOK)]
 
@@ -75,6 +75,16 @@ async def test_what_failed_once_is_still_what_the_user_asked_for(running: World)
     await fail(running)
     await running.look()
     assert running.deployment["spec"]["replicas"] == 3
+    (note,) = [event.note for event in running.recorder.events if event.reason == "Scaled"]
+    assert note.endswith("spec.size changed")
+    assert running.repairs_counted() == {}
+
+
+async def test_a_new_leader_knows_by_the_status_that_it_is_what_the_user_asked_for(running: World) -> None:
+    running.memcached(size=3)
+    await fail(running)
+    running.reconciler._objects._unmet.drop(KEY)
+    await running.look()
     (note,) = [event.note for event in running.recorder.events if event.reason == "Scaled"]
     assert note.endswith("spec.size changed")
     assert running.repairs_counted() == {}

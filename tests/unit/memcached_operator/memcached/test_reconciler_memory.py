@@ -330,3 +330,15 @@ async def test_memory_that_servers_are_told_of_is_announced_once_however_long_it
     assert note.startswith("spec.memory: 3 servers are told of 128 MiB while they run, and no key is lost; ")
     assert note.endswith('. spec.memory was "64Mi", is to be "128Mi"')
     assert reasons(named)[0] == "LiveChange"
+
+
+async def test_a_stateful_set_that_cannot_be_written_is_a_failure_also_while_servers_are_yet_to_be_told(
+    named: World,
+) -> None:
+    named.memcached(size=4, workload="StatefulSet", memory="128Mi")
+    named.untold = UNREACHABLE
+    for verb in ("apply", "merge_patch", "strategic_patch"):
+        named.api.refuse(verb, "StatefulSet", ServerError(500, "InternalError", "failed calling webhook"))
+    named.show()
+    with pytest.raises(ServerError):
+        await named.reconcile(after_s=DELAY_S)

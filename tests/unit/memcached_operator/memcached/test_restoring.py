@@ -8,7 +8,7 @@ import pytest
 
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, RESTORED_ANNOTATION
 from memcached_operator.memcached.records import memcached_record
-from operator_runtime.client.errors import Conflict, Forbidden, KubeError
+from operator_runtime.client.errors import Conflict, Forbidden, KubeError, ServerError, TooManyRequests
 from tests.unit.memcached_operator.memcached.fake_api import Json
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
@@ -77,9 +77,7 @@ async def test_without_the_annotation_nothing_is_touched_and_the_message_names_i
     await settle(restored)
     assert owners(restored) == {""}
     assert restored.condition("Degraded") == ("True", "NotControlled")
-    assert (
-        restored.message("Degraded").count(f"by the annotation {RESTORED_ANNOTATION}={FORMER} on this Memcached") == 1
-    )
+    assert restored.message("Degraded").count(f"set the annotation {RESTORED_ANNOTATION}={FORMER} on it") == 1
 
 
 async def test_one_annotation_hands_over_all_that_was_made_for_the_former_uid(restored: World) -> None:
@@ -115,10 +113,25 @@ async def test_what_another_controller_owns_is_refused(restored: World) -> None:
     assert restored.condition("Degraded") == ("True", "NotControlled")
 
 
-@pytest.mark.parametrize("error", [Conflict(409, "Conflict", "it changed"), Forbidden(403, "Forbidden", "no right")])
+@pytest.mark.parametrize(
+    "error", [Conflict(409, "Conflict", "it changed"), Forbidden(403), ServerError(500), TooManyRequests(429)]
+)
 async def test_what_cannot_be_handed_over_for_now_is_when_it_can(restored: World, error: KubeError) -> None:
     annotate(restored, FORMER)
     restored.api.refuse("merge_patch", "Service", error)
     await restored.reconcile(after_s=DELAY_S)
-    await restored.settle()
+    assert [event for event in restored.recorder.events if event.reason == "HandedOver"] != []
+    await settle(restored)
     assert owners(restored) == {UID}
+
+
+async def test_why_something_was_not_handed_over_is_told_in_the_api_servers_words(restored: World) -> None:
+    annotate(restored, FORMER)
+    for _ in range(4):
+        restored.api.refuse("merge_patch", "Service", Forbidden(403, "Forbidden", "no right"))
+        restored.show()
+        await restored.reconcile(after_s=DELAY_S)
+        restored.api.refusals.clear()
+    assert restored.condition("Degraded") == ("True", "NotControlled")
+    assert "The Service cannot be handed over: no right" in restored.message("Degraded")
+    assert f"set the annotation {RESTORED_ANNOTATION}" not in restored.message("Degraded")

@@ -110,6 +110,22 @@ async def test_the_api_server_is_asked_seldom_and_no_more_once_all_are_there(nam
         assert await look(named, after_s=LOOK_AGAIN_S) == []
 
 
+async def test_of_a_server_that_is_there_again_nothing_is_told_while_another_is_missing(named: World) -> None:
+    healthy = pod(named, 1)
+    theirs = json.loads(json.dumps(healthy))
+    theirs["metadata"] |= {"labels": {"app": "debug"}, "ownerReferences": []}
+    named.api.put(theirs)
+    del named.api.objects["Pod", NAMESPACE, SERVER]
+    await look(named)
+    await look(named, after_s=LOOK_AFTER_S)
+    await look(named)
+    assert named.condition("Degraded") == ("True", "NotControlled")
+    named.api.put(healthy)
+    await look(named)
+    await look(named)
+    assert named.condition("Degraded") == ("False", "AsExpected")
+
+
 @pytest.mark.parametrize("error", [Forbidden(403, "Forbidden", "no right"), ServerError(500)])
 async def test_what_cannot_be_asked_is_not_known_and_costs_nothing_else(
     named: World, error: Forbidden | ServerError
@@ -140,7 +156,7 @@ def test_of_many_pods_that_do_not_end_the_first_few_are_named() -> None:
     told = why_not_ended(pods)
     assert f"{NAME}-0 has been terminating since 2026-11-21T12:00:00Z, and its node a " in told
     assert f"{NAME}-2" in told
-    assert told.endswith(" So are 2 more.")
+    assert told.endswith(" 2 more pods have not ended.")
     assert why_not_ended([]) == ""
 
 
