@@ -127,7 +127,11 @@ WATCHED: Final = (
     ),
     Permission("", "pods", ("list", "watch"), _BLIND),
     Permission(
-        "", "pods", ("get",), "the servers of a StatefulSet get other memory by being replaced, which empties them"
+        "",
+        "pods",
+        ("get",),
+        "the servers of a StatefulSet get other memory by being replaced, which empties them; and a pod that is in the "
+        "way of one is not named",
     ),
     Permission(
         "",
@@ -137,6 +141,12 @@ WATCHED: Final = (
     ),
     Permission("", "pods/eviction", ("create",), "the servers of a StatefulSet stay as they were made"),
     Permission("events.k8s.io", "events", ("create", "patch"), "no events are written; everything else goes on"),
+    Permission(
+        "",
+        "events",
+        ("list",),
+        "Degraded does not say what keeps a StatefulSet from making pods, such as a quota; everything else goes on",
+    ),
 )
 """In each watched namespace, or in all."""
 

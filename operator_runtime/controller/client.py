@@ -95,20 +95,22 @@ class Client:
         answer = await self._api.get(kind.resource, checked_key(kind.resource, key), key.name)
         return object_of(kind.decode, answer)
 
-    async def list(self, kind: Kind[R], namespace: str | None = None, labels: str = "") -> list[R]:
+    async def list(self, kind: Kind[R], namespace: str | None = None, labels: str = "", *, fields: str = "") -> list[R]:
         """All objects of a kind, live.
 
         Args:
             kind: of the objects.
             namespace: theirs, None for all namespaces.
             labels: label selector, as in the API's query: `app=shell,tier!=test`.
+            fields: field selector, likewise: `involvedObject.uid=…`. Which fields can be selected is the kind's matter.
         """
         if namespace is not None and not (namespace and kind.resource.namespaced):
             raise ValueError(
                 f"namespace is {namespace!r} for a list of {kind.resource.plural}: "
                 "name a namespace, or give None for all of them and for cluster-scoped kinds"
             )
-        selector = {"labelSelector": labels} if labels else {}
+        selectors = {"labelSelector": labels, "fieldSelector": fields}
+        selector = {name: text for name, text in selectors.items() if text}
         try:
             return await _pages(self._api, kind, namespace, selector, PAGE_SIZE)
         except Expired:

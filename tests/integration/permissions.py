@@ -202,6 +202,25 @@ def _is_replaced(trial: Trial) -> bool:
     return pod is not None and _noted(pod) is None
 
 
+def _have_no_room(trial: Trial) -> None:
+    """A server that a quota has no room for, beside those of all others."""
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}}
+    trial.kubectl.apply({**quota, "spec": {"hard": {"limits.memory": "50Gi"}}})
+    trial.kubectl.apply(memcached(trial.name, 1, workload="StatefulSet", memory="100Gi"))
+    trial.kubectl.wait(f"statefulset/{trial.name}", "create")
+    # As the StatefulSet's controller does; the simulator's writes no events.
+    about = trial.kubectl_gets(f"statefulset/{trial.name}")["metadata"]
+    regarding = {"kind": "StatefulSet", "namespace": about["namespace"], "name": trial.name, "uid": about["uid"]}
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": f"{trial.name}.1"}, "reason": "FailedCreate"}
+    words = f"Create Pod {trial.name}-0 in StatefulSet {trial.name} failed error: exceeded quota: few"
+    trial.kubectl.apply({**event, "type": "Warning", "message": words, "involvedObject": regarding})
+
+
+def _says_what_keeps_pods(trial: Trial) -> bool:
+    conditions = (trial.kubectl_gets(f"mc/{trial.name}") or {}).get("status", {}).get("conditions", [])
+    return any(each["type"] == "Degraded" and each["reason"] == "QuotaExceeded" for each in conditions)
+
+
 def _leads(trial: Trial) -> bool:
     return "leading: Lease" in trial.operator.log
 
@@ -326,6 +345,14 @@ OPERATOR: tuple[Use, ...] = (
         lambda trial: _events(trial) != [],
         ("events are not written", 'cannot create resource "events"', "grant create and patch"),
         _apply,
+    ),
+    Use(
+        "list",
+        "events",
+        "Degraded says what keeps a StatefulSet from making pods",
+        _says_what_keeps_pods,
+        ("events are not read", 'cannot list resource "events"', "grant list on events"),
+        _have_no_room,
     ),
     *(
         Use(

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.integration.conftest import memcached
 from tests.integration.oracle import complete, condition, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 
@@ -28,3 +29,39 @@ def test_a_pod_that_was_relabelled_is_named_and_its_labels_bring_it_back(kubectl
     wait(kubectl, "mc/shop", ".status.readyReplicas", 2)
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
     assert kubectl.get("pod", "shop-1")["metadata"]["uid"] == uid
+
+
+def quota(kubectl: Kubectl, **hard: str) -> None:
+    document = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": hard}}
+    kubectl.apply(document)
+    wait(kubectl, "resourcequota/few", ".status.used.pods", 0)
+
+
+def test_a_quota_that_a_stateful_set_meets_is_told_in_its_events_words_until_there_is_room(kubectl: Kubectl) -> None:
+    quota(kubectl, pods="1")
+    kubectl.apply(memcached("shop", 2, workload="StatefulSet"), create=True)
+    told = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")
+    assert re.match("[Cc]reate Pod shop-[01] in StatefulSet shop failed error: ", told["message"])
+    assert "is forbidden: exceeded quota: few, requested: pods=1" in told["message"]
+    assert condition(kubectl, "shop", "Ready")["reason"] == "QuotaExceeded"
+    assert told["message"] in condition(kubectl, "shop", "Available")["message"]
+    kubectl("delete", "resourcequota", "few")
+    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    wait_condition(kubectl, "shop", "Degraded", "AsExpected")
+
+
+def test_a_limit_range_that_a_stateful_set_meets_is_told(kubectl: Kubectl) -> None:
+    limit = {"type": "Container", "max": {"memory": "100Mi"}}
+    document = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": [limit]}}
+    kubectl.apply(document)
+    kubectl.apply(memcached("shop", 1, workload="StatefulSet"), create=True)
+    told = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")
+    assert "maximum memory usage per Container is 100Mi" in told["message"]
+
+
+def test_what_pod_security_refuses_of_a_stateful_set_is_told(kubectl: Kubectl) -> None:
+    kubectl("label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted")
+    spec = {"workload": "StatefulSet", "pod": {"securityContext": {"runAsNonRoot": False}}}
+    kubectl.apply(memcached("shop", 1, **spec), create=True)
+    told = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")
+    assert 'violates PodSecurity "restricted' in told["message"]

@@ -78,8 +78,11 @@ def test_a_policy_that_denies_a_deployment_is_named_as_one_and_costs_nothing_els
     assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
 
 
-def test_a_policy_that_denies_a_deployments_pods_is_named_as_one(kubectl: Kubectl, forbid: Forbid) -> None:
+@pytest.mark.parametrize("workload", ["Deployment", "StatefulSet"])
+def test_a_policy_that_denies_pods_is_named_as_one_whatever_makes_them(
+    kubectl: Kubectl, forbid: Forbid, workload: str
+) -> None:
     forbid("pods")
-    kubectl.apply(memcached("shop", 1), create=True)
+    kubectl.apply(memcached("shop", 1, workload=workload), create=True)
     denied = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")
     assert f"denied request: {WORDS}" in denied["message"]

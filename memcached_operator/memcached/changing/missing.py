@@ -1,11 +1,12 @@
-"""Why servers of a StatefulSet are missing: pods that do not end, or strangers that bear their names.
+"""Why servers of a StatefulSet are missing: pods that do not end, that cannot be made, or that are in the way.
 
 A StatefulSet says nothing of that in its status. What the caches do not show is asked for seldom, and only where a
-server has been missing for longer than it takes to make one.
+server has been missing for longer than it takes to make one: the events of the StatefulSet, then a pod of its name.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,16 +17,24 @@ from memcached_operator.memcached.changing.rollout import missing
 from memcached_operator.memcached.labels import selector_labels, selector_text
 from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.refusals import refusal_reason
 from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.workloads.creations import CREATIONS, Creation, about, why_not_made
 from memcached_operator.memcached.workloads.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from memcached_operator.memcached.workloads.terminating import left_s, why_not_ended
-from operator_runtime import Client, KubeError, Memory, NotFound, ObjectKey, PlainObject, plain
+from operator_runtime import Client, Forbidden, Invalid, KubeError, Memory, NotFound, ObjectKey, PlainObject, plain
+
+logger = logging.getLogger(__name__)
 
 LOOK_AFTER_S: Final = 5.0
 """A StatefulSet's controller makes a pod in less."""
 LOOK_AGAIN_S: Final = 30.0
 
+_REMEDY: Final = (
+    "for the condition Degraded to say what keeps a StatefulSet from making pods, grant list on events to the "
+    "operator's service account"
+)
 _ANY_POD: Final = plain("v1", "Pod", "pods")
 
 
@@ -82,6 +91,7 @@ class Missing:
         self._client = client
         self._caches = caches
         self._seen = remembered.slot(_nothing)
+        self._told = False  # that events may not be read
 
     async def look(
         self,
@@ -128,22 +138,33 @@ class Missing:
             seen.cause = None  # that server is there again
         if now_s >= seen.asked_s + LOOK_AGAIN_S:
             seen.asked_s, seen.about = now_s, unmade[0]
-            seen.cause = await self._ask(memcached, workload, unmade, seen.cause)
+            seen.cause = await self._ask(workload, unmade, seen.cause)
         again_s = seen.asked_s + LOOK_AGAIN_S - now_s
         return absence._replace(cause=seen.cause, next_s=again_s if next_s is None else min(again_s, next_s))
 
-    async def _ask(
-        self, memcached: MemcachedRecord, workload: WorkloadRecord, unmade: Sequence[int], before: Problem | None
-    ) -> Problem | None:
+    async def _ask(self, workload: WorkloadRecord, unmade: Sequence[int], before: Problem | None) -> Problem | None:
         """Why the pods of these ordinals are not made, None where nobody knows."""
-        name = f"{workload.name}-{unmade[0]}"
         try:
-            pod = await self._client.get(_ANY_POD, ObjectKey(workload.namespace, name))
-        except NotFound:
+            if refusal := why_not_made(await self._events(workload), workload.name, unmade):
+                return Problem(refusal_reason(refusal), refusal, blocking=False)
+            pod = await self._client.get(_ANY_POD, ObjectKey(workload.namespace, f"{workload.name}-{unmade[0]}"))
+        except (NotFound, Forbidden):
             return None
         except KubeError:
             return before  # it is not known now
         return _in_the_way(pod, workload)
+
+    async def _events(self, workload: WorkloadRecord) -> Sequence[Creation]:
+        """What happened to the StatefulSet; nothing where that may not be read."""
+        try:
+            events = await self._client.list(CREATIONS, workload.namespace, fields=about(workload.uid))
+        except (Forbidden, NotFound, Invalid) as error:
+            if not self._told:
+                logger.info("events are not read: %s; %s", error, _REMEDY)
+            self._told = True
+            return ()
+        self._told = False
+        return events
 
 
 def _in_the_way(pod: PlainObject, workload: WorkloadRecord) -> Problem | None:

@@ -220,8 +220,8 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         problem=_problem(status),
         ordinal=ordinal,
         address=status.podIP,
-        since_s=max(_seconds(each.lastTransitionTime) for each in (readiness, placed))
-        or _seconds(meta.creationTimestamp),
+        since_s=max(seconds_of(each.lastTransitionTime) for each in (readiness, placed))
+        or seconds_of(meta.creationTimestamp),
         restarts=next((each.restartCount for each in status.containerStatuses or () if each.name == CONTAINER), 0),
         rolls=shared(meta.annotations.rolls),
         memory=shared(meta.annotations.memory),
@@ -233,7 +233,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
 
 
 def _ending(pod: _PodObject) -> dict[str, Any]:
-    ends_s = _seconds(pod.metadata.deletionTimestamp)
+    ends_s = seconds_of(pod.metadata.deletionTimestamp)
     return {
         "terminating_s": ends_s - (pod.metadata.deletionGracePeriodSeconds or 0),
         "ends_s": ends_s,
@@ -242,7 +242,7 @@ def _ending(pod: _PodObject) -> dict[str, Any]:
     }
 
 
-def _seconds(time: str | None) -> int:
+def seconds_of(time: str | None) -> int:
     """An RFC 3339 time in seconds since 1970; 0 where there is none, or nobody can read it."""
     try:
         return int(datetime.fromisoformat(time).timestamp()) if time else 0

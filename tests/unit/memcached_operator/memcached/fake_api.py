@@ -62,6 +62,16 @@ class FakeApi:
         self._called(Call("get", resource.kind, {}))
         return _encoded(self._held(resource, namespace, name))
 
+    async def request(self, method: str, path: str, *, query: dict[str, str], **more: object) -> bytes:
+        """The one list that the reconciler asks for: the events about an object."""
+        assert (method, path.rpartition("/")[2], more["gzip"]) == ("GET", "events", True)
+        self._called(Call("list", "Event", {}))
+        field, _, uid = query["fieldSelector"].partition("=")
+        assert field == "involvedObject.uid"
+        events = [each for key, each in self.objects.items() if key[0] == "Event"]
+        found = [each for each in events if each["involvedObject"]["uid"] == uid]
+        return _encoded({"kind": "EventList", "metadata": {"resourceVersion": "1"}, "items": found})
+
     async def apply(
         self, resource: Resource, namespace: str, name: str, body: object, *, field_manager: str, force: bool
     ) -> bytes:

@@ -113,6 +113,11 @@ async def test_a_list_is_read_page_by_page(at: Fixture) -> None:
     ]
 
 
+async def test_a_list_is_selected_by_fields_as_well(at: Fixture) -> None:
+    await at.client.list(SHELLS, "ns", "app=x", fields="metadata.name=a")
+    assert at.server.last.query == {"labelSelector": "app=x", "fieldSelector": "metadata.name=a", "limit": "500"}
+
+
 async def test_a_list_whose_pages_expire_is_read_at_once(at: Fixture) -> None:
     at.server.put(PATH, shell())
     at.server.refusals["GET"] = [Expired(410)]

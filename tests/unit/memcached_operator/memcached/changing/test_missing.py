@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
 
 import pytest
 
 from memcached_operator.memcached.changing.missing import LOOK_AFTER_S, LOOK_AGAIN_S
 from memcached_operator.memcached.workloads.pods import pod_record
 from memcached_operator.memcached.workloads.terminating import OVERDUE_S, why_not_ended
-from operator_runtime.client.errors import Forbidden, ServerError
+from operator_runtime.client.errors import Forbidden, Invalid, KubeError, NotFound, ServerError
 from tests.unit.memcached_operator.memcached.fake_api import Json
-from tests.unit.memcached_operator.memcached.running_servers import control, pod, rfc3339, stateful_set
+from tests.unit.memcached_operator.memcached.running_servers import control, pod, reasons, rfc3339, stateful_set
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, OTHER_UID
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 SERVER = f"{NAME}-2"
+ASKED = ["list Event", "get Pod"]
 GRACE_S = 30
 
 
@@ -101,10 +103,10 @@ async def test_the_api_server_is_asked_seldom_and_no_more_once_all_are_there(nam
     lost = pod(named, 2)
     del named.api.objects["Pod", NAMESPACE, SERVER]
     assert await look(named) == []
-    assert await look(named, after_s=LOOK_AFTER_S) == ["get Pod"]
+    assert await look(named, after_s=LOOK_AFTER_S) == ASKED
     for _ in range(5):
         assert await look(named, after_s=LOOK_AGAIN_S / 6) == []
-    assert await look(named, after_s=LOOK_AGAIN_S / 6) == ["get Pod"]
+    assert await look(named, after_s=LOOK_AGAIN_S / 6) == ASKED
     named.api.put(lost)
     for _ in range(5):
         assert await look(named, after_s=LOOK_AGAIN_S) == []
@@ -126,17 +128,109 @@ async def test_of_a_server_that_is_there_again_nothing_is_told_while_another_is_
     assert named.condition("Degraded") == ("False", "AsExpected")
 
 
-@pytest.mark.parametrize("error", [Forbidden(403, "Forbidden", "no right"), ServerError(500)])
+@pytest.mark.parametrize(
+    ("verb", "kind", "error"),
+    [
+        ("get", "Pod", Forbidden(403, "Forbidden", "no right")),
+        ("get", "Pod", ServerError(500)),
+        ("list", "Event", Forbidden(403, "Forbidden", "no right")),
+        ("list", "Event", NotFound(404)),
+        ("list", "Event", Invalid(400, message="field label not supported")),
+        ("list", "Event", ServerError(500)),
+    ],
+)
 async def test_what_cannot_be_asked_is_not_known_and_costs_nothing_else(
-    named: World, error: Forbidden | ServerError
+    named: World, verb: str, kind: str, error: KubeError
 ) -> None:
     del named.api.objects["Pod", NAMESPACE, SERVER]
-    named.api.refuse("get", "Pod", error)
+    named.api.refuse(verb, kind, error)
     await look(named)
-    assert await look(named, after_s=LOOK_AFTER_S) == ["get Pod"]
+    assert f"{verb} {kind}" in await look(named, after_s=LOOK_AFTER_S)
     await look(named)
     assert named.condition("Degraded") == ("False", "AsExpected")
     assert f"the events of `kubectl describe statefulset {NAME}` say why" in named.message("Available")
+
+
+REFUSED = f'pods "{SERVER}" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2'
+POLICY = 'admission webhook "x" denied the request: no'
+
+
+def tell(world: World, words: str, *, ordinal: int = 2, reason: str = "FailedCreate", ago_s: float = 0.0) -> None:
+    """Record an event, as the StatefulSet's controller does."""
+    how = f"failed error: {words}" if reason == "FailedCreate" else "successful"
+    name = f"{NAME}-{len(world.api.objects)}"
+    world.api.put(
+        {
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": NAMESPACE, "creationTimestamp": rfc3339(world, in_s=-3600)},
+            "involvedObject": {"kind": "StatefulSet", "uid": stateful_set(world)["metadata"]["uid"]},
+            "reason": reason,
+            "message": f"Create Pod {NAME}-{ordinal} in StatefulSet {NAME} {how}",
+            "lastTimestamp": rfc3339(world, in_s=-ago_s),
+            "eventTime": None,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (REFUSED, "QuotaExceeded"),
+        (POLICY, "DeniedByPolicy"),
+        (f'pods "{SERVER}" is forbidden: violates PodSecurity "restricted:latest"', "DeniedByPolicy"),
+        (f'pods "{SERVER}" is forbidden: maximum memory usage per Container is 1Mi', "DeniedByPolicy"),
+        (f'Pod "{SERVER}" is invalid: spec.containers[0].image: Required value', "InvalidSpec"),
+        (f'pods is forbidden: User "controller" cannot create resource "pods" for {SERVER}', "Forbidden"),
+    ],
+)
+async def test_what_keeps_a_stateful_set_from_making_a_pod_is_told_in_its_events_words(
+    named: World, words: str, reason: str
+) -> None:
+    lost = pod(named, 2)
+    del named.api.objects["Pod", NAMESPACE, SERVER]
+    tell(named, words)
+    assert await look(named) == []
+    assert await look(named, after_s=LOOK_AFTER_S) == ["list Event"]
+    await look(named)
+    assert named.condition("Degraded") == ("True", reason)
+    assert named.message("Degraded") == f"Create Pod {SERVER} in StatefulSet {NAME} failed error: {words}"
+    assert named.condition("Ready") == ("False", reason)
+    assert words in named.message("Available")
+    assert reasons(named) == [reason]
+    named.api.put(lost)
+    await named.settle()
+    assert named.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_the_newest_word_on_a_missing_server_counts_and_none_on_one_that_was_made_since(named: World) -> None:
+    tell(named, REFUSED, ago_s=60)
+    tell(named, POLICY, ago_s=30)
+    tell(named, "", reason="SuccessfulCreate", ago_s=600)
+    tell(named, REFUSED, ordinal=7)
+    tell(named, "", ordinal=1, reason="SuccessfulCreate")
+    del named.api.objects["Pod", NAMESPACE, SERVER]
+    await look(named)
+    await look(named, after_s=LOOK_AFTER_S)
+    await look(named)
+    assert POLICY in named.message("Degraded")
+    tell(named, "", reason="SuccessfulCreate")
+    await look(named, after_s=LOOK_AGAIN_S)
+    await look(named)
+    assert named.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_that_events_may_not_be_read_is_said_once_with_the_remedy(
+    named: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    refusal = Forbidden(403, "Forbidden", 'cannot list resource "events"')
+    named.api.refuse("list", "Event", *[refusal] * 3)
+    del named.api.objects["Pod", NAMESPACE, SERVER]
+    with caplog.at_level(logging.INFO):
+        for _ in range(4):
+            await look(named, after_s=LOOK_AGAIN_S)
+    (said,) = [each for each in caplog.messages if "events are not read" in each]
+    assert 'cannot list resource "events"' in said
+    assert "grant list on events to the operator's service account" in said
 
 
 async def test_of_a_stateful_set_whose_controller_is_yet_to_see_it_nothing_is_asked(named: World) -> None:
