@@ -127,7 +127,7 @@ def _wait_for_pods(workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord
         return Wait(what, f"Nobody deletes {_named(left)}: delete them, and their ReplicaSet if they have one.")
     if left:
         return Wait(what, "The garbage collector deletes them: does kube-controller-manager run?")
-    return Wait(what, why_not_ended(pod for pod in pods if pod.terminating_s) or _ENDED)
+    return Wait(what, why_not_ended([pod for pod in pods if pod.termination is not None]) or _ENDED)
 
 
 def _counted(pods: Sequence[PodRecord]) -> str:

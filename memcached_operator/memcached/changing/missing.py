@@ -22,7 +22,7 @@ from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.workloads.creations import CREATIONS, Creation, about, why_not_made
 from memcached_operator.memcached.workloads.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
-from memcached_operator.memcached.workloads.terminating import left_s, why_not_ended
+from memcached_operator.memcached.workloads.terminating import overdue
 from operator_runtime import Client, Forbidden, Invalid, KubeError, Memory, NotFound, ObjectKey, PlainObject, plain
 
 logger = logging.getLogger(__name__)
@@ -127,11 +127,10 @@ class Missing:
             for pod in self._caches.pods_of(key)
             if not pod.active and pod.workload == workload.kind and pod.ordinal in gone
         }
-        terminating = [pod for pod in ending.values() if pod.terminating_s]
-        if overdue := [pod for pod in terminating if not left_s(pod, now_s)]:
+        late, next_s = overdue(ending.values(), now_s)
+        if late:
             seen.cause = None
-            return absence._replace(cause=Problem(Reason.TERMINATION_STALLED, why_not_ended(overdue), blocking=False))
-        next_s = min((left_s(pod, now_s) for pod in terminating), default=None)
+            return absence._replace(cause=Problem(Reason.TERMINATION_STALLED, late, blocking=False), next_s=next_s)
         if not (unmade := [ordinal for ordinal in gone if ordinal not in ending]):
             return absence._replace(next_s=next_s)
         if seen.about not in unmade:

@@ -30,7 +30,7 @@ from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from memcached_operator.memcached.workloads.rules import SHAPE
 from memcached_operator.memcached.workloads.template import noted
-from memcached_operator.memcached.workloads.terminating import left_s, why_not_ended
+from memcached_operator.memcached.workloads.terminating import overdue
 from operator_runtime import Client, Forbidden, Keeper, Memory, ObjectKey, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)
@@ -255,11 +255,11 @@ class Running:
         """Tell of pods that keep the workload which the servers have moved from, as they do not end."""
         if other is None or not other.deleting:
             return
-        pods = [pod for pod in self._caches.pods_of(key) if pod.terminating_s and pod.workload == other.kind]
-        overdue = [pod for pod in pods if not left_s(pod, now.timestamp())]
-        if overdue:
-            outcome.problems.append(Problem(Reason.TERMINATION_STALLED, why_not_ended(overdue), blocking=False))
-        outcome.look_again(min((left_s(pod, now.timestamp()) for pod in pods if pod not in overdue), default=None))
+        pods = [pod for pod in self._caches.pods_of(key) if pod.workload == other.kind]
+        late, next_s = overdue(pods, now.timestamp())
+        if late:
+            outcome.problems.append(Problem(Reason.TERMINATION_STALLED, late, blocking=False))
+        outcome.look_again(next_s)
 
     async def _evict(self, memcached: MemcachedRecord, pod: PodRecord, stale: int, what: str, outcome: Outcome) -> None:
         try:

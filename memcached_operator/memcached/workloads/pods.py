@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -20,6 +20,22 @@ from memcached_operator.memcached.workloads.secrets import PLAIN, RELOADER, Spee
 from operator_runtime import ObjectKey, shared
 
 NO_ORDINAL: Final = -1
+
+
+class Termination(msgspec.Struct, frozen=True, gc=False):
+    """Of a pod that is being deleted.
+
+    Attributes:
+        since_s: since when, in seconds since 1970.
+        ends_s: when its grace period is over, likewise.
+        node: which node is to end it, "" for none.
+        held_by: finalizers that keep it, as text.
+    """
+
+    since_s: int
+    ends_s: int
+    node: str = ""
+    held_by: str = ""
 
 
 class PodRecord(msgspec.Struct, frozen=True, gc=False):
@@ -42,10 +58,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         memory: `spec.memory` when it was made, "" for a stranger's template.
         restarted: what `kubectl rollout restart` wrote into its template, "" before.
         speech: how its server is spoken to.
-        terminating_s: since when it is being deleted, in seconds since 1970; 0 of one that is not.
-        ends_s: when its grace period is over then, likewise.
-        node: which node is to end it then, "" of one that is not being deleted.
-        held_by: finalizers that keep it then, as text.
+        termination: how it is being deleted, None where it is not.
     """
 
     namespace: str
@@ -66,10 +79,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     restarted: str = ""
     speech: Speech = PLAIN
     down: bool = False
-    terminating_s: int = 0
-    ends_s: int = 0
-    node: str = ""
-    held_by: str = ""
+    termination: Termination | None = None
 
     @property
     def workload(self) -> Workload:
@@ -228,18 +238,17 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         restarted=shared(meta.annotations.restarted),
         speech=speech_of(meta.annotations.speech),
         down=_is_down(status, placed),
-        **(_ending(pod) if meta.deletionTimestamp is not None else {}),
+        termination=_termination(pod),
     )
 
 
-def _ending(pod: _PodObject) -> dict[str, Any]:
-    ends_s = seconds_of(pod.metadata.deletionTimestamp)
-    return {
-        "terminating_s": ends_s - (pod.metadata.deletionGracePeriodSeconds or 0),
-        "ends_s": ends_s,
-        "node": shared(pod.spec.nodeName),
-        "held_by": shared(", ".join(pod.metadata.finalizers or ())),
-    }
+def _termination(pod: _PodObject) -> Termination | None:
+    meta = pod.metadata
+    if meta.deletionTimestamp is None:
+        return None
+    ends_s = seconds_of(meta.deletionTimestamp)
+    since_s = ends_s - (meta.deletionGracePeriodSeconds or 0)
+    return Termination(since_s, ends_s, shared(pod.spec.nodeName), shared(", ".join(meta.finalizers or ())))
 
 
 def seconds_of(time: str | None) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
-from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.pods import PodRecord, Termination
 from operator_runtime import rfc3339
 
 OVERDUE_S: Final = 60.0
@@ -16,29 +16,42 @@ once, and then takes it off the API."""
 _NAMED: Final = 3
 
 
-def left_s(pod: PodRecord, now_s: float) -> float:
-    """Seconds until a pod that is being deleted is overdue, 0 where it is."""
-    return max(pod.ends_s + OVERDUE_S - now_s, 0.0)
+class Overdue(NamedTuple):
+    """Pods that are being deleted, as time goes by.
+
+    Attributes:
+        why: what keeps those that should have ended, and the remedy; "" where none should.
+        next_s: seconds until another one should have, None for never.
+    """
+
+    why: str = ""
+    next_s: float | None = None
 
 
-def why_not_ended(pods: Iterable[PodRecord]) -> str:
+def overdue(pods: Iterable[PodRecord], now_s: float) -> Overdue:
+    """What is to be said of pods by now; those that are not being deleted do not count."""
+    left_s = {pod: pod.termination.ends_s + OVERDUE_S - now_s for pod in pods if pod.termination is not None}
+    late = [pod for pod, seconds in left_s.items() if seconds <= 0]
+    return Overdue(why_not_ended(late), min((each for each in left_s.values() if each > 0), default=None))
+
+
+def why_not_ended(pods: Sequence[PodRecord]) -> str:
     """What keeps pods that are being deleted, and the remedy, as sentences; "" for none."""
     ordered = sorted(pods, key=lambda pod: (pod.ordinal, pod.name))
-    told = [_why(pod) for pod in ordered[:_NAMED]]
-    if more := len(ordered) - len(told):
+    told = [_why(pod.name, pod.termination) for pod in ordered[:_NAMED] if pod.termination is not None]
+    if told and (more := len(ordered) - _NAMED) > 0:
         told.append("1 more pod has not ended." if more == 1 else f"{more} more pods have not ended.")
     return " ".join(told)
 
 
-def _why(pod: PodRecord) -> str:
-    since = f"{pod.name} has been terminating since {rfc3339(datetime.fromtimestamp(pod.terminating_s, UTC))}"
-    if pod.held_by:
+def _why(name: str, end: Termination) -> str:
+    since = f"{name} has been terminating since {rfc3339(datetime.fromtimestamp(end.since_s, UTC))}"
+    if end.held_by:
         return (
-            f"{since}, kept by the finalizer {pod.held_by}: whoever put it there must take it off "
-            f"(`kubectl edit pod {pod.name}`)."
+            f"{since}, kept by the finalizer {end.held_by}: whoever put it there must take it off "
+            f"(`kubectl edit pod {name}`)."
         )
     return (
-        f"{since}, and its node {pod.node or '(none)'} does not say that it has ended: see "
-        f"`kubectl describe pod {pod.name}`. Where the node is gone for good, `kubectl delete pod {pod.name} --force "
-        "--grace-period=0` ends it."
+        f"{since}, and its node {end.node or '(none)'} does not say that it has ended: see `kubectl describe pod "
+        f"{name}`. Where the node is gone for good, `kubectl delete pod {name} --force --grace-period=0` ends it."
     )

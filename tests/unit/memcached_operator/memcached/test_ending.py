@@ -13,7 +13,7 @@ from memcached_operator.api.names import FINALIZER
 from memcached_operator.memcached.ending import STALLED_AFTER_S, Delete, Release, Wait, next_step
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.reporter import CONFLICT_PAUSE_S, SLOW_RETRY_S
-from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.pods import PodRecord, Termination
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime.cache.own_writes import PATIENCE_S
 from operator_runtime.client.errors import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
@@ -38,8 +38,8 @@ OURS = deployment_of()
 GOING = deployment_of(deleting=True)
 PODS = [pod_of("b"), pod_of("a")]
 ENDING = [msgspec.structs.replace(pod, active=False) for pod in PODS]
-LOST = msgspec.structs.replace(ENDING[0], terminating_s=1, ends_s=31, node="gone")
-HELD = msgspec.structs.replace(LOST, held_by="example.com/hold")
+LOST = msgspec.structs.replace(ENDING[0], termination=Termination(1, 31, "gone"))
+HELD = msgspec.structs.replace(LOST, termination=Termination(1, 31, "gone", "example.com/hold"))
 A, B = (f"{NAME}-7cc6f4b5f7-{letter}" for letter in "ab")
 
 
