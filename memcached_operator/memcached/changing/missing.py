@@ -30,6 +30,9 @@ logger = logging.getLogger(__name__)
 LOOK_AFTER_S: Final = 5.0
 """A StatefulSet's controller makes a pod in less."""
 LOOK_AGAIN_S: Final = 30.0
+ASK_EVERY_S: Final = 1.0
+"""Of all Memcacheds together: the API server looks through all events of a namespace for those of one object, and where
+thousands of Memcacheds begin at once, all of them miss servers for a while."""
 
 _REMEDY: Final = (
     "for the condition Degraded to say what keeps a StatefulSet from making pods, grant list on events to the "
@@ -62,7 +65,7 @@ class _Seen:
     Attributes:
         since_s: since when servers are missing, in seconds since 1970.
         of: of which StatefulSet, and which generation of it.
-        asked_s: when the API server was asked last.
+        asked_s: when the API server was asked last, or was busy with what others asked.
         about: the ordinal that was asked about.
         cause: what came of it.
     """
@@ -92,6 +95,7 @@ class Missing:
         self._caches = caches
         self._seen = remembered.slot(_nothing)
         self._told = False  # that events may not be read
+        self._free_s = 0.0  # from when on any Memcached may ask
 
     async def look(
         self,
@@ -136,8 +140,10 @@ class Missing:
         if seen.about not in unmade:
             seen.cause = None  # that server is there again
         if now_s >= seen.asked_s + LOOK_AGAIN_S:
-            seen.asked_s, seen.about = now_s, unmade[0]
-            seen.cause = await self._ask(workload, unmade, seen.cause)
+            seen.asked_s = now_s
+            if now_s >= self._free_s:
+                seen.about, self._free_s = unmade[0], now_s + ASK_EVERY_S
+                seen.cause = await self._ask(workload, unmade, seen.cause)
         again_s = seen.asked_s + LOOK_AGAIN_S - now_s
         return absence._replace(cause=seen.cause, next_s=again_s if next_s is None else min(again_s, next_s))
 

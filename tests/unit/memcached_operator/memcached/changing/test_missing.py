@@ -112,6 +112,16 @@ async def test_the_api_server_is_asked_seldom_and_no_more_once_all_are_there(nam
         assert await look(named, after_s=LOOK_AGAIN_S) == []
 
 
+async def test_while_another_memcached_asks_it_waits_for_its_next_turn(named: World) -> None:
+    del named.api.objects["Pod", NAMESPACE, SERVER]
+    assert await look(named) == []
+    named.reconciler._objects._running._missing._free_s = 1e12
+    assert await look(named, after_s=LOOK_AFTER_S) == []
+    named.reconciler._objects._running._missing._free_s = 0.0
+    assert await look(named, after_s=LOOK_AGAIN_S / 2) == []
+    assert "get Pod" in await look(named, after_s=LOOK_AGAIN_S / 2)
+
+
 async def test_of_a_server_that_is_there_again_nothing_is_told_while_another_is_missing(named: World) -> None:
     healthy = pod(named, 1)
     theirs = json.loads(json.dumps(healthy))
