@@ -82,7 +82,7 @@ def picky(kubectl: Kubectl, operator: OperatorProcess) -> Iterator[Kubectl]:
 @pytest.mark.cluster("kubernetes")  # the simulator has no policies
 def test_an_image_that_the_api_server_refuses_is_told_and_mended(picky: Kubectl) -> None:
     picky.apply(memcached("shop", 1, image="forbidden.example.com/memcached"), memcached("good", 1), create=True)
-    assert "that registry is not for us" in message(picky, "shop")
+    assert "that registry is not for us" in message(picky, "shop", "DeniedByPolicy")
     assert condition(picky, "shop", "Available")["status"] == "False"
     wait(picky, "mc/good", ".status.replicas", 1)
 
@@ -98,7 +98,7 @@ def test_servers_go_on_while_the_api_server_refuses_a_new_image(picky: Kubectl) 
     complete(picky, "shop", 1)
     mark = picky.cluster.audit_mark()
     picky("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"image":"forbidden.example.com/memcached"}}')
-    assert "that registry is not for us" in message(picky, "shop")
+    assert "that registry is not for us" in message(picky, "shop", "DeniedByPolicy")
     assert "deployments 422" in deployment_writes(picky, "shop", mark)
     mark = picky.cluster.audit_mark()
     found = picky.get("mc", "shop")["status"]
@@ -184,9 +184,9 @@ def loose(loosened: Cluster, namespace: str, operator: OperatorProcess) -> Kubec
     return Kubectl(loosened, namespace)
 
 
-def message(kubectl: Kubectl, name: str) -> str:
-    """What the condition Degraded says once it is InvalidSpec."""
-    return str(wait_condition(kubectl, name, "Degraded", "InvalidSpec")["message"])
+def message(kubectl: Kubectl, name: str, reason: str = "InvalidSpec") -> str:
+    """What the condition Degraded says once it has that reason."""
+    return str(wait_condition(kubectl, name, "Degraded", reason)["message"])
 
 
 BAD: dict[str, tuple[object, str]] = {
