@@ -227,7 +227,7 @@ simulator-schemas:
 demo-picture:
     python -m memcached_operator demo --once --picture docs/demo.svg > /dev/null
 
-# Measure on a real control plane (--quick: beside go and the last recorded, 3 minutes; --count N, --peers, --help)
+# Measure on a real control plane (--quick: beside go and the last recorded, 2 minutes; --count N, --peers, --help)
 [group('test')]
 [no-exit-message]
 bench *args:

@@ -114,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="go and ours with the numbers above, in about 3 minutes: ratios, and the last in benchmarks/history.csv",
+        help="go and ours with the numbers above, in about 2 minutes: ratios, and the last in benchmarks/history.csv",
     )
     parser.add_argument(
         "--record", action="store_true", help="with --quick: add a line to that file; everything is to be committed"
