@@ -290,8 +290,7 @@ class Ending:
             terminating = step.why
             problem, retry_s = self._judge_wait(memcached, step)
         result = await self._tell(memcached, problem, terminating)
-        after_s = result.requeue_after_s
-        return Result(requeue_after_s=retry_s if after_s is None else min(retry_s, after_s))
+        return _at_latest(result, retry_s)
 
     async def _tell(self, memcached: MemcachedRecord, problem: Problem | None, terminating: str) -> Result:
         """Say in the status what is left, and what its deletion waits for."""
@@ -305,7 +304,7 @@ class Ending:
         result = await self._reporter.report(memcached, last, seen)
         if spec is None or await self._follow(memcached, spec, last):
             return result
-        return Result(requeue_after_s=min(SLOW_RETRY_S, result.requeue_after_s or SLOW_RETRY_S))
+        return _at_latest(result, SLOW_RETRY_S)
 
     async def _follow(self, memcached: MemcachedRecord, spec: Spec, last: Status) -> bool:
         """Have the published list follow the status as long as both are there; whether that is so.
@@ -362,6 +361,12 @@ class Ending:
         self._client.outdated(MEMCACHEDS, memcached)
         pause_s = CONFLICT_PAUSE_S if isinstance(error, Conflict) else 5.0
         return StaleCache(f"the Memcached changed under our write: {error}", retry_s=pause_s)
+
+
+def _at_latest(result: Result, after_s: float) -> Result:
+    """Look again as soon as the result says, and within these seconds."""
+    soonest_s = result.requeue_after_s
+    return Result(requeue_after_s=after_s if soonest_s is None else min(after_s, soonest_s))
 
 
 def _holders(memcached: MemcachedRecord) -> str:

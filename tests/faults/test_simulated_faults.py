@@ -167,9 +167,10 @@ class TestRefusals:
         for rule in rules:
             faulty.await_use(rule)
         assert [rule.times_left for rule in rules[:2]] == [0, 0]
-        operator.wait_for_log("refused: recovered after 2 failed attempts", after=log.start)
-        for words in ("429 TooManyRequests", "500 InternalError"):
-            assert len(log.said("refused: attempt 1 failed, next one in ", words)) == 1, "it is said once"
+        operator.wait_for_log("refused: recovered after 3 failed attempts", after=log.start)
+        # The second look reports the refused Deployment, and its status is refused as well.
+        for attempt, words in ("attempt 1 failed, next one in ", "429 TooManyRequests"), ("attempt 2 ", "500 Internal"):
+            assert len(log.said("refused: ", attempt, words)) == 1, "it is said once"
         assert len(log.said("attempt ")) == 2, "and of no other attempt"
         assert log.said("are not written") == log.said("Traceback") == []
 

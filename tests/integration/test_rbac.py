@@ -76,6 +76,7 @@ for _use in USES:
 
 
 @pytest.mark.core
+@pytest.mark.cluster("kubernetes")  # quotas are the real one's
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("uses", ALIKE.values(), ids=ALIKE)
 def test_with_all_permissions_it_works_and_nothing_is_refused(

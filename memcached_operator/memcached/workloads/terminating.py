@@ -47,8 +47,9 @@ def why_not_ended(pods: Sequence[PodRecord]) -> str:
 def _why(name: str, end: Termination) -> str:
     since = f"{name} has been terminating since {rfc3339(datetime.fromtimestamp(end.since_s, UTC))}"
     if end.held_by:
+        several = "s" if ", " in end.held_by else ""
         return (
-            f"{since}, kept by the finalizer {end.held_by}: whoever put it there must take it off "
+            f"{since}, kept by the finalizer{several} {end.held_by}: what put it there must take it off "
             f"(`kubectl edit pod {name}`)."
         )
     return (

@@ -87,7 +87,7 @@ MANY = [pod_of(str(number)) for number in range(7)]
             None,
             [HELD],
             f"Waiting for 1 pod to end: {B}.",
-            "kept by the finalizer example.com/hold: whoever put it there",
+            "kept by the finalizer example.com/hold: what put it there",
         ),
         (GOING, PODS, f"Waiting for 2 pods to end: {A}, {B}.", "kube-controller-manager"),
         (None, PODS, f"Waiting for 2 pods to end: {A}, {B}.", "delete them, and their ReplicaSet"),

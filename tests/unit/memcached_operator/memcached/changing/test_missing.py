@@ -68,7 +68,7 @@ async def test_a_finalizer_that_keeps_a_pod_is_named(named: World) -> None:
     await look(named)
     told = named.message("Degraded")
     assert f"{SERVER} has been terminating since " in told
-    assert ", kept by the finalizer example.com/hold, example.com/too: whoever put it there must take it off" in told
+    assert ", kept by the finalizers example.com/hold, example.com/too: what put it there must take it off" in told
     assert "--force" not in told
 
 
