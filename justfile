@@ -199,12 +199,6 @@ api-docs:
     python -m memcached_operator api-reference > docs/api.md.new
     mv docs/api.md.new docs/api.md
 
-# Write docs/runtime-reference.md from the runtime's sources
-[group('write')]
-runtime-docs:
-    python -m docs.site.runtime_reference > docs/runtime-reference.md.new
-    mv docs/runtime-reference.md.new docs/runtime-reference.md
-
 # Make the site of the documents in .cache/site; a link that leads nowhere fails it
 [group('write')]
 docs *args:
