@@ -19,15 +19,12 @@ class Page:
     """A document, and what its reader has done before and has; without a node, pods stay Pending.
 
     Attributes:
-        when: told apart by it where one page is read twice.
         author: its reader writes an operator, and installs this project for it.
     """
 
     path: str
     before: tuple[str, ...] = ()
-    when: str = ""
     node: bool = True
-    helm: bool = False
     author: bool = False
 
 
@@ -35,36 +32,20 @@ class Page:
 EXAMPLES = {
     "docs/runtime.md": "tests/integration/test_runtime_page.py",
 }
+# What readers copy from top to bottom.
 PAGES = (
     Page("docs/tutorial.md", node=False),
     Page("docs/write-your-own.md", node=False, author=True),
     Page("examples/my_own_shell/README.md", node=False),
     Page("examples/publisher/README.md", node=False),
-    Page("docs/runbooks.md", ("kubectl apply --server-side -f manifests/install/crds.yaml", EXAMPLE[0]), node=False),
 )
 # Those that install a PodDisruptionBudget along, which the simulator does not serve.
 PAGES_FOR_KUBERNETES = (
     Page("README.md"),
     Page("docs/first-install.md"),
     Page("docs/install.md"),
-    Page("docs/upgrade.md", (*INSTALLED, *EXAMPLE)),
-    Page("docs/helm.md", helm=True),
-    Page("docs/split.md", helm=True),
-    Page("docs/openshift.md"),
     Page("docs/backup.md", INSTALLED),
     Page("docs/uninstall.md", (*INSTALLED, *EXAMPLE)),
-    Page("docs/namespaces.md"),
-    Page("docs/namespaces.md", INSTALLED, when="over an install for the whole cluster"),
     Page("docs/from-the-guides.md"),
-    Page("docs/monitoring.md", INSTALLED),
-    Page("docs/operations.md", INSTALLED),
-    Page("docs/leader-election.md", INSTALLED),
-    Page("docs/drain.md", (*INSTALLED, *EXAMPLE)),
-    Page("docs/clients.md", INSTALLED),
-    Page("docs/servers.md", INSTALLED),
-    Page("docs/changes.md", INSTALLED),
-    Page("docs/sizing.md", (*INSTALLED, *EXAMPLE)),
-    Page("docs/tls.md", INSTALLED),
-    Page("docs/conditions.md", (*INSTALLED, *EXAMPLE)),
-    Page("docs/troubleshooting.md", (*INSTALLED, *EXAMPLE)),
 )
+RUN = frozenset(page.path for page in (*PAGES, *PAGES_FOR_KUBERNETES))

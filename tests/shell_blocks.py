@@ -6,15 +6,21 @@ A block of another language that has a title (```python title="shop.py") is a fi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Any
+
+import yaml
 
 _BLOCK = re.compile(
     r"(?:^[ ]*<!-- (?P<mark>[^>]*?) -->\n)?^(?P<indent>[ ]*)```(?P<language>console|sh)\n(?P<body>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
 _FILE = re.compile(r'^```\w+ title="(?P<path>[^"]+)"\n(?P<body>.*?)^```$', re.MULTILINE | re.DOTALL)
+_YAML = re.compile(r"^(?P<indent>[ ]*)```yaml[^\n]*\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
+_HERE_DOCUMENT = re.compile(r"<<'?(?P<end>\w+)'?[^\n]*\n(?P<body>.*?\n)(?P=end)$", re.MULTILINE | re.DOTALL)
 # What differs from run to run, with what stands for it on both sides.
 _VARIABLE = [
     (re.compile(pattern), word)
@@ -98,6 +104,14 @@ def steps(document: str) -> Iterator[Step]:
             while rest and rest[0].startswith("> "):  # the shell's second prompt
                 words.append(rest.pop(0).removeprefix("> "))
             yield Step(line, "\n".join(words), "\n".join(rest), how)
+
+
+def manifests(document: str) -> Iterator[Mapping[str, Any]]:
+    """The objects that a document shows, whole, in blocks of YAML and in what is typed for a command to read."""
+    shown = [textwrap.dedent(block["body"]) for block in _YAML.finditer(document)]
+    shown += [typed["body"] for step in steps(document) for typed in _HERE_DOCUMENT.finditer(step.command)]
+    for text in shown:
+        yield from (each for each in yaml.safe_load_all(text) if isinstance(each, dict) and "kind" in each)
 
 
 def files(document: str) -> dict[str, str]:
