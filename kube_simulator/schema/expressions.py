@@ -27,15 +27,7 @@ if TYPE_CHECKING:
 
 
 class CompileError(ValueError):
-    """The expression is none, or uses what the simulator does not have; the message says which."""
-
-
-class SyntaxProblem(CompileError):
-    """The expression is none, in CEL's own words, with the line and a mark beneath the place."""
-
-
-class InstantiationProblem(CompileError):
-    """What stands in the expression cannot be made use of, such as a pattern that is none; in Kubernetes' words."""
+    """The expression is none, in CEL's words, or uses what the simulator does not have; the message says which."""
 
 
 class EvaluationError(Exception):
@@ -97,7 +89,7 @@ def compiled(text: str, variables: frozenset[str]) -> Expression:
     except ValueError as error:
         said = str(error).replace(_MATCHES, "matches")
         if "Syntax error: " in said and "unsupported" not in said:
-            raise SyntaxProblem(said[said.index("ERROR: ") :].replace("\n| ", "\n | ")) from error
+            raise CompileError(said[said.index("ERROR: ") :].replace("\n| ", "\n | ")) from error
         raise CompileError(said) from error
     bound = set(_BINDING.findall(plain))
     used = frozenset(program.variables()) - bound
@@ -128,20 +120,6 @@ def _with_our_matches(text: str, plain: str) -> str:
     for end in ends:
         text = text[: end - len(_MATCHES)] + _MATCHES + text[end:]
     return text
-
-
-def selections(text: str, variable: str) -> list[tuple[tuple[str, ...], tuple[int, ...]]]:
-    """The chains of fields that are read off a variable, `self.spec.size`, each with where its points stand."""
-    plain = _without_texts(text)
-    found = []
-    for match in re.finditer(rf"(?<![\w.]){variable}((?:\.[A-Za-z_]\w*(?!\w*\s*\())+)", plain):
-        names = tuple(match[1].split(".")[1:])
-        points, at = [], match.start(1)
-        for name in names:
-            points.append(at)
-            at += len(name) + 1
-        found.append((names, tuple(points)))
-    return found
 
 
 _TEXT: Final = re.compile(r"""(?:[rR]?(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))""")
@@ -210,12 +188,12 @@ def _check_patterns(text: str, plain: str) -> None:
             patterns.compiled(cel.compile(literal[1]).execute(cel.Context(variables={}, functions={})))
         except patterns.InvalidPattern as error:
             if call[1] != "matches":
-                raise InstantiationProblem(str(error)) from error
+                raise CompileError(str(error)) from error
             start = text.rfind("\n", 0, literal.start(1)) + 1
             line, column = text.count("\n", 0, start) + 1, literal.start(1) - start
             shown = text[start:].partition("\n")[0]
             mark = f"\n | {shown}\n | {'.' * column}^"
-            raise SyntaxProblem(f"ERROR: <input>:{line}:{column + 1}: invalid matches argument{mark}") from error
+            raise CompileError(f"ERROR: <input>:{line}:{column + 1}: invalid matches argument{mark}") from error
         except patterns.UnknownPattern as error:
             raise CompileError(str(error)) from error
 

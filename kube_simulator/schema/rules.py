@@ -23,11 +23,8 @@ from kube_simulator.schema.expressions import (
     CompileError,
     EvaluationError,
     Expression,
-    InstantiationProblem,
-    SyntaxProblem,
     compiled,
     optional_value,
-    selections,
 )
 from kube_simulator.schema.node import MISSING, Node
 from kube_simulator.schema.uniqueness import correlated
@@ -86,21 +83,6 @@ def has_rules(node: Node) -> bool:
 def expression_of(text: str) -> Expression:
     """A rule's expression, or that of its message. Raises CompileError."""
     return compiled(text.strip(), VARIABLES)
-
-
-def undefined_field(node: Node, text: str) -> tuple[str, int] | None:
-    """The first field that an expression reads and the schema has not, and where its point stands; None if all are."""
-    for variable in sorted(VARIABLES):
-        for names, points in selections(text, variable):
-            at: Node | None = node
-            for depth, (name, point) in enumerate(zip(names, points, strict=True)):
-                if at is None or at.type != "object":
-                    break
-                hidden = at is not node and depth == 1 and names[0] == "metadata" and node.embedded
-                if (hidden and name not in ("name", "generateName")) or _visible(at, name) is None:
-                    return name, point
-                at = _visible(at, name)
-    return None
 
 
 def field_path(node: Node, text: str) -> str | None:
@@ -265,11 +247,8 @@ def _duration(text: str) -> object:
 
 __all__ = [
     "CompileError",
-    "InstantiationProblem",
-    "SyntaxProblem",
     "expression_of",
     "field_path",
     "has_rules",
     "rule_problems",
-    "undefined_field",
 ]

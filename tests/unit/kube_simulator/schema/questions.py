@@ -11,7 +11,6 @@ from typing import Any
 from lab.control_plane import ControlPlane
 from tests.conformance.api import JSON, MERGE_PATCH, Api
 from tests.unit.kube_simulator.schema.questions_bodies import BODIES
-from tests.unit.kube_simulator.schema.questions_definitions import DEFINITIONS
 from tests.unit.kube_simulator.schema.questions_rules import (
     CHANGES,
     LOOSE,
@@ -40,7 +39,6 @@ def ask(send: Send) -> Json:
             "values": list(_ask_values(send)),
             "rules": list(_ask_rules(send)),
             "ratchets": list(_ask_ratchets(send)),
-            "definitions": list(_ask_definitions(send)),
             "bodies": list(_ask_bodies(send)),
         }
     finally:
@@ -105,11 +103,6 @@ def _ask_ratchets(send: Send) -> Iterator[Json]:
         pass
     for change in RATCHETS:
         yield _told(send("PATCH", path("ratchets", "r", dryRun="All"), change), change=change)
-
-
-def _ask_definitions(send: Send) -> Iterator[Json]:
-    for name, definition in DEFINITIONS.items():
-        yield _told(send("POST", f"{_CRDS}?dryRun=All", definition), name=name)
 
 
 def _ask_bodies(send: Send) -> Iterator[Json]:

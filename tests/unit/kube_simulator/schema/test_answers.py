@@ -1,7 +1,7 @@
-"""What the simulator says of values, rules, CRDs and bodies, held against what a real API server said of the same."""
+"""What the simulator says of values, rules and bodies, held against what a real API server said of the same."""
 
 import json
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -12,7 +12,6 @@ from kube_simulator.schema.rules import rule_problems
 from kube_simulator.schema.structural import decode_problems, default, prune, validate
 from tests.unit.kube_simulator.schema import questions_bodies, questions_rules, questions_values
 from tests.unit.kube_simulator.schema.questions import ANSWERS
-from tests.unit.kube_simulator.schema.questions_definitions import DEFINITIONS
 from tests.unit.kube_simulator.schema.schema_parts import Json, custom as an_object_of, merged
 
 RECORDED: dict[str, list[Json]] = json.loads(ANSWERS.read_text())
@@ -81,14 +80,6 @@ def test_what_was_wrong_before_and_has_not_changed_is_let_pass(answer: Json) -> 
     assert judged(TIGHTENED, merged(old, answer["change"]), old) == recorded(answer)
 
 
-@pytest.mark.parametrize("answer", RECORDED["definitions"], ids=lambda answer: f"{answer['name']}")
-def test_a_crd_is_refused_for_what_kubernetes_refuses_it(answer: Json) -> None:
-    crd = custom.defaulted(DEFINITIONS[cast(str, answer["name"])])
-    assert told(custom.problems_of(crd)) == recorded(answer)
-    if not answer.get("causes"):
-        assert [resource.plural for resource in custom.resources_of(crd)] == ["tries"] * len(crd["spec"]["versions"])
-
-
 @pytest.mark.parametrize(("body", "answer"), list(zip(questions_bodies.BODIES, RECORDED["bodies"], strict=True)))
 def test_a_body_is_taken_or_refused_as_by_go(body: tuple[str, str, Json], answer: Json) -> None:
     group_version, plural, sent = body
@@ -108,7 +99,6 @@ def test_every_question_has_an_answer() -> None:
     """A question that was added since the answers were written down would go unasked otherwise."""
     asked = [(field, value) for field, (_, values) in questions_values.FIELDS.items() for value in values]
     assert json.dumps(asked) == json.dumps([[each["field"], each["value"]] for each in RECORDED["values"]])
-    assert [each["name"] for each in RECORDED["definitions"]] == list(DEFINITIONS)
     changes = [each["change"] for each in RECORDED["ratchets"]]
     assert changes == questions_rules.RATCHETS
     assert [each["spec"] for each in RECORDED["rules"] if "spec" in each] == [*questions_rules.RULED, {}]

@@ -124,17 +124,15 @@ def test_what_objects_are_stored_under_does_not_change(
 def test_a_version_in_which_objects_may_be_stored_must_stay() -> None:
     [cause] = custom.problems_of(plain({"status": {"storedVersions": ["v0", "v1"]}}))
     assert cause.field == "status.storedVersions[0]"
-    assert 'Invalid value: "v0": missing from spec.versions; v0 was previously a storage version' in cause.message
-    [cause] = custom.problems_of(plain({"status": {"storedVersions": ["v0"]}}))[:1]
-    assert cause.message == 'Invalid value: ["v0"]: must have the storage version v1'
+    assert 'Invalid value: "v0": missing from spec.versions' in cause.message
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"format": "isbn"}, "the format isbn at spec.validation.openAPIV3Schema.properties[spec].properties[x]"),
-        ({"pattern": r"\p{Letter}"}, "the pattern at spec.validation.openAPIV3Schema.properties[spec].properties[x]"),
-        ({"anyOf": [{"pattern": r"\B"}]}, ".properties[x].anyOf[0]"),
+        ({"format": "isbn"}, "the format isbn at version v1.spec.x"),
+        ({"pattern": r"\p{Letter}"}, "the pattern at version v1.spec.x"),
+        ({"anyOf": [{"pattern": r"\B"}]}, "the pattern at version v1.spec.x.anyOf"),
     ],
 )
 def test_what_kubernetes_takes_and_the_simulator_cannot_check_is_501(change: Json, words: str) -> None:

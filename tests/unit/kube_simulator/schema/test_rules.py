@@ -6,8 +6,8 @@ import pytest
 
 from kube_simulator.errors import Cause
 from kube_simulator.schema import custom, kubernetes
-from kube_simulator.schema.expressions import CompileError, EvaluationError, compiled, selections
-from kube_simulator.schema.rules import escaped, has_rules, rule_problems, undefined_field
+from kube_simulator.schema.expressions import CompileError, EvaluationError, compiled
+from kube_simulator.schema.rules import escaped, has_rules, rule_problems
 from tests.unit.kube_simulator.schema.schema_parts import INTEGER, TEXT, Json, a_list, an_object, rule, ruled
 
 SELF = frozenset({"self"})
@@ -95,22 +95,6 @@ def test_names_that_a_macro_binds_need_no_variable_and_others_do() -> None:
         compiled("self > x", SELF)
     with pytest.raises(CompileError, match="undeclared reference to 'y'"):
         compiled("self > '.all(y, '.size() + y", SELF)
-
-
-def test_the_fields_that_an_expression_reads_are_found_outside_of_its_texts() -> None:
-    assert selections("self.a.b > self.c.size() && 'self.d' == other.self.e", "self") == [
-        (("a", "b"), (4, 6)),
-        (("c",), (15,)),
-    ]
-
-
-def test_a_field_that_the_schema_has_not_is_found_with_its_place() -> None:
-    node = custom.node_of(an_object({"spec": an_object({"a-b": INTEGER, "m": an_object(additionalProperties=TEXT)})}))
-    assert undefined_field(node, "self.spec.a__dash__b > 0 && self.spec.m.any == 'x'") is None
-    assert undefined_field(node, "self.metadata.name.size() > 0") is None
-    assert undefined_field(node, "has(self.status)") == ("status", 8)
-    assert undefined_field(node, "self.metadata.labels.size() > 0") == ("labels", 13)
-    assert undefined_field(node, "oldSelf.spec.x == 1") == ("x", 12)
 
 
 def test_names_are_escaped_as_kubernetes_escapes_them() -> None:
