@@ -166,12 +166,11 @@ class MemcachedPod(_Model):
 
 
 class MemcachedNetworkPolicy(_Model):
-    """Who may connect to the servers: the NetworkPolicy of the Memcached's name."""
+    """Which peers can connect to the servers: a NetworkPolicy with the name of the Memcached."""
 
-    from_: list[_Passed] = Field(
-        alias="from",
-        description="Peers that may connect to the servers, each as a NetworkPolicy has it: podSelector, "
-        "namespaceSelector or ipBlock. An empty list lets nobody in but the operator.",
+    allow_from: list[_Passed] = Field(
+        description="Peers that can connect to the servers, each a NetworkPolicyPeer: podSelector, namespaceSelector "
+        "or ipBlock. The operator can always connect. If the list is empty, only the operator can.",
     )
 
 
@@ -295,8 +294,7 @@ class MemcachedSpec(_Model):
     pod: MemcachedPod | None = None
     network_policy: MemcachedNetworkPolicy | None = Field(
         default=None,
-        description="Who may connect to the servers. Where it is left out no NetworkPolicy is made, and everybody may "
-        "whom no other one keeps away.",
+        description="Which peers can connect to the servers. If omitted, no NetworkPolicy is created.",
     )
     tls: MemcachedTls | None = None
     auth: MemcachedAuth | None = None

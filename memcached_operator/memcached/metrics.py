@@ -59,7 +59,7 @@ class RepairCounts:
 def _examples() -> Mapping[str, Manifest]:
     """An object of each kind, without what names it, as a Memcached wants it."""
     named = ("name", "namespace", "uid")
-    spec = Spec(size=2, networkPolicy=NetworkPolicy(from_=()), publish="ConfigMap")
+    spec = Spec(size=2, networkPolicy=NetworkPolicy(allowFrom=()), publish="ConfigMap")
     manifests = (
         desired.workload("Deployment", *named, 1, "image"),
         desired.workload("StatefulSet", *named, 1, "image"),

@@ -87,14 +87,14 @@ class DisruptionBudget(msgspec.Struct, frozen=True):
     maxUnavailable: _Count | _Share = 1
 
 
-class NetworkPolicy(msgspec.Struct, frozen=True, rename={"from_": "from"}):
+class NetworkPolicy(msgspec.Struct, frozen=True):
     """Who may connect to the servers.
 
     Attributes:
-        from_: peers as Kubernetes types them; empty for nobody.
+        allowFrom: peers as Kubernetes types them; empty for nobody.
     """
 
-    from_: tuple[_Passed, ...]
+    allowFrom: tuple[_Passed, ...]
 
 
 class Pod(msgspec.Struct, frozen=True):

@@ -144,7 +144,7 @@ class TestRefusals:
         kubectl("scale", "mc/resized", "--replicas=3")
         kubectl("delete", "deployment/bared", "mc/gone")
         # Of each kind something comes by the new watches: that they are well is said with the first thing that does.
-        kubectl.apply(memcached("new", 1, workload="StatefulSet", networkPolicy={"from": []}, publish="ConfigMap"))
+        kubectl.apply(memcached("new", 1, workload="StatefulSet", networkPolicy={"allowFrom": []}, publish="ConfigMap"))
         faulty.clear()
         wait(kubectl, "mc/resized", ".status.replicas", 3)
         kubectl.wait("deployment/bared", "create")

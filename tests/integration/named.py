@@ -40,7 +40,7 @@ EVERYTHING: dict[str, object] = {
         "securityContext": {"fsGroup": 1000},
         "terminationGracePeriodSeconds": 5,
     },
-    "networkPolicy": {"from": PEERS},
+    "networkPolicy": {"allowFrom": PEERS},
     "publish": "ConfigMap",
 }
 

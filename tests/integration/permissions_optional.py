@@ -84,7 +84,7 @@ KINDS = (
         "networkpolicies",
         "networkpolicies.networking.k8s.io",
         "NetworkPolicy",
-        {"networkPolicy": {"from": [{"podSelector": {}}]}},
+        {"networkPolicy": {"allowFrom": [{"podSelector": {}}]}},
         {},
         '{"spec":{"ingress":[{}]}}',
         "spec.ingress",

@@ -214,7 +214,7 @@ BAD: dict[str, tuple[object, str]] = {
         'spec.resources.limits[memory]: must be a quantity such as "500m", "1.5Gi" or 2',
     ),
     "pace": ({"rollout": {"pauseSeconds": -1}}, "spec.rollout.pauseSeconds: must be a whole number of seconds from 0"),
-    "peers": ({"networkPolicy": {}}, "spec.networkPolicy.from: must be a list of peers such as"),
+    "peers": ({"networkPolicy": {}}, "spec.networkPolicy.allowFrom: must be a list of peers such as"),
     "both": ({"size": "x", "image": 7}, "spec.image: must be an image reference"),
 }
 

@@ -42,7 +42,7 @@ KINDS: dict[str, tuple[dict[str, object], str, list[dict[str, object]]]] = {
         ],
     ),
     "networkpolicy": (
-        {"networkPolicy": {"from": PEERS}},
+        {"networkPolicy": {"allowFrom": PEERS}},
         "shop",
         [
             {"spec": {"ingress": [{}]}},
@@ -231,7 +231,7 @@ def test_a_budget_follows_the_size_and_what_is_asked_of_it(kubectl: Kubectl) -> 
 
 
 def test_a_network_policy_admits_the_peers_to_the_port_and_nobody_where_there_are_none(kubectl: Kubectl) -> None:
-    complete(kubectl, "shop", 0, networkPolicy={"from": PEERS})
+    complete(kubectl, "shop", 0, networkPolicy={"allowFrom": PEERS})
     kubectl.wait("networkpolicy/shop", "create")
     spec = kubectl.get("networkpolicy", "shop")["spec"]
     assert spec["podSelector"] == {"matchLabels": SELECTOR}
@@ -241,7 +241,7 @@ def test_a_network_policy_admits_the_peers_to_the_port_and_nobody_where_there_ar
     others = rule["from"][len(PEERS) :]
 
     mark = kubectl.cluster.audit_mark()
-    change(kubectl, networkPolicy={"from": []})
+    change(kubectl, networkPolicy={"allowFrom": []})
     all_caught_up(kubectl)
     left = kubectl.get("networkpolicy", "shop")["spec"].get("ingress", [])
     assert [each["from"] for each in left] == ([others] if others else [])

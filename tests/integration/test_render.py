@@ -93,9 +93,9 @@ def _items(items: list[Json], fields: Mapping[str, Any]) -> Iterator[Any]:
                 "securityContext": {"fsGroup": 5},
                 "terminationGracePeriodSeconds": 5,
             },
-            networkPolicy={"from": [{"podSelector": {"matchLabels": {"app": "web"}}}]},
+            networkPolicy={"allowFrom": [{"podSelector": {"matchLabels": {"app": "web"}}}]},
         ),
-        memcached("named", 0, workload="StatefulSet", publish="ConfigMap", networkPolicy={"from": []}),
+        memcached("named", 0, workload="StatefulSet", publish="ConfigMap", networkPolicy={"allowFrom": []}),
     ],
     ids=lambda written: str(written["metadata"]["name"]),
 )

@@ -39,7 +39,7 @@ def network_policy(name: str, namespace: str, uid: str, spec: Spec, operator_nam
     """
     if spec.networkPolicy is None:
         return None
-    peers = list(as_kept(spec.networkPolicy.from_))
+    peers = list(as_kept(spec.networkPolicy.allowFrom))
     if operator_namespace:
         peers.append(
             {

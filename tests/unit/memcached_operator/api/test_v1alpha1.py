@@ -101,7 +101,7 @@ FULL = b"""{
   "disruptionBudget": {"maxUnavailable": "25%"},
   "pod": {"labels": {"a": "b"}, "tolerations": [{"any": [1, null]}], "affinity": {"any": {"thing": true}},
     "securityContext": {}, "terminationGracePeriodSeconds": 9223372036854775807},
-  "networkPolicy": {"from": []},
+  "networkPolicy": {"allowFrom": []},
   "memory": "1Gi", "maxConnections": 4096, "threads": 8, "maxItemSize": "2Mi", "extraArgs": ["-o", "idle_timeout=60"],
   "resources": {"requests": {"cpu": "1.5", "ephemeral-storage": 5}, "limits": {"memory": "2Gi"}},
   "rollout": {"pauseSeconds": 5, "paused": true}
@@ -111,7 +111,7 @@ FULL = b"""{
 def test_every_field_is_read_and_written_by_its_name_in_the_api() -> None:
     spec = validate_spec(FULL)
     assert spec.network_policy is not None
-    assert spec.network_policy.from_ == []
+    assert spec.network_policy.allow_from == []
     assert json.loads(spec.model_dump_json(by_alias=True, exclude_none=True)) == json.loads(FULL)
 
 

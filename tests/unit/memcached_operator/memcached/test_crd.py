@@ -103,7 +103,7 @@ def test_the_samples_have_names_of_their_own_and_are_all_installed_together() ->
 
 def test_the_structs_have_the_fields_of_the_schema() -> None:
     properties = {field.path: field.schema.get("properties", {}) for field in fields(memcached_crd())}
-    spec = read_spec(b'{"disruptionBudget": {}, "networkPolicy": {"from": []}}')
+    spec = read_spec(b'{"disruptionBudget": {}, "networkPolicy": {"allowFrom": []}}')
     for path, struct in (
         ("spec", spec),
         ("spec.service", spec.service),

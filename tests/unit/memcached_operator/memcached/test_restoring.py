@@ -24,7 +24,7 @@ OBJECTS = [
 FULL: Json = {
     "service": {"type": "Headless"},
     "disruptionBudget": {"maxUnavailable": 1},
-    "networkPolicy": {"from": []},
+    "networkPolicy": {"allowFrom": []},
     "publish": "ConfigMap",
 }
 

@@ -33,7 +33,7 @@ def part(kind: str, **changes: object) -> dict[str, object]:
 
 
 def test_a_policy_that_names_nobody_admits_nobody_where_the_operator_runs_in_no_pod() -> None:
-    assert part("NetworkPolicy", networkPolicy={"from": []})["ingress"] == []
+    assert part("NetworkPolicy", networkPolicy={"allowFrom": []})["ingress"] == []
 
 
 def test_a_deployment_s_service_names_servers_while_they_are_ready() -> None:

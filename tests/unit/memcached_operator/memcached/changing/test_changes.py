@@ -55,7 +55,7 @@ def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
         ({"service": {"type": "None"}}, "spec.service.type", "beside"),
         ({"service": {"labels": {"a": "b"}}}, "spec.service.labels", "beside"),
         ({"disruptionBudget": {"maxUnavailable": 2}}, "spec.disruptionBudget", "beside"),
-        ({"networkPolicy": {"from": []}}, "spec.networkPolicy", "beside"),
+        ({"networkPolicy": {"allowFrom": []}}, "spec.networkPolicy", "beside"),
         ({"publish": "ConfigMap"}, "spec.publish", "beside"),
         ({"tls": {"secretName": "a"}}, "spec.tls", "rolling"),
         ({"auth": {"secretName": "a"}}, "spec.auth", "rolling"),
@@ -106,7 +106,7 @@ def test_every_field_of_the_specification_is_told_of() -> None:
         "service": {"type": "None"},
         "disruptionBudget": {"maxUnavailable": 2},
         "pod": {"labels": {"a": "b"}},
-        "networkPolicy": {"from": []},
+        "networkPolicy": {"allowFrom": []},
         "tls": {"secretName": "a"},
         "auth": {"secretName": "a"},
         "publish": "ConfigMap",
@@ -116,13 +116,13 @@ def test_every_field_of_the_specification_is_told_of() -> None:
 
 
 def test_the_values_are_told_as_json_has_them_and_defaults_where_none_was_given() -> None:
-    new = {"memory": "1Gi", "image": "other", "networkPolicy": {"from": []}, "resources": {"limits": {"cpu": 1}}}
+    new = {"memory": "1Gi", "image": "other", "networkPolicy": {"allowFrom": []}, "resources": {"limits": {"cpu": 1}}}
     told = [str(field) for change in found(STATEFUL_SET, STATEFUL_SET | new) for field in change.fields]
     assert told == [
         'spec.image was absent, is to be "other"',
         'spec.memory was "64Mi", is to be "1Gi"',
         "spec.resources.limits.cpu was absent, is to be 1",
-        'spec.networkPolicy was absent, is to be {"from":[]}',
+        'spec.networkPolicy was absent, is to be {"allowFrom":[]}',
     ]
 
 
@@ -289,7 +289,7 @@ SPECS = st.fixed_dictionaries(
                 "terminationGracePeriodSeconds": st.sampled_from([1, 5, 30]),
             },
         ),
-        "networkPolicy": st.just({"from": []}),
+        "networkPolicy": st.just({"allowFrom": []}),
         "publish": st.sampled_from(["None", "ConfigMap"]),
         "drainSeconds": st.integers(0, 30),
     },

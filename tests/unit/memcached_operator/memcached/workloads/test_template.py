@@ -17,7 +17,7 @@ SPECS = {
     "nothing": b"",
     "no new field": b'{"size": 3}',
     "fields that are none of the pods'": b"""{"service": {"type": "ClusterIP", "labels": {"a": "b"}}, "drainSeconds": 1,
-        "disruptionBudget": {"maxUnavailable": "100%"}, "networkPolicy": {"from": []}, "publish": "ConfigMap"}""",
+        "disruptionBudget": {"maxUnavailable": "100%"}, "networkPolicy": {"allowFrom": []}, "publish": "ConfigMap"}""",
     "options that say nothing": b'{"pod": {"labels": {}, "tolerations": [], "affinity": {}, "priorityClassName": ""}}',
 }
 
