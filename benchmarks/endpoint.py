@@ -56,7 +56,7 @@ def memcached_name(index: int) -> str:
 
 
 # Nothing beside the servers.
-_BARE = {"service": {"type": "None"}, "disruptionBudget": {"maxUnavailable": "100%"}}
+_BARE = {"service": {"type": "Disabled"}, "disruptionBudget": {"maxUnavailable": "100%"}}
 
 
 def memcached(name: str, size: int, *, extras: bool) -> Mapping[str, object]:

@@ -79,7 +79,7 @@ RULES: Final[Mapping[str, str]] = {
     "spec.rollout.maxSurge": _COUNT_OR_SHARE,
     "spec.workload": "must be Deployment or StatefulSet",
     "spec.service": 'must be an object such as {"type": "Headless"}',
-    "spec.service.type": "must be Headless, ClusterIP or None",
+    "spec.service.type": "must be Headless, ClusterIP or Disabled",
     **_strings("spec.service.annotations", '{"example.com/team": "shop"}'),
     **_strings("spec.service.labels", '{"team": "shop"}'),
     "spec.disruptionBudget": 'must be an object such as {"maxUnavailable": 1}',
@@ -108,7 +108,7 @@ RULES: Final[Mapping[str, str]] = {
     "spec.tls.reload": "must be Live or Restart",
     "spec.auth": 'must be an object such as {"secretName": "cache-passwords"}',
     "spec.auth.secretName": _SECRET_NAME,
-    "spec.publish": "must be None or ConfigMap",
+    "spec.publish": "must be ConfigMap, or left out for nowhere",
     "spec.drainSeconds": f"must be a whole number of seconds from 0 to {DRAIN_SECONDS_MAX}",
 }
 """What each field must be, by its path, whichever part of its rule it breaks; `[]` for any entry of a list or map."""

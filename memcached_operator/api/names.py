@@ -52,8 +52,8 @@ SECRET_NAME_MAX_LENGTH: Final = 253
 SECRET_NAME: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
 Workload = Literal["Deployment", "StatefulSet"]
-ServiceType = Literal["Headless", "ClusterIP", "None"]
-Publish = Literal["None", "ConfigMap"]
+ServiceType = Literal["Headless", "ClusterIP", "Disabled"]
+Publish = Literal["ConfigMap"]
 ClientAuth = Literal["None", "Request", "Require"]
 Reload = Literal["Live", "Restart"]
 

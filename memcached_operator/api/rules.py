@@ -98,7 +98,7 @@ def _of_workload(spec: Together) -> Iterator[str]:
     if spec.workload == "StatefulSet":
         if spec.service_type == "ClusterIP":
             yield (
-                "spec.service.type: must be Headless (or None, where you make the headless Service yourself) with "
+                "spec.service.type: must be Headless (or Disabled, where you make the headless Service yourself) with "
                 f"spec.workload StatefulSet, whose servers' names come from it, got {json.dumps(spec.service_type)}"
             )
         for name, given in pace.items():

@@ -102,10 +102,10 @@ class MemcachedService(_Model):
 
     type: ServiceType | None = Field(
         default=None,
-        description="Headless: the name stands for the addresses of all servers, and each server of a StatefulSet has "
-        "a name below it. ClusterIP: one address in front of all of them, which picks any server for each connection; "
-        "good for one server. None: no Service is made. Headless where it is left out. "
-        "A StatefulSet cannot have ClusterIP.",
+        description="Headless: the name of the Service resolves to the addresses of all servers, and each server of a "
+        "StatefulSet has a DNS name below it. ClusterIP: one virtual IP address, which load-balances connections over "
+        "the servers; it suits a single server, and cannot be combined with workload StatefulSet. Disabled: no Service "
+        "is created. Defaults to Headless.",
     )
     annotations: dict[str, str] | None = Field(
         default=None, description="Annotations of the Service, besides those of the operator."
@@ -300,8 +300,9 @@ class MemcachedSpec(_Model):
     auth: MemcachedAuth | None = None
     publish: Publish | None = Field(
         default=None,
-        description="Where the list of servers is published besides status.serverList. ConfigMap: in the ConfigMap "
-        "NAME-servers, as lines (servers) and as JSON (servers.json). None: nowhere. None where it is left out.",
+        description="Where the list of servers is published in addition to status.serverList. ConfigMap: in a "
+        "ConfigMap with the name of the Memcached and the suffix -servers, as lines (key servers) and as JSON (key "
+        "servers.json). If omitted, the list is only in the status.",
     )
     drain_seconds: _DrainSeconds | None = Field(
         default=None,

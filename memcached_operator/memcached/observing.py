@@ -68,7 +68,7 @@ def observed(
         unwritten=bool(outcome.unwritten),
         leaving=other.kind if other is not None else None,
         advice=tuple(_advice(spec)),
-        followed=spec.publish != "None",
+        followed=spec.publish is not None,
         rollout=outcome.rollout,
         absent=outcome.absent,
         paused=spec.rollout.paused,
@@ -125,7 +125,7 @@ def unplanned(
         last.service or "",
         problem,
         terminating=terminating,
-        followed=spec is not None and spec.publish != "None",
+        followed=spec is not None and spec.publish is not None,
     )
 
 

@@ -68,7 +68,7 @@ class Service(msgspec.Struct, frozen=True):
     """The Service by which clients find the servers.
 
     Attributes:
-        type: "None" where none is wanted.
+        type: "Disabled" where none is wanted.
         annotations, labels: what the user wants it to bear.
     """
 
@@ -185,7 +185,7 @@ class Spec(msgspec.Struct, frozen=True):
         networkPolicy: None for none.
         tls: None for servers that speak in plain text.
         auth: None for servers that ask for no password.
-        publish: where the list of servers is written besides the status.
+        publish: where the list of servers is written besides the status; None for nowhere.
         drainSeconds: how long a server runs on after it left the list.
     """
 
@@ -205,7 +205,7 @@ class Spec(msgspec.Struct, frozen=True):
     networkPolicy: NetworkPolicy | None = None
     tls: Tls | None = None
     auth: Auth | None = None
-    publish: Publish = "None"
+    publish: Publish | None = None
     drainSeconds: Annotated[int, msgspec.Meta(ge=0, le=DRAIN_SECONDS_MAX)] = DRAIN_SECONDS
 
 

@@ -43,9 +43,8 @@ class OptionalKind:
 
 
 ALONE: dict[str, Any] = {
-    "service": {"type": "None"},
+    "service": {"type": "Disabled"},
     "disruptionBudget": {"maxUnavailable": "100%"},
-    "publish": "None",
     "workload": "Deployment",
     "drainSeconds": 0,
 }
@@ -67,7 +66,7 @@ KINDS = (
         "services",
         "Service",
         {"service": {"type": "Headless"}},
-        {"service": {"type": "None"}},
+        {"service": {"type": "Disabled"}},
         '{"spec":{"publishNotReadyAddresses":true}}',
         "spec.publishNotReadyAddresses",
     ),
@@ -94,7 +93,7 @@ KINDS = (
         "configmaps",
         "ConfigMap",
         {"publish": "ConfigMap"},
-        {"publish": "None"},
+        {},
         '{"data":{"servers":"edited"}}',
         "data[servers]",
         suffix="-servers",

@@ -30,7 +30,7 @@ def start(operators: Operators, kubectl: Kubectl) -> str:
 
 def run_at(kubectl: Kubectl, *addresses: str) -> list[str]:
     """A Memcached whose servers are there; the names of its pods."""
-    kubectl.apply(memcached("shop", len(addresses), service={"type": "None"}))
+    kubectl.apply(memcached("shop", len(addresses), service={"type": "Disabled"}))
     wait(kubectl, "mc/shop", ".status.replicas", len(addresses))
     pods = pods_of(kubectl, "shop")
     for pod, address in zip(pods, addresses, strict=True):

@@ -114,7 +114,7 @@ def test_a_stateful_set_behind_one_address_is_told_and_mended(kubectl: Kubectl, 
     assert operator.pid
     # Right field by field, so that the API server lets it in.
     kubectl.apply(memcached("shop", 1, workload="StatefulSet", service={"type": "ClusterIP"}), create=True)
-    assert message(kubectl, "shop").startswith("spec.service.type: must be Headless (or None, where you make")
+    assert message(kubectl, "shop").startswith("spec.service.type: must be Headless (or Disabled, where you make")
 
     kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"workload":"Deployment"}}')
     wait(kubectl, "mc/shop", ".status.replicas", 1)

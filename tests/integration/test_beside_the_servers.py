@@ -57,7 +57,7 @@ KINDS: dict[str, tuple[dict[str, object], str, list[dict[str, object]]]] = {
     ),
 }
 WITHOUT: dict[str, dict[str, object]] = {
-    "service": {"service": {"type": "None"}},
+    "service": {"service": {"type": "Disabled"}},
     "poddisruptionbudget": {"disruptionBudget": None},
     "networkpolicy": {"networkPolicy": None},
     "configmap": {"publish": None},

@@ -158,7 +158,7 @@ BUDGET = "spec.disruptionBudget.maxUnavailable"
     ("spec", "message"),
     [
         ({"workload": "DaemonSet"}, 'spec.workload: Unsupported value: "DaemonSet"'),
-        ({"service": {"type": "LoadBalancer"}}, 'supported values: "Headless", "ClusterIP", "None"'),
+        ({"service": {"type": "LoadBalancer"}}, 'supported values: "Headless", "ClusterIP", "Disabled"'),
         ({"service": {"labels": {"a": 1}}}, "spec.service.labels.a in body must be of type string"),
         ({"disruptionBudget": {"maxUnavailable": "120%"}}, f"{BUDGET} in body should match"),
         ({"disruptionBudget": {"maxUnavailable": -1}}, f"{BUDGET} in body should be greater than or equal to 0"),

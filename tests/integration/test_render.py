@@ -81,7 +81,7 @@ def _items(items: list[Json], fields: Mapping[str, Any]) -> Iterator[Any]:
         memcached("none", 0),
         memcached("other", 1, image="memcached:1.6-other"),
         memcached("addressed", 2, service={"type": "ClusterIP", "labels": {"team": "shop"}}, publish="ConfigMap"),
-        memcached("alone", 3, service={"type": "None"}, disruptionBudget={"maxUnavailable": "100%"}),
+        memcached("alone", 3, service={"type": "Disabled"}, disruptionBudget={"maxUnavailable": "100%"}),
         memcached(
             "full",
             2,

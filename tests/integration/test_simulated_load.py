@@ -24,7 +24,7 @@ from tests.operator_process import PROJECT, OperatorProcess
 
 COUNT, SIZE = 3_000, 2
 # Nothing beside the servers: the simulator's controllers look at each Service and budget of a namespace for each pod.
-BARE = {"service": {"type": "None"}, "disruptionBudget": {"maxUnavailable": "100%"}}
+BARE = {"service": {"type": "Disabled"}, "disruptionBudget": {"maxUnavailable": "100%"}}
 NAMES = [f"cache-{number:04}" for number in range(COUNT)]
 NAMESPACE = "default"
 # No speed is asserted: it takes a minute on two cores that have nothing else to do.

@@ -42,7 +42,7 @@ def publication(name: str, namespace: str, uid: str, spec: Spec, servers: Sequen
     Args:
         servers: `host:port` of each, in their order.
     """
-    if spec.publish == "None":
+    if spec.publish is None:
         return None
     mark = taken({_LIST: list(servers)})
     return PublicationManifest(

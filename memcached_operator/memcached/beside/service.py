@@ -51,7 +51,7 @@ def service(name: str, namespace: str, uid: str, spec: Spec, *, named: bool) -> 
         named: clients know its servers by names that the Service gives them.
     """
     wanted = spec.service
-    if wanted.type == "None":
+    if wanted.type == "Disabled":
         return None
     passed = {field: value for field in ("labels", "annotations") if (value := getattr(wanted, field))}
     mark = {TAKEN_ANNOTATION: text} if (text := taken(passed)) else {}

@@ -47,7 +47,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"service": {"type": "LoadBalancer"}},
-        'spec.service.type: must be Headless, ClusterIP or None, got "LoadBalancer" (a string)',
+        'spec.service.type: must be Headless, ClusterIP or Disabled, got "LoadBalancer" (a string)',
     ),
     ({"service": {"labels": ["a"]}}, f'spec.service.labels: {STRINGS}, got ["a"] (a list)'),
     ({"service": {"labels": {"a.b/c": 1, "d": "e"}}}, f"spec.service.labels[a.b/c]: {STRING}, got 1"),
@@ -130,7 +130,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"pod": {"terminationGracePeriodSeconds": 2**63}}, f"{GRACE}, got 9223372036854775808"),
     ({"networkPolicy": {}}, f"spec.networkPolicy.allowFrom: {PEERS}, and is missing"),
     ({"networkPolicy": {"allowFrom": None}}, f"spec.networkPolicy.allowFrom: {PEERS}, got null"),
-    ({"publish": "Secret"}, 'spec.publish: must be None or ConfigMap, got "Secret" (a string)'),
+    ({"publish": "Secret"}, 'spec.publish: must be ConfigMap, or left out for nowhere, got "Secret" (a string)'),
     ({"drainSeconds": -1}, "spec.drainSeconds: must be a whole number of seconds from 0 to 86400, got -1"),
     ({"drainSeconds": 86401}, "spec.drainSeconds: must be a whole number of seconds from 0 to 86400, got 86401"),
 ]

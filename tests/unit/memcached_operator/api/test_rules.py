@@ -20,7 +20,7 @@ PACED = "whose servers are replaced one at a time"
 WRONG: list[tuple[dict[str, Any], str]] = [
     (
         {"workload": "StatefulSet", "service": {"type": "ClusterIP"}},
-        "spec.service.type: must be Headless (or None, where you make the headless Service yourself) with "
+        "spec.service.type: must be Headless (or Disabled, where you make the headless Service yourself) with "
         'spec.workload StatefulSet, whose servers\' names come from it, got "ClusterIP"',
     ),
     (
@@ -110,7 +110,7 @@ def test_fields_that_contradict_each_other_are_named_with_the_remedy_however_the
 @pytest.mark.parametrize(
     "spec",
     [
-        {"workload": "StatefulSet", "service": {"type": "None"}, "rollout": {"pauseSeconds": 0, "paused": True}},
+        {"workload": "StatefulSet", "service": {"type": "Disabled"}, "rollout": {"pauseSeconds": 0, "paused": True}},
         {"rollout": {"maxUnavailable": 0, "maxSurge": 1}},
         {"rollout": {"maxUnavailable": "0%", "maxSurge": "25%"}},
         {"rollout": {"maxSurge": 0}},

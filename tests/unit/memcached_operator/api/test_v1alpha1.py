@@ -126,7 +126,7 @@ def test_a_budget_is_a_number_of_servers_or_a_share_of_them(value: object) -> No
     assert budget.max_unavailable == value
 
 
-@pytest.mark.parametrize("type_", ["Headless", "None", None])
+@pytest.mark.parametrize("type_", ["Headless", "Disabled", None])
 def test_a_stateful_set_goes_with_any_service_that_gives_names_or_that_the_user_makes(type_: str | None) -> None:
     assert validate_spec({"workload": "StatefulSet", "service": {"type": type_}}).workload == "StatefulSet"
 
@@ -142,7 +142,7 @@ def test_a_stateful_set_behind_one_address_is_refused_because_its_servers_would_
     with pytest.raises(InvalidSpec) as caught:
         validate_spec(raw)
     assert str(caught.value) == (
-        "spec.service.type: must be Headless (or None, where you make the headless Service yourself) with "
+        "spec.service.type: must be Headless (or Disabled, where you make the headless Service yourself) with "
         'spec.workload StatefulSet, whose servers\' names come from it, got "ClusterIP"'
     )
 

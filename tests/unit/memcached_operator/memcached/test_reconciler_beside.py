@@ -21,9 +21,9 @@ from tests.unit.memcached_operator.memcached.world import DELAY_S, SLOWLY, WRITE
 BESIDE = ("Service", "PodDisruptionBudget", "NetworkPolicy", "ConfigMap")
 # By kind, what it takes to want none.
 NONE: dict[str, Json] = {
-    "Service": {"service": {"type": "None"}},
+    "Service": {"service": {"type": "Disabled"}},
     "PodDisruptionBudget": {"disruptionBudget": {"maxUnavailable": "100%"}},
-    "ConfigMap": {"publish": "None"},
+    "ConfigMap": {"publish": None},
 }
 DEFAULTS: Json = {"size": 2, "service": {}, "disruptionBudget": {"maxUnavailable": 1}}
 

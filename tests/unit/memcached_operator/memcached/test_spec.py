@@ -104,7 +104,7 @@ SPECS = either(
         other=VALUES,
         workload=st.sampled_from(["Deployment", "StatefulSet", "statefulset"]),
         service=some_of(
-            type=st.sampled_from(["Headless", "ClusterIP", "None", "LoadBalancer"]), annotations=STRINGS, labels=STRINGS
+            type=st.sampled_from(["Headless", "ClusterIP", "Disabled", "None"]), annotations=STRINGS, labels=STRINGS
         ),
         disruptionBudget=some_of(
             maxUnavailable=COUNT_OR_SHARE,
@@ -129,7 +129,7 @@ SPECS = either(
             reload=st.sampled_from(["Live", "Restart", "Never"]),
         ),
         auth=some_of(secretName=SECRET_NAMES),
-        publish=st.sampled_from(["None", "ConfigMap", "Secret"]),
+        publish=st.sampled_from(["ConfigMap", "None"]),
         drainSeconds=st.sampled_from([-1, 0, 30, 86_400, 86_401]),
     )
 )
@@ -159,7 +159,7 @@ def test_a_missing_specification_is_the_default_one(raw: bytes) -> None:
 
 FULL = b"""{
   "size": 3, "image": "memcached:1.6", "workload": "StatefulSet", "publish": "ConfigMap", "drainSeconds": 0,
-  "service": {"type": "None", "annotations": {"a": "b"}, "labels": {"c": "d"}},
+  "service": {"type": "Disabled", "annotations": {"a": "b"}, "labels": {"c": "d"}},
   "disruptionBudget": {"maxUnavailable": "25%"},
   "pod": {"labels": {"a": "b"}, "annotations": {"a": "b"}, "nodeSelector": {"a": "b"}, "tolerations": [{"any": [1]}],
     "affinity": {"any": {"thing": null}}, "topologySpreadConstraints": [{}], "priorityClassName": "high",
@@ -179,7 +179,7 @@ def test_every_field_is_read() -> None:
         size=3,
         image="memcached:1.6",
         workload="StatefulSet",
-        service=Service(type="None", annotations={"a": "b"}, labels={"c": "d"}),
+        service=Service(type="Disabled", annotations={"a": "b"}, labels={"c": "d"}),
         disruptionBudget=DisruptionBudget(maxUnavailable="25%"),
         pod=Pod(
             labels={"a": "b"},
@@ -212,7 +212,7 @@ def test_every_field_is_read() -> None:
 def test_what_is_left_out_or_null_has_its_default() -> None:
     spec = read_spec(b'{"size": 2, "workload": null, "service": {"type": null}, "pod": null, "drainSeconds": null}')
     assert spec == Spec(size=2)
-    assert (spec.workload, spec.service.type, spec.publish, spec.drainSeconds) == ("Deployment", "Headless", "None", 30)
+    assert (spec.workload, spec.service.type, spec.publish, spec.drainSeconds) == ("Deployment", "Headless", None, 30)
     assert (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize) == ("64Mi", 1024, 4, "1Mi")
     assert (spec.extraArgs, spec.resources, spec.rollout) == ((), Resources(), Rollout(60, False, None, None))
     assert read_spec(b'{"memory": null, "resources": {"limits": null}, "rollout": {"paused": null}}') == Spec()

@@ -62,7 +62,7 @@ GET_DEPLOYMENT, GET_MEMCACHED = "get Deployment", "get Memcached"
 WRITE_STATUS = "merge_patch/status Memcached"
 DONE = Result()
 # Nothing stands beside the servers.
-BARE = {"service": {"type": "None"}, "disruptionBudget": {"maxUnavailable": "100%"}}
+BARE = {"service": {"type": "Disabled"}, "disruptionBudget": {"maxUnavailable": "100%"}}
 SLOWLY = Result(requeue_after_s=SLOW_RETRY_S)
 SOON = Result(requeue_after_s=VANISHED_RETRY_S)
 
