@@ -19,7 +19,6 @@ _USER = "nobody"
 _HOST = "127.0.0.1"
 _DEADLINE_S = 60.0
 _POLL_S = 0.02
-_ANSWER_BYTES = 2**16
 
 
 class ServerError(Exception):

@@ -189,13 +189,6 @@ def _cause(node: Node, rule: Json, value: object, path: str, message: str) -> Ca
     return Cause("FieldValueInvalid", f"Invalid value: {message}", at) if whole else causes.invalid(at, value, message)
 
 
-def _visible(node: Node, name: str) -> Node | None:
-    """The node of a field as a rule names it; None where the schema lets it stand without knowing it."""
-    if node.additional is not None:
-        return node.additional
-    return next((child for field, child in node.properties.items() if escaped(field) == name), None)
-
-
 def escaped(name: str) -> str:
     """A field's name as a rule must write it: `a-b` is `a__dash__b`, `in` is `__in__`."""
     if name in _RESERVED:

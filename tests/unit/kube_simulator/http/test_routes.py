@@ -10,8 +10,6 @@ from kube_simulator.requests.types import Target
 from kube_simulator.resources import Registry, Resource
 from kube_simulator.schema.node import of_schema
 
-VERBS = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
-
 
 def resource(group: str, plural: str, *, namespaced: bool = True, **more: object) -> Resource:
     schema = of_schema({"type": "object"})

@@ -14,16 +14,6 @@ from kube_simulator.schema.kubernetes import builtin_resources
 from kube_simulator.values import Json
 
 NOW = datetime(2026, 11, 21, 15, tzinfo=UTC)
-SUBDOMAIN = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-LABEL = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
-    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
 NAME_PART = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
     "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
@@ -52,12 +42,6 @@ def created(kind: Resource, body: Json) -> Json:
     """What is stored of a new object."""
     strategy = strategy_of(kind)
     return strategy.complete(strategy.default(strategy.prepare_create(body)), None)
-
-
-def updated(kind: Resource, old: Json, change: Json, subresource: str = "") -> Json:
-    """What is stored after fields at the root of an object were replaced."""
-    strategy = strategy_of(kind)
-    return strategy.complete(strategy.default(strategy.prepare_update({**old, **change}, old, subresource)), old)
 
 
 def causes(kind: Resource, new: Json, old: Json | None = None) -> list[Cause]:

@@ -35,7 +35,6 @@ from tests.unit.memcached_operator.memcached.support import HERE, NAME, NAMESPAC
 Json = dict[str, Any]
 Edit = Callable[[Json], object]
 IMAGE = "docker.io/library/memcached:1.6.45-alpine"
-OPERATOR_NAMESPACE = "operators"
 
 
 class Case(NamedTuple):
