@@ -88,6 +88,8 @@ _PauseSeconds = Annotated[int, Field(ge=0, le=PAUSE_SECONDS_MAX, json_schema_ext
 # What Kubernetes has a type for, and we pass on: every field of it is kept, and the API server judges it there.
 _Passed = dict[str, Any]
 _SecretName = Annotated[str, Field(max_length=SECRET_NAME_MAX_LENGTH, pattern=f"^{SECRET_NAME}$")]
+# The default, said for those who read the schema.
+_ATOMIC: Final[dict[str, Any]] = {"x-kubernetes-list-type": "atomic"}
 _Generation = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
 
 
@@ -171,6 +173,7 @@ class MemcachedNetworkPolicy(_Model):
     allow_from: list[_Passed] = Field(
         description="Peers that can connect to the servers, each a NetworkPolicyPeer: podSelector, namespaceSelector "
         "or ipBlock. The operator can always connect. If the list is empty, only the operator can.",
+        json_schema_extra=_ATOMIC,
     )
 
 
@@ -276,6 +279,7 @@ class MemcachedSpec(_Model):
         default=None,
         description='More arguments of memcached, one word each, such as ["-o", "idle_timeout=60"]. None of those '
         "that a field stands for, nor of those that the operator decides.",
+        json_schema_extra=_ATOMIC,
     )
     resources: MemcachedResources | None = None
     rollout: MemcachedRollout | None = None
@@ -322,8 +326,8 @@ class MemcachedCondition(_Model):
             r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
         ),
     ] = Field(
-        description="Which aspect: Available, Progressing, Degraded, Ready, Serving, or one that somebody else keeps "
-        "here."
+        description="Type of the condition. The operator sets Ready, Available, Progressing, Degraded, Serving and "
+        "Discouraged; other controllers may add their own."
     )
     status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds: True, False or Unknown.")
     reason: Annotated[
@@ -337,18 +341,20 @@ class MemcachedCondition(_Model):
 
 
 class MemcachedDrain(_Model):
-    """Servers that left the list and run on for a while."""
+    """Servers that left the list and still run."""
 
-    workload: Workload = Field(description="What runs them: Deployment or StatefulSet.")
-    first: _Count = Field(description="The lowest ordinal of those servers; all from it on are meant.")
-    since: datetime = Field(description="When they left the list.")
+    workload: Workload = Field(description="Kind of the workload that runs these servers: Deployment or StatefulSet.")
+    first_ordinal: _Count = Field(description="Lowest ordinal of these servers. All higher ordinals drain as well.")
+    start_time: datetime = Field(description="When these servers left the list.")
 
 
 class MemcachedStatus(_Model):
     """What the operator last saw; it alone writes this."""
 
     nodes: list[str] | None = Field(
-        default=None, description="Sorted names of the memcached pods that are neither terminating nor finished."
+        default=None,
+        description="Sorted names of the memcached pods that are neither terminating nor finished.",
+        json_schema_extra=_ATOMIC,
     )
     replicas: _Count | None = Field(default=None, description="How many memcached pods there are.")
     ready_replicas: _Count | None = Field(
@@ -379,9 +385,12 @@ class MemcachedStatus(_Model):
         default=None,
         description="The servers for clients, each as host:port. Of a StatefulSet their lasting names in the order of "
         "their ordinals; of a Deployment the addresses of its ready pods, sorted.",
+        json_schema_extra=_ATOMIC,
     )
     draining: list[MemcachedDrain] | None = Field(
-        default=None, description="Servers that left the list and still run, until spec.drainSeconds are over."
+        default=None,
+        description="Servers that left the list and still run, until spec.drainSeconds have passed.",
+        json_schema_extra=_ATOMIC,
     )
     observed_generation: _Generation | None = Field(
         default=None, description="The metadata.generation that this status speaks of."
@@ -390,7 +399,8 @@ class MemcachedStatus(_Model):
         default=None,
         description="Available: enough pods serve. Progressing: a change is being rolled out. "
         "Degraded: something needs a person. Ready: all that the specification asks for is there and serves. "
-        "Serving: what the servers themselves say.",
+        "Serving: what the servers themselves say. Discouraged: the specification asks for what is not recommended; "
+        "present only while it is True.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )
 

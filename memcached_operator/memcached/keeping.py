@@ -209,7 +209,9 @@ class Objects:
             keeper, manifest = self._beside[kind], wanted
             if kind == "PodDisruptionBudget" and wanted is not None and (other := self._others_budget(memcached, spec)):
                 manifest = None
-                outcome.problems.append(Problem(Reason.OTHER_BUDGET, budget.in_the_way(other, name), blocking=False))
+                outcome.problems.append(
+                    Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, budget.in_the_way(other, name), blocking=False)
+                )
             if kind == "ConfigMap" and wanted is not None and last.serverList is None:
                 continue  # nothing is published yet
             if manifest is None:

@@ -17,7 +17,7 @@ and a stranger's never is."""
 RESTORED_ANNOTATION: Final = "cache.example.com/restored-from"
 """Of a Memcached: the uid of the one in whose place it was restored from a backup. What was made for that one and has
 no owner is handed over to it."""
-TAKEN_ANNOTATION: Final = "cache.example.com/taken"
+APPLIED_OPTIONS_ANNOTATION: Final = "cache.example.com/applied-options"
 """Which fields were passed through from the specification, and their digest: by it is seen what was taken out again."""
 TEMPLATE_ANNOTATION: Final = "cache.example.com/template"
 """Of a pod template: the digest of all in it that only a new pod takes on."""

@@ -16,7 +16,7 @@ from memcached_operator.memcached.objects import Manifest, without_names
 from memcached_operator.memcached.observation import Reason
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.spec import NetworkPolicy, Spec, read_spec
-from memcached_operator.memcached.status import OUR_CONDITIONS
+from memcached_operator.memcached.status import DISCOURAGED, OUR_CONDITIONS
 from memcached_operator.memcached.workloads import desired
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime import UNDECODABLE, Store, decode_nested, field_name, field_names
@@ -96,7 +96,8 @@ def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
     """How many Memcacheds have each condition of ours in which status and for which reason.
 
     For each condition the numbers add up to that of all Memcacheds: one that has no such condition yet counts as
-    Unknown for the reason `NO_REASON`. Foreign conditions do not count, and a foreign reason is `OTHER_REASON`.
+    Unknown for the reason `NO_REASON`. `DISCOURAGED` alone counts only where it stands. Foreign conditions do not
+    count, and a foreign reason is `OTHER_REASON`.
     Statuses are decoded at each call, some 3 us each, so that nothing is kept of them.
     """
     family = GaugeMetricFamily(
@@ -110,6 +111,8 @@ def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
         found = {each.type: each for each in conditions}
         for type_ in OUR_CONDITIONS:
             counts[_labels(type_, found.get(type_))] += number
+        if (discouraged := found.get(DISCOURAGED)) is not None:
+            counts[_labels(DISCOURAGED, discouraged)] += number
     for labels, number in sorted(counts.items()):
         family.add_metric(labels, number)
     return family

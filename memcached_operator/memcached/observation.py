@@ -35,7 +35,7 @@ class Reason(StrEnum):
     IMMUTABLE = "Immutable"
     QUOTA_EXCEEDED = "QuotaExceeded"
     TERMINATION_STALLED = "TerminationStalled"
-    OTHER_BUDGET = "OtherBudget"
+    CONFLICTING_DISRUPTION_BUDGET = "ConflictingDisruptionBudget"
     AS_EXPECTED = "AsExpected"
     ALL_SERVERS_READY = "AllServersReady"
     SERVERS_NOT_READY = "ServersNotReady"
@@ -52,6 +52,8 @@ class Reason(StrEnum):
     CERTIFICATE_EXPIRED = "CertificateExpired"
     CERTIFICATE_STALE = "CertificateStale"
     NOT_ASKED = "NotAsked"
+    LOAD_BALANCED_SERVERS = "LoadBalancedServers"
+    PASSWORDS_IN_THE_CLEAR = "PasswordsInTheClear"
 
 
 class Drain(msgspec.Struct, frozen=True):
@@ -59,13 +61,13 @@ class Drain(msgspec.Struct, frozen=True):
 
     Attributes:
         workload: the kind that runs them.
-        first: the lowest ordinal of those servers; all from it on are meant.
-        since: RFC 3339 time at which they left the list.
+        firstOrdinal: the lowest ordinal of those servers; all from it on are meant.
+        startTime: RFC 3339 time at which they left the list.
     """
 
     workload: str
-    first: int
-    since: str
+    firstOrdinal: int
+    startTime: str
 
 
 class Problem(NamedTuple):
@@ -84,11 +86,11 @@ class Advice(NamedTuple):
     """What a person should know although all is as they asked.
 
     Attributes:
-        reason: of the event that says it once.
-        message: which `Ready` bears as long as it is so.
+        reason: of the condition Discouraged, which stands as long as it is so, and of the event that says it once.
+        message: of both.
     """
 
-    reason: str
+    reason: Reason
     message: str
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.beside.service import found_by_chance
+from memcached_operator.memcached.beside.service import is_load_balanced
 from memcached_operator.memcached.observation import Advice, Observation, Problem, Reason, joined
 from memcached_operator.memcached.outcome import Outcome
 from memcached_operator.memcached.records import MemcachedRecord
@@ -17,13 +17,13 @@ from memcached_operator.memcached.status import Status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 
-_BY_CHANCE: Final = Advice(
-    "FoundByChance",
-    "Each connection to its Service meets another server, so that a key is found by chance: with more than one server, "
-    "leave spec.service.type at Headless.",
+_LOAD_BALANCED: Final = Advice(
+    Reason.LOAD_BALANCED_SERVERS,
+    "The Service spreads connections over the servers, so that a client finds a key only by chance. With more than one "
+    "server, set spec.service.type to Headless.",
 )
 _IN_THE_CLEAR: Final = Advice(
-    "PasswordsInTheClear",
+    Reason.PASSWORDS_IN_THE_CLEAR,
     "Passwords travel in the clear, and who hears one can use it: set spec.tls beside spec.auth.",
 )
 _OF_SECRETS: Final = (
@@ -78,8 +78,8 @@ def observed(
 
 
 def _advice(spec: Spec) -> Iterator[Advice]:
-    if found_by_chance(spec):
-        yield _BY_CHANCE
+    if is_load_balanced(spec):
+        yield _LOAD_BALANCED
     if spec.auth is not None and spec.tls is None:
         yield _IN_THE_CLEAR
 

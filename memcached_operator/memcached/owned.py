@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import msgspec
 
 from memcached_operator.api.names import API_VERSION, KIND
-from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, TAKEN_ANNOTATION
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION
 from memcached_operator.memcached.objects import Manifest, ObjectMeta, OwnerRef, body, comparable, controller_of
 from memcached_operator.memcached.taken import fields_taken
 from operator_runtime import (
@@ -30,7 +30,7 @@ M = TypeVar("M", bound=Manifest)
 
 HANDOVER: Final = f"annotate it with {OWNER_UID_ANNOTATION}=UID, this Memcached's metadata.uid"
 _NO_OWNER: Final = OwnerRef()
-_OURS: Final = (OWNER_UID_ANNOTATION, TAKEN_ANNOTATION)
+_OURS: Final = (OWNER_UID_ANNOTATION, APPLIED_OPTIONS_ANNOTATION)
 # By which the garbage collector knows what an object's deletion is to do with its dependents.
 ORPHAN_FINALIZER, FOREGROUND_FINALIZER = "orphan", "foregroundDeletion"
 # JSON has no control characters, so these stand in its text for nothing else, and no text put back has any in it.
@@ -127,7 +127,7 @@ def ours_of(meta: ObjectMeta) -> ObjectMeta:
 
 def passed_through(meta: ObjectMeta) -> frozenset[str]:
     """The fields that the object has from its Memcached's specification, as its annotation says."""
-    return fields_taken((meta.annotations or {}).get(TAKEN_ANNOTATION, ""))
+    return fields_taken((meta.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION, ""))
 
 
 def is_ours(live: OwnedRecord, uid: str) -> bool:
@@ -201,10 +201,10 @@ class Shape(Generic[M]):
 
 
 def _no_longer_taken(wanted: Manifest, live: Manifest) -> Sequence[Difference]:
-    before = (live.metadata.annotations or {}).get(TAKEN_ANNOTATION)
-    if before is None or TAKEN_ANNOTATION in (wanted.metadata.annotations or {}):
+    before = (live.metadata.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION)
+    if before is None or APPLIED_OPTIONS_ANNOTATION in (wanted.metadata.annotations or {}):
         return ()
-    return (Difference(f"metadata.annotations[{TAKEN_ANNOTATION}]", None, before),)
+    return (Difference(f"metadata.annotations[{APPLIED_OPTIONS_ANNOTATION}]", None, before),)
 
 
 def _held_by(meta: ObjectMeta) -> str:

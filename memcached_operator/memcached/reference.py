@@ -16,6 +16,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "Progressing": "Is a change on its way?",
     "Degraded": "Must somebody do something?",
     "Serving": "Do its servers answer?",
+    "Discouraged": "Does the specification ask for what is not recommended?",
 }
 
 
@@ -36,6 +37,7 @@ class Told(NamedTuple):
 _NOT_READY = Bearing("Ready", "False")
 _TROUBLE = (Bearing("Progressing", "False"), Bearing("Degraded", "True"), _NOT_READY)
 _WAITS_FOR_SECRET = (Bearing("Degraded", "True"), _NOT_READY)
+_DISCOURAGED = (Bearing("Discouraged", "True"),)
 _ON_ITS_WAY = (Bearing("Progressing", "True"), _NOT_READY)
 
 # A unit test holds the bearings against what `status_of` makes of all that can be observed.
@@ -93,9 +95,9 @@ REASONS: Final[Mapping[Reason, Told]] = {
         "the servers have moved from does not go; or the Memcached is being deleted, and its pods or its workload do "
         "not go. The message names what stays, and the remedy.",
     ),
-    Reason.OTHER_BUDGET: Told(
+    Reason.CONFLICTING_DISRUPTION_BUDGET: Told(
         (Bearing("Degraded", "True"), _NOT_READY),
-        "Somebody else's PodDisruptionBudget selects the pods, so that none of ours is made.",
+        "Another PodDisruptionBudget selects the pods, so that the operator creates none.",
     ),
     Reason.AS_EXPECTED: Told((Bearing("Degraded", "False"),), "Nothing is in the way."),
     Reason.ALL_SERVERS_READY: Told((Bearing("Ready", "True"),), "All that the specification asks for is there."),
@@ -150,6 +152,12 @@ REASONS: Final[Mapping[Reason, Told]] = {
         (Bearing("Serving", "Unknown"),),
         "Nobody asks them, there is none, they want credentials that the operator has not, or none can be connected to "
         "from where the operator runs; the message says which.",
+    ),
+    Reason.LOAD_BALANCED_SERVERS: Told(
+        _DISCOURAGED, "`spec.service.type: ClusterIP` with more than one server: a client finds a key only by chance."
+    ),
+    Reason.PASSWORDS_IN_THE_CLEAR: Told(
+        _DISCOURAGED, "`spec.auth` without `spec.tls`: passwords are sent unencrypted."
     ),
 }
 

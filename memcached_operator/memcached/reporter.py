@@ -16,7 +16,15 @@ from memcached_operator.memcached.asking.judging import certificates
 from memcached_operator.memcached.kinds import MEMCACHEDS
 from memcached_operator.memcached.observation import Advice, Observation, client_names
 from memcached_operator.memcached.records import MemcachedRecord
-from memcached_operator.memcached.status import Status, is_settled, is_urgent, our_part, status_of, status_patch
+from memcached_operator.memcached.status import (
+    DISCOURAGED,
+    Status,
+    is_settled,
+    is_urgent,
+    our_part,
+    status_of,
+    status_patch,
+)
 from operator_runtime import (
     Client,
     Condition,
@@ -160,7 +168,7 @@ class Reporter:
         self.forget(key)
         self._warn(memcached, wanted.condition("Degraded"), last.condition("Degraded"))
         for advice in observed.advice:
-            self._advise(memcached, advice, last.condition("Ready"))
+            self._advise(memcached, advice, last.condition(DISCOURAGED))
         # What is published besides follows the status.
         return Result(requeue_after_s=0.0) if observed.followed and wanted.serverList != last.serverList else retry
 
@@ -238,7 +246,7 @@ class Reporter:
         self.tell(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
 
     def _advise(self, memcached: MemcachedRecord, advice: Advice, before: Condition | None) -> None:
-        """Say once what a person should know although all is as they asked; the condition bears it from then on."""
+        """Say once what a person should know although all is as they asked: not again while the condition says it."""
         if before is None or advice.message not in before.message:
             logger.warning("%s", advice.message)
             self.tell(memcached, "Warning", advice.reason, "Reconcile", advice.message)

@@ -82,12 +82,12 @@ def plan(
         replicas["StatefulSet"] = kept = _replicas(spec.size, live, last, over)
         drained = kept < live and any(each.workload == "StatefulSet" for each in over)
         if listed == "StatefulSet":
-            draining += [each for each in _leaving(spec.size, last, now) if each.first < kept]
+            draining += [each for each in _leaving(spec.size, last, now) if each.firstOrdinal < kept]
     if listed != target:
         # It was moved from, and is moved to again: should the user think again once more, it has drained so far.
         draining += [each for each in written if each.workload == target and each not in over]
     elif (other := ours.get(OTHER[target])) is not None and not other.deleting:
-        drain = next((each for each in written if each.workload == other.kind and each.first == 0), None)
+        drain = next((each for each in written if each.workload == other.kind and each.firstOrdinal == 0), None)
         if drain is None and last.workload != target:
             drain = Drain(other.kind, 0, _upwards(now))
         elif drain is None or drain in over:
@@ -148,7 +148,7 @@ def _list(key: ObjectKey, size: int, listed: Workload, last: Status, pods: Seque
         return _addresses(pods)
     there = {pod.ordinal: pod.ready for pod in pods if pod.workload == "StatefulSet"}
     # Taken back, as it was not removed yet. It was ready once, or it would not have been on the list that it left.
-    first = min((each.first for each in _of_stateful_set(last)), default=size)
+    first = min((each.firstOrdinal for each in _of_stateful_set(last)), default=size)
     ordinals = _listed_ordinals(last) | {each for each, ready in there.items() if ready or each >= first}
     return tuple(server(key.name, key.namespace, ordinal) for ordinal in sorted(ordinals) if ordinal < size)
 
@@ -174,8 +174,8 @@ def _leaving(size: int, last: Status, now: datetime) -> list[Drain]:
     """What leaves the list of a StatefulSet, and has left it: from which ordinal on, since when."""
     since: dict[int, str] = {}
     for each in _of_stateful_set(last):
-        first = max(each.first, size)  # what is below has been taken back
-        since[first] = min(since.get(first, each.since), each.since)
+        first = max(each.firstOrdinal, size)  # what is below has been taken back
+        since[first] = min(since.get(first, each.startTime), each.startTime)
     if any(ordinal >= size for ordinal in _listed_ordinals(last)):
         since.setdefault(size, _upwards(now))
     return [Drain("StatefulSet", first, since[first]) for first in sorted(since)]
@@ -197,9 +197,9 @@ def _replicas(size: int, live: int, last: Status, over: Sequence[Drain]) -> int:
         over: the entries of that status whose servers have drained.
     """
     written = _of_stateful_set(last)
-    drained_from = min((each.first for each in written if each in over), default=live)
+    drained_from = min((each.firstOrdinal for each in written if each in over), default=live)
     kept = [size, *(ordinal + 1 for ordinal in _listed_ordinals(last))]
-    if any(each.first < drained_from for each in written if each not in over):
+    if any(each.firstOrdinal < drained_from for each in written if each not in over):
         kept.append(drained_from)
     return min(max(kept), max(live, size))
 
@@ -216,16 +216,16 @@ def _begun(last: Status, now: datetime) -> Status:
 
 def _until(latest: str, drain: Drain) -> Drain:
     try:
-        ahead = datetime.fromisoformat(drain.since) > datetime.fromisoformat(latest)
+        ahead = datetime.fromisoformat(drain.startTime) > datetime.fromisoformat(latest)
     except (ValueError, TypeError):  # written by somebody else
         return drain
-    return msgspec.structs.replace(drain, since=latest) if ahead else drain
+    return msgspec.structs.replace(drain, startTime=latest) if ahead else drain
 
 
 def _left_s(drain: Drain, spec: Spec, now: datetime) -> float:
     """Seconds until these servers have drained."""
     try:
-        return max(0.0, (datetime.fromisoformat(drain.since) - now).total_seconds() + spec.drainSeconds)
+        return max(0.0, (datetime.fromisoformat(drain.startTime) - now).total_seconds() + spec.drainSeconds)
     except (ValueError, TypeError):  # written by somebody else
         return 0.0
 

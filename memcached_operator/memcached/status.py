@@ -7,6 +7,7 @@ workload's record and the last status, never from the order of events.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
@@ -43,6 +44,8 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 OUR_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded", SERVING)
+DISCOURAGED = "Discouraged"
+"""A condition of ours that is there only while it is True."""
 _decode = msgspec.json.Decoder(Status).decode
 _NONE = Status()
 
@@ -88,7 +91,9 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         degraded,
         _ready(observed, progressing, degraded),
         _serving(observed, last, now),
+        *_discouraged(observed),
     )
+    kept = last.conditions if observed.advice else [each for each in last.conditions or () if each.type != DISCOURAGED]
     servers = observed.servers
     return Status(
         workload=servers.workload if servers else None,
@@ -102,7 +107,7 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         image=_image(observed, progressing, last),
         version=versions(observed.heard, last.version) if observed.size != 0 else None,
         observedGeneration=observed.generation,
-        conditions=set_conditions(last.conditions, ours, generation=observed.generation, now=now),
+        conditions=set_conditions(kept, ours, generation=observed.generation, now=now),
     )
 
 
@@ -112,11 +117,17 @@ def _serving(observed: Observation, last: Status, now: str) -> Condition:
     return judge(observed.heard, last.condition(SERVING), now_s, observed.names, rolling=rolling)
 
 
+def _discouraged(observed: Observation) -> Iterator[Condition]:
+    """What works as it is specified, and should be specified otherwise; for the first reason, and in all words."""
+    if advice := observed.advice:
+        yield Condition(DISCOURAGED, "True", advice[0].reason, " ".join(each.message for each in advice))
+
+
 def _draining(servers: Servers, last: Status, now: str) -> tuple[Drain, ...] | None:
     """What drains. What begins to does so when it is written, and not when it was planned, some writes ago."""
     written = last.draining or ()
     begun = (
-        each if each in written else msgspec.structs.replace(each, since=max(each.since, now))
+        each if each in written else msgspec.structs.replace(each, startTime=max(each.startTime, now))
         for each in servers.draining
     )
     return tuple(begun) or None
@@ -137,7 +148,7 @@ def status_patch(wanted: Status, last: Status) -> dict[str, object]:
 
 def our_part(status: Status) -> dict[str, object]:
     """What is ours of a status, by field: no times of conditions, and nobody else's conditions."""
-    ours = (each for each in status.conditions or () if each.type in OUR_CONDITIONS)
+    ours = (each for each in status.conditions or () if each.type in (*OUR_CONDITIONS, DISCOURAGED))
     conditions = tuple((each.type, each.status, each.reason, each.message) for each in ours)
     return {field: getattr(status, field) for field in Status.__struct_fields__} | {"conditions": conditions}
 
@@ -356,4 +367,4 @@ def _ready(observed: Observation, progressing: Condition, degraded: Condition) -
         reason, message = Reason.WAITING, observed.waiting
     else:
         status, reason, message = "True", Reason.ALL_SERVERS_READY, f"All {observed.size} servers are ready."
-    return Condition("Ready", status, reason, " ".join([message, *(each.message for each in observed.advice)]))
+    return Condition("Ready", status, reason, message)

@@ -1,8 +1,8 @@
 """Pure: what is passed through from a specification, so that what is taken out of it again is seen.
 
 A field that the operator says nothing about is not its own to compare. One that was passed through, and no longer is,
-would look like somebody else's. `labels.TAKEN_ANNOTATION` on the object says which fields were taken, and how they
-looked; where it differs, the object is applied anew, and what we applied before goes.
+would look like somebody else's. `labels.APPLIED_OPTIONS_ANNOTATION` on the object says which fields were taken, and
+how they looked; where it differs, the object is applied anew, and what we applied before goes.
 """
 
 from __future__ import annotations

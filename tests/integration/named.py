@@ -81,7 +81,7 @@ def change(kubectl: Kubectl, **spec: object) -> None:
 def drain_soon(kubectl: Kubectl) -> tuple[datetime, int]:
     """Shorten the drain seconds so far that what drains now is over in two seconds: since when, and the new seconds."""
     (drain,) = status(kubectl)["draining"]
-    since = datetime.fromisoformat(drain["since"])
+    since = datetime.fromisoformat(drain["startTime"])
     drain_s = math.ceil((datetime.now(UTC) - since).total_seconds()) + 2
     change(kubectl, drainSeconds=drain_s)
     return since, drain_s

@@ -323,7 +323,7 @@ def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_ke
         ("mc.spec.rollout", ["pauseSeconds\t<integer>", "paused\t<boolean>", "60 where it is left out."]),
         ("mc.spec.disruptionBudget", ["maxUnavailable\t<", "A number of servers, or a share"]),
         ("mc.spec.pod", ["labels\t<map[string]string>", "tolerations\t<[]Object>", "affinity\t<Object>"]),
-        ("mc.status.draining", ["workload\t<string> -required-", "since\t<string> -required-"]),
+        ("mc.status.draining", ["workload\t<string> -required-", "startTime\t<string> -required-"]),
         ("memcached.spec.size", ["size <integer>", "1 where it is left out."]),
         ("mc.status", ["nodes\t<[]string>", "readyReplicas\t<integer>", "conditions\t<[]Object>"]),
         ("mc.status.conditions", ["status\t<string> -required-", "enum: True, False, Unknown"]),

@@ -70,7 +70,7 @@ def test_a_move_changes_the_list_once_when_all_servers_are_ready_and_ends_the_fo
     wait(kubectl, "mc/shop", ".status.workload", "StatefulSet")
     assert status(kubectl)["serverList"] == names(kubectl, 0, 1)
     (drain,) = status(kubectl)["draining"]
-    assert (drain["workload"], drain["first"]) == ("Deployment", 0)
+    assert (drain["workload"], drain["firstOrdinal"]) == ("Deployment", 0)
     assert replicas(kubectl, "deployment") == 2
 
     drain_soon(kubectl)

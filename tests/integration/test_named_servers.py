@@ -105,14 +105,14 @@ def test_a_server_that_drains_is_told_of_and_taken_back_when_the_size_grows_agai
     kubectl("scale", "mc/shop", "--replicas=1")
     wait_list(kubectl, 0)
     (drain,) = status(kubectl)["draining"]
-    assert (drain["workload"], drain["first"]) == ("StatefulSet", 1)
-    assert datetime.fromisoformat(drain["since"]).tzinfo is not None
+    assert (drain["workload"], drain["firstOrdinal"]) == ("StatefulSet", 1)
+    assert datetime.fromisoformat(drain["startTime"]).tzinfo is not None
     progressing = wait_condition(kubectl, "shop", "Progressing", "Scaling")
     assert "Those that left the list end when spec.drainSeconds are over." in progressing["message"]
 
     kubectl("scale", "mc/shop", "--replicas=2")
     wait_list(kubectl, 0, 1)
-    assert [each["first"] for each in status(kubectl)["draining"]] == [2]
+    assert [each["firstOrdinal"] for each in status(kubectl)["draining"]] == [2]
     kubectl("scale", "mc/shop", "--replicas=3")
     wait_list(kubectl, 0, 1, 2)
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")

@@ -177,7 +177,7 @@ def events(kubectl: Kubectl) -> list[Any]:
 
 def test_passwords_in_the_clear_are_warned_of_once(kubectl: Kubectl) -> None:
     complete(kubectl, "shop", 1, **AUTH)
-    assert "set spec.tls beside spec.auth" in condition(kubectl, "shop", "Ready")["message"]
+    assert "set spec.tls beside spec.auth" in condition(kubectl, "shop", "Discouraged")["message"]
     kubectl("annotate", "mc/shop", "a=b")
     catch_up(kubectl)
     found = eventually(lambda: [each for each in events(kubectl) if each.reason == "PasswordsInTheClear"], bool)

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.memcached.labels import TAKEN_ANNOTATION, metadata
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, metadata
 from memcached_operator.memcached.objects import Manifest
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.taken import taken
@@ -53,7 +53,7 @@ def publication(name: str, namespace: str, uid: str, spec: Spec, servers: Sequen
             namespace,
             uid,
             name=publication_name(name),
-            annotations={TAKEN_ANNOTATION: mark} if mark else None,
+            annotations={APPLIED_OPTIONS_ANNOTATION: mark} if mark else None,
         ),
         data=_data(servers),
     )
@@ -62,7 +62,7 @@ def publication(name: str, namespace: str, uid: str, spec: Spec, servers: Sequen
 def is_untouched(live: PublicationManifest) -> bool:
     """Whether the list is as it was written, so that another one that is wanted is nobody's doing but ours."""
     servers = listed(live)
-    as_marked = taken({_LIST: servers}) == (live.metadata.annotations or {}).get(TAKEN_ANNOTATION)
+    as_marked = taken({_LIST: servers}) == (live.metadata.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION)
     return as_marked and (live.data or {}).items() >= _data(servers).items()
 
 

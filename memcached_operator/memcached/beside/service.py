@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from memcached_operator.memcached.labels import PORT, PORT_NAME, TAKEN_ANNOTATION, metadata, selector_labels
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, PORT, PORT_NAME, metadata, selector_labels
 from memcached_operator.memcached.objects import Manifest
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.taken import taken
@@ -54,7 +54,7 @@ def service(name: str, namespace: str, uid: str, spec: Spec, *, named: bool) -> 
     if wanted.type == "Disabled":
         return None
     passed = {field: value for field in ("labels", "annotations") if (value := getattr(wanted, field))}
-    mark = {TAKEN_ANNOTATION: text} if (text := taken(passed)) else {}
+    mark = {APPLIED_OPTIONS_ANNOTATION: text} if (text := taken(passed)) else {}
     return ServiceManifest(
         apiVersion="v1",
         kind="Service",
@@ -75,6 +75,6 @@ def with_names(spec: Spec) -> Spec:
     return msgspec.structs.replace(spec, service=msgspec.structs.replace(spec.service, type="Headless"))
 
 
-def found_by_chance(spec: Spec) -> bool:
-    """Whether each connection to the Service may meet another server, so that a key is found by chance."""
+def is_load_balanced(spec: Spec) -> bool:
+    """Whether connections to the Service are spread over several servers, so that a key is found by chance."""
     return spec.service.type == "ClusterIP" and spec.size > 1

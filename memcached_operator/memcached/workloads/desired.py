@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.labels import TAKEN_ANNOTATION, metadata, selector_labels
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, metadata, selector_labels
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.taken import present, taken
 from memcached_operator.memcached.workloads.objects import (
@@ -55,7 +55,7 @@ def workload(
     return WorkloadManifest(
         apiVersion="apps/v1",
         kind=kind,
-        metadata=metadata(name, namespace, uid, annotations={TAKEN_ANNOTATION: passed} if passed else None),
+        metadata=metadata(name, namespace, uid, annotations={APPLIED_OPTIONS_ANNOTATION: passed} if passed else None),
         spec=_of_stateful_set(common, name) if kind == "StatefulSet" else _of_deployment(common, spec, paused),
     )
 

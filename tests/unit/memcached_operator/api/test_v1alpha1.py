@@ -170,7 +170,7 @@ STATUS = b"""{
   "observedGeneration": 2,
   "workload": "StatefulSet", "service": "example-memcached",
   "serverList": ["example-memcached-0.example-memcached.shop.svc:11211"],
-  "draining": [{"workload": "StatefulSet", "first": 1, "since": "2026-01-02T03:04:05Z"}],
+  "draining": [{"workload": "StatefulSet", "firstOrdinal": 1, "startTime": "2026-01-02T03:04:05Z"}],
   "conditions": [{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable",
     "message": "0 of 1 ready", "lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": 2}]
 }"""
@@ -183,7 +183,7 @@ def test_a_status_reads_and_writes_the_names_of_the_api() -> None:
     assert status.conditions[0].reason == "MinimumReplicasUnavailable"
     assert status.server_list == ["example-memcached-0.example-memcached.shop.svc:11211"]
     assert status.draining is not None
-    assert status.draining[0].first == 1
+    assert status.draining[0].first_ordinal == 1
     assert MemcachedStatus.model_validate_json(status.model_dump_json(by_alias=True)) == status
 
 
@@ -195,8 +195,8 @@ def test_a_status_reads_and_writes_the_names_of_the_api() -> None:
         (b'"type": "Available"', b'"type": "Not a name"'),
         (b'"lastTransitionTime": "2026-01-02T03:04:05Z", ', b""),
         (b'"readyReplicas": 0', b'"readyReplicas": -1'),
-        (b'"first": 1', b'"first": -1'),
-        (b', "since": "2026-01-02T03:04:05Z"', b""),
+        (b'"firstOrdinal": 1', b'"firstOrdinal": -1'),
+        (b', "startTime": "2026-01-02T03:04:05Z"', b""),
     ],
 )
 def test_a_status_that_breaks_the_conventions_is_refused(before: bytes, after: bytes) -> None:

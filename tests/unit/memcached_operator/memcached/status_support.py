@@ -9,7 +9,7 @@ import msgspec
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.asking.answers import Heard
 from memcached_operator.memcached.changing.rollout import DONE, Rollout
-from memcached_operator.memcached.observation import Observation, Problem, Servers
+from memcached_operator.memcached.observation import Advice, Observation, Problem, Servers
 from memcached_operator.memcached.status import Status, decode_status, status_of
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
@@ -49,6 +49,7 @@ def look(
     paused: bool = False,
     queued: bool = False,
     heard: Sequence[Heard] | None = None,
+    advice: Sequence[Advice] = (),
     generation: int = 1,
     now: str = NOW,
 ) -> Status:
@@ -72,6 +73,7 @@ def look(
             pause_s=60,
             queued=queued,
             heard=heard,
+            advice=advice,
         ),
         last,
         now,

@@ -396,7 +396,7 @@ async def test_a_cleanup_that_is_forbidden_is_told_and_tried_again_until_it_is_n
         pytest.param({}, {"workload": "StatefulSet"}, "StatefulSet", False, id="its servers are of one"),
         pytest.param(
             {},
-            {"draining": [{"workload": "StatefulSet", "first": 0, "since": WHEN}]},
+            {"draining": [{"workload": "StatefulSet", "firstOrdinal": 0, "startTime": WHEN}]},
             "StatefulSet",
             False,
             id="it moves from one",

@@ -129,6 +129,11 @@ def test_somebody_else_s_conditions_do_not_count() -> None:
     assert counted([condition("Backup", "True", "Complete")]) == unwritten(1)
 
 
+def test_what_is_discouraged_is_counted_and_what_is_not_makes_no_series() -> None:
+    discouraged = ("Discouraged", "True", "LoadBalancedServers")
+    assert counted([condition(*discouraged)], []) == {discouraged: 1, **unwritten(2)}
+
+
 def test_without_a_memcached_nothing_is_counted() -> None:
     assert counted() == {}
 

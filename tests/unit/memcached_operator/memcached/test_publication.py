@@ -32,7 +32,7 @@ async def test_servers_leave_the_published_list_before_the_time_begins_after_whi
     _ask_for(named, SIZE - 1)
     assert await _writes(named) == [*WRITE_LIST, WRITE_STATUS]
     assert _published(named) == named.status["serverList"] == _names(SIZE - 1)
-    assert named.status["draining"][0]["first"] == SIZE - 1
+    assert named.status["draining"][0]["firstOrdinal"] == SIZE - 1
 
 
 async def test_servers_come_to_the_published_list_with_the_status(named: World) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.memcached.kinds import BUDGETS
-from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, TAKEN_ANNOTATION, labels
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION, labels
 from operator_runtime import UnreadableObject
 from operator_runtime.client.errors import Forbidden, ServerError
 from tests.unit.memcached_operator.memcached import live
@@ -223,7 +223,7 @@ def others_budget(api: FakeApi, selector: object = SELECTOR, name: str = "theirs
 async def test_where_another_budget_selects_the_pods_ours_goes_and_comes_back_when_that_one_goes(full: World) -> None:
     others_budget(full.api)
     assert await writes(full) == ["delete PodDisruptionBudget"]
-    assert full.condition("Degraded") == ("True", "OtherBudget")
+    assert full.condition("Degraded") == ("True", "ConflictingDisruptionBudget")
     assert "The PodDisruptionBudget theirs selects the pods" in full.message("Degraded")
     assert await writes(full) == []
     del full.api.objects["PodDisruptionBudget", NAMESPACE, "theirs"]
@@ -264,7 +264,7 @@ async def test_a_null_in_a_budgets_selector_is_read_as_nothing_there(full: World
     others_budget(full.api, {"matchLabels": SELECTOR["matchLabels"], "matchExpressions": [exists]} | {null: None})
     others_budget(full.api, None, "of-none")
     assert await writes(full) == ["delete PodDisruptionBudget"]
-    assert full.condition("Degraded") == ("True", "OtherBudget")
+    assert full.condition("Degraded") == ("True", "ConflictingDisruptionBudget")
 
 
 # The Service
@@ -282,7 +282,7 @@ async def test_a_service_is_replaced_when_it_is_to_have_an_address_or_none(world
     assert "Contested" not in reasons
 
 
-async def test_that_keys_are_found_by_chance_is_said_once_and_again_when_it_is_so_again(
+async def test_load_balanced_servers_are_told_once_and_again_when_they_are_there_again(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     by_chance = DEFAULTS | {"service": {"type": "ClusterIP"}}
@@ -291,10 +291,10 @@ async def test_that_keys_are_found_by_chance_is_said_once_and_again_when_it_is_s
         for spec in (by_chance, by_chance | {"size": 3}, by_chance | {"size": 1}, by_chance):
             world.memcached(**spec)
             await writes(world)
-            told.append(len([each for each in world.recorder.events if each.reason == "FoundByChance"]))
+            told.append(len([each for each in world.recorder.events if each.reason == "LoadBalancedServers"]))
     assert told == [1, 1, 1, 2]
-    assert len([each for each in caplog.messages if "found by chance" in each]) == 2
-    assert "found by chance" in world.message("Ready")
+    assert len([each for each in caplog.messages if "spreads connections" in each]) == 2
+    assert world.condition("Discouraged") == ("True", "LoadBalancedServers")
 
 
 # What is passed through to the pods
@@ -320,7 +320,7 @@ async def test_options_of_the_pods_come_change_and_go_with_one_write_each(world:
     world.memcached(size=2)
     assert await writes(world) == ["apply Deployment"]
     assert json.dumps(world.deployment["spec"], sort_keys=True) == before
-    assert TAKEN_ANNOTATION not in world.deployment["metadata"]["annotations"]
+    assert APPLIED_OPTIONS_ANNOTATION not in world.deployment["metadata"]["annotations"]
 
 
 async def test_labels_of_ours_win_and_the_user_s_come_and_go(world: World) -> None:

@@ -89,12 +89,14 @@ async def test_other_problems_of_servers_are_no_reason_of_a_condition(running: W
     assert "Segmentation fault" in running.message("Available")
 
 
-async def test_passwords_in_the_clear_are_told_once_and_stand_in_ready_until_there_is_tls(world: World) -> None:
+async def test_passwords_in_the_clear_are_told_once_and_are_a_condition_until_there_is_tls(world: World) -> None:
     auth = {"auth": {"secretName": "cache-passwords"}}
-    counts = []
+    counts, discouraged = [], []
     for spec in (auth, auth | {"size": 2}, auth | {"tls": {"secretName": "cache-tls"}}, auth):
         world.memcached(**spec)
         await written(world)
         counts.append([each.reason for each in world.recorder.events].count("PasswordsInTheClear"))
+        types = {each["type"]: each["reason"] for each in world.status["conditions"]}
+        discouraged.append(types.get("Discouraged"))
     assert counts == [1, 1, 1, 2]
-    assert world.message("Ready").endswith("can use it: set spec.tls beside spec.auth.")
+    assert discouraged == ["PasswordsInTheClear", "PasswordsInTheClear", None, "PasswordsInTheClear"]

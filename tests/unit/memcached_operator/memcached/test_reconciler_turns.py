@@ -147,7 +147,7 @@ async def test_one_whose_workload_cannot_be_written_for_now_passes_its_turn_on(n
     ("degraded", "image", "holds"),
     [
         (None, None, True),
-        ("OtherBudget", None, True),
+        ("ConflictingDisruptionBudget", None, True),
         ("RolloutStuck", None, True),
         ("RolloutStuck", "memcached:2", False),
     ],

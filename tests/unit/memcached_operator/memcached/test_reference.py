@@ -9,7 +9,7 @@ from pathlib import Path
 from memcached_operator.memcached.asking.answers import Heard, Verdict
 from memcached_operator.memcached.asking.certificates import Certificate, Shown
 from memcached_operator.memcached.changing.rollout import Rollout
-from memcached_operator.memcached.observation import Problem, Reason
+from memcached_operator.memcached.observation import Advice, Problem, Reason
 from memcached_operator.memcached.reference import CONDITIONS, REASONS, api_reference
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
@@ -61,7 +61,7 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
                 if ("Progressing", "False", reason) in TOLD
                 and reason not in (Reason.COMPLETE, Reason.DEADLINE_EXCEEDED, Reason.ROLLOUT_PAUSED)
             ),
-            Problem(Reason.OTHER_BUDGET, "words", blocking=False),
+            Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, "words", blocking=False),
             Problem(Reason.ROLLOUT_STUCK, "words", blocking=False),
             Problem(Reason.SECRET_NOT_FOUND, "words", blocking=False),
             Problem(Reason.CERTIFICATE_INVALID, "words", blocking=False),
@@ -88,6 +88,11 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
         look(3, pods(3), waiting="The Service is being deleted."),
         look(3, pods(3), leaving="StatefulSet"),
         look(3, pods(3), rollout=Rollout(stale=1), paused=True),
+        *(
+            look(3, pods(3), advice=[Advice(reason, "words")])
+            for reason in Reason
+            if ("Discouraged", "True", reason) in TOLD
+        ),
     ]
     beside += [look(3, pods(3), heard=[Heard("a", verdict)]) for verdict in Verdict]
     old, new = Certificate("old", 0.0, 1e10), Certificate("new", 1.0, 1e10)

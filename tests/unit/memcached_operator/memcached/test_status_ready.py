@@ -59,15 +59,15 @@ def test_nobody_knows_whether_it_is_ready_while_the_specification_cannot_be_read
 
 
 def test_what_blocks_nothing_leaves_the_other_conditions_as_they_are() -> None:
-    problem = Problem(Reason.OTHER_BUDGET, "The budget theirs.", blocking=False)
+    problem = Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, "The budget theirs.", blocking=False)
     status = look(3, pods(3), problem=problem)
     assert reported(status, "Available") == ("True", "MinimumReplicasAvailable")
     assert reported(status, "Progressing") == ("False", "Complete")
-    assert said(status, "Degraded") == ("True", "OtherBudget", "The budget theirs.")
+    assert said(status, "Degraded") == ("True", "ConflictingDisruptionBudget", "The budget theirs.")
 
 
 def test_of_several_problems_what_blocks_gives_the_reason_and_all_are_told() -> None:
-    beside = Problem(Reason.OTHER_BUDGET, "A budget.", blocking=False)
+    beside = Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, "A budget.", blocking=False)
     blocking = Problem(Reason.FORBIDDEN, "A Deployment.")
     assert joined([beside, blocking]) == Problem(Reason.FORBIDDEN, "A Deployment. A budget.")
     assert joined([beside]) == beside

@@ -19,7 +19,7 @@ from tests.unit.memcached_operator.memcached.live import (
 from tests.unit.memcached_operator.memcached.support import OTHER_UID, UID
 
 ADDRESSED = "beside/live_service_with_address.json"
-TAKEN = "cache.example.com/taken"
+TAKEN = "cache.example.com/applied-options"
 
 
 @pytest.mark.parametrize("kind", CASES)
