@@ -13,9 +13,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Literal
 
-import aiohttp
 import orjson
 
+from operator_runtime.client.late_trust import aiohttp  # before all that imports it
+
+# isort: split
 from operator_runtime.client.answers import MAX_OBJECT_BYTES, read_beginning, read_whole
 from operator_runtime.client.asked import Asked, AskedObject
 from operator_runtime.client.auth import ClusterAccess

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 _SHOW = """
-import operator_runtime.client
+import operator_runtime.client.api_client
 import ssl
 from aiohttp.connector import _SSL_CONTEXT_VERIFIED as context
 print(context.cert_store_stats()["x509_ca"], context.verify_mode.name, context.check_hostname)
