@@ -100,14 +100,14 @@ class _Model(BaseModel):
 
 
 class MemcachedService(_Model):
-    """The Service by which clients find the servers; it bears the Memcached's name."""
+    """The Service by which clients find the servers. It has the name of the Memcached."""
 
     type: ServiceType | None = Field(
-        default=None,
+        default="Headless",
         description="Headless: the name of the Service resolves to the addresses of all servers, and each server of a "
         "StatefulSet has a DNS name below it. ClusterIP: one virtual IP address, which load-balances connections over "
         "the servers; it suits a single server, and cannot be combined with workload StatefulSet. Disabled: no Service "
-        "is created. Defaults to Headless.",
+        "is created.",
     )
     annotations: dict[str, str] | None = Field(
         default=None, description="Annotations of the Service, besides those of the operator."
@@ -118,12 +118,12 @@ class MemcachedService(_Model):
 
 
 class MemcachedDisruptionBudget(_Model):
-    """How many servers may be away at once when nodes are drained: the PodDisruptionBudget of the Memcached's name."""
+    """How many servers an eviction may take away at a time: a PodDisruptionBudget with the name of the Memcached."""
 
     max_unavailable: _CountOrShare | None = Field(
-        default=None,
-        description="A number of servers, or a share of them such as 25%, rounded up. 1 where it is left out. "
-        "With 100% no PodDisruptionBudget is made.",
+        default=1,
+        description="Number of servers, or percentage of them such as 25%, that can be unavailable after an eviction. "
+        "A percentage is rounded up. With 100%, no PodDisruptionBudget is created.",
     )
 
 
@@ -225,16 +225,15 @@ class MemcachedTls(_Model):
         "authentication, the authority of the clients' certificates (ca.crt), as cert-manager writes them."
     )
     client_auth: ClientAuth | None = Field(
-        default=None,
+        default="None",
         description="Whether clients show certificates. Require: one that shows none, or one of another authority, is "
-        "refused. Request: one of another authority is refused, one that shows none is let in. None: nobody is asked. "
-        "None where it is left out.",
+        "refused. Request: one of another authority is refused, one that shows none is let in. None: no "
+        "client is asked.",
     )
     reload: Reload | None = Field(
-        default=None,
+        default="Live",
         description="How servers come to a renewed Secret. Live: while they run, by a small sidecar of the same image, "
-        "which needs sh and memcached 1.6.40 or newer there. Restart: with new pods, which lose what is cached. "
-        "Live where it is left out.",
+        "which needs sh and memcached 1.6.40 or newer there. Restart: with new pods, which lose what is cached.",
     )
 
 
@@ -249,7 +248,7 @@ class MemcachedAuth(_Model):
 class MemcachedSpec(_Model):
     """What is wanted: how many memcached servers, of which image, and how clients find them."""
 
-    size: _Count = Field(default=1, description="How many memcached pods to run; 0 runs none. 1 where it is left out.")
+    size: _Count = Field(default=1, description="Number of memcached servers to run. Can be 0.")
     image: _Image | None = Field(
         default=None,
         description="Container image that the pods run, such as docker.io/library/memcached:1.6.45-alpine. "
@@ -284,16 +283,17 @@ class MemcachedSpec(_Model):
     resources: MemcachedResources | None = None
     rollout: MemcachedRollout | None = None
     workload: Workload | None = Field(
-        default=None,
-        description="What runs the pods. With a StatefulSet each server has a name that lasts, NAME-0.NAME and so on, "
-        "which more than one server should have; with a Deployment a server's address changes with its pod. "
-        "Deployment where it is left out. A change of it moves the servers: the new ones are made beside the old.",
+        default="Deployment",
+        description="Kind of the workload that runs the pods. In a StatefulSet each server has a stable DNS name, "
+        "NAME-0.NAME and so on; this is recommended for more than one server. In a Deployment the address of a server "
+        "changes with its pod. When the value changes, new servers are created beside the old ones, which are deleted "
+        "once clients have had spec.drainSeconds to move.",
     )
-    service: MemcachedService | None = None
+    service: MemcachedService | None = MemcachedService()
     disruption_budget: MemcachedDisruptionBudget | None = Field(
         default=None,
-        description="How many servers may be away at once when nodes are drained. Where it is left out: 1 from size 2 "
-        "on, and no PodDisruptionBudget below.",
+        description="How many servers can be unavailable at a time when nodes are drained. If omitted, it is 1 server, "
+        "and no PodDisruptionBudget is created for size 0 or 1.",
     )
     pod: MemcachedPod | None = None
     network_policy: MemcachedNetworkPolicy | None = Field(
@@ -309,9 +309,9 @@ class MemcachedSpec(_Model):
         "servers.json). If omitted, the list is only in the status.",
     )
     drain_seconds: _DrainSeconds | None = Field(
-        default=None,
-        description="Seconds that a server runs on after it left the list, for clients to learn of that. "
-        f"{DRAIN_SECONDS} where it is left out.",
+        default=DRAIN_SECONDS,
+        description="Seconds that a server continues to run after it left the list of servers, so that clients have "
+        "time to follow the list.",
     )
 
 

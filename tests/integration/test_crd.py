@@ -79,6 +79,9 @@ def stored(kubectl: Kubectl, name: str = "shop", resource: str = "mc") -> dict[s
     return found
 
 
+FILLED_IN = {"size": 1, "workload": "Deployment", "service": {"type": "Headless"}, "drainSeconds": 30}
+
+
 def columns(answer: Outcome) -> list[str]:
     return answer.stdout.splitlines()[0].split()
 
@@ -91,7 +94,7 @@ def test_the_schema_is_accepted_as_structural_without_complaint(installed: Clust
 
 def test_the_sample_of_the_guides_is_created_read_scaled_and_deleted(kubectl: Kubectl) -> None:
     assert kubectl("apply", "-f", str(SAMPLE)).stdout == "memcached.cache.example.com/example-memcached created\n"
-    assert stored(kubectl, "example-memcached", "memcached")["spec"] == {"size": 3}
+    assert stored(kubectl, "example-memcached", "memcached")["spec"] == FILLED_IN | {"size": 3}
 
     sample = yaml.safe_load(SAMPLE.read_text())
     kubectl("apply", "-f", "-", body={**sample, "spec": {"size": 4}})
@@ -108,11 +111,13 @@ def test_the_sample_of_the_guides_is_created_read_scaled_and_deleted(kubectl: Ku
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, {"spec": {}}, {"spec": None}, {"spec": {"size": None}}, {"spec": {"image": None}}]
+    "fields", [{}, {"spec": {}}, {"spec": None}, {"spec": {"size": None}}, {"spec": {"image": None, "service": {}}}]
 )
-def test_size_is_1_where_it_or_the_spec_is_missing_or_null(kubectl: Kubectl, fields: dict[str, Any]) -> None:
+def test_size_and_what_else_holds_are_filled_in_where_they_or_the_spec_are_missing_or_null(
+    kubectl: Kubectl, fields: dict[str, Any]
+) -> None:
     kubectl("create", "-f", "-", body=memcached(**fields))
-    assert stored(kubectl)["spec"] == {"size": 1}
+    assert stored(kubectl)["spec"] == FILLED_IN
 
 
 @pytest.mark.parametrize(
@@ -202,12 +207,13 @@ def test_a_wrong_value_of_any_field_is_refused_with_the_fields_name(
     assert message in answer.stderr
 
 
-def test_what_is_passed_on_is_kept_as_it_was_written_and_nothing_is_filled_in(kubectl: Kubectl) -> None:
+def test_what_is_passed_on_is_kept_as_it_was_written(kubectl: Kubectl) -> None:
     spec = {
         "size": 3,
         "workload": "StatefulSet",
         "service": {"annotations": {"a.b/c": "d"}},
         "disruptionBudget": {"maxUnavailable": "100%"},
+        "drainSeconds": 0,
         "pod": {
             "labels": {"a": "b"},
             "tolerations": [{"operator": "Exists", "newer": [1, {"than": "we"}]}],
@@ -225,7 +231,7 @@ def test_what_is_passed_on_is_kept_as_it_was_written_and_nothing_is_filled_in(ku
         "rollout": {"pauseSeconds": 0, "paused": False, "maxUnavailable": "100%", "maxSurge": 2**31 - 1},
     }
     assert succeeded(kubectl("create", "-f", "-", body=memcached(spec=spec)))
-    assert stored(kubectl)["spec"] == spec
+    assert stored(kubectl)["spec"] == spec | {"service": {"annotations": {"a.b/c": "d"}, "type": "Headless"}}
     for value in (0, 2**31 - 1, "0%"):
         change = json.dumps({"spec": {"disruptionBudget": {"maxUnavailable": value}}})
         assert succeeded(kubectl("patch", "mc/shop", "--type=merge", "-p", change)), value
@@ -318,13 +324,13 @@ def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_ke
     ("path", "words"),
     [
         ("mc", ["Memcached", "spec\t<Object>", "status\t<Object>", "kept by the memcached-operator"]),
-        ("mc.spec", ["size\t<integer>", "image\t<string>", "How many memcached pods to run; 0 runs none."]),
+        ("mc.spec", ["size\t<integer>", "image\t<string>", "Number of memcached servers to run."]),
         ("mc.spec.resources", ["requests\t<map[string]", "limits\t<map[string]", "follows from the settings"]),
         ("mc.spec.rollout", ["pauseSeconds\t<integer>", "paused\t<boolean>", "60 where it is left out."]),
-        ("mc.spec.disruptionBudget", ["maxUnavailable\t<", "A number of servers, or a share"]),
+        ("mc.spec.disruptionBudget", ["maxUnavailable\t<", "Number of servers, or percentage"]),
         ("mc.spec.pod", ["labels\t<map[string]string>", "tolerations\t<[]Object>", "affinity\t<Object>"]),
         ("mc.status.draining", ["workload\t<string> -required-", "startTime\t<string> -required-"]),
-        ("memcached.spec.size", ["size <integer>", "1 where it is left out."]),
+        ("memcached.spec.size", ["size <integer>", "Can be 0."]),
         ("mc.status", ["nodes\t<[]string>", "readyReplicas\t<integer>", "conditions\t<[]Object>"]),
         ("mc.status.conditions", ["status\t<string> -required-", "enum: True, False, Unknown"]),
     ],

@@ -57,7 +57,7 @@ class _Field(NamedTuple):
 
     @property
     def path(self) -> str:
-        return ".".join(("spec", *(each.rstrip("_") for each in self.names)))
+        return ".".join(("spec", *self.names))
 
 
 _ABSENT = object()

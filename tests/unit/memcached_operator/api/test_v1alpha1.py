@@ -115,10 +115,6 @@ def test_every_field_is_read_and_written_by_its_name_in_the_api() -> None:
     assert json.loads(spec.model_dump_json(by_alias=True, exclude_none=True)) == json.loads(FULL)
 
 
-def test_a_field_that_is_null_is_as_one_that_is_left_out() -> None:
-    assert validate_spec(b'{"workload": null, "service": null, "pod": {"labels": null}}') == validate_spec({"pod": {}})
-
-
 @pytest.mark.parametrize("value", [0, 1, INT32_MAX, "0%", "9%", "10%", "25%", "100%"])
 def test_a_budget_is_a_number_of_servers_or_a_share_of_them(value: object) -> None:
     budget = validate_spec({"disruptionBudget": {"maxUnavailable": value}}).disruption_budget

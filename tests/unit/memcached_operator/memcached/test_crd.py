@@ -8,6 +8,7 @@ import msgspec
 import pytest
 import yaml
 
+from kube_simulator.schema import custom, structural
 from memcached_operator.api import names, v1alpha1 as api
 from memcached_operator.memcached.crd import memcached_crd, memcached_crd_yaml
 from memcached_operator.memcached.observation import Drain
@@ -47,9 +48,29 @@ def test_a_size_is_an_int32_of_0_or_more_and_1_where_it_or_the_spec_is_missing(v
     assert size == {"type": "integer", "format": "int32", "minimum": 0, "default": 1}
 
 
-def test_the_api_server_fills_in_nothing_but_the_size(version: dict[str, Any]) -> None:
+def test_the_api_server_fills_in_what_holds_where_a_field_is_left_out() -> None:
     defaults = {field.path: field.schema["default"] for field in fields(memcached_crd()) if "default" in field.schema}
-    assert defaults == {"spec": {}, "spec.size": 1}
+    assert defaults == {
+        "spec": {},
+        "spec.size": 1,
+        "spec.workload": "Deployment",
+        "spec.service": {"type": "Headless"},
+        "spec.service.type": "Headless",
+        "spec.disruptionBudget.maxUnavailable": 1,
+        "spec.tls.clientAuth": "None",
+        "spec.tls.reload": "Live",
+        "spec.drainSeconds": 30,
+    }
+
+
+@pytest.mark.parametrize("asked", [{}, {"service": {}, "disruptionBudget": {}, "tls": {"secretName": "a"}}])
+def test_what_the_api_server_fills_in_is_what_the_operator_takes_for_a_field_that_is_left_out(
+    asked: dict[str, Any],
+) -> None:
+    [resource] = custom.resources_of(custom.defaulted(memcached_crd()))
+    filled = structural.default(resource.schema, {"spec": asked})["spec"]
+    assert filled.keys() >= {"size", "workload", "service", "drainSeconds"}
+    assert read_spec(json.dumps(filled).encode()) == read_spec(json.dumps(asked).encode())
 
 
 def test_there_is_no_rule_that_adds_words_to_the_api_servers_messages_about_other_fields() -> None:

@@ -211,7 +211,7 @@ def test_every_field_is_read() -> None:
 
 def test_what_is_left_out_or_null_has_its_default() -> None:
     spec = read_spec(b'{"size": 2, "workload": null, "service": {"type": null}, "pod": null, "drainSeconds": null}')
-    assert spec == Spec(size=2)
+    assert spec == Spec(size=2) == read_spec(b'{"size": 2, "service": null, "pod": {"labels": null}}')
     assert (spec.workload, spec.service.type, spec.publish, spec.drainSeconds) == ("Deployment", "Headless", None, 30)
     assert (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize) == ("64Mi", 1024, 4, "1Mi")
     assert (spec.extraArgs, spec.resources, spec.rollout) == ((), Resources(), Rollout(60, False, None, None))
