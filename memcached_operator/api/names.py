@@ -57,6 +57,9 @@ Publish = Literal["ConfigMap"]
 ClientAuth = Literal["None", "Request", "Require"]
 Reload = Literal["Live", "Restart"]
 
+PENDING: Final = "Pending"
+"""Reason of the condition Ready that the API server fills in until the operator has written a status."""
+
 
 class InvalidSpec(ValueError):
     """A specification that cannot be acted on; the message names each wrong field, what it holds, and the remedy."""

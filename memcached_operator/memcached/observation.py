@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from memcached_operator.api import names
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.asking.answers import Heard
 from memcached_operator.memcached.changing.rollout import DONE, Rollout
@@ -18,6 +19,7 @@ from memcached_operator.memcached.workloads.records import WorkloadRecord
 class Reason(StrEnum):
     """Every reason that a condition of ours can bear."""
 
+    PENDING = names.PENDING
     MINIMUM_REPLICAS_AVAILABLE = "MinimumReplicasAvailable"
     MINIMUM_REPLICAS_UNAVAILABLE = "MinimumReplicasUnavailable"
     DEPLOYING = "Deploying"

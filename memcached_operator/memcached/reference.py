@@ -42,6 +42,11 @@ _ON_ITS_WAY = (Bearing("Progressing", "True"), _NOT_READY)
 
 # A unit test holds the bearings against what `status_of` makes of all that can be observed.
 REASONS: Final[Mapping[Reason, Told]] = {
+    Reason.PENDING: Told(
+        (Bearing("Ready", "Unknown"),),
+        "The operator has not looked at it yet. The API server fills in this condition, so that nothing takes a new "
+        "Memcached for ready.",
+    ),
     Reason.MINIMUM_REPLICAS_AVAILABLE: Told(
         (Bearing("Available", "True"),), "At most a quarter of the servers, rounded down, is not ready."
     ),

@@ -51,11 +51,19 @@ _NONE = Status()
 
 
 def decode_status(body: bytes) -> Status:
-    """The live status; an unreadable one (stored under another schema) counts as none and is written anew."""
+    """The live status; an unreadable one (stored under another schema) counts as none and is written anew.
+
+    The condition that the API server fills in before the first write counts as none, too: it is nobody's.
+    """
     try:
-        return decode_nested(_decode, body) if body else _NONE
+        status = decode_nested(_decode, body) if body else _NONE
     except UNDECODABLE:
         return _NONE
+    ready = status.condition("Ready")
+    if ready is None or ready.reason != Reason.PENDING:
+        return status
+    written = tuple(each for each in status.conditions or () if each is not ready)
+    return msgspec.structs.replace(status, conditions=written or None)
 
 
 class _Seen(msgspec.Struct):

@@ -280,6 +280,23 @@ STATUS = {
 }
 
 
+@pytest.mark.parametrize("written", [None, {"nodes": []}])
+def test_one_that_nobody_has_seen_is_not_ready_and_says_so(kubectl: Kubectl, written: object) -> None:
+    kubectl("create", "-f", "-", body=memcached(status={"conditions": []}))
+    if written is not None:
+        kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": written}))
+    [pending] = stored(kubectl)["status"]["conditions"]
+    assert pending == {
+        "type": "Ready",
+        "status": "Unknown",
+        "reason": "Pending",
+        "message": "Waiting for the operator.",
+        "lastTransitionTime": "1970-01-01T00:00:00Z",
+    }
+    assert kubectl("wait", "mc/shop", "--for=condition=Ready", "--timeout=1s").returncode == 1
+    assert succeeded(kubectl("wait", "mc/shop", "--for=condition=Ready=Unknown", "--timeout=10s"))
+
+
 def test_get_shows_size_ready_available_and_age_and_what_runs_with_wide(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=memcached(spec={"image": "memcached:1.6.45"}))
     assert kubectl("get", "mc").stdout.splitlines()[1].split()[:2] == ["shop", "1"]
@@ -317,7 +334,7 @@ def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_ke
             *("apply", "--server-side", "--subresource=status", f"--field-manager={manager}", "-f", "-"), body=applied
         )
     kept = [condition["type"] for condition in stored(kubectl)["status"]["conditions"]]
-    assert kept == ["Available", "example.com/Audited"]
+    assert kept == ["Ready", "Available", "example.com/Audited"]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,17 @@ SAMPLE = SAMPLES / "cache_v1alpha1_memcached_cr.yaml"
 NAMED_SERVERS = SAMPLES / "cache_v1alpha1_memcached_named_servers.yaml"
 
 
+UNSEEN = [
+    {
+        "type": "Ready",
+        "status": "Unknown",
+        "reason": "Pending",
+        "message": "Waiting for the operator.",
+        "lastTransitionTime": "1970-01-01T00:00:00Z",
+    }
+]
+
+
 @pytest.fixture(name="version")
 def fixture_version() -> dict[str, Any]:
     crd: Any = memcached_crd()
@@ -60,6 +71,8 @@ def test_the_api_server_fills_in_what_holds_where_a_field_is_left_out() -> None:
         "spec.tls.clientAuth": "None",
         "spec.tls.reload": "Live",
         "spec.drainSeconds": 30,
+        "status": {"conditions": UNSEEN},
+        "status.conditions": UNSEEN,
     }
 
 

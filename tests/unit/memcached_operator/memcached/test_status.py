@@ -37,6 +37,7 @@ from tests.unit.memcached_operator.memcached.status_support import (
     said,
 )
 from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
+from tests.unit.memcached_operator.memcached.world import UNSEEN
 
 
 def test_the_nodes_are_the_sorted_names_of_the_pods() -> None:
@@ -51,6 +52,7 @@ def test_the_nodes_are_the_sorted_names_of_the_pods() -> None:
     [
         ({}, True),
         ({"status": {}}, True),
+        ({"status": UNSEEN}, True),
         ({"status": {"observedGeneration": 2}}, True),
         ({"status": {"observedGeneration": "3"}}, True),
         ({"status": {"observedGeneration": 3}}, False),
@@ -182,6 +184,14 @@ def test_a_first_status_is_written_in_full() -> None:
 @pytest.mark.parametrize("body", [b"", b"null", b'{"nodes": 3}', b'{"conditions": [{"status": "True"}]}', b"[]"])
 def test_a_status_that_is_absent_or_cannot_be_read_counts_as_none_and_is_written_anew(body: bytes) -> None:
     assert decode_status(body) == NEW
+
+
+def test_what_the_api_server_fills_in_until_the_first_write_counts_as_none_and_others_conditions_stay() -> None:
+    audited = {"type": "Audited", "status": "True", "reason": "Pending", "message": "", "lastTransitionTime": NOW}
+    assert decode_status(json.dumps(UNSEEN).encode()) == NEW
+    assert look(3, last=decode_status(json.dumps(UNSEEN).encode())) == look(3)
+    last = decode_status(json.dumps({"conditions": [*UNSEEN["conditions"], audited]}).encode())
+    assert [each.type for each in last.conditions or ()] == ["Audited"]
 
 
 @pytest.mark.parametrize("phase", ['"Running"', "[" * 5000 + "]" * 5000], ids=["shallow", "deep"])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
@@ -56,6 +57,18 @@ from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPA
 
 VANISHED_RETRY_S = StaleCache("").retry_s
 KEY = ObjectKey(NAMESPACE, NAME)
+# As the API server fills it in.
+UNSEEN: Json = {
+    "conditions": [
+        {
+            "type": "Ready",
+            "status": "Unknown",
+            "reason": "Pending",
+            "message": "Waiting for the operator.",
+            "lastTransitionTime": "1970-01-01T00:00:00Z",
+        }
+    ]
+}
 DELAY_S = 0.25
 APPLY, CREATE = "apply Deployment", "create Deployment"
 GET_DEPLOYMENT, GET_MEMCACHED = "get Deployment", "get Memcached"
@@ -159,7 +172,7 @@ class World:
         fresh: Json = {
             "kind": "Memcached",
             "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": UID, "generation": 0},
-            "status": {},
+            "status": copy.deepcopy(UNSEEN),
         }
         memcached = self.api.objects.get(("Memcached", NAMESPACE, NAME), fresh)
         memcached["metadata"]["generation"] += 1
