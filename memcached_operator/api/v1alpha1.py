@@ -47,6 +47,7 @@ from memcached_operator.api.names import (
     Workload,
 )
 from memcached_operator.api.rules import Together, refuse_contradictions
+from memcached_operator.api.schema_rules import RULES
 
 SINGULAR: Final = "memcached"
 SHORT_NAMES: Final = ("mc",)
@@ -63,8 +64,6 @@ _Image = Annotated[
     Field(
         min_length=1,
         max_length=IMAGE_MAX_LENGTH,
-        # A CEL rule would say it in words, but a kind with one CEL rule has the API server add "some validation rules
-        # were not checked" to each message about any other field.
         pattern=f"^{IMAGE_CHARACTERS}*$",
     ),
 ]
@@ -258,6 +257,8 @@ class MemcachedAuth(_Model):
 
 class MemcachedSpec(_Model):
     """What is wanted: how many memcached servers, of which image, and how clients find them."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": RULES})
 
     size: _Count = Field(default=1, description="Number of memcached servers to run. Can be 0.")
     image: _Image | None = Field(

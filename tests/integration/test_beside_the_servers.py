@@ -188,14 +188,6 @@ def test_a_services_labels_and_annotations_come_change_and_go(kubectl: Kubectl) 
     assert taken(written(kubectl, mark)) == {"patch services 200"}
 
 
-def test_lasting_names_and_a_service_with_an_address_contradict_each_other(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 1, workload="StatefulSet", service={"type": "ClusterIP"}), create=True)
-    degraded = wait_condition(kubectl, "shop", "Degraded", "InvalidSpec")
-    assert "spec.service.type: must be Headless" in degraded["message"]
-    all_caught_up(kubectl)
-    assert taken(written(kubectl)) == set()
-
-
 def test_a_budget_makes_way_for_somebody_elses_and_comes_back_when_that_goes(kubectl: Kubectl) -> None:
     complete(kubectl, "shop", 2)
     budget = kubectl.get("pdb", "shop")["spec"]

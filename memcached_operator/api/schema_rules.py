@@ -1,0 +1,56 @@
+"""The rules over several fields that the API server itself holds a specification to, in CEL.
+
+They are those of `rules` that CEL can say cheaply; a unit test holds the two together. A field that the schema has a
+default for is always there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from memcached_operator.api.names import THREADS
+from memcached_operator.api.rules import OWN_CONNECTIONS, OWN_CONNECTIONS_OF_A_THREAD
+
+_NO_STATEFUL_SET: Final = "self.workload != 'StatefulSet'"
+_ONE_AT_A_TIME: Final = "must be omitted when spec.workload is StatefulSet, whose servers are replaced one at a time"
+_THREADS: Final = f"(has(self.threads) ? self.threads : {THREADS})"
+
+
+def _rule(field: str, message: str, *holds: str, reason: str = "FieldValueInvalid") -> dict[str, str]:
+    """A rule that one of several conditions satisfies, about a field of the specification."""
+    return {"rule": " || ".join(holds), "message": message, "fieldPath": f".{field}", "reason": reason}
+
+
+def _omitted(field: str) -> str:
+    """That a field of `rollout` is left out."""
+    return f"!has(self.rollout) || !has(self.rollout.{field})"
+
+
+RULES: Final[list[Any]] = [
+    _rule(
+        "service.type",
+        "must be Headless when spec.workload is StatefulSet, as the DNS names of its servers come from the headless "
+        "Service, or Disabled if you create that Service yourself",
+        _NO_STATEFUL_SET,
+        "self.service.type != 'ClusterIP'",
+    ),
+    *(
+        _rule(f"rollout.{each}", _ONE_AT_A_TIME, _NO_STATEFUL_SET, _omitted(each), reason="FieldValueForbidden")
+        for each in ("maxUnavailable", "maxSurge")
+    ),
+    _rule(
+        "rollout.maxUnavailable",
+        "must be 1 or more when spec.rollout.maxSurge is 0 or omitted, as no server could be replaced",
+        "self.workload == 'StatefulSet'",
+        _omitted("maxUnavailable"),
+        "!(self.rollout.maxUnavailable == 0 || self.rollout.maxUnavailable == '0%')",
+        "(has(self.rollout.maxSurge) && !(self.rollout.maxSurge == 0 || self.rollout.maxSurge == '0%'))",
+    ),
+    _rule(
+        "maxConnections",
+        f"must be more than {OWN_CONNECTIONS} and {OWN_CONNECTIONS_OF_A_THREAD} for each of spec.threads, which "
+        "memcached keeps for itself",
+        "!has(self.maxConnections)",
+        f"self.maxConnections > {OWN_CONNECTIONS} + {OWN_CONNECTIONS_OF_A_THREAD} * {_THREADS}",
+    ),
+]
