@@ -11,7 +11,7 @@ it is. Before something is made or taken again, or deleted, the API server is as
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -38,6 +38,7 @@ from operator_runtime.reconciling.rules import Change, Kept, NotOwned, Ownable, 
 # What nobody may change of an object that is there, of the kinds of these groups: Deployments, StatefulSets, Jobs.
 _FIXED, _FIXED_IN = "spec.selector", ("apps", "batch")
 _OWNERS = "metadata.ownerReferences"
+_SINCE, _NEVER = "lastTransitionTime", "1970-01-01T00:00:00Z"
 
 O = TypeVar("O", bound=Owner)  # noqa: E741 -- for owner
 W = TypeVar("W")
@@ -45,11 +46,20 @@ P = TypeVar("P", bound=Ownable)
 
 
 def _has_status(owner: object) -> bool:
-    """Whether something was written into the status of an object, as far as that can be told."""
-    if isinstance(owner, PlainObject):
-        return bool(owner.body.get("status"))
-    status = getattr(owner, "status", None)
-    return status is None or status != type(status)()
+    """Whether something was written into the status of an object, as far as that can be told.
+
+    Conditions that have been so since 1970 are those that a CustomResourceDefinition fills in until the first write.
+    """
+    status = (owner.body.get("status") or {}) if isinstance(owner, PlainObject) else getattr(owner, "status", None)
+    if status is None:
+        return True
+    if (conditions := _field(status, "conditions")) and all(_field(each, _SINCE) == _NEVER for each in conditions):
+        return False
+    return bool(status != type(status)())
+
+
+def _field(part: Any, name: str) -> Any:
+    return part.get(name) if isinstance(part, dict) else getattr(part, name, None)
 
 
 class _Attempt(NamedTuple):
@@ -141,7 +151,7 @@ class Keeper(Generic[O, W, P]):
             owner: whose object; `wanted` has its `owner_reference`.
             wanted: the object.
             seen: the owner's status tells of such an object, so that one that is missing was deleted, unless we did
-                that; None: if there is a status at all.
+                that; None: if anything was written into the status.
             asked: the owner's specification is newer than its status, or `wanted` follows from what has changed
                 elsewhere, so that a difference is nobody's doing. It is believed once for each generation and body.
 

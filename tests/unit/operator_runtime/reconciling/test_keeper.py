@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import AsyncMock
 
+import msgspec
 import pytest
 
 from operator_runtime import (
     Client,
+    Conditions,
     Conflict,
     Difference,
     Forbidden,
@@ -23,6 +25,7 @@ from operator_runtime import (
     StaleCache,
     Store,
     plain,
+    typed,
 )
 from operator_runtime.cache.selection import Selection
 from operator_runtime.reconciling.contention import REPAIRS
@@ -307,6 +310,34 @@ async def test_a_deletion_in_a_loop_is_told_also_of_an_owner_without_a_status(at
     (note,) = at.recorder.notes
     assert " keeps deleting the ConfigMap default/words: made again 5 times within 60 s" in note
     assert [change.asked for change in at.changes] == [True] + [False] * REPAIRS
+
+
+FILLED_IN = {"type": "Ready", "status": "Unknown", "reason": "Pending", "lastTransitionTime": "1970-01-01T00:00:00Z"}
+WRITTEN = FILLED_IN | {"lastTransitionTime": "2026-01-01T00:00:00Z"}
+
+
+class Status(msgspec.Struct):
+    conditions: Conditions = ()
+    ready: int = 0
+
+
+@pytest.mark.parametrize("owners", [CONFIG_MAPS, typed("v1", "ConfigMap", "configmaps", status=Status)])
+@pytest.mark.parametrize(
+    ("status", "written"),
+    [
+        (None, False),
+        ({}, False),
+        ({"conditions": [FILLED_IN]}, False),
+        ({"conditions": [FILLED_IN, WRITTEN]}, True),
+        ({"conditions": [], "ready": 1}, True),
+    ],
+)
+async def test_an_object_is_made_again_where_a_status_was_written_and_not_where_one_was_filled_in(
+    at: Keeping, owners: Kind[Any], status: dict[str, Any] | None, written: bool
+) -> None:
+    at.owner = owners.decode(msgspec.json.encode(at.owner.body | {"status": status}))
+    await at.keeper.keep(at.owner, at.words(a="1"))
+    assert [change.asked for change in at.changes] == [not written]
 
 
 async def test_an_owner_that_is_contested_and_on_its_way_out_is_not_looked_at_for_that(at: Keeping) -> None:
