@@ -119,11 +119,9 @@ class MemcachedService(_Model):
         "the servers; it suits a single server, and cannot be combined with workload StatefulSet. Disabled: no Service "
         "is created.",
     )
-    annotations: dict[str, str] | None = Field(
-        default=None, description="Annotations of the Service, besides those of the operator."
-    )
+    annotations: dict[str, str] | None = Field(default=None, description="Annotations to add to the Service.")
     labels: dict[str, str] | None = Field(
-        default=None, description="Labels of the Service, besides those of the operator."
+        default=None, description="Labels to add to the Service. Labels that the operator sets cannot be changed."
     )
 
 
@@ -188,108 +186,111 @@ class MemcachedNetworkPolicy(_Model):
 
 
 class MemcachedResources(_Model):
-    """Resources of each server, in place of those that follow from its settings; what is not named here follows still.
+    """Compute resources of each server.
 
-    What follows: of memory what a server with these settings takes, as request and as limit; of cpu a request of 50m.
+    Resources that are not named here are derived: the request and the limit of memory from the settings of the server,
+    and the request of cpu is 50m.
     """
 
     requests: dict[str, _Quantity] | None = Field(
         default=None,
-        description="Resources that a node must have left for a server. With a request of memory alone that is larger "
-        "than what follows from the settings, the limit is the same.",
+        description="Minimum amount of compute resources that each server requires. If memory is requested and not "
+        "limited, the limit is the larger of the request and the derived amount.",
     )
     limits: dict[str, _Quantity] | None = Field(
         default=None,
-        description="Resources that a server can take at most. memory: no less than what follows from the settings.",
+        description="Maximum amount of compute resources that each server can use. The limit of memory cannot be less "
+        "than the derived amount.",
     )
 
 
 class MemcachedRollout(_Model):
-    """How servers are replaced when something changes that a running memcached cannot take over."""
+    """How servers are replaced when a change cannot be applied to a running server."""
 
     pause_seconds: _PauseSeconds | None = Field(
         default=None,
-        description="Seconds that a new server has to be ready before the next one is replaced. "
-        f"{PAUSE_SECONDS} where it is left out.",
+        description="Seconds for which a new server must be ready before the next one is replaced. "
+        f"Defaults to {PAUSE_SECONDS}.",
     )
     paused: bool | None = Field(
-        default=None, description="Whether to replace no further server for now. false where it is left out."
+        default=None, description="Indicates that no further server is replaced. Defaults to false."
     )
     max_unavailable: _CountOrShare | None = Field(
         default=None,
-        description="A number of servers, or a share of them such as 25%, that may be missing while a Deployment "
-        "replaces its servers. 1 where it is left out. A StatefulSet, which goes one server at a time, cannot have it.",
+        description="Number of servers, or percentage of them such as 25%, that can be unavailable during a rolling "
+        "update of a Deployment. Defaults to 1. Must be omitted when workload is StatefulSet, whose servers are "
+        "replaced one at a time.",
     )
     max_surge: _CountOrShare | None = Field(
         default=None,
-        description="A number of servers, or a share of them such as 25%, that a Deployment may have above the size "
-        "while it replaces its servers. 0 where it is left out. A StatefulSet cannot have it.",
+        description="Number of servers, or percentage of them such as 25%, that can be created above the size during a "
+        "rolling update of a Deployment. Defaults to 0. Must be omitted when workload is StatefulSet.",
     )
 
 
 class MemcachedTls(_Model):
-    """Encryption of what clients and servers say to each other: servers speak TLS alone, 1.2 and newer."""
+    """Encryption of connections to the servers. Servers accept only TLS, version 1.2 or newer."""
 
     secret_name: _SecretName = Field(
-        description="Name of the Secret with the certificate (tls.crt) and its key (tls.key) and, for client "
-        "authentication, the authority of the clients' certificates (ca.crt), as cert-manager writes them."
+        description="Name of the Secret that contains the certificate (tls.crt), its private key (tls.key) and, for "
+        "client authentication, the certificate authority of the clients (ca.crt), as cert-manager writes them."
     )
     client_auth: ClientAuth | None = Field(
         default="None",
-        description="Whether clients show certificates. Require: one that shows none, or one of another authority, is "
-        "refused. Request: one of another authority is refused, one that shows none is let in. None: no "
-        "client is asked.",
+        description="How clients are authenticated by certificates. Require: a client must present a certificate of "
+        "the authority. Request: a client can present a certificate, which must be of the authority. None: no "
+        "certificate is requested.",
     )
     reload: Reload | None = Field(
         default="Live",
-        description="How servers come to a renewed Secret. Live: while they run, by a small sidecar of the same image, "
-        "which needs sh and memcached 1.6.40 or newer there. Restart: with new pods, which lose what is cached.",
+        description="How servers load a renewed Secret. Live: running servers reload it, by a sidecar container of the "
+        "same image, which must contain sh and memcached 1.6.40 or newer. Restart: a server loads it with a "
+        "new pod, whose cache is empty.",
     )
 
 
 class MemcachedAuth(_Model):
-    """Passwords for the text protocol. Without TLS they travel in the clear."""
+    """Authentication of clients by passwords, for the text protocol. Without TLS, passwords are sent unencrypted."""
 
     secret_name: _SecretName = Field(
-        description="Name of the Secret whose key password-file has at most 8 lines, each user:password."
+        description="Name of the Secret whose key password-file contains 1 to 8 lines, each user:password."
     )
 
 
 class MemcachedSpec(_Model):
-    """What is wanted: how many memcached servers, of which image, and how clients find them."""
+    """Desired state of the Memcached."""
 
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": RULES})
 
     size: _Count = Field(default=1, description="Number of memcached servers to run. Can be 0.")
     image: _Image | None = Field(
         default=None,
-        description="Container image that the pods run, such as docker.io/library/memcached:1.6.45-alpine. "
-        "Where it is left out, the operator's own setting decides, and may change with the operator.",
+        description="Container image of the servers, such as docker.io/library/memcached:1.6.45-alpine. If omitted, "
+        "the default image of the operator is used, which can change when the operator is upgraded.",
     )
     memory: _Memory | None = Field(
         default=None,
-        description="Memory of each server for items, in whole Mi or Gi from 8Mi on (memcached -m). "
-        f"{MEMORY} where it is left out.",
+        description="Memory of each server for items, in whole Mi or Gi, at least 8Mi (memcached -m). "
+        f"Defaults to {MEMORY}.",
     )
     max_connections: _Connections | None = Field(
         default=None,
-        description="Connections that each server has at most at a time (memcached -c). "
-        f"{MAX_CONNECTIONS} where it is left out.",
+        description="Maximum number of concurrent connections of each server (memcached -c). "
+        f"Defaults to {MAX_CONNECTIONS}.",
     )
     threads: _Threads | None = Field(
         default=None,
-        description=f"Threads of each server that serve connections (memcached -t). {THREADS} where it is left out.",
+        description=f"Number of worker threads of each server (memcached -t). Defaults to {THREADS}.",
     )
     max_item_size: _ItemSize | None = Field(
         default=None,
-        description="Size of the largest item, in whole Ki or Mi (memcached -I): a multiple of 512Ki, at most half of "
-        "the memory. "
-        f"{MAX_ITEM_SIZE} where it is left out.",
+        description="Maximum size of an item, in whole Ki or Mi (memcached -I). Must be a multiple of 512Ki, and at "
+        f"most half of the memory. Defaults to {MAX_ITEM_SIZE}.",
     )
     extra_args: _Arguments | None = Field(
         default=None,
-        description='More arguments of memcached, one word each, such as ["-o", "idle_timeout=60"]. None of those '
-        "that a field stands for, nor of those that the operator decides.",
+        description='Additional arguments of memcached, one word each, such as ["-o", "idle_timeout=60"]. Arguments '
+        "that other fields or the operator set are not allowed.",
         json_schema_extra=_ATOMIC,
     )
     resources: MemcachedResources | None = None
@@ -328,7 +329,7 @@ class MemcachedSpec(_Model):
 
 
 class MemcachedCondition(_Model):
-    """One aspect of the state: whether it holds, since when, and why."""
+    """One aspect of the current state."""
 
     type: Annotated[
         str,
@@ -341,14 +342,16 @@ class MemcachedCondition(_Model):
         description="Type of the condition. The operator sets Ready, Available, Progressing, Degraded, Serving and "
         "Discouraged; other controllers may add their own."
     )
-    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds: True, False or Unknown.")
+    status: Literal["True", "False", "Unknown"] = Field(description="Status of the condition: True, False or Unknown.")
     reason: Annotated[
         str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
-    ] = Field(description="Why, in one word for programs.")
-    message: Annotated[str, Field(max_length=32768)] = Field(description="Why, in words for people; may be empty.")
-    last_transition_time: datetime = Field(description="When status last changed.")
+    ] = Field(description="Machine-readable reason for the last transition or update, in one CamelCase word.")
+    message: Annotated[str, Field(max_length=32768)] = Field(
+        description="Human-readable message with details. Can be empty."
+    )
+    last_transition_time: datetime = Field(description="Last time the condition changed from one status to another.")
     observed_generation: _Generation | None = Field(
-        default=None, description="The metadata.generation of the Memcached that this condition speaks of."
+        default=None, description="The metadata.generation for which the condition was set."
     )
 
 
@@ -368,38 +371,35 @@ class MemcachedStatus(_Model):
 
     nodes: list[str] | None = Field(
         default=None,
-        description="Sorted names of the memcached pods that are neither terminating nor finished.",
+        description="Names of the memcached pods that are neither terminating nor finished, sorted.",
         json_schema_extra=_ATOMIC,
     )
-    replicas: _Count | None = Field(default=None, description="How many memcached pods there are.")
-    ready_replicas: _Count | None = Field(
-        default=None, description="How many of the memcached pods are ready to serve."
-    )
+    replicas: _Count | None = Field(default=None, description="Number of memcached pods.")
+    ready_replicas: _Count | None = Field(default=None, description="Number of memcached pods that are ready.")
     selector: str | None = Field(
         default=None,
-        description="Label selector of the memcached pods, in the form of kubectl get pods --selector; "
-        "a HorizontalPodAutoscaler finds them by it.",
+        description="Label selector of the memcached pods, in the format of kubectl get pods --selector. Used by the "
+        "scale subresource.",
     )
     image: str | None = Field(
         default=None,
-        description="Container image that the memcached pods run, whoever decided it; while another one is rolled out, "
-        "the one before.",
+        description="Container image that the servers run. During a rollout of another image, the previous one.",
     )
     version: str | None = Field(
-        default=None, description="Version of memcached that the servers say they are; absent where none was asked."
+        default=None, description="Version of memcached that the servers report. Absent if no server was asked."
     )
     workload: Workload | None = Field(
         default=None,
-        description="What runs the servers of the list: Deployment or StatefulSet; while they move from one to the "
-        "other, the one before.",
+        description="Kind of the workload that runs the servers of the list: Deployment or StatefulSet. During a move "
+        "from one to the other, the previous one.",
     )
     service: str | None = Field(
-        default=None, description="Name of the Service that the operator made; absent where it made none."
+        default=None, description="Name of the Service that the operator created. Absent if there is none."
     )
     server_list: list[str] | None = Field(
         default=None,
-        description="The servers for clients, each as host:port. Of a StatefulSet their lasting names in the order of "
-        "their ordinals; of a Deployment the addresses of its ready pods, sorted.",
+        description="Servers for clients to use, each as host:port. For a StatefulSet, the stable DNS names of the "
+        "servers, ordered by ordinal. For a Deployment, the addresses of its ready pods, sorted.",
         json_schema_extra=_ATOMIC,
     )
     draining: list[MemcachedDrain] | None = Field(
@@ -408,14 +408,14 @@ class MemcachedStatus(_Model):
         json_schema_extra=_ATOMIC,
     )
     observed_generation: _Generation | None = Field(
-        default=None, description="The metadata.generation that this status speaks of."
+        default=None, description="The metadata.generation that the operator observed last."
     )
     conditions: list[MemcachedCondition] | None = Field(
         default=None,
-        description="Available: enough pods serve. Progressing: a change is being rolled out. "
-        "Degraded: something needs a person. Ready: all that the specification asks for is there and serves. "
-        "Serving: what the servers themselves say. Discouraged: the specification asks for what is not recommended; "
-        "present only while it is True.",
+        description="Latest observations of the state. Ready: everything that the specification asks for exists and is "
+        "ready. Available: enough servers are ready. Progressing: a change is being rolled out. Degraded: something "
+        "requires manual intervention. Serving: the servers answer requests. Discouraged: the specification asks for "
+        "what is not recommended; present only while it is True.",
         json_schema_extra={
             "default": _UNSEEN,
             "x-kubernetes-list-type": "map",

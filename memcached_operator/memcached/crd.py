@@ -19,8 +19,8 @@ _RESOURCE = CustomResource(
     singular=api.SINGULAR,
     short_names=api.SHORT_NAMES,
     categories=api.CATEGORIES,
-    description="A number of memcached servers, kept by the memcached-operator as a Deployment or a StatefulSet of the "
-    "same name.",
+    description="Memcached is a set of memcached servers, which the memcached-operator runs as a Deployment or a "
+    "StatefulSet with the same name.",
     spec=api.MemcachedSpec,
     status=api.MemcachedStatus,
     name_pattern=api.NAME_PATTERN,

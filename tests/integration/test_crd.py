@@ -371,10 +371,10 @@ def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_ke
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("mc", ["Memcached", "spec\t<Object>", "status\t<Object>", "kept by the memcached-operator"]),
+        ("mc", ["Memcached", "spec\t<Object>", "status\t<Object>", "the memcached-operator runs"]),
         ("mc.spec", ["size\t<integer>", "image\t<string>", "Number of memcached servers to run."]),
-        ("mc.spec.resources", ["requests\t<map[string]", "limits\t<map[string]", "follows from the settings"]),
-        ("mc.spec.rollout", ["pauseSeconds\t<integer>", "paused\t<boolean>", "60 where it is left out."]),
+        ("mc.spec.resources", ["requests\t<map[string]", "limits\t<map[string]", "derived amount"]),
+        ("mc.spec.rollout", ["pauseSeconds\t<integer>", "paused\t<boolean>", "Defaults to 60."]),
         ("mc.spec.disruptionBudget", ["maxUnavailable\t<", "Number of servers, or percentage"]),
         ("mc.spec.pod", ["labels\t<map[string]string>", "tolerations\t<[]Object>", "affinity\t<Object>"]),
         ("mc.status.draining", ["workload\t<string> -required-", "startTime\t<string> -required-"]),
