@@ -49,7 +49,7 @@ def test_the_example_is_created_looked_at_scaled_and_deleted(
     assert all(re.fullmatch(r"example-memcached-[0-9a-z]+-[0-9a-z]{5}", pod) for pod in pods)
     document = kubectl.get("memcached/example-memcached")
     assert (document["apiVersion"], document["kind"]) == ("cache.example.com/v1alpha1", "Memcached")
-    assert document["spec"] == {"size": 3}
+    assert document["spec"]["size"] == 3
     assert document["status"]["nodes"] == pods
 
     # `kubectl get deployment`, once the pods run
