@@ -175,3 +175,18 @@ def test_a_deployment_that_is_paused_keeps_its_servers_until_it_is_released(shop
     eventually(shop.pods, lambda found: not found.keys() & before.keys(), what="none of the former servers")
     shop.await_condition("Ready", "AllServersReady")
     assert shop.evicted() == []
+
+
+def test_a_deployment_that_was_paused_by_hand_goes_on_and_is_not_taken_for_rolled_out(shop: Rolling) -> None:
+    shop.create(2, workload="Deployment", image=FORMER, rollout={"pauseSeconds": 0})
+    shop.kubectl("rollout", "pause", "deployment/shop")
+    shop.change(image=NEXT)
+    new = shop.next()
+    shop.await_condition("Progressing", "Updating")
+    assert "paused" not in shop.get("deployments")["spec"]
+    assert shop.get()["status"]["image"] == FORMER
+
+    shop.serve(new)
+    shop.serve(shop.next())
+    shop.await_condition("Ready", "AllServersReady")
+    assert shop.get()["status"]["image"] == NEXT
