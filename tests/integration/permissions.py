@@ -104,7 +104,7 @@ _NOTED = "example.com/former-limit"
 
 
 def _has_status(trial: Trial) -> bool:
-    return "status" in (trial.kubectl_gets(f"mc/{trial.name}") or {})
+    return "observedGeneration" in (trial.kubectl_gets(f"mc/{trial.name}") or {"status": {}})["status"]
 
 
 def _scale(trial: Trial) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.cluster import Cluster
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import Operators, memcached
+from tests.integration.oracle import condition
 from tests.integration.requests import WATCHED, requests_of
 from tests.kubectl_in_namespace import Kubectl
 
@@ -69,7 +70,7 @@ def test_what_is_in_another_namespace_is_left_alone(kubectl: Kubectl, neighbour:
     kubectl.apply(memcached("inside", 1))
     kubectl.wait_field("mc/inside", ".status.replicas", 1)
     assert neighbour.get("deployments")["items"] == []
-    assert "status" not in neighbour.get("mc/outside")
+    assert condition(neighbour, "outside", "Ready")["reason"] == "Pending"
 
 
 def test_all_namespaces_however_it_is_said_take_one_watch_for_each_kind(

@@ -60,7 +60,7 @@ def test_of_two_operators_with_one_lease_the_second_looks_after_nothing_and_says
     neighbour.apply(memcached("unseen", 1))
     kubectl.apply(memcached("seen", 1))
     kubectl.wait_field("mc/seen", ".status.replicas", 1)
-    assert "status" not in neighbour.get("mc/unseen")
+    assert condition(neighbour, "unseen", "Ready")["reason"] == "Pending"
     assert {event.verb for event in requests_of(kubectl.cluster, neighbour.namespace, since=mark)} <= READS
 
     assert first.stop() == 0
