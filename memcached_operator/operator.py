@@ -39,7 +39,7 @@ WRITES = (
     *(
         (kind.resource.qualified_name, verb)
         for kind in (DEPLOYMENTS, STATEFUL_SETS, SERVICES, BUDGETS, NETWORK_POLICIES, CONFIG_MAPS)
-        for verb in ("create", "apply", "patch", "delete")
+        for verb in ("create", "patch", "delete")
     ),
     (MEMCACHEDS.resource.qualified_name, "patch"),
     (f"{MEMCACHEDS.resource.qualified_name}/status", "patch"),

@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     )
     from operator_runtime.reconciling.comparison import (
         Difference as Difference,
+        Entry as Entry,
         Fields as Fields,
         differences as differences,
         field_name as field_name,
@@ -126,6 +127,11 @@ if TYPE_CHECKING:
         Memory as Memory,
         Slot as Slot,
     )
+    from operator_runtime.reconciling.names import (
+        besides as besides,
+        names_of as names_of,
+        no_longer as no_longer,
+    )
     from operator_runtime.reconciling.repairs import (
         Refused as Refused,
         Repairs as Repairs,
@@ -134,7 +140,6 @@ if TYPE_CHECKING:
         Change as Change,
         Kept as Kept,
         NotOwned as NotOwned,
-        Patch as Patch,
         Reverted as Reverted,
         Rules as Rules,
         Unwatched as Unwatched,
@@ -205,12 +210,13 @@ _PLACES = {
     ),
     "operator": ("Operator", "serve"),
     "process.command": ("run",),
-    "reconciling.comparison": ("Difference", "Fields", "differences", "field_name", "field_names"),
+    "reconciling.comparison": ("Difference", "Entry", "Fields", "differences", "field_name", "field_names"),
     "reconciling.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
     "reconciling.keeper": ("Keeper",),
     "reconciling.memory": ("Memory", "Slot"),
+    "reconciling.names": ("besides", "names_of", "no_longer"),
     "reconciling.repairs": ("Refused", "Repairs"),
-    "reconciling.rules": ("Change", "Kept", "NotOwned", "Patch", "Reverted", "Rules", "Unwatched"),
+    "reconciling.rules": ("Change", "Kept", "NotOwned", "Reverted", "Rules", "Unwatched"),
     "serving.probes": ("Checks",),
     "settings.runtime_settings": ("RuntimeSettings",),
     "settings.setting": ("Setting", "Switch"),

@@ -6,7 +6,7 @@ objects of a kind differ in these alone, so that one form serves thousands of re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
@@ -15,14 +15,14 @@ import msgspec
 from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION
 from memcached_operator.memcached.objects import Manifest, ObjectMeta, OwnerRef, body, comparable, controller_of
-from memcached_operator.memcached.taken import fields_taken
+from memcached_operator.memcached.taken import name, names_taken
 from operator_runtime import (
     Difference,
     ObjectKey,
     OwnerReference,
-    Patch,
     Rules,
     differences,
+    no_longer,
     shared,
 )
 
@@ -118,16 +118,16 @@ def nameless(text: bytes, name: str) -> bytes:
 
 def ours_of(meta: ObjectMeta) -> ObjectMeta:
     """What may be ours of a live object's metadata."""
-    annotations = meta.annotations or {}
-    if "annotations" not in passed_through(meta):
-        # Of others' annotations nothing is compared, unless the user wants some, too.
-        annotations = {name: text for name, text in annotations.items() if name in _OURS and text}
+    passed = name(passed_through(meta), "metadata", "annotations")
+    annotations = {
+        each: text for each, text in (meta.annotations or {}).items() if each in passed or (each in _OURS and text)
+    }
     return ObjectMeta(labels=meta.labels, annotations=annotations or None, ownerReferences=meta.ownerReferences)
 
 
-def passed_through(meta: ObjectMeta) -> frozenset[str]:
-    """The fields that the object has from its Memcached's specification, as its annotation says."""
-    return fields_taken((meta.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION, ""))
+def passed_through(meta: ObjectMeta) -> Any:
+    """The names of the fields that the object has from its Memcached's specification, as its annotation says."""
+    return names_taken((meta.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION, ""))
 
 
 def is_ours(live: OwnedRecord, uid: str) -> bool:
@@ -142,7 +142,7 @@ class Shape(Generic[M]):
         self,
         type_: type[M],
         ours: Callable[[M], M] = lambda live: live,
-        excess: Callable[[M, M], Sequence[Difference]] = lambda _wanted, _live: (),
+        excess: Callable[[M, M], Iterable[Difference]] = lambda _wanted, _live: (),
     ) -> None:
         """
         Args:
@@ -174,16 +174,19 @@ class Shape(Generic[M]):
         if live.owned == compared:
             return ()
         held = self.held(live)
-        return (
-            *differences(self._decode(compared), held),
-            *self._excess(wanted, held),
-            *_no_longer_taken(wanted, held),
-        )
+        before, mark = (_taken(each) for each in (held, wanted))
+        found = [*differences(self._decode(compared), held, exact=before != mark), *self._excess(wanted, held)]
+        if before is not None and before != mark:
+            gone = no_longer(names_taken(before), body(wanted), body(held))
+            ways = [each.steps for each in found]
+            found += [each for each in gone if not any(each.steps[: len(way)] == way for way in ways)]
+            if mark is None:
+                found.append(Difference(("metadata", "annotations", TAKEN_ANNOTATION), None, before))
+        return found
 
     def rules(
         self,
         *,
-        patch: Callable[[M, Any, Sequence[Difference]], Patch | None] = lambda *_: None,
         fixed: tuple[str, ...] = (),
         replace: Literal["Background", "Orphan"] | None = None,
     ) -> Rules[M, Any]:
@@ -192,7 +195,6 @@ class Shape(Generic[M]):
             differences=self.differ,
             key=lambda wanted: ObjectKey(wanted.metadata.namespace or "", wanted.metadata.name or ""),
             body=body,
-            patch=patch,
             is_ours=is_ours,
             handover=HANDOVER,
             fixed=fixed,
@@ -200,11 +202,8 @@ class Shape(Generic[M]):
         )
 
 
-def _no_longer_taken(wanted: Manifest, live: Manifest) -> Sequence[Difference]:
-    before = (live.metadata.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION)
-    if before is None or APPLIED_OPTIONS_ANNOTATION in (wanted.metadata.annotations or {}):
-        return ()
-    return (Difference(f"metadata.annotations[{APPLIED_OPTIONS_ANNOTATION}]", None, before),)
+def _taken(manifest: Manifest) -> str | None:
+    return (manifest.metadata.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION)
 
 
 def _held_by(meta: ObjectMeta) -> str:

@@ -1,8 +1,8 @@
 """Pure: what is passed through from a specification, so that what is taken out of it again is seen.
 
 A field that the operator says nothing about is not its own to compare. One that was passed through, and no longer is,
-would look like somebody else's. `labels.APPLIED_OPTIONS_ANNOTATION` on the object says which fields were taken, and
-how they looked; where it differs, the object is applied anew, and what we applied before goes.
+would look like somebody else's. `labels.APPLIED_OPTIONS_ANNOTATION` on the object names the fields that are there beside those of
+any Memcached's, and says how what was passed through looked: what is wanted no more is taken away by these names.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+
+from operator_runtime import UNDECODABLE, decode_nested
 
 _DIGEST_CHARACTERS = 12
 # Maps of texts, any of which may be empty.
@@ -48,14 +50,29 @@ def _is_left_out(field: str, value: object) -> bool:
     return value is None or value in ("", ()) or (value == {} and field in _NAMED_BY_PEOPLE)
 
 
-def taken(fields: dict[str, Any]) -> str | None:
-    """The annotation's text: the fields' names and a digest; None where there are none."""
-    if not fields:
+def taken(names: Any, passed: Mapping[str, Any]) -> str | None:
+    """The annotation's text; None where nothing was passed through.
+
+    Args:
+        names: of the object's fields that are there for what was passed, as `names_of` gives them; None for none.
+        passed: how it looks.
+    """
+    if names is None and not passed:
         return None
-    digest = hashlib.sha256(msgspec.json.encode(fields, order="deterministic")).hexdigest()[:_DIGEST_CHARACTERS]
-    return f"{','.join(sorted(fields))} {digest}"
+    digest = hashlib.sha256(msgspec.json.encode(passed, order="deterministic")).hexdigest()[:_DIGEST_CHARACTERS]
+    return f"{msgspec.json.encode(names or {}, order='deterministic').decode()} {digest}"
 
 
-def fields_taken(annotation: str) -> frozenset[str]:
-    """The fields' names in such a text."""
-    return frozenset(annotation.partition(" ")[0].split(",")) - {""}
+def names_taken(annotation: str) -> Any:
+    """The names in such a text; none in one that cannot be read."""
+    try:
+        return decode_nested(msgspec.json.decode, annotation.rpartition(" ")[0].encode()) if annotation else {}
+    except UNDECODABLE:
+        return {}
+
+
+def name(names: Any, *steps: str) -> Mapping[str, Any]:
+    """The names of a part; none where it has none."""
+    for step in steps:
+        names = names.get(step) if isinstance(names, Mapping) else None
+    return names if isinstance(names, Mapping) else {}

@@ -300,7 +300,7 @@ class ApiClient:
             guarded: whom a Conflict tells enough, also where its own create is what is there; see `request`.
         """
         path = resource.path(namespace) if under is None else resource.path(namespace, *under)
-        query = {"fieldManager": field_manager} | ({"fieldValidation": "Strict"} if strict else {})
+        query = _written_by(field_manager, strict)
         asked = AskedObject(resource, namespace or "", _named(body)) if under is None else _asked_under(body)
         answer = await self.request("POST", path, query=query, body=orjson.dumps(body), guarded=guarded, asked=asked)
         what = resource.qualified_name if under is None else f"{resource.qualified_name}/{under[1]}"
@@ -332,11 +332,11 @@ class ApiClient:
         *,
         field_manager: str,
         subresource: str | None = None,
+        strict: bool = False,
     ) -> bytes:
         """JSON merge patch (RFC 7386): objects merge, everything else is replaced, null removes."""
-        return await self._patch(
-            resource, namespace, name, body, MERGE_PATCH, {"fieldManager": field_manager}, subresource
-        )
+        query = _written_by(field_manager, strict)
+        return await self._patch(resource, namespace, name, body, MERGE_PATCH, query, subresource)
 
     async def strategic_merge_patch(
         self,
@@ -347,11 +347,11 @@ class ApiClient:
         *,
         field_manager: str,
         subresource: str | None = None,
+        strict: bool = False,
     ) -> bytes:
         """Strategic merge patch: lists of built-in kinds merge by their key and obey `$patch` directives."""
-        return await self._patch(
-            resource, namespace, name, body, STRATEGIC_MERGE_PATCH, {"fieldManager": field_manager}, subresource
-        )
+        query = _written_by(field_manager, strict)
+        return await self._patch(resource, namespace, name, body, STRATEGIC_MERGE_PATCH, query, subresource)
 
     async def delete(
         self,
@@ -439,6 +439,10 @@ def _asked_under(body: object) -> AskedObject | None:
     resource = Resource(group, version, "", str(body["kind"]))
     metadata = _metadata_in(body)
     return AskedObject(resource, str(metadata.get("namespace") or ""), _named(body), or_status=True)
+
+
+def _written_by(field_manager: str, strict: bool) -> Mapping[str, str]:
+    return {"fieldManager": field_manager} | ({"fieldValidation": "Strict"} if strict else {})
 
 
 def _has_precondition(body: object) -> bool:

@@ -196,7 +196,13 @@ class Client:
         return True
 
     async def patch(
-        self, kind: Kind[R], which: ObjectKey | R, body: Mapping[str, object], *, subresource: str | None = None
+        self,
+        kind: Kind[R],
+        which: ObjectKey | R,
+        body: Mapping[str, object],
+        *,
+        subresource: str | None = None,
+        strict: bool = False,
     ) -> R:
         """JSON merge patch (RFC 7386): objects merge, everything else is replaced, None removes.
 
@@ -206,6 +212,7 @@ class Client:
             body: the change. `metadata.uid` makes it a change of that object alone, as giving the object does,
                 `metadata.resourceVersion` one of that version alone: else a Conflict.
             subresource: one that is answered with the object itself, such as `status`; not `scale`.
+            strict: it is refused for a field that the kind does not have; else the API server drops that.
 
         Raises:
             NotFound: there is no such object, or its kind has no such subresource.
@@ -213,10 +220,16 @@ class Client:
         if subresource == "scale":
             raise ValueError("subresource is 'scale', which is answered with a Scale: patch spec.replicas instead")
         key, uid = identity_of(which)
-        return await self._merge(kind, patch_body(kind.resource, key, body, uid), subresource)
+        return await self._merge(kind, patch_body(kind.resource, key, body, uid), subresource, strict=strict)
 
     async def strategic_patch(
-        self, kind: Kind[R], which: ObjectKey | R, body: Mapping[str, object], *, subresource: str | None = None
+        self,
+        kind: Kind[R],
+        which: ObjectKey | R,
+        body: Mapping[str, object],
+        *,
+        subresource: str | None = None,
+        strict: bool = False,
     ) -> R:
         """Strategic merge patch, of Kubernetes' own kinds alone: lists merge by their entries' keys, unless they say
         `$patch: replace`.
@@ -226,6 +239,7 @@ class Client:
             which: as for `patch`.
             body: as for `patch`.
             subresource: as for `patch`, such as `resize` of a pod.
+            strict: as for `patch`.
 
         Raises:
             NotFound: there is no such object, or its kind has no such subresource.
@@ -239,6 +253,7 @@ class Client:
             patch.content,
             field_manager=self.field_manager,
             subresource=subresource,
+            strict=strict,
         )
         return self._wrote(kind, answer, updated=True)
 
@@ -349,7 +364,7 @@ class Client:
             return
         self.outdated(kind, pod)
 
-    async def _merge(self, kind: Kind[R], body: Body, subresource: str | None) -> R:
+    async def _merge(self, kind: Kind[R], body: Body, subresource: str | None, *, strict: bool = False) -> R:
         answer = await self._api.merge_patch(
             kind.resource,
             body.namespace,
@@ -357,6 +372,7 @@ class Client:
             body.content,
             field_manager=self.field_manager,
             subresource=subresource,
+            strict=strict,
         )
         return self._wrote(kind, answer, updated=True, guard=body.content.get("metadata", {}).get("resourceVersion"))
 

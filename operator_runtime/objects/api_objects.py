@@ -14,7 +14,6 @@ import msgspec
 from operator_runtime.cache.sharing import shared
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.watch import Record
-from operator_runtime.objects.applied import Applied, applied_of
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -40,7 +39,6 @@ class Metadata(msgspec.Struct, frozen=True, gc=False):
         generation: counts changes of the spec; 0 for kinds that do not count them.
         creation_timestamp: RFC 3339, "" in an object that was never stored.
         deletion_timestamp: RFC 3339, "" while nobody has asked for its deletion.
-        applied: which fields were applied, of a kind whose spec has no model: see `Client.covers`.
     """
 
     namespace: str = ""
@@ -54,7 +52,6 @@ class Metadata(msgspec.Struct, frozen=True, gc=False):
     owners: tuple[OwnerReference, ...] = ()
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
-    applied: tuple[Applied, ...] = ()
 
 
 class ApiObject(Record, Protocol):
@@ -158,8 +155,8 @@ class PlainObject(_Described, frozen=True):
 def same(before: object, after: object) -> bool:
     """Whether two versions of an object differ in nothing but resourceVersion, as far as they were decoded.
 
-    A change of managedFields alone, with `Metadata.applied`, or of a part that the kind's type leaves out, makes such a
-    version. False where it cannot be told.
+    A change of managedFields alone, or of a part that the kind's type leaves out, makes such a version. False where it
+    cannot be told.
     """
     match before, after:
         case PlainObject(), PlainObject():
@@ -197,7 +194,6 @@ class _WireMetadata(msgspec.Struct, rename="camel"):
     owner_references: tuple[OwnerReference, ...] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
-    managed_fields: msgspec.Raw = msgspec.Raw()
 
 
 class _Document(msgspec.Struct):
@@ -217,7 +213,7 @@ _decode_bare = msgspec.json.Decoder(_Bare).decode
 _decode_body = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def _metadata(wire: _WireMetadata, *, with_applied: bool) -> Metadata:
+def _metadata(wire: _WireMetadata) -> Metadata:
     return Metadata(
         shared(wire.namespace or ""),
         wire.name,
@@ -230,22 +226,17 @@ def _metadata(wire: _WireMetadata, *, with_applied: bool) -> Metadata:
         wire.owner_references or (),
         wire.creation_timestamp or "",
         wire.deletion_timestamp or "",
-        applied_of(wire.managed_fields) if with_applied else (),
     )
 
 
-def parts_of(raw: msgspec.Raw | bytes, *, with_applied: bool = False) -> tuple[Metadata, msgspec.Raw, msgspec.Raw]:
+def parts_of(raw: msgspec.Raw | bytes) -> tuple[Metadata, msgspec.Raw, msgspec.Raw]:
     """Metadata, spec and status of an object; the latter two as they came, empty where they are missing.
-
-    Args:
-        raw: its JSON.
-        with_applied: keep which fields were applied.
 
     Raises:
         msgspec.DecodeError: it is no object of the API.
     """
     document = _decode_document(raw)
-    return _metadata(document.metadata, with_applied=with_applied), document.spec, document.status
+    return _metadata(document.metadata), document.spec, document.status
 
 
 def plain_object(raw: msgspec.Raw | bytes, api_version: str, kind: str) -> PlainObject:
@@ -258,7 +249,7 @@ def plain_object(raw: msgspec.Raw | bytes, api_version: str, kind: str) -> Plain
     metadata = body.get("metadata")
     if isinstance(metadata, dict):
         metadata.pop("managedFields", None)
-    return PlainObject(_metadata(_decode_bare(raw).metadata, with_applied=True), body)
+    return PlainObject(_metadata(_decode_bare(raw).metadata), body)
 
 
 def _has_version(names: tuple[str, ...], before: object, after: object) -> bool:
@@ -266,7 +257,7 @@ def _has_version(names: tuple[str, ...], before: object, after: object) -> bool:
 
 
 def _told(metadata: Metadata) -> Metadata:
-    return msgspec.structs.replace(metadata, resource_version="", applied=())
+    return msgspec.structs.replace(metadata, resource_version="")
 
 
 def _unversioned(struct: S) -> S:

@@ -14,6 +14,7 @@ import msgspec
 from operator_runtime.cache.store import ObjectKey, key_of
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
+from operator_runtime.objects.api_objects import Object, PlainObject
 
 
 class Body(NamedTuple):
@@ -142,6 +143,40 @@ def without_nones(value: Any) -> Any:
             return [without_nones(each) for each in value]
         case _:
             return value
+
+
+def body_of(live: PlainObject | Object[Any, Any], wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The body of an object as dicts and lists, as far as `wanted` is about it.
+
+    Raises:
+        TypeError: the kind's type does not keep what `wanted` is about.
+    """
+    if isinstance(live, PlainObject):
+        return live.body
+    held: dict[str, Any] = {"metadata": _metadata_of(live)}
+    for part in wanted.keys() - held.keys():
+        value = getattr(live, part, None)
+        if not isinstance(value, Mapping):
+            raise TypeError(
+                f"what is cached of {live.key} has no whole {part!r} to compare with the body's: make its kind by "
+                "`plain`, or by `typed` with spec=dict[str, Any]"
+            )
+        held[part] = value
+    return held
+
+
+def _metadata_of(live: Object[Any, Any]) -> dict[str, Any]:
+    metadata = live.metadata
+    return {
+        "namespace": metadata.namespace,
+        "name": metadata.name,
+        "uid": metadata.uid,
+        "resourceVersion": metadata.resource_version,
+        "labels": metadata.labels,
+        "annotations": metadata.annotations,
+        "finalizers": list(metadata.finalizers),
+        "ownerReferences": without_nones(msgspec.to_builtins(metadata.owners)),
+    }
 
 
 def merge_diff(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:

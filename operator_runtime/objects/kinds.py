@@ -11,7 +11,7 @@ import contextlib
 import re
 import traceback
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, cast, get_origin, overload
+from typing import Any, Generic, TypeVar, cast, overload
 
 import msgspec
 
@@ -164,11 +164,8 @@ def typed(
             "give each of its fields a default, as a new object has no status"
         ) from error
 
-    # A model has no more of a spec than it names, so that nothing can be told of an apply.
-    with_applied = get_origin(spec) is dict
-
     def decode(raw: msgspec.Raw | bytes) -> Object[Any, Any]:
-        metadata, spec_, status_ = parts_of(raw, with_applied=with_applied)
+        metadata, spec_, status_ = parts_of(raw)
         return Object(metadata, read_spec(spec_), read_status(status_))
 
     return Kind(resource, decode)

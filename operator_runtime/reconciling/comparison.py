@@ -1,23 +1,47 @@
 """Pure: how a live object differs from the wanted one, field by field.
 
 Only what the wanted object says is compared. Labels, annotations, containers and owner references that others added
-stay as they are; a field that we say nothing about is not ours.
+stay as they are; a field that we say nothing about is not ours. What was said once and is not any more is in `names`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import msgspec
 
-# By which field an entry of a list is known, in bodies of dicts, as Kubernetes' own list-maps mostly have it.
-_KEYS = ("uid", "name")
+# By which field an entry is known of the lists that Kubernetes merges, "" for plain values.
+_KEYS = {
+    **dict.fromkeys(("containers", "initContainers", "ephemeralContainers", "env", "volumes"), "name"),
+    **dict.fromkeys(("imagePullSecrets", "resourceClaims", "schedulingGates", "secrets"), "name"),
+    **dict.fromkeys(("webhooks", "matchConditions", "variables"), "name"),
+    "volumeMounts": "mountPath",
+    "volumeDevices": "devicePath",
+    "hostAliases": "ip",
+    "ownerReferences": "uid",
+    "finalizers": "",
+}
+# It merges these by a field that two entries may share, such as a port for TCP and UDP. They are one owner's.
+_PORTS, _SPREAD = "ports", "topologySpreadConstraints"
+# Of lists that stand beside `metadata` and not in a part of the object, it merges these alone, and these in it alone.
+_AT_THE_TOP, _IN_METADATA = ("webhooks", "secrets"), ("ownerReferences", "finalizers")
 # Fields whose keys are no fields.
-_NAMED_BY_PEOPLE = ("labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "stringData")
+NAMED_BY_PEOPLE = ("labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "stringData")
 _PLAIN_NAME = re.compile(r"\w+")
 _KEYS_IN_PATHS = re.compile(r"\[[^\]]*\]")
+
+
+class Entry(NamedTuple):
+    """The step to an entry of a list: the one whose `field` is `key`, or, with the field "", the value `key` itself."""
+
+    field: str
+    key: object
+
+
+Steps = tuple[str | Entry, ...]
+"""The way to a field: names of fields, keys of labels and the like, and entries of lists."""
 
 
 class Fields(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -41,69 +65,84 @@ class Difference(NamedTuple):
     """One field that is not as wanted.
 
     Attributes:
-        path: as `kubectl explain` names it, list entries by their key: `spec.containers[memcached].image`.
-        wanted: the value that we want, None where there must be none.
+        steps: the way to it.
+        wanted: the value that we want, None where there must be none: then it is taken away by its name.
         live: the value that is there, None when there is none.
     """
 
-    path: str
+    steps: Steps
     wanted: object
     live: object
+
+    @property
+    def path(self) -> str:
+        """As `kubectl explain` names it, list entries by their key: `spec.containers[memcached].image`."""
+        path = ""
+        for step in self.steps:
+            path = f"{path}[{step.key}]" if isinstance(step, Entry) else _inner(path, step)
+        return path
 
     def __str__(self) -> str:
         return f"{self.path} was {_shown(self.live)}, is to be {_shown(self.wanted)}"
 
 
-def differences(wanted: object, live: object, path: str = "") -> Iterator[Difference]:
+def differences(wanted: object, live: object, steps: Steps = (), *, exact: bool = False) -> Iterator[Difference]:
     """The fields of `wanted` that `live` has not, or has otherwise.
 
     Args:
         wanted: `Fields`, or dicts and lists as JSON has them.
         live: of the same type.
-        path: where in the object they stand.
+        steps: where in the object they stand.
+        exact: nobody may add to a list, `Fields.extensible` or not.
     """
     match wanted:
         case None:
             return
         case Fields():
             if type(live) is not type(wanted):
-                yield Difference(path, wanted, live)
+                yield Difference(steps, wanted, live)
                 return
             if wanted == live:
                 return  # compared in C: most parts are equal
             for field in wanted.__struct_fields__:
-                inner = f"{path}.{field}" if path else field
+                inner = (*steps, field)
                 ours, theirs = getattr(wanted, field), getattr(live, field)
                 if ours is None and theirs is not None and field in wanted.absent:
                     yield Difference(inner, None, theirs)
                 if field in wanted.whole:
                     if ours is not None and ours != theirs:
                         yield Difference(inner, ours, theirs)
-                elif field in wanted.extensible:
+                elif field in wanted.extensible and not exact:
                     if any(entry not in (theirs or ()) for entry in ours or ()):
                         yield Difference(inner, ours, theirs)
                 else:
-                    yield from differences(ours, theirs, inner)
+                    yield from differences(ours, theirs, inner, exact=exact)
         case Mapping():
             held = live if isinstance(live, Mapping) else {}
             for key, value in wanted.items():
-                inner = _inner(path, key)
                 if isinstance(value, Mapping | list):
-                    yield from differences(value, held.get(key), inner)
+                    yield from differences(value, held.get(key), (*steps, key))
                 elif value is not None and held.get(key) != value:
-                    yield Difference(inner, value, held.get(key))
-        case list() | tuple() if wanted and (key_field := _key_field(wanted[0])):
+                    yield Difference((*steps, key), value, held.get(key))
+        case list() | tuple() if wanted and (key_field := key_of(steps, wanted)) is not None:
             held_entries = live if isinstance(live, list | tuple) else ()
-            entries = {_value(entry, key_field): entry for entry in held_entries}
+            entries = {value_of(entry, key_field): entry for entry in held_entries}
             for entry in wanted:
-                key = _value(entry, key_field)
+                key = value_of(entry, key_field)
+                inner = (*steps, Entry(key_field, key))
                 if key in entries:
-                    yield from differences(entry, entries[key], f"{path}[{key}]")
+                    yield from differences(entry, entries[key], inner, exact=exact)
                 else:
-                    yield Difference(f"{path}[{key}]", entry, None)
+                    yield Difference(inner, entry, None)
+        case list() if steps[-1:] == (_PORTS,) and isinstance(live, list) and len(wanted) == len(live):
+            # What they say of a port is all that is ours of it: the protocol has a default.
+            if any(next(differences(*each), None) for each in zip(wanted, live, strict=True)):
+                yield Difference(steps, wanted, live)
+        case [] if live is None:
+            return  # the API server leaves out of most kinds what is empty
         case _:
             if wanted != live:
-                yield Difference(path, wanted, live)
+                yield Difference(steps, wanted, live)
 
 
 def field_names(wanted: object, path: str = "") -> Iterator[str]:
@@ -116,7 +155,7 @@ def field_names(wanted: object, path: str = "") -> Iterator[str]:
                 yield path
             for field in wanted.__struct_fields__:
                 yield from field_names(getattr(wanted, field), f"{path}.{field}" if path else field)
-        case tuple() if wanted and _key_field(wanted[0]):
+        case tuple() if wanted and isinstance(wanted[0], Fields) and wanted[0].entry_key:
             for entry in wanted:
                 yield from field_names(entry, path)
         case _:
@@ -128,22 +167,41 @@ def field_name(path: str) -> str:
     return _KEYS_IN_PATHS.sub("", path)
 
 
-def _key_field(entry: object) -> str:
-    """By which field the entries of a list are known, "" for a list that is compared as a whole."""
-    if isinstance(entry, Fields):
-        return entry.entry_key
-    if isinstance(entry, Mapping):
-        return next((key for key in _KEYS if key in entry), "")
-    return ""
+def key_of(steps: Steps, entries: Sequence[object]) -> str | None:
+    """By which field the entries of a list are known, "" for values; None for a list that is compared as a whole."""
+    if isinstance(entries[0], Fields):
+        return entries[0].entry_key or None
+    key = _KEYS.get(_field(steps)) if is_merged(steps) else None
+    if key is None:
+        return None
+    known = all(isinstance(each, Mapping) and key in each if key else isinstance(each, str) for each in entries)
+    return key if known else None
 
 
-def _value(entry: object, field: str) -> object:
+def is_merged(steps: Steps, key: str | None = None) -> bool:
+    """Whether a strategic merge patch merges that list of one of Kubernetes' own kinds, and by that key."""
+    field = _field(steps)
+    if field in _IN_METADATA and steps[-2:-1] != ("metadata",):
+        return False
+    if len(steps) == 1 and field not in _AT_THE_TOP:
+        return False
+    return _KEYS.get(field) == key if key is not None else field in _KEYS or field in (_PORTS, _SPREAD)
+
+
+def _field(steps: Steps) -> str:
+    return steps[-1] if steps and isinstance(steps[-1], str) else ""
+
+
+def value_of(entry: object, field: str) -> object:
+    """By what an entry of a list is known; None where it does not say."""
+    if not field:
+        return entry
     return entry.get(field) if isinstance(entry, Mapping) else getattr(entry, field)
 
 
 def _inner(path: str, key: str) -> str:
     """Where an entry of a dict stands: a field of a body, or one of what people name themselves, such as a label."""
-    named_by_people = path.rpartition(".")[2] in _NAMED_BY_PEOPLE or not _PLAIN_NAME.fullmatch(key)
+    named_by_people = path.rpartition(".")[2] in NAMED_BY_PEOPLE or not _PLAIN_NAME.fullmatch(key)
     return f"{path}[{key}]" if path and named_by_people else f"{path}.{key}" if path else key
 
 

@@ -29,9 +29,10 @@ from operator_runtime.client.errors import (
 )
 from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import StaleCache
-from operator_runtime.objects.kinds import Kind, PlainObject
+from operator_runtime.objects.kinds import Kind, PlainObject, plain
 from operator_runtime.reconciling.comparison import Difference
 from operator_runtime.reconciling.memory import Memory, Slot
+from operator_runtime.reconciling.patching import is_strategic, needs_live, patch_of
 from operator_runtime.reconciling.repairs import REFUSED_S, UNWANTED, Owner, Refused, Repairs
 from operator_runtime.reconciling.rules import Change, Kept, NotOwned, Ownable, Reverted, Rules, Unwatched
 
@@ -242,10 +243,7 @@ class Keeper(Generic[O, W, P]):
         async def create() -> P:
             if known and not await self._repairs.still_there(owner):
                 raise self._gone()
-            body = self._rules.body(wanted)
-            if self._rules.by_apply:
-                return await self._client.apply(self._kind, body, create_only=True)
-            return await self._client.create(self._kind, body)
+            return await self._client.create(self._kind, self._rules.body(wanted))
 
         try:
             made = await self._repairs.write(
@@ -298,21 +296,12 @@ class Keeper(Generic[O, W, P]):
             # Deleted with --cascade=orphan, which the watch has not shown yet. Owned by it again, the object would be
             # the garbage collector's.
             raise self._gone()
-        patch = self._rules.patch(wanted, live, found)
-        repaired = found if patch is None else tuple(patch.repairs)
+        told = tuple(each for each in found if each.path not in self._rules.unsaid) or found
 
         async def send() -> P:
-            if patch is None:
-                body = self._rules.body(wanted)
-                if not self._rules.by_apply:
-                    await self._client.take_over(self._kind, live)
-                kept = await self._client.apply(self._kind, {**body, "metadata": body["metadata"] | {"uid": live.uid}})
-            elif patch.strategic:
-                kept = await self._client.strategic_patch(self._kind, live, patch.body)
-            else:
-                kept = await self._client.patch(self._kind, live, patch.body)
+            kept = await self._patch(live, found)
             if self._rules.is_ours(kept, owner.uid) and tuple(self._rules.differences(wanted, kept)) == found:
-                fields = "; ".join(map(str, found))
+                fields = "; ".join(map(str, told))
                 raise Reverted(
                     f"Something reverts our changes of the {kind}, such as a mutating admission policy: {fields}."
                 )
@@ -323,14 +312,24 @@ class Keeper(Generic[O, W, P]):
             self._kind,
             key_of(live),
             send,
-            fields=[each.path for each in repaired],
+            fields=[each.path for each in found],
             what=(live.uid, wanted, found),
             asked=asked,
             wish=self._digest(wanted),
         )
         judged = self._judged(owner, kept)
-        self._tell(owner, Change(live, kept, repaired, asked, self._repairs.is_routine(owner)))
+        self._tell(owner, Change(live, kept, told, asked, self._repairs.is_routine(owner)))
         return judged
+
+    async def _patch(self, live: P, found: Sequence[Difference]) -> P:
+        """Put right what was found in that very object, by one patch."""
+        resource = self._kind.resource
+        body = None
+        if needs_live(found, resource):
+            plainly = plain(resource.api_version, resource.kind, resource.plural, namespaced=resource.namespaced)
+            body = (await self._client.get(plainly, key_of(live))).body
+        write = self._client.strategic_patch if is_strategic(resource) else self._client.patch
+        return await write(self._kind, live, patch_of(found, resource, body), strict=True)
 
     async def _delete(
         self,

@@ -10,19 +10,28 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+import msgspec
+
 from operator_runtime.cache.store import ObjectKey, key_of
 from operator_runtime.client.api_client import Propagation
+from operator_runtime.client.errors import UNDECODABLE
+from operator_runtime.client.nesting import decode_nested
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.api_objects import OwnerReference
-from operator_runtime.objects.bodies import controller_in, whole_body, without_nones
-from operator_runtime.objects.drift import covers
+from operator_runtime.objects.bodies import body_of, controller_in, whole_body, without_nones
 from operator_runtime.objects.kinds import Kind, reference
 from operator_runtime.reconciling.comparison import Difference, differences
+from operator_runtime.reconciling.names import names_of, no_longer
 from operator_runtime.reconciling.repairs import Refused
 
 logger = logging.getLogger(__name__)
+
+# The annotation is called so, after the manager.
+_SAID = "said"
+_TYPE = ("apiVersion", "kind")
+_IDENTITY = ("namespace", "name", "uid", "resourceVersion")
 
 
 class Ownable(Record, Protocol):
@@ -62,20 +71,6 @@ class Kept(NamedTuple, Generic[P]):
     waiting: str = ""
 
 
-class Patch(NamedTuple):
-    """A cheaper way than an apply, or the only one, to put some fields right.
-
-    Attributes:
-        body: of the patch, without metadata.uid.
-        repairs: the differences that it puts right.
-        strategic: it is a strategic merge patch, and not a JSON merge patch.
-    """
-
-    body: Mapping[str, object]
-    repairs: Sequence[Difference]
-    strategic: bool = False
-
-
 class Change(NamedTuple, Generic[P]):
     """A write that was done.
 
@@ -102,55 +97,73 @@ class Rules(Generic[W, P]):
     """How the objects of one kind are kept.
 
     Attributes:
-        differences: which fields of the live object are not as wanted; nothing where an apply would change nothing.
+        differences: which fields of the live object are not as wanted, all of them: what they say is written, in one
+            patch. One that is to go has None for what is wanted.
         key: of what is wanted.
-        body: of what is wanted, as a manifest has it; a None in it is sent as a null, unless it is made by an apply.
-        patch: a way to put differences right, None for an apply of the whole. What it leaves is put right next.
+        body: of what is wanted, as a manifest has it; a None in it is sent as a null.
         is_ours: whether an object is that of the owner of this uid.
         handover: what would make an object ours that has no owner, to follow the remedy; "" for nothing.
         fixed: what the paths of differences begin with that nobody can put right, as Kubernetes lets nobody change the
             field. `spec.selector` is one without a word in the groups apps and batch: Deployments, StatefulSets, Jobs.
         replace: an object that differs in such a field is deleted so, and made anew when it is gone; None: it is left
             as it is, and `Refused` says so. "Orphan" leaves its dependents, such as the pods of a StatefulSet.
-        by_apply: `differences` reads which fields were applied: the object is made by an apply that can only create,
-            and not by a POST, which costs the API server 0.6 times as much.
+        unsaid: paths of differences that follow from others, and are told of where nothing else differs.
     """
 
     differences: Callable[[W, P], Iterable[Difference]]
     key: Callable[[W], ObjectKey]
     body: Callable[[W], Mapping[str, Any]]
-    patch: Callable[[W, P, Sequence[Difference]], Patch | None] = lambda *_: None
     is_ours: Callable[[P, str], bool] = lambda live, uid: live.controller is not None and live.controller.uid == uid
     handover: str = ""
     fixed: tuple[str, ...] = ()
     replace: Propagation | None = None
-    by_apply: bool = False
+    unsaid: tuple[str, ...] = ()
 
 
 def rules_for_bodies(
     manager: str, resource: Resource, *, fixed: tuple[str, ...] = (), replace: Propagation | None = None
 ) -> Rules[Any, Any]:
-    """For what is wanted as dicts: an apply of it would change nothing, also of what was applied before.
+    """For what is wanted as dicts. An annotation of the object has the names of what the last body said, so that what
+    the next one leaves out is taken away.
 
     Args:
-        manager: applies it.
+        manager: writes it, and gives the annotation its name.
         resource: of the objects.
         fixed: see `Rules`.
         replace: see `Rules`.
     """
+    annotation = f"{manager}/{_SAID}"
+
+    def body(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+        controller_in(resource, whole_body(resource, wanted))
+        content = without_nones(wanted)
+        said = msgspec.json.encode(names_of(_compared(content)), order="deterministic").decode()
+        annotations = {**content["metadata"].get("annotations", {}), annotation: said}
+        return {**content, "metadata": {**content["metadata"], "annotations": annotations}}
 
     def differ(wanted: Mapping[str, Any], live: Any) -> Iterable[Difference]:
-        if covers(live, wanted, manager):
-            return ()
-        held = getattr(live, "body", None) or {"metadata": {}, "spec": live.spec}
-        body = without_nones({part: value for part, value in wanted.items() if part in held and part != "metadata"})
-        return tuple(differences(body, held)) or (Difference("metadata.managedFields", "ours", "others'"),)
+        ours = _compared(body(wanted))
+        held = body_of(live, ours)
+        yield from differences(ours, held)
+        before = (held["metadata"].get("annotations") or {}).get(annotation, "")
+        if before != ours["metadata"]["annotations"][annotation]:
+            yield from no_longer(_decoded(before), ours, held)
 
-    def checked(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
-        controller_in(resource, whole_body(resource, wanted))
-        return wanted
+    unsaid = (f"metadata.annotations[{annotation}]",)
+    return Rules(differ, _key_in, body, fixed=fixed, replace=replace, unsaid=unsaid)
 
-    return Rules(differ, _key_in, checked, fixed=fixed, replace=replace, by_apply=True)
+
+def _compared(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A body without which object it is."""
+    metadata = {field: value for field, value in body["metadata"].items() if field not in _IDENTITY}
+    return {part: value for part, value in body.items() if part not in _TYPE} | {"metadata": metadata}
+
+
+def _decoded(text: str) -> object:
+    try:
+        return decode_nested(msgspec.json.decode, text.encode())
+    except UNDECODABLE:
+        return {}
 
 
 def _key_in(body: Mapping[str, Any]) -> ObjectKey:

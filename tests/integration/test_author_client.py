@@ -35,8 +35,8 @@ from tests.integration.author_kinds import (
     shell,
 )
 from tests.integration.requests import writes_of, written
-from tests.unit.operator_runtime.objects.applies import CHANGES_NOTHING, CHANGES_SOMETHING, otherwise
 from tests.unit.operator_runtime.operator_support import settings
+from tests.unit.operator_runtime.reconciling.bodies_kept import CHANGES_NOTHING, CHANGES_SOMETHING, otherwise
 
 PROGRAM = Program(FIELD_MANAGER, "0.1.0")
 MONITOR = {"selector": {"matchLabels": {"app": "shop"}}, "endpoints": [{"port": "metrics", "interval": "30s"}]}
@@ -285,7 +285,9 @@ async def test_a_controller_owns_a_third_partys_kind_and_writes_nothing_twice(
     assert set(writes(at_rest)) == {delete}, "it looked once more, and what was as it should be was not written again"
 
 
-async def test_an_apply_is_spared_where_it_would_change_nothing(api: ApiClient, namespace: str, client: Client) -> None:
+async def test_what_bodies_want_otherwise_is_put_right_by_one_patch_and_nothing_where_nothing_differs(
+    api: ApiClient, namespace: str, client: Client
+) -> None:
     somebody = Client(api, field_manager="somebody")
-    assert await otherwise(client, somebody, CHANGES_NOTHING, (True, True), namespace) == []
-    assert await otherwise(client, somebody, CHANGES_SOMETHING, (False, False), namespace) == []
+    assert await otherwise(client, somebody, CHANGES_NOTHING, (False, True), namespace) == []
+    assert await otherwise(client, somebody, CHANGES_SOMETHING, (True, True), namespace) == []

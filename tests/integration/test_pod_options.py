@@ -69,6 +69,27 @@ def test_what_is_passed_through_stands_in_the_pods_and_goes_when_it_is_taken_out
     assert taken(written(kubectl, mark)) == {f"patch {workload.lower()}s 200"}
 
 
+@pytest.mark.cluster("kubernetes")
+@pytest.mark.core
+def test_what_is_taken_out_goes_although_somebody_has_cleared_managed_fields(kubectl: Kubectl) -> None:
+    complete(kubectl, "shop", 0)
+    plain = {what: kubectl.get(what, "shop") for what in ("deployment", "service")}
+    mine = {"labels": {"team": "shop"}, "annotations": {"example.com/a": "b"}}
+    change(kubectl, pod=OPTIONS, service=mine)
+    all_caught_up(kubectl)
+    for what in plain:
+        kubectl("patch", f"{what}/shop", "--type=merge", "-p", '{"metadata":{"managedFields":[{}]}}')
+        assert "managedFields" not in kubectl.get(what, "shop", "--show-managed-fields")["metadata"]
+    kubectl("label", "service/shop", "example.com/theirs=yes")
+    change(kubectl, pod=None, service=dict.fromkeys(mine))
+    all_caught_up(kubectl)
+    assert kubectl.get("deployment", "shop")["spec"] == plain["deployment"]["spec"]
+    metadata = kubectl.get("service", "shop")["metadata"]
+    assert metadata["labels"] == plain["service"]["metadata"]["labels"] | {"example.com/theirs": "yes"}
+    assert metadata["annotations"] == plain["service"]["metadata"]["annotations"]
+    assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
+
+
 def test_what_somebody_adds_to_a_field_that_was_passed_through_is_put_right(kubectl: Kubectl) -> None:
     complete(kubectl, "shop", 0, pod={"nodeSelector": {"disk": "fast"}, "tolerations": [{"operator": "Exists"}]})
     before, mark = template(kubectl, "deployment"), kubectl.cluster.audit_mark()

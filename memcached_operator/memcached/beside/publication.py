@@ -44,7 +44,7 @@ def publication(name: str, namespace: str, uid: str, spec: Spec, servers: Sequen
     """
     if spec.publish is None:
         return None
-    mark = taken({_LIST: list(servers)})
+    mark = taken(None, {_LIST: list(servers)})
     return PublicationManifest(
         apiVersion="v1",
         kind="ConfigMap",
@@ -62,7 +62,7 @@ def publication(name: str, namespace: str, uid: str, spec: Spec, servers: Sequen
 def is_untouched(live: PublicationManifest) -> bool:
     """Whether the list is as it was written, so that another one that is wanted is nobody's doing but ours."""
     servers = listed(live)
-    as_marked = taken({_LIST: servers}) == (live.metadata.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION)
+    as_marked = taken(None, {_LIST: servers}) == (live.metadata.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION)
     return as_marked and (live.data or {}).items() >= _data(servers).items()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -12,7 +12,7 @@ from memcached_operator.memcached.beside.network_policy import PolicyManifest
 from memcached_operator.memcached.beside.publication import PublicationManifest
 from memcached_operator.memcached.beside.service import HEADLESS, ServiceManifest
 from memcached_operator.memcached.owned import OwnedRecord, Shape
-from operator_runtime import Difference, Patch, differences
+from operator_runtime import Difference, differences
 
 
 def _our_service(live: ServiceManifest) -> ServiceManifest:
@@ -27,18 +27,9 @@ def _our_service(live: ServiceManifest) -> ServiceManifest:
     )
 
 
-def _ports(wanted: ServiceManifest, live: OwnedRecord, found: Sequence[Difference]) -> Patch | None:
-    """Ports merge by their number, so an apply would leave an edited one beside ours."""
-    ports = [each for each in found if each.path == "spec.ports"]
-    if not ports:
-        return None
-    body: dict[str, Any] = {"spec": {"ports": msgspec.to_builtins(wanted.spec.ports)}}
-    return Patch(body, ports)
-
-
 SERVICE: Final = Shape(ServiceManifest, _our_service)
 # Neither can a Service get an address that has none, nor lose it.
-SERVICE_RULES: Final = SERVICE.rules(patch=_ports, fixed=("spec.clusterIP",), replace="Background")
+SERVICE_RULES: Final = SERVICE.rules(fixed=("spec.clusterIP",), replace="Background")
 
 
 class BudgetRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
@@ -73,16 +64,8 @@ def budget_record(raw: msgspec.Raw | bytes) -> BudgetRecord:
     return BudgetRecord(**fields, selector=selector)
 
 
-def _limits(wanted: BudgetManifest, live: OwnedRecord, found: Sequence[Difference]) -> Patch | None:
-    """A budget has one limit or the other: an apply of ours beside somebody's `minAvailable` would be refused."""
-    if not any(each.path == "spec.minAvailable" for each in found):
-        return None
-    limits = [each for each in found if each.path in ("spec.minAvailable", "spec.maxUnavailable")]
-    return Patch({"spec": {"minAvailable": None, "maxUnavailable": wanted.spec.maxUnavailable}}, limits)
-
-
 BUDGET: Final = Shape(BudgetManifest)
-BUDGET_RULES: Final = BUDGET.rules(patch=_limits)
+BUDGET_RULES: Final = BUDGET.rules()
 
 
 def _our_policy(live: PolicyManifest) -> PolicyManifest:
@@ -100,7 +83,7 @@ _IMMUTABLE: Final = "immutable"
 def _in_the_way(wanted: PublicationManifest, live: PublicationManifest) -> Sequence[Difference]:
     """A list that nobody can change is in the way of another one. As long as it is right it stays."""
     right = not any(differences(wanted.data, live.data))
-    return () if right or not live.immutable else [Difference(_IMMUTABLE, None, True)]
+    return () if right or not live.immutable else [Difference((_IMMUTABLE,), None, True)]
 
 
 PUBLICATION: Final = Shape(PublicationManifest, excess=_in_the_way)

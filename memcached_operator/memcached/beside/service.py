@@ -10,7 +10,7 @@ from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, PORT
 from memcached_operator.memcached.objects import Manifest
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.taken import taken
-from operator_runtime import Fields
+from operator_runtime import Fields, names_of
 
 HEADLESS: Final = "None"
 """The `clusterIP` of a Service without an address of its own, whose name resolves to those of its pods."""
@@ -54,7 +54,8 @@ def service(name: str, namespace: str, uid: str, spec: Spec, *, named: bool) -> 
     if wanted.type == "Disabled":
         return None
     passed = {field: value for field in ("labels", "annotations") if (value := getattr(wanted, field))}
-    mark = {APPLIED_OPTIONS_ANNOTATION: text} if (text := taken(passed)) else {}
+    text = taken(names_of({"metadata": passed}) if passed else None, passed)
+    mark = {APPLIED_OPTIONS_ANNOTATION: text} if text else {}
     return ServiceManifest(
         apiVersion="v1",
         kind="Service",

@@ -76,7 +76,7 @@ def changes(old: Spec, new: Spec, image: str, user_id: int | None = USER_ID) -> 
         after = _with(before, field.names, field.value)
         cost = Cost.MOVING if field.names == ("workload",) else _effect(before, after, image, user_id)
         wanted, live_ = (None if each is _ABSENT else each for each in (field.value, was))
-        found.setdefault(_in_all(cost, total, old, new), []).append(Difference(field.path, wanted, live_))
+        found.setdefault(_in_all(cost, total, old, new), []).append(Difference((field.path,), wanted, live_))
         before = after
     return tuple(
         Change(cost, tuple(found[cost]), _in_words(cost, old, new, image, user_id)) for cost in Cost if cost in found

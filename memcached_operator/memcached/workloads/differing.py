@@ -46,7 +46,7 @@ def differing(wanted: PodTemplate | None, live: PodTemplate | None) -> Sequence[
 
 
 def _unequal(field: str, wanted: object, live: object) -> list[Difference]:
-    return [Difference(f"spec.{field}", wanted, live)] if wanted != live else []
+    return [Difference((f"spec.{field}",), wanted, live)] if wanted != live else []
 
 
 def _container(template: PodTemplate) -> Container:
@@ -92,15 +92,15 @@ def _of_meta(wanted: PodTemplate, live: PodTemplate) -> Iterator[Difference]:
         ("annotations", ours.annotations or {}, theirs.annotations or {}),
     ):
         passed = {name: text for name, text in mine.items() if name not in _OURS}
-        yield from differences(passed, other, f"spec.pod.{field}")
+        yield from differences(passed, other, ("spec", "pod", field))
 
 
 def _of_pod(wanted: PodSpec, live: PodSpec) -> Iterator[Difference]:
     for field in _POD:
-        ours, theirs, path = getattr(wanted, field), getattr(live, field), f"spec.pod.{field}"
+        ours, theirs, steps = getattr(wanted, field), getattr(live, field), ("spec", "pod", field)
         if ours is None and theirs is not None:
-            yield Difference(path, None, theirs)
+            yield Difference(steps, None, theirs)
         elif field not in PodSpec.extensible:
-            yield from differences(ours, theirs, path)
+            yield from differences(ours, theirs, steps)
         elif any(each not in (theirs or ()) for each in ours or ()):
-            yield Difference(path, ours, theirs)
+            yield Difference(steps, ours, theirs)

@@ -127,6 +127,8 @@ class PodSpec(Fields, frozen=True, omit_defaults=True):
 
     # Admission adds some, and would again after each write of ours.
     extensible: ClassVar[tuple[str, ...]] = ("tolerations",)
+    # A part of it that is empty means something.
+    whole: ClassVar[tuple[str, ...]] = ("affinity",)
 
     automountServiceAccountToken: bool | None = None
     securityContext: dict[str, Any] | None = None

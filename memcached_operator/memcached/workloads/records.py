@@ -25,6 +25,7 @@ from memcached_operator.memcached.owned import (
     ours_of,
     passed_through,
 )
+from memcached_operator.memcached.taken import name
 from memcached_operator.memcached.workloads.objects import PodSpec, PodTemplate, WorkloadManifest, WorkloadSpec
 from operator_runtime import shared
 
@@ -193,17 +194,14 @@ def _image(spec: WorkloadSpec) -> str:
 
 def _owned(meta: ObjectMeta, ours: ObjectMeta, spec: WorkloadSpec) -> WorkloadManifest:
     """Keep of a live workload what can be ours, in the form in which the wanted one is built."""
-    template, passed = spec.template or PodTemplate(), passed_through(meta)
+    template, passed = spec.template or PodTemplate(), name(passed_through(meta), "spec", "template")
     live = template.metadata or ObjectMeta()
     pod = template.spec or PodSpec()
     # The API server drops empty lists; the wanted form says that there are no arguments.
     containers = tuple(msgspec.structs.replace(each, args=each.args or ()) for each in pod.containers or ())
-    if "serviceAccountName" in passed:
-        passed |= {"serviceAccount"}
-    noted = live.annotations or {}
-    if "annotations" not in passed:
-        noted = {name: text for name, text in noted.items() if name in _OURS}
-    others = {option: None for option in _OPTIONS if option not in passed}
+    known = {*_OURS, *name(passed, "metadata", "annotations")}
+    noted = {each: text for each, text in (live.annotations or {}).items() if each in known}
+    others = {option: None for option in _OPTIONS if option not in name(passed, "spec")}
     return WorkloadManifest(
         metadata=ours,
         spec=msgspec.structs.replace(

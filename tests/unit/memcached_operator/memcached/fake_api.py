@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from kube_simulator.patches.strategic import strategic_merge
+from kube_simulator.schema import kubernetes
 from operator_runtime.client.errors import Conflict, Invalid, KubeError, NotFound, StatusCause
 from operator_runtime.client.resources import Resource
 
 Json = dict[str, Any]
+_SCHEMAS = {each.kind: each.schema for each in kubernetes.builtin_resources()}
 
 
 class Call(NamedTuple):
@@ -22,7 +25,6 @@ class Call(NamedTuple):
     verb: str
     kind: str
     body: Json
-    force: bool | None = None
 
 
 @dataclass
@@ -32,14 +34,12 @@ class FakeApi:
     Attributes:
         calls: requests in their order.
         refusals: for each verb (and kind) the answers that the next requests get instead.
-        applied: what was created or applied last, by kind, namespace and name: what an apply leaves out of it goes.
-        admission: changes what an apply sends, as a mutating policy does.
+        admission: changes what a strategic merge patch sends, as a mutating policy does.
     """
 
     objects: dict[tuple[str, str, str], Json] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     refusals: dict[tuple[str, str], list[KubeError]] = field(default_factory=dict)
-    applied: dict[tuple[str, str, str], Json] = field(default_factory=dict)
     version: int = 1000
     admission: Callable[[Json], object] | None = None
 
@@ -72,21 +72,6 @@ class FakeApi:
         found = [each for each in events if each["involvedObject"]["uid"] == uid]
         return _encoded({"kind": "EventList", "metadata": {"resourceVersion": "1"}, "items": found})
 
-    async def apply(
-        self, resource: Resource, namespace: str, name: str, body: object, *, field_manager: str, force: bool
-    ) -> bytes:
-        sent = self._sent("apply", resource, body, field_manager, force)
-        held = self.objects.get((resource.kind, namespace, name))
-        if held is None:
-            if "uid" in sent["metadata"]:
-                raise Conflict(409, "Conflict", "uid mismatch: no existing object was found")
-            return self._made(sent)
-        if self.admission:
-            self.admission(sent)
-        applied = self.applied.get((resource.kind, namespace, name), {})
-        self.applied[resource.kind, namespace, name] = copy.deepcopy(sent)
-        return self._merged(held, _without(applied, sent))
-
     async def merge_patch(
         self,
         resource: Resource,
@@ -96,6 +81,7 @@ class FakeApi:
         *,
         field_manager: str,
         subresource: str | None = None,
+        strict: bool = False,
     ) -> bytes:
         verb = f"merge_patch/{subresource}" if subresource else "merge_patch"
         sent = self._sent(verb, resource, body, field_manager)
@@ -105,7 +91,9 @@ class FakeApi:
             != (held["metadata"]["resourceVersion"])
         ):
             raise Conflict(409, "Conflict", "the object has been modified")
-        return self._merged(held, sent, status=subresource == "status")
+        patched = copy.deepcopy(held)
+        _merge(patched, {**sent, "metadata": _without_uid(sent)})
+        return self._merged(held, sent["metadata"].get("uid"), patched, status=subresource == "status")
 
     async def create(
         self,
@@ -139,27 +127,15 @@ class FakeApi:
         *,
         field_manager: str,
         subresource: str | None = None,
+        strict: bool = False,
     ) -> bytes:
         verb = f"strategic_merge_patch/{subresource}" if subresource else "strategic_merge_patch"
         sent = self._sent(verb, resource, body, field_manager)
         held = self._held(resource, namespace, name)
-        if subresource == "resize":
-            (patched,) = sent["spec"]["containers"]
-            sent["spec"]["containers"] = [
-                each | patched if each["name"] == patched["name"] else each for each in held["spec"]["containers"]
-            ]
-            return self._merged(held, sent)
-        pod = sent["spec"]["template"]["spec"]
-        if "containers" not in pod:
-            return self._merged(held, sent)
-        (patched,) = pod["containers"]
-        directive, *ports = patched["ports"]
-        assert directive == {"$patch": "replace"}
-        pod["containers"] = [
-            each | {"ports": ports} if each["name"] == patched["name"] else each
-            for each in held["spec"]["template"]["spec"]["containers"]
-        ]
-        return self._merged(held, sent)
+        if self.admission and not subresource:
+            self.admission(sent)
+        patched = strategic_merge(held, {**sent, "metadata": _without_uid(sent)}, _SCHEMAS[resource.kind])
+        return self._merged(held, sent["metadata"].get("uid"), patched)
 
     async def delete(
         self, resource: Resource, namespace: str, name: str, *, uid: str, resource_version: str, propagation: str | None
@@ -180,7 +156,6 @@ class FakeApi:
         key = sent["kind"], sent["metadata"]["namespace"], sent["metadata"]["name"]
         if key in self.objects:
             raise Conflict(409, "AlreadyExists", f"{key} already exists")
-        self.applied[key] = copy.deepcopy(sent)
         return _encoded(self.put(sent | {"metadata": sent["metadata"] | {"generation": 1}, "status": {}}))
 
     def _called(self, call: Call) -> None:
@@ -188,10 +163,10 @@ class FakeApi:
         if refusals := self.refusals.get((call.verb, call.kind)):
             raise refusals.pop(0)
 
-    def _sent(self, verb: str, resource: Resource, body: object, manager: str, force: bool | None = None) -> Json:
+    def _sent(self, verb: str, resource: Resource, body: object, manager: str) -> Json:
         assert manager == "test-manager", "every write names the field manager"
         sent: Json = json.loads(orjson.dumps(body))
-        self._called(Call(verb, resource.kind, copy.deepcopy(sent), force))
+        self._called(Call(verb, resource.kind, copy.deepcopy(sent)))
         return sent
 
     def _held(self, resource: Resource, namespace: str, name: str) -> Json:
@@ -200,17 +175,22 @@ class FakeApi:
             raise NotFound(404, "NotFound", f'{resource.qualified_name} "{name}" not found')
         return held
 
-    def _merged(self, held: Json, sent: Json, *, status: bool = False) -> bytes:
-        if sent["metadata"].get("uid", held["metadata"]["uid"]) != held["metadata"]["uid"]:
+    def _merged(self, held: Json, uid: str | None, patched: Json, *, status: bool = False) -> bytes:
+        if uid not in (None, held["metadata"]["uid"]):
             cause = StatusCause("FieldValueInvalid", "field is immutable", "metadata.uid")
             raise Invalid(422, "Invalid", "metadata.uid: field is immutable", causes=(cause,))
-        before = copy.deepcopy(held)
-        _merge(held, sent)
-        if held != before:
+        if held != patched:
+            before = copy.deepcopy(held)
+            held.clear()
+            held |= copy.deepcopy(patched)
             if not status and held.get("spec") != before.get("spec"):
                 held["metadata"]["generation"] = held["metadata"].get("generation", 0) + 1
             self.put(held)
         return _encoded(held)
+
+
+def _without_uid(sent: Json) -> Json:
+    return {field: value for field, value in sent["metadata"].items() if field != "uid"}
 
 
 def _merge(into: Json, patch: Json) -> None:
@@ -221,13 +201,6 @@ def _merge(into: Json, patch: Json) -> None:
             into.pop(key, None)
         else:
             into[key] = copy.deepcopy(value)
-
-
-def _without(applied: Json, sent: Json) -> Json:
-    """What is sent, with nulls where it leaves out what was applied before."""
-    gone: Json = {key: None for key in applied if key not in sent and key not in ("uid", "resourceVersion")}
-    inner = {key: _without(applied.get(key) or {}, each) for key, each in sent.items() if isinstance(each, dict)}
-    return gone | sent | inner
 
 
 def _encoded(object_: Json) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -23,13 +23,15 @@ from memcached_operator.memcached.beside.rules import (
     budget_record,
 )
 from memcached_operator.memcached.beside.wanted import beside
+from memcached_operator.memcached.kinds import BUDGETS, CONFIG_MAPS, NETWORK_POLICIES, SERVICES, STATEFUL_SETS
 from memcached_operator.memcached.objects import Manifest
 from memcached_operator.memcached.owned import OwnedRecord
 from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.workloads import desired
 from memcached_operator.memcached.workloads.records import stateful_set_record
 from memcached_operator.memcached.workloads.rules import STATEFUL_SET_RULES
-from operator_runtime import Difference, Rules
+from operator_runtime import Difference, Kind, Rules
+from operator_runtime.reconciling.patching import patch_of
 from tests.unit.memcached_operator.memcached.support import HERE, NAME, NAMESPACE, UID
 
 Json = dict[str, Any]
@@ -43,14 +45,17 @@ class Case(NamedTuple):
     file: str
     record: Callable[[bytes], OwnedRecord]
     rules: Rules[Any, Any]
+    kind: Kind[Any]
 
 
 CASES = {
-    "StatefulSet": Case("workloads/live_stateful_set.json", stateful_set_record, STATEFUL_SET_RULES),
-    "Service": Case("beside/live_service.json", SERVICE.record, SERVICE_RULES),
-    "PodDisruptionBudget": Case("beside/live_budget.json", budget_record, BUDGET_RULES),
-    "NetworkPolicy": Case("beside/live_network_policy.json", NETWORK_POLICY.record, NETWORK_POLICY_RULES),
-    "ConfigMap": Case("beside/live_config_map.json", PUBLICATION.record, PUBLICATION_RULES),
+    "StatefulSet": Case("workloads/live_stateful_set.json", stateful_set_record, STATEFUL_SET_RULES, STATEFUL_SETS),
+    "Service": Case("beside/live_service.json", SERVICE.record, SERVICE_RULES, SERVICES),
+    "PodDisruptionBudget": Case("beside/live_budget.json", budget_record, BUDGET_RULES, BUDGETS),
+    "NetworkPolicy": Case(
+        "beside/live_network_policy.json", NETWORK_POLICY.record, NETWORK_POLICY_RULES, NETWORK_POLICIES
+    ),
+    "ConfigMap": Case("beside/live_config_map.json", PUBLICATION.record, PUBLICATION_RULES, CONFIG_MAPS),
 }
 
 
@@ -87,8 +92,7 @@ def found(kind: str, edit: Edit = lambda _: None, spec: Spec | None = None, file
     return list(CASES[kind].rules.differences(wanted(kind, spec), live(kind, edit, file)))
 
 
-def patched(kind: str, edit: Edit, spec: Spec | None = None) -> Json | None:
-    """The body of the patch that puts the edited object right first, None for an apply of the whole."""
-    manifest, record, rules = wanted(kind, spec), live(kind, edit), CASES[kind].rules
-    patch = rules.patch(manifest, record, list(rules.differences(manifest, record)))
-    return None if patch is None else cast(Json, json.loads(msgspec.json.encode(patch.body)))
+def patched(kind: str, edit: Edit, spec: Spec | None = None) -> Json:
+    """The patch that puts the edited object right."""
+    sent: Json = json.loads(msgspec.json.encode(patch_of(found(kind, edit, spec), CASES[kind].kind.resource)))
+    return sent

@@ -178,7 +178,7 @@ def test_every_difference_is_found_at_once_in_the_order_of_the_fields() -> None:
 
 
 def test_a_number_of_replicas_of_0_is_not_taken_for_none() -> None:
-    assert found(lambda live: live["spec"].update(replicas=0)) == [Difference("spec.replicas", 2, 0)]
+    assert found(lambda live: live["spec"].update(replicas=0)) == [Difference(("spec", "replicas"), 2, 0)]
     assert found(lambda live: live["spec"].update(replicas=0), size=0) == []
 
 
@@ -190,12 +190,12 @@ def test_a_field_that_the_wanted_object_leaves_open_is_not_compared() -> None:
 @pytest.mark.parametrize(
     ("difference", "text"),
     [
-        (Difference("spec.replicas", 3, 5), "spec.replicas was 5, is to be 3"),
+        (Difference(("spec", "replicas"), 3, 5), "spec.replicas was 5, is to be 3"),
         (
-            Difference("metadata.labels[app]", "memcached", None),
+            Difference(("metadata", "labels", "app"), "memcached", None),
             'metadata.labels[app] was absent, is to be "memcached"',
         ),
-        (Difference("args", (), ("-vv",)), 'args was ["-vv"], is to be []'),
+        (Difference(("args",), (), ("-vv",)), 'args was ["-vv"], is to be []'),
     ],
 )
 def test_a_difference_reads_as_what_was_and_what_is_to_be(difference: Difference, text: str) -> None:

@@ -11,7 +11,7 @@ from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, liv
 from tests.unit.memcached_operator.memcached.world import DELAY_S, WRITE_STATUS, World
 
 SIZE = 3
-WRITE_LIST = ["get ConfigMap", "apply ConfigMap"]
+WRITE_LIST = ["strategic_merge_patch ConfigMap"]
 LIST = ("ConfigMap", NAMESPACE, f"{NAME}-servers")
 
 

@@ -26,13 +26,13 @@ from tests.unit.memcached_operator.memcached.support import (
     live_deployment,
 )
 from tests.unit.memcached_operator.memcached.world import (
-    APPLY,
     CREATE,
     DELAY_S,
     DONE,
     GET_DEPLOYMENT,
     GET_MEMCACHED,
     KEY,
+    PATCH,
     SLOWLY,
     SOON,
     VANISHED_RETRY_S,
@@ -114,14 +114,14 @@ async def test_one_that_is_taken_from_us_just_before_our_write_is_left_alone_and
 ) -> None:
     await world.settle()
     world.api.put(world.deployment)["spec"]["replicas"] = 5
-    patch = world.api.merge_patch
+    patch = world.api.strategic_merge_patch
 
     async def just_before(resource: Resource, *args: Any, **kwargs: Any) -> bytes:
         if resource == DEPLOYMENTS.resource:
             world.deployment["metadata"] |= {"ownerReferences": owners, "annotations": None}
         return await patch(resource, *args, **kwargs)
 
-    monkeypatch.setattr(world.api, "merge_patch", just_before)
+    monkeypatch.setattr(world.api, "strategic_merge_patch", just_before)
     for _ in range(3):
         await world.look()
         world.clock.advance(DELAY_S)
@@ -150,7 +150,7 @@ async def test_a_strangers_deployment_made_between_our_look_and_our_create_is_no
 async def test_our_own_deployment_that_the_cache_has_not_seen_is_handled_as_it_is(world: World) -> None:
     world.api.put(live_deployment())["spec"]["replicas"] = 7
     await world.reconcile()
-    assert world.api.verbs()[:3] == [CREATE, GET_DEPLOYMENT, "merge_patch Deployment"]
+    assert world.api.verbs()[:3] == [CREATE, GET_DEPLOYMENT, "strategic_merge_patch Deployment"]
     assert world.deployment["spec"]["replicas"] == 2
 
 
@@ -192,7 +192,7 @@ async def test_no_deployment_is_made_again_for_a_memcached_that_is_gone(running:
 # Scale and repair
 
 
-async def test_a_new_size_is_a_merge_patch_of_the_replicas_and_of_nothing_else(
+async def test_a_new_size_is_a_patch_of_the_replicas_and_of_nothing_else(
     running: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     running.memcached(size=3)
@@ -200,7 +200,7 @@ async def test_a_new_size_is_a_merge_patch_of_the_replicas_and_of_nothing_else(
     with caplog.at_level(logging.INFO):
         await running.reconcile()
     call, *_ = running.api.calls
-    assert (call.verb, call.kind) == ("merge_patch", "Deployment")
+    assert (call.verb, call.kind) == ("strategic_merge_patch", "Deployment")
     assert call.body == {"metadata": {"uid": DEPLOYMENT_UID}, "spec": {"replicas": 3}}
     assert caplog.messages == ["scaled Deployment from 2 to 3 replicas (spec.size changed)"]
     note = "Scaled Deployment sessions from 2 to 3 replicas: spec.size changed"
@@ -236,19 +236,17 @@ async def test_the_answer_to_an_update_is_known_at_once_so_that_it_is_not_sent_t
     assert running.api.calls == []
 
 
-async def test_another_image_is_an_apply_of_the_whole_deployment_by_force_to_the_one_that_was_judged(
+async def test_another_image_is_a_patch_of_what_differs_in_the_deployment_that_was_judged(
     running: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     running.memcached(size=2, image="memcached:2")
     running.show()
     with caplog.at_level(logging.INFO):
         await running.reconcile()
-    assert running.api.verbs()[:2] == [GET_DEPLOYMENT, APPLY], "what the create wrote is taken over before"
-    call = running.api.calls[1]
-    assert call.force
-    assert call.body["metadata"]["uid"] == DEPLOYMENT_UID
-    assert "resourceVersion" not in call.body["metadata"]
-    assert container_of(call.body)["args"] == []
+    call = running.api.calls[0]
+    assert (call.verb, call.kind) == ("strategic_merge_patch", "Deployment")
+    assert call.body["metadata"] == {"uid": DEPLOYMENT_UID}
+    assert container_of(call.body) == {"name": "memcached", "image": "memcached:2"}
     text = f'spec.template.spec.containers[memcached].image was "{IMAGE}", is to be "memcached:2"'
     cost = (
         "spec.image: 2 servers are replaced, one at a time; each loses its keys and its address; about 80 s (60 s "
@@ -261,19 +259,16 @@ async def test_another_image_is_an_apply_of_the_whole_deployment_by_force_to_the
     ]
 
 
-async def test_edited_ports_are_replaced_by_a_patch_of_their_own_before_anything_else(running: World) -> None:
+async def test_edited_ports_and_arguments_are_put_right_by_one_patch(running: World) -> None:
     container_of(running.deployment)["ports"][0]["containerPort"] = 11212
     container_of(running.deployment)["args"] = ["-vv"]
     running.api.put(running.deployment)
     await running.look()
-    call = running.api.calls[0]
-    assert (call.verb, call.kind) == ("strategic_merge_patch", "Deployment")
-    assert call.body["metadata"] == {"uid": DEPLOYMENT_UID}
+    assert [call.verb for call in running.api.calls if call.kind == "Deployment"] == ["strategic_merge_patch"]
+    assert running.api.calls[0].body["metadata"] == {"uid": DEPLOYMENT_UID}
     ports = [{"containerPort": 11211, "name": "memcached", "protocol": "TCP"}]
     assert container_of(running.deployment)["ports"] == ports
-    assert "args" not in running.recorder.events[0].note, "the arguments are not put right yet"
-    await running.reconcile()
-    assert running.api.verbs()[:2] == [GET_DEPLOYMENT, APPLY]
+    assert container_of(running.deployment)["args"] == []
 
 
 @pytest.mark.parametrize("theirs", [11211, 0], ids=["that was wanted before", "that somebody has put in"])
@@ -322,7 +317,7 @@ async def test_a_removed_owner_reference_is_put_back_for_a_memcached_that_is_sti
     owners = running.deployment["metadata"].pop("ownerReferences")
     running.api.put(running.deployment)
     await running.look()
-    assert running.api.verbs()[:3] == [GET_MEMCACHED, GET_DEPLOYMENT, APPLY]
+    assert running.api.verbs()[:3] == [GET_MEMCACHED, PATCH]
     assert running.deployment["metadata"]["ownerReferences"] == owners
 
 
@@ -363,11 +358,11 @@ async def test_a_snapshot_that_was_begun_before_a_write_does_not_have_it_made_ag
     assert [event.reason for event in running.recorder.events] == ["Scaled"]
     store.replace(before, set(), version=version)
     await running.reconcile()
-    assert "merge_patch Deployment" not in running.api.verbs()
+    assert "strategic_merge_patch Deployment" not in running.api.verbs()
     assert [event.reason for event in running.recorder.events] == ["Scaled"]
 
 
-@pytest.mark.parametrize("verb", ["create", "merge_patch", "get"])
+@pytest.mark.parametrize("verb", ["create", "strategic_merge_patch", "get"])
 async def test_an_answer_that_is_no_object_says_nothing_about_the_memcached(
     world: World, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
@@ -379,7 +374,7 @@ async def test_an_answer_that_is_no_object_says_nothing_about_the_memcached(
     if verb == "get":  # before a Deployment is made again, the Memcached is looked at live
         del world.api.objects["Deployment", NAMESPACE, NAME]
         world.show()
-    if verb == "merge_patch":
+    if verb == "strategic_merge_patch":
         world.memcached(size=7)
         world.show()
     monkeypatch.setattr(world.api, verb, proxy)
@@ -424,23 +419,24 @@ async def test_a_deployment_that_was_replaced_under_our_write_stays_as_it_is(
 
 @pytest.mark.parametrize("kind", ["Deployment", "Memcached"])
 async def test_an_answer_for_an_object_that_has_left_the_cache_does_not_bring_it_back(
-    running: World, kind: str
+    running: World, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     running.pods(3)
     running.memcached(size=3)
     running.show()
     caches: dict[str, Store[Any]] = {"Deployment": running.caches.deployments, "Memcached": running.caches.memcacheds}
-    patch = running.api.merge_patch
+    verb = "strategic_merge_patch" if kind == "Deployment" else "merge_patch"
+    patch = getattr(running.api, verb)
 
     async def late_patch(resource: Resource, *args: Any, **options: Any) -> bytes:
-        answer = await patch(resource, *args, **options)
+        answer: bytes = await patch(resource, *args, **options)
         if resource.kind == kind:
             caches[kind].remove(KEY)
         return answer
 
-    running.api.merge_patch = late_patch  # type: ignore[method-assign]
+    monkeypatch.setattr(running.api, verb, late_patch)
     await running.reconcile()
-    assert running.api.verbs() == ["merge_patch Deployment", WRITE_STATUS]
+    assert running.api.verbs() == ["strategic_merge_patch Deployment", WRITE_STATUS]
     assert {name for name, store in caches.items() if store.get(KEY) is None} == {kind}
 
 

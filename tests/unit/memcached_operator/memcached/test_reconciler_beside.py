@@ -108,7 +108,7 @@ async def test_what_somebody_changes_is_put_right_by_one_write(
         changed = deepcopy(object_of(full, kind))
         changed[part][field] = deepcopy(theirs)
         full.api.put(changed)
-        assert await writes(full) == [f"apply {kind}"]
+        assert await writes(full) == [f"strategic_merge_patch {kind}"]
         assert object_of(full, kind)[part][field] == ours
 
 
@@ -313,12 +313,13 @@ async def test_options_of_the_pods_come_change_and_go_with_one_write_each(world:
         {"nodeSelector": {"disk": "hdd"}, "tolerations": [{"key": "a"}, {"key": "b"}]},
     ):
         world.memcached(size=2, pod=pod)
-        assert await writes(world) == ["apply Deployment"]
+        assert await writes(world) == ["strategic_merge_patch Deployment"]
         spec = template(world)["spec"]
         assert {field: spec.get(field) for field in pod} == pod
     assert "terminationGracePeriodSeconds" not in template(world)["spec"]
     world.memcached(size=2)
-    assert await writes(world) == ["apply Deployment"]
+    assert await writes(world) == ["strategic_merge_patch Deployment"]
+    assert template(world)["spec"].pop("nodeSelector") == {}, "the API server leaves out what is empty"
     assert json.dumps(world.deployment["spec"], sort_keys=True) == before
     assert APPLIED_OPTIONS_ANNOTATION not in world.deployment["metadata"]["annotations"]
 

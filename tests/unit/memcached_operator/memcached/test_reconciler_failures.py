@@ -11,7 +11,7 @@ from tests.unit.memcached_operator.memcached.world import CREATE, DELAY_S, KEY, 
 WEBHOOK = 'failed calling webhook "pods.example.com": connection refused'
 DOWN = ServerError(500, "InternalError", WEBHOOK)
 TOLD = f"The API server failed to write the Deployment: {WEBHOOK}."
-WRITES = ("create", "apply", "merge_patch", "strategic_patch")
+WRITES = ("create", "merge_patch", "strategic_merge_patch")
 FAILURES: list[KubeError] = [DOWN, TooManyRequests(429, "TooManyRequests", WEBHOOK)]
 
 

@@ -11,13 +11,13 @@ from operator_runtime.client.errors import Conflict, Forbidden, Invalid, NotFoun
 from operator_runtime.controller.controller import Result
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, container_of, live_deployment
 from tests.unit.memcached_operator.memcached.world import (
-    APPLY,
     CREATE,
     DELAY_S,
     DONE,
     GET_DEPLOYMENT,
     GET_MEMCACHED,
     KEY,
+    PATCH,
     SLOWLY,
     SOON,
     VANISHED_RETRY_S,
@@ -71,7 +71,7 @@ async def test_a_refusal_without_words_still_has_a_message(world: World) -> None
 async def test_a_change_that_is_forbidden_leaves_what_runs_in_the_status(running: World) -> None:
     running.memcached(size=3)
     running.show()
-    assert await running.refused("merge_patch", Forbidden(403, "Forbidden", FORBIDDEN)) == SLOWLY
+    assert await running.refused("strategic_merge_patch", Forbidden(403, "Forbidden", FORBIDDEN)) == SLOWLY
     assert running.condition("Degraded") == ("True", "Forbidden")
     assert running.condition("Progressing") == ("False", "Forbidden")
     assert len(running.status["nodes"]) == 2
@@ -80,16 +80,16 @@ async def test_a_change_that_is_forbidden_leaves_what_runs_in_the_status(running
 async def test_what_was_refused_is_asked_again_with_a_change_or_after_a_while(running: World) -> None:
     running.memcached(size=3)
     running.show()
-    running.api.refuse("merge_patch", "Deployment", Forbidden(403, "Forbidden", FORBIDDEN))
+    running.api.refuse("strategic_merge_patch", "Deployment", Forbidden(403, "Forbidden", FORBIDDEN))
     await running.reconcile()
     await running.reconcile(after_s=DELAY_S)
     assert await running.look() == SLOWLY
     assert running.api.verbs() == []
 
     running.clock.advance(SLOWLY.requeue_after_s or 0.0)
-    running.api.refuse("merge_patch", "Deployment", Forbidden(403, "Forbidden", FORBIDDEN))
+    running.api.refuse("strategic_merge_patch", "Deployment", Forbidden(403, "Forbidden", FORBIDDEN))
     await running.reconcile()
-    assert "merge_patch Deployment" in running.api.verbs()
+    assert "strategic_merge_patch Deployment" in running.api.verbs()
     running.memcached(size=4)
     await running.look()
     assert running.deployment["spec"]["replicas"] == 4
@@ -120,7 +120,7 @@ async def test_a_deployment_that_the_api_server_finds_invalid_is_told_in_its_wor
     running.show()
     cause = StatusCause("FieldValueInvalid", "bad", "spec.template.spec.containers[0].image")
     refusal = Invalid(422, "Invalid", "image: Invalid value", causes=(cause,))
-    assert await running.refused("apply", refusal) == SLOWLY
+    assert await running.refused("strategic_merge_patch", refusal) == SLOWLY
     assert running.condition("Degraded") == ("True", "InvalidSpec")
     assert running.message("Degraded") == "The API server refused the Deployment: image: Invalid value"
     assert len(running.status["nodes"]) == 2
@@ -265,7 +265,7 @@ async def test_what_an_admission_policy_reverts_is_complained_of_and_not_sent_wi
     running.api.admission = lambda sent: container_of(sent).update(image="mirror/memcached:1")
     with caplog.at_level(logging.INFO):
         await running.reconcile()
-        assert running.api.verbs() == [GET_DEPLOYMENT, APPLY]
+        assert running.api.verbs() == [PATCH]
         assert await running.reconcile(after_s=DELAY_S) == SLOWLY
         assert running.api.verbs() == [WRITE_STATUS]
         assert await running.reconcile() == SLOWLY

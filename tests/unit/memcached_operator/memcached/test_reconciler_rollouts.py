@@ -31,7 +31,7 @@ from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 async def test_another_image_is_written_and_servers_are_evicted_one_at_a_time(named: World) -> None:
     named.memcached(size=3, workload="StatefulSet", image="memcached:2")
-    assert await sent(named) == ["apply StatefulSet", EVICT]
+    assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
     assert [ordinal for ordinal in range(3) if is_new(named, ordinal)] == [2]
     assert named.condition("Progressing") == ("True", "Updating")
     assert "2 of 3 servers are yet to be replaced" in named.message("Progressing")
@@ -86,7 +86,7 @@ async def test_an_eviction_that_fails_is_told_and_tried_again(named: World) -> N
 async def test_a_server_that_is_not_made_again_stops_the_rollout_and_is_told(named: World) -> None:
     """As a quota has no room for more memory: a StatefulSet says in no status that it makes no pod."""
     named.memcached(size=3, workload="StatefulSet", image="memcached:2")
-    assert await sent(named, looks=1) == ["apply StatefulSet"]
+    assert await sent(named, looks=1) == ["strategic_merge_patch StatefulSet"]
     named.show()
     await named.reconcile(after_s=DELAY_S)
     assert EVICT in named.api.verbs()
@@ -153,7 +153,7 @@ async def test_a_missing_right_to_evict_blocks_nothing_else(named: World) -> Non
     assert named.condition("Degraded") == ("True", "Forbidden")
     assert "pods/eviction" in named.message("Degraded")
     named.memcached(size=4, workload="StatefulSet", image="memcached:2")
-    assert "merge_patch StatefulSet" in await sent(named)
+    assert "strategic_merge_patch StatefulSet" in await sent(named)
 
 
 async def test_a_new_server_of_which_nothing_is_said_yet_is_given_time(named: World) -> None:

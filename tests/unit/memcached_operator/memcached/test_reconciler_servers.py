@@ -66,7 +66,7 @@ async def test_the_list_shrinks_at_once_and_the_replicas_when_the_servers_have_d
     named.show()
     named.clock.advance(result.requeue_after_s or 0.0)
     await named.reconcile()
-    assert named.api.verbs() == ["merge_patch StatefulSet", WRITE_STATUS]
+    assert named.api.verbs() == ["strategic_merge_patch StatefulSet", WRITE_STATUS]
     assert "draining" not in named.status
     (event,) = [each for each in named.recorder.events if each.reason == "Scaled"]
     assert event.note == f"Scaled StatefulSet {NAME} from 3 to 1 replicas: spec.size changed"
@@ -77,7 +77,7 @@ async def test_replicas_that_somebody_adds_by_hand_are_said_to_be_that_person_s(
     assert found is not None
     found["spec"]["replicas"] = 5
     named.api.put(found)
-    assert await writes(named) == ["merge_patch StatefulSet"]
+    assert await writes(named) == ["strategic_merge_patch StatefulSet"]
     assert named.recorder.events[-1].note.endswith("somebody else had changed them")
 
 
@@ -169,7 +169,7 @@ async def test_names_that_go_with_their_servers_are_nobody_s_doing(world: World)
     world.api.put(pod)
     await writes(world)
     world.clock.advance(DRAIN_S)
-    assert "apply Service" in await writes(world)
+    assert "strategic_merge_patch Service" in await writes(world)
     assert {sample.value for family in world.reconciler.families() for sample in family.samples} == {0.0}
 
 

@@ -38,12 +38,12 @@ async def test_a_default_of_another_operator_waits_for_its_turn(named: World) ->
     of_another_operator(named)
     turns = named.reconciler._objects._running._turns
     assert turns.take(OTHER)
-    assert "apply StatefulSet" not in await sent(named)
+    assert "strategic_merge_patch StatefulSet" not in await sent(named)
     assert "own defaults have changed: they are replaced when those of others" in named.message("Progressing")
     assert named.condition("Ready") == ("True", "AllServersReady")
     turns.leave(OTHER)
     assert named.woken == [KEY]
-    assert await sent(named) == ["apply StatefulSet", EVICT]
+    assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
     assert not turns.take(OTHER), "the turn is passed on before all servers have been replaced"
     for _ in range(2):
         named.clock.advance(PAUSE_S)
@@ -86,7 +86,7 @@ async def test_a_deployment_waits_for_its_turn_with_other_memory_too(world: Worl
 async def test_what_the_user_asks_for_waits_for_no_turn(named: World) -> None:
     assert named.reconciler._objects._running._turns.take(OTHER)
     named.memcached(size=3, workload="StatefulSet", image="memcached:2")
-    assert await sent(named) == ["apply StatefulSet", EVICT]
+    assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
 
 
 async def test_one_that_is_held_half_way_passes_its_turn_on(named: World) -> None:
@@ -116,7 +116,7 @@ async def test_one_that_cannot_go_on_passes_its_turn_on(named: World, end: str) 
     of_another_operator(named)
     turns = named.reconciler._objects._running._turns
     if end == "refused":
-        named.api.refuse("apply", "StatefulSet", *[Forbidden(403, "Forbidden", "policy says no")] * 9)
+        named.api.refuse("strategic_merge_patch", "StatefulSet", *[Forbidden(403, "Forbidden", "policy says no")] * 9)
     elif end == "paused":
         named.memcached(size=3, workload="StatefulSet", rollout={"paused": True})
         # That generation was seen before the operator's defaults changed.
@@ -135,7 +135,9 @@ async def test_one_that_cannot_go_on_passes_its_turn_on(named: World, end: str) 
 
 async def test_one_whose_workload_cannot_be_written_for_now_passes_its_turn_on(named: World) -> None:
     of_another_operator(named)
-    named.api.refuse("apply", "StatefulSet", *[ServerError(500, "InternalError", "failed calling webhook")] * 9)
+    named.api.refuse(
+        "strategic_merge_patch", "StatefulSet", *[ServerError(500, "InternalError", "failed calling webhook")] * 9
+    )
     turns = named.reconciler._objects._running._turns
     assert turns.take(KEY)
     with pytest.raises(ServerError):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.memcached.spec import Pod
-from memcached_operator.memcached.taken import as_kept, fields_taken, present, taken
+from memcached_operator.memcached.taken import as_kept, name, names_taken, present, taken
 
 KEPT: dict[str, tuple[Any, Any]] = {
     "an empty text": ({"key": "a", "value": ""}, {"key": "a"}),
@@ -36,9 +36,15 @@ def test_a_field_that_is_set_to_nothing_is_as_good_as_none() -> None:
     assert present(Pod(nodeSelector={"a": ""})) == {"nodeSelector": {"a": ""}}
 
 
-def test_the_text_names_the_fields_and_tells_their_values_apart() -> None:
+def test_the_text_has_the_names_and_tells_the_values_apart() -> None:
+    names = {"spec": {"nodeSelector": {"disk": 0}}}
     one, other = ({"tolerations": ({"key": key},), "affinity": {"a": 1}} for key in "ab")
-    texts = [taken(one), taken(dict(reversed(one.items()))), taken(other)]
+    texts = [taken(names, one), taken(names, dict(reversed(one.items()))), taken(names, other)]
     assert texts[0] == texts[1] != texts[2]
-    assert {fields_taken(each or "") for each in texts} == {frozenset({"affinity", "tolerations"})}
-    assert (taken({}), fields_taken("")) == (None, frozenset())
+    assert [names_taken(each or "") for each in texts] == [names] * 3
+    assert (taken(None, {}), names_taken("")) == (None, {})
+
+
+@pytest.mark.parametrize("text", ["x", "{", "[1] 0123", "tolerations 0123"])
+def test_a_text_that_somebody_has_spoilt_has_no_names(text: str) -> None:
+    assert name(names_taken(text), "spec", "template") == {}

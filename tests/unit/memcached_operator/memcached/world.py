@@ -70,7 +70,7 @@ UNSEEN: Json = {
     ]
 }
 DELAY_S = 0.25
-APPLY, CREATE = "apply Deployment", "create Deployment"
+PATCH, CREATE = "strategic_merge_patch Deployment", "create Deployment"
 GET_DEPLOYMENT, GET_MEMCACHED = "get Deployment", "get Memcached"
 WRITE_STATUS = "merge_patch/status Memcached"
 DONE = Result()

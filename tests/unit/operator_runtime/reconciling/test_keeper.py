@@ -14,10 +14,10 @@ from operator_runtime import (
     Conflict,
     Difference,
     Forbidden,
+    Invalid,
     Kind,
     NotOwned,
     ObjectKey,
-    Patch,
     PlainObject,
     Result,
     Reverted,
@@ -46,9 +46,20 @@ async def test_what_differs_is_put_right_and_told_and_what_is_left_out_vanishes(
     at.cached(made)
     kept = await at.keep(at.words(a="3"))
     assert (kept.uid, kept.body["data"]) == (made.uid, {"a": "3"})
-    assert [str(each) for each in at.changes[-1].fields] == ['data[a] was "1", is to be "3"']
+    assert [str(each) for each in at.changes[-1].fields] == [
+        'data[a] was "1", is to be "3"',
+        'data[b] was "2", is to be absent',
+    ]
     at.cached(kept)
     assert await at.keep(at.words(a="3")) is kept
+
+
+async def test_a_field_that_the_kind_has_not_is_refused_and_not_dropped(at: Keeping) -> None:
+    made = await at.keep(at.words(a="1"))
+    at.cached(made)
+    with pytest.raises(Invalid, match='unknown field "dat"'):
+        await at.keep(at.words(a="2") | {"dat": {"a": "1"}}, seen=True)
+    assert await at.client.get(CONFIG_MAPS, WORDS) == made
 
 
 async def test_a_label_that_was_taken_off_comes_back(at: Keeping) -> None:
@@ -116,30 +127,25 @@ async def test_another_owners_is_left_alone(at: Keeping) -> None:
     assert await at.client.get(CONFIG_MAPS, WORDS) == theirs
 
 
-@pytest.mark.parametrize("takes", ["create", "patch"])
+@pytest.mark.parametrize("takes", ["create", "strategic_patch"])
 async def test_what_is_taken_from_us_within_our_write_is_left_alone_and_neither_compared_nor_told_of(
     at: Keeping, monkeypatch: pytest.MonkeyPatch, takes: str
 ) -> None:
     def differences(wanted: dict[str, Any], live: PlainObject) -> list[Difference]:
         assert live.controller is not None, "a type may have nothing of what is a stranger's"
         data = live.body["data"]
-        return [] if data == wanted["data"] else [Difference("data", wanted["data"], data)]
+        return [] if data == wanted["data"] else [Difference(("data",), wanted["data"], data)]
 
-    rules = Rules(
-        differences=differences,
-        key=lambda _: WORDS,
-        body=lambda wanted: wanted,
-        patch=lambda wanted, _, found: Patch({"data": wanted["data"]}, found),
-    )
+    rules = Rules(differences=differences, key=lambda _: WORDS, body=lambda wanted: wanted)
     at = Keeping(at.client, at.owner, rules=rules)
     write = getattr(at.client, takes)
 
-    async def taken(kind: Kind[PlainObject], *args: Any) -> PlainObject:
-        made = await write(kind, *args)
+    async def taken(kind: Kind[PlainObject], *args: Any, **options: Any) -> PlainObject:
+        made = await write(kind, *args, **options)
         return await strip(kind, made, {"metadata": {"ownerReferences": None}})
 
     strip = at.client.patch
-    if takes == "patch":
+    if takes == "strategic_patch":
         at.cached(await at.keep(at.words(a="1")))
     told = len(at.changes)
     monkeypatch.setattr(at.client, takes, taken)
@@ -209,7 +215,7 @@ async def test_what_was_refused_is_not_asked_for_again_for_a_while(
         asked.append(at.clock.now)
         raise Forbidden(403, "Forbidden", "exceeded quota")
 
-    monkeypatch.setattr(at.client, "apply", refuse)
+    monkeypatch.setattr(at.client, "create", refuse)
     for _ in range(3):
         with pytest.raises(Forbidden, match="exceeded quota"):
             await at.keep(at.words(a="1"))
@@ -233,7 +239,7 @@ async def test_what_is_reverted_on_its_way_in_is_said_and_not_sent_again(
         sent.append(1)
         return live
 
-    monkeypatch.setattr(at.client, "apply", reverted)
+    monkeypatch.setattr(at.client, "strategic_patch", reverted)
     for _ in range(2):
         with pytest.raises(Reverted, match=r"^Something reverts our changes .* policy: data\[a\] was "):
             await at.keep(at.words(a="2"))
@@ -276,7 +282,7 @@ async def test_what_no_watch_shows_of_a_predecessor_is_looked_for_again(
     body = at.words(a="1")
     body["metadata"]["ownerReferences"][0]["uid"] = "00000000-0000-4000-8000-000000000001"
     left = await at.client.apply(CONFIG_MAPS, body)
-    monkeypatch.setattr(at.client, "apply", AsyncMock(side_effect=Conflict(409)))
+    monkeypatch.setattr(at.client, "create", AsyncMock(side_effect=Conflict(409)))
     monkeypatch.setattr(at.client, "get", AsyncMock(return_value=left))
     with pytest.raises(StaleCache, match="of a deleted ConfigMap of the same name"):
         await at.keeper.keep(at.owner, at.words(a="1"))

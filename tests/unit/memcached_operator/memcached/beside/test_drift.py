@@ -226,20 +226,60 @@ def test_a_service_that_is_to_have_an_address_and_has_none_is_to_be_replaced() -
     assert "spec.clusterIP" in [each.path for each in found("Service", spec=spec)]
 
 
-def test_what_the_user_no_longer_passes_through_is_seen_although_nobody_says_anything_of_the_fields() -> None:
-    for kind, field in (("Service", "service"), ("StatefulSet", "pod")):
-        less = full_spec()
-        del less[field]
-        assert f"metadata.annotations[{TAKEN}]" in [each.path for each in found(kind, spec=spec_of(less))]
-        del less["networkPolicy"]
+def test_what_the_user_no_longer_passes_through_is_taken_away_by_its_name_and_what_others_added_stays() -> None:
+    less = full_spec()
+    del less["service"]
+    taken_away = {"labels": {"team": None}, "annotations": {"example.com/a": None, TAKEN: None}}
+
+    def shared(live: Json) -> None:
+        live["metadata"]["labels"]["squad"] = "theirs"
+        live["metadata"]["annotations"]["example.com/note"] = "theirs"
+
+    assert patched("Service", shared, spec_of(less)) == {"metadata": taken_away}
 
 
-# By which write each is put right
+def test_so_is_what_was_passed_through_to_the_pods() -> None:
+    less = full_spec()
+    del less["pod"]
+
+    def shared(live: Json) -> None:
+        template(live)["nodeSelector"]["theirs"] = "1"
+        template(live)["imagePullSecrets"].append({"name": "theirs"})
+        live["spec"]["template"]["metadata"]["labels"]["squad"] = "theirs"
+
+    sent = patched("StatefulSet", shared, spec_of(less))
+    pods = sent["spec"]["template"]
+    assert pods["metadata"]["labels"] == {"team": None}
+    assert pods["metadata"]["annotations"]["example.com/a"] is None
+    assert pods["spec"] == {
+        **dict.fromkeys(("affinity", "priorityClassName", "serviceAccount", "serviceAccountName", "tolerations")),
+        "terminationGracePeriodSeconds": None,
+        "topologySpreadConstraints": None,
+        "nodeSelector": {"disk": None},
+        "imagePullSecrets": [{"name": "pull", "$patch": "delete"}, {"name": "second", "$patch": "delete"}],
+        "securityContext": {
+            **{"runAsUser": 11211, "runAsGroup": 11211},
+            **dict.fromkeys(("fsGroup", "supplementalGroups", "sysctls")),
+        },
+    }
 
 
-def test_ports_are_replaced_as_a_whole_as_an_apply_would_leave_an_edited_one_beside_ours() -> None:
-    ours = [{"name": "memcached", "port": 11211, "protocol": "TCP", "targetPort": "memcached"}]
-    assert patched("Service", lambda live: port(live).update(port=11212)) == {"spec": {"ports": ours}}
+def test_a_toleration_that_the_user_takes_out_goes_although_others_may_add_some() -> None:
+    less = full_spec()
+    first = less["pod"]["tolerations"].pop(0)
+    sent = patched("StatefulSet", lambda _: None, spec_of(less))
+    assert sent["spec"]["template"]["spec"]["tolerations"] == less["pod"]["tolerations"]
+    assert first not in less["pod"]["tolerations"]
+
+
+# How each is put right
+
+OURS: Json = {"name": "memcached", "port": 11211, "protocol": "TCP", "targetPort": "memcached"}
+
+
+def test_ports_are_replaced_as_a_whole_as_a_merge_would_leave_an_edited_one_beside_ours() -> None:
+    ports = [{"$patch": "replace"}, OURS]
+    assert patched("Service", lambda live: port(live).update(port=11212)) == {"spec": {"ports": ports}}
 
 
 def test_a_budget_s_minimum_is_taken_away_in_the_write_that_puts_its_maximum_back() -> None:
@@ -251,21 +291,13 @@ def test_a_budget_s_minimum_is_taken_away_in_the_write_that_puts_its_maximum_bac
     assert patched("PodDisruptionBudget", limited) == {"spec": {"minAvailable": None, "maxUnavailable": 1}}
 
 
-APPLIED = {name: case for name, case in DRIFTS.items() if case[1] != "spec.ports" and case[0] != "StatefulSet"}
-
-
-@pytest.mark.parametrize(("kind", "path", "edit"), APPLIED.values(), ids=APPLIED)
-def test_all_else_is_applied(kind: str, path: str, edit: Edit) -> None:
-    assert patched(kind, edit) is None, path
-
-
-def test_a_user_id_is_taken_away_by_the_apply_that_changes_the_template_anyway_and_else_by_a_patch() -> None:
-    def named(live: Json) -> None:
+def test_a_user_id_is_taken_away_in_the_write_that_changes_the_template() -> None:
+    def edited(live: Json) -> None:
         template(live)["securityContext"]["runAsUser"] = 11211
-
-    def other_image(live: Json) -> None:
-        named(live)
         template(live)["containers"][0]["image"] = "memcached:1"
 
-    assert patched("StatefulSet", other_image) is None
-    assert patched("StatefulSet", named) == {"spec": {"template": {"spec": {"securityContext": {"runAsUser": None}}}}}
+    container = {"name": "memcached", "image": "docker.io/library/memcached:1.6.45-alpine"}
+    assert patched("StatefulSet", edited)["spec"]["template"]["spec"] == {
+        "containers": [container],
+        "securityContext": {"runAsUser": None},
+    }

@@ -1,4 +1,4 @@
-"""Pairs of applies, the second of which changes something or nothing, and what an API server makes of them."""
+"""Pairs of bodies for one object, the second of which changes something or nothing, and what becomes of it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
 from operator_runtime import Client, Kind, Object, PlainObject, plain, typed
-from operator_runtime.objects.drift import covers
+from operator_runtime.reconciling.patching import needs_live, patch_of
+from operator_runtime.reconciling.rules import rules_for_bodies
 
 CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")
 SERVICES = plain("v1", "Service", "services")
@@ -22,12 +21,15 @@ CLERK = {"name": "clerk", "image": "clerk:1", "command": ["sh", "-c", "sleep 1"]
 PROXY = {"name": "proxy", "image": "proxy:1"}
 DOOR = {"port": 80}
 # Of a kind that nobody serves: of any other a garbage collector would look for the owner, and delete what has none.
-OWNER = {"apiVersion": "example.com/v1", "kind": "Lost", "name": "one", "uid": "11111111-1111-1111-1111-111111111111"}
-OTHER = {**OWNER, "name": "two", "uid": "22222222-2222-2222-2222-222222222222"}
+OWNER = {
+    **{"apiVersion": "example.com/v1", "kind": "Lost", "name": "one", "uid": "11111111-1111-1111-1111-111111111111"},
+    "controller": True,
+}
+OTHER = {**OWNER, "controller": False, "name": "two", "uid": "22222222-2222-2222-2222-222222222222"}
 
 
 def body(metadata: dict[str, Any] | None = None, **parts: Any) -> dict[str, Any]:
-    return {"metadata": {"namespace": "default", "name": "a", **(metadata or {})}, **parts}
+    return {"metadata": {"ownerReferences": [OWNER], **(metadata or {})}, **parts}
 
 
 def words(**data: Any) -> dict[str, Any]:
@@ -43,12 +45,8 @@ def deployment(*containers: dict[str, Any], pod: dict[str, Any] | None = None, *
     return body(spec={"selector": {"matchLabels": APP}, "template": template, **spec})
 
 
-def owned(whole: dict[str, Any]) -> dict[str, Any]:
-    return whole | body({"ownerReferences": [OWNER]})
-
-
 class Case(NamedTuple):
-    """An apply, what somebody patches then, and another apply."""
+    """A body that was kept, what somebody patches then, and another body."""
 
     kind: Kind[Any]
     first: dict[str, Any]
@@ -94,7 +92,13 @@ CHANGES_NOTHING = [
         deployment(CLERK, pod={"volumes": [{"name": "v", "emptyDir": {}}]}),
     ),
     Case(TYPED, deployment(CLERK), NOTHING, deployment(CLERK)),
-    Case(TYPED, owned(deployment(CLERK)), {"metadata": {"labels": APP}}, owned(deployment(CLERK))),
+    Case(TYPED, deployment(CLERK), {"metadata": {"labels": APP}}, deployment(CLERK)),
+    Case(
+        DEPLOYMENTS,
+        deployment(CLERK, pod={"nodeSelector": {"a": "1"}}),
+        {"spec": {"template": {"spec": {"nodeSelector": {"b": "2"}}}}},
+        deployment(CLERK, pod={"nodeSelector": {"a": "1"}}),
+    ),
 ]
 CHANGES_SOMETHING = [
     # Another value.
@@ -107,7 +111,7 @@ CHANGES_SOMETHING = [
     Case(DEPLOYMENTS, deployment(CLERK), NOTHING, deployment({**CLERK, "command": ["-c", "sh", "sleep 1"]})),
     Case(DEPLOYMENTS, deployment(CLERK, paused=True), {"spec": {"paused": None}}, deployment(CLERK, paused=True)),
     Case(SERVICES, service(DOOR), NOTHING, service({"port": 81})),
-    # A field that was applied and is left out now.
+    # A field that was there and is left out now.
     Case(CONFIG_MAPS, words(a="1", b="2"), NOTHING, words(a="1")),
     Case(CONFIG_MAPS, words(a="1", b="2"), NOTHING, words(a="1", b=None)),
     Case(CONFIG_MAPS, words(a="1"), NOTHING, words()),
@@ -136,44 +140,70 @@ CHANGES_SOMETHING = [
     ),
     Case(
         DEPLOYMENTS,
-        deployment(CLERK, pod={"nodeSelector": {"a": "1"}}),
-        {"spec": {"template": {"spec": {"nodeSelector": {"b": "2"}}}}},
-        deployment(CLERK, pod={"nodeSelector": {"a": "1"}}),
-    ),
-    Case(
-        DEPLOYMENTS,
         deployment(CLERK, pod={"tolerations": [{"key": "a", "operator": "Exists", "effect": "NoSchedule"}]}),
         NOTHING,
         deployment(CLERK, pod={"tolerations": [{"key": "a", "operator": "Exists"}]}),
     ),
     Case(TYPED, deployment(CLERK, replicas=3), NOTHING, deployment(CLERK)),
-    Case(TYPED, owned(deployment(CLERK)), NOTHING, deployment(CLERK)),
+    # What a merge by keys would leave beside it.
+    Case(SERVICES, service(DOOR), {"spec": {"ports": [{"port": 81}]}}, service(DOOR)),
+    Case(
+        DEPLOYMENTS,
+        deployment({**CLERK, "ports": [{"name": "web", "containerPort": 80}]}),
+        NOTHING,
+        deployment({**CLERK, "ports": [{"name": "web", "containerPort": 81}]}),
+    ),
+    # One source of a volume in the place of another.
+    Case(
+        DEPLOYMENTS,
+        deployment(CLERK, pod={"volumes": [{"name": "v", "secret": {"secretName": "s"}}]}),
+        NOTHING,
+        deployment(CLERK, pod={"volumes": [{"name": "v", "configMap": {"name": "c"}}]}),
+    ),
+    # Whoever clears managedFields takes no name from us.
+    Case(CONFIG_MAPS, words(a="1", b="2"), {"metadata": {"managedFields": [{}]}}, words(a="1")),
 ]
 
 
-async def is_spared(client: Client, somebody: Client, case: Case, namespace: str = "default") -> tuple[bool, bool]:
-    """What `covers` says of the second of two applies, and whether it changed nothing."""
+async def put_right(client: Client, somebody: Client, case: Case, namespace: str = "default") -> tuple[bool, bool]:
+    """Whether the second body differs from what is there, and whether the object is then as one made of that body."""
     place = {"namespace": namespace, "name": f"a{next(NUMBERS)}"}
     first, then = ({**each, "metadata": {**each["metadata"], **place}} for each in (case.first, case.then))
-    live = await client.apply(case.kind, first)
+    rules = rules_for_bodies(client.field_manager, case.kind.resource)
+    live = await client.create(case.kind, rules.body(first))
     if case.between is not None:
         live = await somebody.patch(case.kind, live, case.between)
-    after = await client.apply(case.kind, then)
-    await client.patch(case.kind, after, {"metadata": {"finalizers": None}})
-    await client.delete(case.kind, after)
-    return covers(live, then, client.field_manager), of_authors(after) == of_authors(live)
+    found = tuple(rules.differences(then, live))
+    after = live
+    if found:
+        assert not needs_live(found, case.kind.resource)
+        after = await client.strategic_patch(case.kind, live, patch_of(found, case.kind.resource))
+    left = tuple(rules.differences(then, after))
+    await gone(client, case.kind, after)
+    if not found:
+        return False, True
+    made = await client.create(case.kind, rules.body(then))
+    await gone(client, case.kind, made)
+    return True, not left and of_authors(after) == of_authors(made)
+
+
+async def gone(client: Client, kind: Kind[Any], obj: Any) -> None:
+    await client.patch(kind, obj, {"metadata": {"finalizers": None}})
+    await client.delete(kind, obj)
 
 
 async def otherwise(
     client: Client, somebody: Client, cases: Sequence[Case], expected: tuple[bool, bool], namespace: str = "default"
 ) -> list[Case]:
-    """The cases of which `is_spared` says something else."""
-    said = await asyncio.gather(*(is_spared(client, somebody, case, namespace) for case in cases))
+    """The cases of which `put_right` says something else."""
+    said = await asyncio.gather(*(put_right(client, somebody, case, namespace) for case in cases))
     return [case for case, each in zip(cases, said, strict=True) if each != expected]
 
 
 def of_authors(obj: PlainObject | Object[Any, Any]) -> object:
-    """What of an object is not for the cluster's own controllers to write, which do so at any time."""
-    metadata = msgspec.structs.replace(obj.metadata, resource_version="", annotations={}, generation=0)
-    spec = [obj.body.get(part) for part in ("spec", "data")] if isinstance(obj, PlainObject) else obj.spec
-    return metadata, spec, {name: obj.annotations[name] for name in obj.annotations if name in APP}
+    """What of an object is for its author to write, and not for the cluster."""
+    parts = [obj.body.get(part) for part in ("spec", "data")] if isinstance(obj, PlainObject) else [obj.spec]
+    given = ("clusterIP", "clusterIPs")
+    kept = [part and {name: value for name, value in part.items() if name not in given} for part in parts]
+    annotations = {name: text for name, text in obj.annotations.items() if "deployment.kubernetes.io" not in name}
+    return kept, obj.labels, annotations, obj.finalizers, obj.owners
