@@ -309,7 +309,7 @@ OPERATOR: tuple[Use, ...] = (
     Use(
         "get",
         "deployments",
-        "a client that keeps changing a field is named, and all but the replicas put right",
+        "a client that keeps changing a field is named",
         _names_the_rival,
         ("cannot read who writes", 'cannot get resource "deployments"'),
         lambda trial: trial.scale_by_hand(times=5),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from operator_runtime.testing.waiting import until
@@ -25,7 +25,6 @@ class OptionalKind:
         edit: a change of a field of ours by hand.
         field: that field, as the log names it.
         suffix: of its name.
-        applied: that change is put right by an apply, before which the object is read.
     """
 
     resource: str
@@ -36,7 +35,6 @@ class OptionalKind:
     edit: str
     field: str
     suffix: str = ""
-    applied: bool = True
 
     def name(self, trial: Trial) -> str:
         return f"{self.full_name}/{trial.name}{self.suffix}"
@@ -59,7 +57,6 @@ KINDS = (
         {"workload": "Deployment"},
         '{"spec":{"replicas":3}}',
         "from 3",
-        applied=False,
     ),
     OptionalKind(
         "services",
@@ -164,7 +161,7 @@ def uses(kind: OptionalKind) -> Iterator[Use]:
 
     yield from watching(kind.resource, kind.full_name, f"a {kind.kind} is made", works=there, act=ask)
     yield Use("create", kind.resource, f"a {kind.kind} is made", there, refused("create"), ask)
-    put_right = Use(
+    yield Use(
         "patch",
         kind.resource,
         f"a {kind.kind} is put right",
@@ -172,18 +169,14 @@ def uses(kind: OptionalKind) -> Iterator[Use]:
         refused("patch"),
         lambda trial: _made_and_edited(kind, trial),
     )
-    yield put_right
-    if kind.applied:
-        yield replace(put_right, verb="get", words=refused("get"))
-    else:
-        yield Use(
-            "get",
-            kind.resource,
-            f"a client that keeps changing the {kind.kind} is named",
-            lambda trial: _named(kind, trial),
-            ("cannot read who writes", f'cannot get resource "{kind.resource}"'),
-            lambda trial: _edited(kind, trial, times=5),
-        )
+    yield Use(
+        "get",
+        kind.resource,
+        f"a client that keeps changing the {kind.kind} is named",
+        lambda trial: _named(kind, trial),
+        ("cannot read who writes", f'cannot get resource "{kind.resource}"'),
+        lambda trial: _edited(kind, trial, times=5),
+    )
     yield Use(
         "delete",
         kind.resource,

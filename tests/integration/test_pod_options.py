@@ -69,8 +69,6 @@ def test_what_is_passed_through_stands_in_the_pods_and_goes_when_it_is_taken_out
     assert taken(written(kubectl, mark)) == {f"patch {workload.lower()}s 200"}
 
 
-@pytest.mark.cluster("kubernetes")
-@pytest.mark.core
 def test_what_is_taken_out_goes_although_somebody_has_cleared_managed_fields(kubectl: Kubectl) -> None:
     complete(kubectl, "shop", 0)
     plain = {what: kubectl.get(what, "shop") for what in ("deployment", "service")}
