@@ -181,7 +181,7 @@ class Shape(Generic[M]):
             ways = [each.steps for each in found]
             found += [each for each in gone if not any(each.steps[: len(way)] == way for way in ways)]
             if mark is None:
-                found.append(Difference(("metadata", "annotations", TAKEN_ANNOTATION), None, before))
+                found.append(Difference(("metadata", "annotations", APPLIED_OPTIONS_ANNOTATION), None, before))
         return found
 
     def rules(

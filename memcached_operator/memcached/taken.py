@@ -1,8 +1,9 @@
 """Pure: what is passed through from a specification, so that what is taken out of it again is seen.
 
 A field that the operator says nothing about is not its own to compare. One that was passed through, and no longer is,
-would look like somebody else's. `labels.APPLIED_OPTIONS_ANNOTATION` on the object names the fields that are there beside those of
-any Memcached's, and says how what was passed through looked: what is wanted no more is taken away by these names.
+would look like another client's. `labels.APPLIED_OPTIONS_ANNOTATION` on the object names the fields that it has beside
+those of any Memcached's, and has a digest of what was passed through. What is no longer wanted is removed by these
+names.
 """
 
 from __future__ import annotations
