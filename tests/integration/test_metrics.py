@@ -159,7 +159,7 @@ def test_work_writes_and_repairs_are_counted_as_they_happen(kubectl: Kubectl, op
     }
     after = Scrape(metrics)
     assert after.value("api_writes_total", resource="deployments.apps", verb="create") == 1
-    assert after.value("api_writes_total", resource="deployments.apps", verb="apply") == 1
+    assert after.value("api_writes_total", resource="deployments.apps", verb="patch") >= 1
     assert after.value("api_writes_total", resource="memcacheds.cache.example.com/status", verb="patch") >= 1
     assert after.value("controller_runtime_reconcile_time_seconds_count") > 0
     assert after.value("workqueue_adds_total") >= after.value("workqueue_work_duration_seconds_count") > 0
