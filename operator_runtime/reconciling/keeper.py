@@ -299,7 +299,7 @@ class Keeper(Generic[O, W, P]):
         told = tuple(each for each in found if each.path not in self._rules.unsaid) or found
 
         async def send() -> P:
-            kept = await self._patch(live, found)
+            kept = await self._patch(live, found, wanted)
             if self._rules.is_ours(kept, owner.uid) and tuple(self._rules.differences(wanted, kept)) == found:
                 fields = "; ".join(map(str, told))
                 raise Reverted(
@@ -321,7 +321,7 @@ class Keeper(Generic[O, W, P]):
         self._tell(owner, Change(live, kept, told, asked, self._repairs.is_routine(owner)))
         return judged
 
-    async def _patch(self, live: P, found: Sequence[Difference]) -> P:
+    async def _patch(self, live: P, found: Sequence[Difference], wanted: W) -> P:
         """Put right what was found in that very object, by one patch."""
         resource = self._kind.resource
         body = None
@@ -329,7 +329,8 @@ class Keeper(Generic[O, W, P]):
             plainly = plain(resource.api_version, resource.kind, resource.plural, namespaced=resource.namespaced)
             body = (await self._client.get(plainly, key_of(live))).body
         write = self._client.strategic_patch if is_strategic(resource) else self._client.patch
-        return await write(self._kind, live, patch_of(found, resource, body), strict=True)
+        sent = patch_of(found, resource, body, self._rules.body(wanted))
+        return await write(self._kind, live, sent, strict=True)
 
     async def _delete(
         self,

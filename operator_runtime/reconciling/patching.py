@@ -42,22 +42,33 @@ def needs_live(found: Iterable[Difference], resource: Resource) -> bool:
     return any(_whole(each.steps, is_strategic(resource)) is not None for each in found)
 
 
-def patch_of(found: Iterable[Difference], resource: Resource, live: Mapping[str, Any] | None = None) -> Json:
+def patch_of(
+    found: Iterable[Difference],
+    resource: Resource,
+    live: Mapping[str, Any] | None = None,
+    wanted: Mapping[str, Any] | None = None,
+) -> Json:
     """The patch that puts these differences right.
 
     Args:
         found: what differs.
         resource: of the object.
         live: the object's body, where `needs_live` says so. The patch is of that version alone then.
+        wanted: what is wanted, as a body: an entry that is new to a merged list is to stand where it stands there.
     """
     strategic = is_strategic(resource)
     patch: Json = {}
+    new: list[Steps] = []
     lists: dict[Steps, list[Difference]] = {}
     for each in found:
         if (whole := _whole(each.steps, strategic)) is None:
             _put(patch, each.steps, _sent(each, resource))
+            new += [each.steps] if each.live is None else []
         else:
             lists.setdefault(whole, []).append(each)
+    if strategic and wanted is not None:
+        for way in new:
+            _order(patch, way, wanted)
     for steps, inside in lists.items():
         body = copy.deepcopy(dict(live or {}))
         for each in inside:
@@ -82,11 +93,17 @@ def _sent(each: Difference, resource: Resource) -> Any:
     wanted = msgspec.to_builtins(each.wanted)
     match wanted, each.live:
         case dict(), Mapping() if (resource.group, each.steps) != _REPLACED:
-            return merge_diff(each.live, wanted)
-        case list() | tuple(), _ if is_strategic(resource) and is_merged(each.steps):
-            return _replacing(wanted)
-        case _:
+            wanted = merge_diff(each.live, wanted)
+        case dict(), _:
             return wanted
+    return _with_lists(wanted, each.steps) if is_strategic(resource) else wanted
+
+
+def _with_lists(patch: Any, steps: Steps) -> Any:
+    """A strategic merge patch whose lists are there as a whole."""
+    if isinstance(patch, dict):
+        return {field: _with_lists(value, (*steps, field)) for field, value in patch.items()}
+    return _replacing(patch) if isinstance(patch, list | tuple) and is_merged(steps) else patch
 
 
 def _replacing(entries: Iterable[Any]) -> list[Any]:
@@ -111,6 +128,17 @@ def _put(patch: Json, steps: Steps, value: Any) -> None:
             _put(entry, rest[1:], value)
         else:
             entry.update({"$patch": "delete"} if value is None else value)
+
+
+def _order(patch: Json, steps: Steps, wanted: Mapping[str, Any]) -> None:
+    """Have a new entry of a list stand among ours as it is wanted; a merge would put it before them."""
+    entry, at = steps[-1], steps[:-1]
+    if not isinstance(entry, Entry) or not entry.field:
+        return
+    keys = [value_of(each, entry.field) for each in _at(wanted, at)]
+    if len(keys) > 1:
+        _at(patch, at).sort(key=lambda each: keys.index(each[entry.field]) if each[entry.field] in keys else len(keys))
+        _put(patch, (*at[:-1], f"$setElementOrder/{at[-1]}"), [{entry.field: key} for key in keys])
 
 
 def _change(body: Any, steps: Steps, value: Any) -> None:

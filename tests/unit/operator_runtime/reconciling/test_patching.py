@@ -71,6 +71,20 @@ STRATEGIC: dict[str, tuple[list[Difference], dict[str, Any]]] = {
         differing((("spec", "selector"), {"matchLabels": {"a": "1"}}, {"matchLabels": {"a": "2", "b": "3"}})),
         {"spec": {"selector": {"matchLabels": {"a": "1", "b": None}}}},
     ),
+    "an entry as a whole, with lists of its own": (
+        differing(
+            (
+                CONTAINER,
+                {"name": "c", "image": "c:2", "env": [{"name": "A"}], "args": ["a"]},
+                {"name": "c", "image": "c:1", "env": [{"name": "A"}, {"name": "B"}], "args": ["b"], "tty": True},
+            )
+        ),
+        pod(
+            containers=[
+                {"name": "c", "image": "c:2", "env": [{"$patch": "replace"}, {"name": "A"}], "args": ["a"], "tty": None}
+            ]
+        ),
+    ),
     "an owner": (
         differing((("metadata", "ownerReferences", Entry("uid", "1")), Owner("1", "Shop"), None)),
         {"metadata": {"ownerReferences": [{"uid": "1", "kind": "Shop"}]}},
@@ -90,6 +104,19 @@ def test_kubernetes_own_kinds_take_just_what_differs(found: list[Difference], pa
     assert is_strategic(DEPLOYMENTS)
     assert not needs_live(found, DEPLOYMENTS)
     assert patch_of(found, DEPLOYMENTS) == patch
+
+
+def test_an_entry_that_is_new_to_a_list_is_to_stand_where_it_is_wanted() -> None:
+    variables = (*CONTAINER, "env")
+    wanted = pod(containers=[{"name": "c", "env": [{"name": "A"}, {"name": "B"}, {"name": "C"}]}])
+    found = differing(
+        ((*variables, Entry("name", "C")), {"name": "C"}, None),
+        ((*variables, Entry("name", "X")), None, {"name": "X"}),
+        ((*variables, Entry("name", "B"), "value"), "b", "a"),
+    )
+    changed = [{"name": "B", "value": "b"}, {"name": "C"}, {"name": "X", "$patch": "delete"}]
+    order = {"$setElementOrder/env": [{"name": "A"}, {"name": "B"}, {"name": "C"}]}
+    assert patch_of(found, DEPLOYMENTS, wanted=wanted) == pod(containers=[{"name": "c", "env": changed, **order}])
 
 
 def test_the_selector_of_a_budget_is_sent_as_a_whole_as_kubernetes_replaces_it() -> None:
