@@ -110,6 +110,7 @@ if TYPE_CHECKING:
         Difference as Difference,
         Entry as Entry,
         Fields as Fields,
+        Steps as Steps,
         differences as differences,
         field_name as field_name,
         field_names as field_names,
@@ -128,7 +129,6 @@ if TYPE_CHECKING:
         Slot as Slot,
     )
     from operator_runtime.reconciling.names import (
-        besides as besides,
         names_of as names_of,
         no_longer as no_longer,
     )
@@ -210,11 +210,11 @@ _PLACES = {
     ),
     "operator": ("Operator", "serve"),
     "process.command": ("run",),
-    "reconciling.comparison": ("Difference", "Entry", "Fields", "differences", "field_name", "field_names"),
+    "reconciling.comparison": ("Difference", "Entry", "Fields", "Steps", "differences", "field_name", "field_names"),
     "reconciling.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
     "reconciling.keeper": ("Keeper",),
     "reconciling.memory": ("Memory", "Slot"),
-    "reconciling.names": ("besides", "names_of", "no_longer"),
+    "reconciling.names": ("names_of", "no_longer"),
     "reconciling.repairs": ("Refused", "Repairs"),
     "reconciling.rules": ("Change", "Kept", "NotOwned", "Reverted", "Rules", "Unwatched"),
     "serving.probes": ("Checks",),

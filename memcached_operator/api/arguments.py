@@ -121,7 +121,7 @@ _FLAGS: Final[Mapping[str, _Flag]] = {
     "v": _Flag("verbose"),
     "d": _Flag("daemon", refused=_FOREGROUND),
     "l": _Flag("listen", True, refused=_REACHED),
-    "u": _Flag("user", True, refused="the pod says who a server runs as; set spec.pod.securityContext instead"),
+    "u": _Flag("user", True, refused="set spec.podTemplate.spec.securityContext instead"),
     "P": _Flag("pidfile", True, refused=_NO_VOLUME),
     "f": _Flag("slab-growth-factor", True, _number(1)),
     "n": _Flag("slab-min-size", True, _whole(1)),

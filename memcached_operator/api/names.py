@@ -14,6 +14,14 @@ VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 KIND: Final = "Memcached"
 PLURAL: Final = "memcacheds"
+CONTAINER: Final = "memcached"
+RELOADER: Final = "reloader"
+"""Names of the containers that the operator makes."""
+MOUNTED: Final = "/etc/memcached"
+"""The folder in which they have what Secrets hold."""
+PORT: Final = 11211
+PORT_NAME: Final = "memcached"
+"""Of the container's port and the Service's, so that the SRV records are `_memcached._tcp`."""
 FINALIZER: Final = "finalizer.cache.example.com"
 """Keeps a deleted Memcached until its pods are gone, with --finalizer."""
 
@@ -26,7 +34,6 @@ IMAGE_CHARACTERS: Final = r"[-A-Za-z0-9_.:/@+\[\]]"
 PERCENTAGE: Final = "([0-9]|[1-9][0-9]|100)%"
 DRAIN_SECONDS: Final = 30
 DRAIN_SECONDS_MAX: Final = 86_400
-GRACE_PERIOD_SECONDS_MAX: Final = 2**63 - 1
 
 MEMORY: Final = "64Mi"
 # Whole Mi from 8 on, the least that memcached's cache_memlimit takes, so that the memory of any server can be changed.

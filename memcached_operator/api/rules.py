@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from memcached_operator.api.arguments import CHUNK_KIB, Arguments, judge
 from memcached_operator.api.names import (
@@ -19,6 +19,7 @@ from memcached_operator.api.names import (
     shown,
     told,
 )
+from memcached_operator.api.pod_template import of_pod_template
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, value
 from memcached_operator.api.sizing import memory_needed_mib
 
@@ -38,6 +39,7 @@ class Together:
         max_unavailable, max_surge: of the rollout; None where they are left out.
         tls: servers speak TLS.
         auth: servers ask for passwords.
+        pod_template: what the user wants of the pods.
     """
 
     workload: str = "Deployment"
@@ -53,6 +55,7 @@ class Together:
     max_surge: int | str | None = None
     tls: bool = False
     auth: bool = False
+    pod_template: Mapping[str, Any] = field(default_factory=dict)
 
 
 def refuse_contradictions(spec: Together) -> None:
@@ -63,7 +66,8 @@ def refuse_contradictions(spec: Together) -> None:
     """
     settings = _of_settings(spec.memory, spec.threads, spec.max_item_size, tuple(spec.extra_args))
     connections = _of_connections(spec.max_connections, spec.threads)
-    if complaints := [*_of_workload(spec), *settings, *_of_auth(spec), *connections, *_of_resources(spec)]:
+    pods = of_pod_template(spec.pod_template)
+    if complaints := [*_of_workload(spec), *settings, *_of_auth(spec), *connections, *_of_resources(spec), *pods]:
         raise InvalidSpec(told(complaints))
 
 

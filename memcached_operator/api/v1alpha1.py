@@ -19,7 +19,6 @@ from memcached_operator.api.names import (
     DRAIN_SECONDS_MAX,
     EXTRA_ARG_MAX_LENGTH,
     EXTRA_ARGS_MAX,
-    GRACE_PERIOD_SECONDS_MAX,
     IMAGE_CHARACTERS,
     IMAGE_MAX_LENGTH,
     MAX_CONNECTIONS,
@@ -73,7 +72,6 @@ _CountOrShare = Annotated[
     Field(json_schema_extra={"x-kubernetes-int-or-string": True}),
 ]
 _DrainSeconds = Annotated[int, Field(ge=0, le=DRAIN_SECONDS_MAX, json_schema_extra={"format": "int32"})]
-_GraceSeconds = Annotated[int, Field(ge=0, le=GRACE_PERIOD_SECONDS_MAX, json_schema_extra={"format": "int64"})]
 _Memory = Annotated[str, Field(pattern=f"^({MEMORY_PATTERN})$")]
 _ItemSize = Annotated[str, Field(pattern=f"^({MAX_ITEM_SIZE_PATTERN})$")]
 _Connections = Annotated[int, Field(ge=1, le=MAX_CONNECTIONS_MAX, json_schema_extra={"format": "int32"})]
@@ -135,43 +133,25 @@ class MemcachedDisruptionBudget(_Model):
     )
 
 
-class MemcachedPod(_Model):
-    """What the pods have besides what the operator gives them, as the specification of a pod has it.
+class MemcachedPodMetadata(_Model):
+    """Labels and annotations of the pods, besides those of the operator, which cannot be changed."""
 
-    The API server judges it where it stands in the workload; what it refuses is told in the condition Degraded.
-    """
+    labels: dict[str, str] | None = Field(default=None, description="Labels of the pods.")
+    annotations: dict[str, str] | None = Field(default=None, description="Annotations of the pods.")
 
-    labels: dict[str, str] | None = Field(
-        default=None, description="Labels of the pods; those that the operator sets cannot be changed."
-    )
-    annotations: dict[str, str] | None = Field(
-        default=None, description="Annotations of the pods; those that the operator sets cannot be changed."
-    )
-    node_selector: dict[str, str] | None = Field(
-        default=None, description="Labels that a node must have for a pod to run there."
-    )
-    tolerations: list[_Passed] | None = Field(default=None, description="Taints of nodes that the pods tolerate.")
-    affinity: _Passed | None = Field(
-        default=None, description="Which nodes the pods are to run on, and next to which other pods or apart from them."
-    )
-    topology_spread_constraints: list[_Passed] | None = Field(
+
+class MemcachedPodTemplate(_Model):
+    """What the pods have besides what the operator gives them, merged over it as by a strategic merge patch."""
+
+    metadata: MemcachedPodMetadata | None = None
+    spec: _Passed | None = Field(
         default=None,
-        description="How the pods are to be spread over nodes, zones and the like, in place of what the operator says.",
-    )
-    priority_class_name: str | None = Field(default=None, description="Name of the pods' PriorityClass.")
-    image_pull_secrets: list[_Passed] | None = Field(
-        default=None, description="References, each with a name, to Secrets by which nodes pull the image."
-    )
-    service_account_name: str | None = Field(
-        default=None, description="Name of the ServiceAccount that the pods run as; the namespace's default without it."
-    )
-    security_context: _Passed | None = Field(
-        default=None,
-        description="Security settings of the pods, on top of runAsNonRoot and the seccomp profile RuntimeDefault. "
-        "With it the operator sets no user id: {} leaves that to the cluster, as OpenShift wants it.",
-    )
-    termination_grace_period_seconds: _GraceSeconds | None = Field(
-        default=None, description="Seconds that a server has to end by itself. Kubernetes' 30 where it is left out."
+        description="The specification of a pod, as Kubernetes has it. The API server judges it where it stands in the "
+        "workload; what it refuses is told in the condition Degraded. Objects are merged, and entries of containers, "
+        "initContainers, volumes, imagePullSecrets and env by their name, those of volumeMounts by their mountPath; "
+        "ports are added. Of the container memcached the image, the command, the args, the resources and the port "
+        "11211 are the operator's, or have fields of their own. With securityContext the operator sets no user id: {} "
+        "leaves that to the cluster, as OpenShift wants it.",
     )
 
 
@@ -308,7 +288,7 @@ class MemcachedSpec(_Model):
         description="How many servers can be unavailable at a time when nodes are drained. If omitted, it is 1 server, "
         "and no PodDisruptionBudget is created for size 0 or 1.",
     )
-    pod: MemcachedPod | None = None
+    pod_template: MemcachedPodTemplate | None = None
     network_policy: MemcachedNetworkPolicy | None = Field(
         default=None,
         description="Which peers can connect to the servers. If omitted, no NetworkPolicy is created.",
@@ -458,5 +438,6 @@ def _together(spec: MemcachedSpec) -> Together:
         "max_surge": spec.rollout and spec.rollout.max_surge,
         "tls": spec.tls is not None,
         "auth": spec.auth is not None,
+        "pod_template": spec.pod_template and spec.pod_template.model_dump(exclude_unset=True),
     }
     return Together(**{name: value for name, value in given.items() if value is not None})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from memcached_operator.api import names
 from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.memcached.objects import ObjectMeta, OwnerRef
 
-CONTAINER: Final = "memcached"
-PORT: Final = 11211
-PORT_NAME: Final = "memcached"
-"""Of the container's port and the Service's, so that the SRV records are `_memcached._tcp`."""
+CONTAINER: Final = names.CONTAINER
+PORT: Final = names.PORT
+PORT_NAME: Final = names.PORT_NAME
 OWNER_UID_ANNOTATION: Final = "cache.example.com/memcached-uid"
 """Says for which Memcached (its uid) an object was made. By it one that lost its ownerReference is still known as ours,
 and a stranger's never is."""
@@ -18,7 +18,8 @@ RESTORED_ANNOTATION: Final = "cache.example.com/restored-from"
 """Of a Memcached: the uid of the one in whose place it was restored from a backup. What was made for that one and has
 no owner is handed over to it."""
 APPLIED_OPTIONS_ANNOTATION: Final = "cache.example.com/applied-options"
-"""Which fields were passed through from the specification, and their digest: by it is seen what was taken out again."""
+"""What was passed through from the specification, each part with its digest, and the names of what options bring in: by
+it is seen what was taken out again."""
 TEMPLATE_ANNOTATION: Final = "cache.example.com/template"
 """Of a pod template: the digest of all in it that only a new pod takes on."""
 MEMORY_ANNOTATION: Final = "cache.example.com/memory"

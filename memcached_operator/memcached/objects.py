@@ -57,6 +57,10 @@ class Manifest(Fields, frozen=True, omit_defaults=True):
     kind: str | None = None
     metadata: ObjectMeta = ObjectMeta()
 
+    def body(self) -> dict[str, Any]:
+        """As a manifest has it."""
+        return as_json(self)
+
 
 M = TypeVar("M", bound=Manifest)
 
@@ -80,7 +84,7 @@ def comparable(manifest: Manifest) -> bytes:
     return encode(without_names(manifest))
 
 
-def body(manifest: Manifest) -> dict[str, Any]:
-    """What is wanted, as a manifest has it."""
-    found: dict[str, Any] = msgspec.to_builtins(manifest)
+def as_json(part: Fields) -> dict[str, Any]:
+    """A part of an object as dicts and lists, to be changed at will."""
+    found: dict[str, Any] = msgspec.json.decode(_encoder.encode(part))
     return found

@@ -14,15 +14,15 @@ import msgspec
 
 from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION
-from memcached_operator.memcached.objects import Manifest, ObjectMeta, OwnerRef, body, comparable, controller_of
-from memcached_operator.memcached.taken import name, names_taken
+from memcached_operator.memcached.objects import Manifest, ObjectMeta, OwnerRef, comparable, controller_of
+from memcached_operator.memcached.parts import is_within, of_parts, passed_through
+from memcached_operator.memcached.taken import digests, mark
 from operator_runtime import (
     Difference,
     ObjectKey,
     OwnerReference,
     Rules,
     differences,
-    no_longer,
     shared,
 )
 
@@ -118,16 +118,14 @@ def nameless(text: bytes, name: str) -> bytes:
 
 def ours_of(meta: ObjectMeta) -> ObjectMeta:
     """What may be ours of a live object's metadata."""
-    passed = name(passed_through(meta), "metadata", "annotations")
+    annotations = meta.annotations or {}
+    passed = digests(annotations.get(APPLIED_OPTIONS_ANNOTATION, ""))
     annotations = {
-        each: text for each, text in (meta.annotations or {}).items() if each in passed or (each in _OURS and text)
+        name: text
+        for name, text in annotations.items()
+        if (name in _OURS and text) or f"metadata.annotations[{name}]" in passed
     }
     return ObjectMeta(labels=meta.labels, annotations=annotations or None, ownerReferences=meta.ownerReferences)
-
-
-def passed_through(meta: ObjectMeta) -> Any:
-    """The names of the fields that the object has from its Memcached's specification, as its annotation says."""
-    return names_taken((meta.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION, ""))
 
 
 def is_ours(live: OwnedRecord, uid: str) -> bool:
@@ -174,14 +172,14 @@ class Shape(Generic[M]):
         if live.owned == compared:
             return ()
         held = self.held(live)
-        before, mark = (_taken(each) for each in (held, wanted))
-        found = [*differences(self._decode(compared), held, exact=before != mark), *self._excess(wanted, held)]
-        if before is not None and before != mark:
-            gone = no_longer(names_taken(before), body(wanted), body(held))
-            ways = [each.steps for each in found]
-            found += [each for each in gone if not any(each.steps[: len(way)] == way for way in ways)]
-            if mark is None:
-                found.append(Difference(("metadata", "annotations", APPLIED_OPTIONS_ANNOTATION), None, before))
+        found = [*differences(self._decode(compared), held), *self._excess(wanted, held)]
+        if not (before := mark(held)) and not mark(wanted):
+            return found  # as most
+        passed = [("passed",), *passed_through(wanted, held)]
+        found = [each for each in found if not is_within(each.steps, passed)]
+        found += of_parts(wanted, held)
+        if before and not mark(wanted):
+            found.append(Difference(("metadata", "annotations", APPLIED_OPTIONS_ANNOTATION), None, before))
         return found
 
     def rules(
@@ -194,16 +192,12 @@ class Shape(Generic[M]):
         return Rules(
             differences=self.differ,
             key=lambda wanted: ObjectKey(wanted.metadata.namespace or "", wanted.metadata.name or ""),
-            body=body,
+            body=lambda wanted: wanted.body(),
             is_ours=is_ours,
             handover=HANDOVER,
             fixed=fixed,
             replace=replace,
         )
-
-
-def _taken(manifest: Manifest) -> str | None:
-    return (manifest.metadata.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION)
 
 
 def _held_by(meta: ObjectMeta) -> str:

@@ -18,7 +18,6 @@ from memcached_operator.api.names import (
     DRAIN_SECONDS_MAX,
     EXTRA_ARG_MAX_LENGTH,
     EXTRA_ARGS_MAX,
-    GRACE_PERIOD_SECONDS_MAX,
     IMAGE_CHARACTERS,
     IMAGE_MAX_LENGTH,
     MAX_CONNECTIONS,
@@ -97,20 +96,30 @@ class NetworkPolicy(msgspec.Struct, frozen=True):
     allowFrom: tuple[_Passed, ...]
 
 
-class Pod(msgspec.Struct, frozen=True):
-    """What the user wants of the pods, field by field as the specification of a pod has it; None where nothing."""
+class PodMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the user wants the pods to bear."""
 
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    nodeSelector: dict[str, str] | None = None
-    tolerations: tuple[_Passed, ...] | None = None
-    affinity: _Passed | None = None
-    topologySpreadConstraints: tuple[_Passed, ...] | None = None
-    priorityClassName: str | None = None
-    imagePullSecrets: tuple[_Passed, ...] | None = None
-    serviceAccountName: str | None = None
-    securityContext: _Passed | None = None
-    terminationGracePeriodSeconds: Annotated[int, msgspec.Meta(ge=0, le=GRACE_PERIOD_SECONDS_MAX)] | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class PodTemplate(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the user wants of the pods besides what the operator makes.
+
+    Attributes:
+        spec: of a pod, as Kubernetes types it.
+    """
+
+    metadata: PodMetadata = PodMetadata()
+    spec: _Passed = {}
+
+    def given(self) -> dict[str, Any]:
+        """All of it as JSON has it, {} where it says nothing."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        if account := self.spec.get("serviceAccountName") or self.spec.get("serviceAccount"):
+            # The API server fills in the field's other name, and would put back an account that is taken out again.
+            found["spec"] = self.spec | {"serviceAccountName": account, "serviceAccount": account}
+        return found
 
 
 class Resources(msgspec.Struct, frozen=True):
@@ -181,7 +190,7 @@ class Spec(msgspec.Struct, frozen=True):
         workload: the kind that runs the pods.
         service: the Service that is wanted.
         disruptionBudget: None for the operator's own choice, by the size.
-        pod: what the pods have besides.
+        podTemplate: what the pods have besides.
         networkPolicy: None for none.
         tls: None for servers that speak in plain text.
         auth: None for servers that ask for no password.
@@ -201,7 +210,7 @@ class Spec(msgspec.Struct, frozen=True):
     workload: Workload = "Deployment"
     service: Service = Service()
     disruptionBudget: DisruptionBudget | None = None
-    pod: Pod = Pod()
+    podTemplate: PodTemplate = PodTemplate()
     networkPolicy: NetworkPolicy | None = None
     tls: Tls | None = None
     auth: Auth | None = None
@@ -250,4 +259,5 @@ def _together(spec: Spec) -> Together:
         max_surge=spec.rollout.maxSurge,
         tls=spec.tls is not None,
         auth=spec.auth is not None,
+        pod_template=spec.podTemplate.given(),
     )

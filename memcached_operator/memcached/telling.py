@@ -48,13 +48,13 @@ def announced(
         asked: by the specification, and not by the operator's own defaults.
         after: whose servers come first, None for nobody's.
     """
-    template = SHAPE.held(live).spec.template
-    found = differing(wanted.spec.template, template)
+    held = SHAPE.held(live)
+    found = differing(wanted, held)
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
     if rolls:
         words = rolling(spec, servers, f"when {after}'s are done" if after is not None else "")
     else:
-        words = live_memory(noted(template)[1], noted(wanted.spec.template)[1], servers)
+        words = live_memory(noted(held.template)[1], noted(wanted.template)[1], servers)
     named = ", ".join(paths) or "the pods' template"
     whose = "" if asked else "the operator's own defaults have changed: "
     line = f"{whose}{named}: {words}"

@@ -14,7 +14,6 @@ from memcached_operator.api.v1alpha1 import NAME_MAX_LENGTH, NAME_PATTERN
 from memcached_operator.memcached.beside.wanted import beside
 from memcached_operator.memcached.crd import memcached_crd
 from memcached_operator.memcached.labels import server
-from memcached_operator.memcached.objects import body
 from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.workloads import desired
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
@@ -105,7 +104,7 @@ def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: i
     return Rendered(
         f"{place}/{name}",
         spec,
-        tuple(body(each) for each in manifests if each is not None),
+        tuple(each.body() for each in manifests if each is not None),
         bool(uid),
         tuple(unknown_fields(content)),
         _notes(spec),

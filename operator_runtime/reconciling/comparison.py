@@ -51,13 +51,11 @@ class Fields(msgspec.Struct, frozen=True, omit_defaults=True):
         entry_key: by which field an entry of a list is known, as Kubernetes' own list-maps have it. Lists of others are
             compared as a whole: an argument more is another command.
         absent: fields of which None means that they must not be there.
-        extensible: fields whose lists others may add to: an entry more is theirs.
         whole: fields whose dicts are compared as a whole: of a selector, one label more is another selector.
     """
 
     entry_key: ClassVar[str] = ""
     absent: ClassVar[tuple[str, ...]] = ()
-    extensible: ClassVar[tuple[str, ...]] = ()
     whole: ClassVar[tuple[str, ...]] = ()
 
 
@@ -86,14 +84,13 @@ class Difference(NamedTuple):
         return f"{self.path} was {_shown(self.live)}, is to be {_shown(self.wanted)}"
 
 
-def differences(wanted: object, live: object, steps: Steps = (), *, exact: bool = False) -> Iterator[Difference]:
+def differences(wanted: object, live: object, steps: Steps = ()) -> Iterator[Difference]:
     """The fields of `wanted` that `live` has not, or has otherwise.
 
     Args:
         wanted: `Fields`, or dicts and lists as JSON has them.
         live: of the same type.
         steps: where in the object they stand.
-        exact: nobody may add to a list, `Fields.extensible` or not.
     """
     match wanted:
         case None:
@@ -112,11 +109,8 @@ def differences(wanted: object, live: object, steps: Steps = (), *, exact: bool 
                 if field in wanted.whole:
                     if ours is not None and ours != theirs:
                         yield Difference(inner, ours, theirs)
-                elif field in wanted.extensible and not exact:
-                    if any(entry not in (theirs or ()) for entry in ours or ()):
-                        yield Difference(inner, ours, theirs)
                 else:
-                    yield from differences(ours, theirs, inner, exact=exact)
+                    yield from differences(ours, theirs, inner)
         case Mapping():
             held = live if isinstance(live, Mapping) else {}
             for key, value in wanted.items():
@@ -131,7 +125,7 @@ def differences(wanted: object, live: object, steps: Steps = (), *, exact: bool 
                 key = value_of(entry, key_field)
                 inner = (*steps, Entry(key_field, key))
                 if key in entries:
-                    yield from differences(entry, entries[key], inner, exact=exact)
+                    yield from differences(entry, entries[key], inner)
                 else:
                     yield Difference(inner, entry, None)
         case list() if steps[-1:] == (_PORTS,) and isinstance(live, list) and len(wanted) == len(live):

@@ -58,22 +58,6 @@ def no_longer(names: Any, wanted: Any, live: Any, steps: Steps = ()) -> Iterator
             yield from no_longer(inner, part, held, at)
 
 
-def besides(names: Any, others: Any, steps: Steps = ()) -> Any:
-    """The names that are not among the others; None where all are."""
-    match names, others:
-        case _, None:
-            return names
-        case Mapping(), Mapping():
-            left = {name: besides(part, others.get(name), (*steps, name)) for name, part in names.items()}
-            return {name: part for name, part in left.items() if part is not None} or None
-        case [_, *_], [_, *_] if key := key_of(steps, names):
-            entries = ((each, Entry(key, each[key])) for each in names)
-            lists = [(entry, besides(each, _found(others, entry), (*steps, entry))) for each, entry in entries]
-            return [part | {key: entry.key} for entry, part in lists if part is not None] or None
-        case _:
-            return None
-
-
 def _entry_names(entry: Mapping[str, Any], key: str, steps: Steps) -> dict[str, Any]:
     if key == "uid":
         return {key: entry[key]}  # an owner is there with all that is said of it, or is not

@@ -22,7 +22,7 @@ from tests.kubectl_in_namespace import Kubectl
 NAME = "cache"
 SIZE = 6
 # Of pods whose servers end when they are told to, and not some seconds later.
-AT_ONCE = {"terminationGracePeriodSeconds": 1}
+AT_ONCE = {"spec": {"terminationGracePeriodSeconds": 1}}
 API = "/apis/cache.example.com/v1alpha1"
 
 

@@ -57,7 +57,7 @@ def full(node: Node, system: Kubectl) -> Iterator[tuple[Kubectl, str]]:
     """kubectl, and the uid of a full server that is to have less memory than it holds. A minute goes by until that is
     given up, in which other tests run."""
     with fresh_namespace(node, "e2e-full") as kubectl:
-        kubectl.apply(memcached(FULL, 1, workload="StatefulSet", memory=f"{FULL_MIB}Mi", pod=AT_ONCE))
+        kubectl.apply(memcached(FULL, 1, workload="StatefulSet", memory=f"{FULL_MIB}Mi", podTemplate=AT_ONCE))
         kubectl.wait(f"mc/{FULL}", "condition=Ready")
         load.fill(_server(kubectl, f"{FULL}-0"), FULL_MIB, VALUE_BYTES)
         kubectl("patch", "mc", FULL, "--type=merge", "-p", json.dumps({"spec": {"memory": f"{LESS_MIB}Mi"}}))
@@ -68,7 +68,7 @@ def full(node: Node, system: Kubectl) -> Iterator[tuple[Kubectl, str]]:
 def scene(node: Node, client_image: None, other_memcached: None, system: Kubectl, full: object) -> Iterator[Scene]:
     """A client has found each key at one of six servers."""
     rollout = {"pauseSeconds": PAUSE_S}
-    with lasting(node, system, "e2e-rollouts", KEYS, image=MEMCACHED, rollout=rollout, pod=AT_ONCE) as scene:
+    with lasting(node, system, "e2e-rollouts", KEYS, image=MEMCACHED, rollout=rollout, podTemplate=AT_ONCE) as scene:
         yield scene
 
 
@@ -166,7 +166,7 @@ def test_another_default_image_reaches_one_memcached_after_the_other(
     with fresh_namespace(node, "e2e-defaults") as kubectl:
         rollout = {"pauseSeconds": 1}
         for name, workload in DEFAULTS.items():
-            kubectl.apply(memcached(name, DEFAULT_SIZE, workload=workload, rollout=rollout, pod=AT_ONCE))
+            kubectl.apply(memcached(name, DEFAULT_SIZE, workload=workload, rollout=rollout, podTemplate=AT_ONCE))
         for name in DEFAULTS:
             kubectl.wait(f"mc/{name}", "condition=Ready")
         with Watch(kubectl.cluster.kubeconfig_path, f"/api/v1/namespaces/{kubectl.namespace}/pods") as pods:

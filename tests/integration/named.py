@@ -22,23 +22,24 @@ EVERYTHING: dict[str, object] = {
     "workload": "StatefulSet",
     "service": {"annotations": {"example.com/note": "ours"}, "labels": {"team": "shop"}},
     "disruptionBudget": {"maxUnavailable": "50%"},
-    "pod": {
-        "labels": {"team": "shop"},
-        "annotations": {"example.com/note": "ours"},
-        "nodeSelector": {"disk": "fast"},
-        "tolerations": [{"key": "cache", "operator": "Exists"}],
-        "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
-        "topologySpreadConstraints": [
-            {
-                "maxSkew": 1,
-                "topologyKey": "kubernetes.io/hostname",
-                "whenUnsatisfiable": "ScheduleAnyway",
-                "labelSelector": {"matchLabels": {"app": "memcached"}},
-            }
-        ],
-        "imagePullSecrets": [{"name": "registry"}],
-        "securityContext": {"fsGroup": 1000},
-        "terminationGracePeriodSeconds": 5,
+    "podTemplate": {
+        "metadata": {"labels": {"team": "shop"}, "annotations": {"example.com/note": "ours"}},
+        "spec": {
+            "nodeSelector": {"disk": "fast"},
+            "tolerations": [{"key": "cache", "operator": "Exists"}],
+            "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+            "topologySpreadConstraints": [
+                {
+                    "maxSkew": 1,
+                    "topologyKey": "kubernetes.io/hostname",
+                    "whenUnsatisfiable": "ScheduleAnyway",
+                    "labelSelector": {"matchLabels": {"app": "memcached"}},
+                }
+            ],
+            "imagePullSecrets": [{"name": "registry"}],
+            "securityContext": {"fsGroup": 1000},
+            "terminationGracePeriodSeconds": 5,
+        },
     },
     "networkPolicy": {"allowFrom": PEERS},
     "publish": "ConfigMap",

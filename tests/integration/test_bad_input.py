@@ -185,7 +185,10 @@ BAD: dict[str, tuple[object, str]] = {
         '"100%" in whole percent, got "120%" (a string)',
     ),
     "drain": ({"drainSeconds": -1}, "spec.drainSeconds: must be a whole number of seconds from 0 to 86400, got -1"),
-    "pod": ({"pod": {"tolerations": [{}, 5]}}, "spec.pod.tolerations[1]: must be an object such as"),
+    "pods": (
+        {"podTemplate": {"spec": {"containers": [{"name": "memcached", "args": ["-v"]}]}}},
+        "spec.podTemplate.spec.containers[memcached].args: use spec.extraArgs",
+    ),
     "labels": ({"service": {"labels": {"tier": 1}}}, "spec.service.labels[tier]: must be a string"),
     "size": ({"memory": 64}, 'spec.memory: must be a string of whole Mi or Gi from 8Mi on, such as "64Mi" or "4Gi"'),
     "threads": ({"threads": 0}, "spec.threads: must be a whole number from 1 to 64, got 0"),

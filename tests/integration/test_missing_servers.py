@@ -61,7 +61,7 @@ def test_a_limit_range_that_a_stateful_set_meets_is_told(kubectl: Kubectl) -> No
 
 def test_what_pod_security_refuses_of_a_stateful_set_is_told(kubectl: Kubectl) -> None:
     kubectl("label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted")
-    spec = {"workload": "StatefulSet", "pod": {"securityContext": {"runAsNonRoot": False}}}
+    spec = {"workload": "StatefulSet", "podTemplate": {"spec": {"securityContext": {"runAsNonRoot": False}}}}
     kubectl.apply(memcached("shop", 1, **spec), create=True)
     told = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")
     assert 'violates PodSecurity "restricted' in told["message"]

@@ -64,12 +64,15 @@ def _said(made: Json) -> Json:
             "full",
             2,
             disruptionBudget={"maxUnavailable": "50%"},
-            pod={
-                "labels": {"team": "shop"},
-                "nodeSelector": {"disk": "ssd"},
-                "tolerations": [{"key": "dedicated", "operator": "Exists"}],
-                "securityContext": {"fsGroup": 5},
-                "terminationGracePeriodSeconds": 5,
+            podTemplate={
+                "metadata": {"labels": {"team": "shop"}},
+                "spec": {
+                    "nodeSelector": {"disk": "ssd"},
+                    "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+                    "containers": [{"name": "memcached", "env": [{"name": "A", "value": "b"}]}],
+                    "securityContext": {"fsGroup": 5},
+                    "terminationGracePeriodSeconds": 5,
+                },
             },
             networkPolicy={"allowFrom": [{"podSelector": {"matchLabels": {"app": "web"}}}]},
         ),

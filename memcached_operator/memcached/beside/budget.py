@@ -89,7 +89,7 @@ def others_budget(selectors: Mapping[str, bytes], name: str, spec: Spec) -> str:
         selectors: of the budgets in its namespace that are no Memcached's, as JSON that `check_selector` has passed,
             by name.
     """
-    pods = (spec.pod.labels or {}) | labels(name)
+    pods = spec.podTemplate.metadata.labels | labels(name)
     return min((budget for budget, selector in selectors.items() if _selects(selector, pods)), default="")
 
 

@@ -10,7 +10,7 @@ import msgspec
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, metadata
 from memcached_operator.memcached.objects import Manifest
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.taken import taken
+from memcached_operator.memcached.taken import mark, taken
 
 _SUFFIX: Final = "-servers"
 _LIST, _JSON = "servers", "servers.json"
@@ -44,7 +44,7 @@ def publication(name: str, namespace: str, uid: str, spec: Spec, servers: Sequen
     """
     if spec.publish is None:
         return None
-    mark = taken(None, {_LIST: list(servers)})
+    mark = taken({_LIST: list(servers)}.items())
     return PublicationManifest(
         apiVersion="v1",
         kind="ConfigMap",
@@ -62,7 +62,7 @@ def publication(name: str, namespace: str, uid: str, spec: Spec, servers: Sequen
 def is_untouched(live: PublicationManifest) -> bool:
     """Whether the list is as it was written, so that another one that is wanted is nobody's doing but ours."""
     servers = listed(live)
-    as_marked = taken(None, {_LIST: servers}) == (live.metadata.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION)
+    as_marked = taken({_LIST: servers}.items()) == mark(live)
     return as_marked and (live.data or {}).items() >= _data(servers).items()
 
 

@@ -10,7 +10,7 @@ from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, PORT
 from memcached_operator.memcached.objects import Manifest
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.taken import taken
-from operator_runtime import Fields, names_of
+from operator_runtime import Fields
 
 HEADLESS: Final = "None"
 """The `clusterIP` of a Service without an address of its own, whose name resolves to those of its pods."""
@@ -53,8 +53,8 @@ def service(name: str, namespace: str, uid: str, spec: Spec, *, named: bool) -> 
     wanted = spec.service
     if wanted.type == "Disabled":
         return None
-    passed = {field: value for field in ("labels", "annotations") if (value := getattr(wanted, field))}
-    text = taken(names_of({"metadata": passed}) if passed else None, passed)
+    given = {"labels": wanted.labels, "annotations": wanted.annotations}
+    text = taken((f"metadata.{field}[{key}]", value) for field, texts in given.items() for key, value in texts.items())
     mark = {APPLIED_OPTIONS_ANNOTATION: text} if text else {}
     return ServiceManifest(
         apiVersion="v1",

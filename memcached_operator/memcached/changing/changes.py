@@ -104,7 +104,7 @@ def _in_all(cost: Cost, total: Cost, old: Spec, new: Spec) -> Cost:
 
 
 def _noted(spec: Spec, image: str, user_id: int | None) -> tuple[str, str]:
-    return noted(template("", spec.image or image, user_id, spec))
+    return noted(template("", spec.image or image, user_id, spec).template)
 
 
 def _in_words(cost: Cost, old: Spec, new: Spec, image: str, user_id: int | None) -> str:
@@ -136,9 +136,9 @@ def _differing(old: Spec, new: Spec) -> Iterator[tuple[_Field, object]]:
 def _fields(part: Any, names: tuple[str, ...] = ()) -> Iterator[_Field]:
     for name in part.__struct_fields__:
         value = getattr(part, name)
-        if name in ("service", "pod", "rollout", "resources"):
+        if name in ("service", "podTemplate", "metadata", "rollout", "resources"):
             yield from _fields(value, (*names, name))
-        elif names == ("resources",):
+        elif names == ("resources",) or (*names, name) == ("podTemplate", "spec"):
             yield from (_Field((*names, name, each), quantity) for each, quantity in value.items())
         else:
             yield _Field((*names, name), value)

@@ -17,6 +17,7 @@ from memcached_operator.memcached.changing.missing import Missing
 from memcached_operator.memcached.changing.rollout import rollout
 from memcached_operator.memcached.changing.turns import Turns
 from memcached_operator.memcached.kinds import PODS
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.outcome import Outcome
 from memcached_operator.memcached.records import MemcachedRecord
@@ -24,6 +25,7 @@ from memcached_operator.memcached.refusals import refusal_reason
 from memcached_operator.memcached.servers import OTHER, Plan
 from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.status import Status, decode_status
+from memcached_operator.memcached.taken import mark
 from memcached_operator.memcached.telling import announced
 from memcached_operator.memcached.workloads.objects import WorkloadManifest
 from memcached_operator.memcached.workloads.pods import PodRecord
@@ -338,5 +340,13 @@ def _has_strange_template(workload: WorkloadRecord | None, wanted: WorkloadManif
 
 def _with_template_of(live: WorkloadRecord, wanted: WorkloadManifest) -> WorkloadManifest:
     """What is wanted, with the pods left as they are made now."""
-    template = SHAPE.held(live).spec.template
-    return msgspec.structs.replace(wanted, spec=msgspec.structs.replace(wanted.spec, template=template))
+    held, meta = SHAPE.held(live), wanted.metadata
+    annotations = {name: text for name, text in (meta.annotations or {}).items() if name != APPLIED_OPTIONS_ANNOTATION}
+    if taken := mark(held):
+        annotations[APPLIED_OPTIONS_ANNOTATION] = taken
+    return msgspec.structs.replace(
+        wanted,
+        metadata=msgspec.structs.replace(meta, annotations=annotations),
+        spec=msgspec.structs.replace(wanted.spec, template=held.spec.template),
+        passed=held.passed,
+    )

@@ -10,7 +10,7 @@ import msgspec
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, metadata, selector_labels
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.taken import present, taken
+from memcached_operator.memcached.taken import taken
 from memcached_operator.memcached.workloads.objects import (
     LabelSelector,
     RollingUpdate,
@@ -19,13 +19,11 @@ from memcached_operator.memcached.workloads.objects import (
     WorkloadSpec,
 )
 from memcached_operator.memcached.workloads.template import DEFAULTS, USER_ID, template
-from operator_runtime import besides, names_of
+from operator_runtime import names_of
 
 # How long a Deployment waits for a server beyond its pause, before it says that it gave up, in seconds: Kubernetes' own
 # default.
 DEADLINE_S: Final = 600
-# Parts of a specification that bring in no field which a workload has not by default.
-_PLAIN: Final = (DEFAULTS.pod, DEFAULTS.resources, DEFAULTS.tls, DEFAULTS.auth)
 
 
 def workload(
@@ -50,35 +48,27 @@ def workload(
         spec: how the servers are set, what is passed through to the pods, and how they are replaced.
         paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
+    pods, passed, made = template(name, image, user_id, spec)
+    mark = taken(passed, made)
     common = WorkloadSpec(
         replicas=size,
         selector=LabelSelector(selector_labels(name)),
-        template=template(name, image, user_id, spec),
+        template=pods,
     )
-    made = _of_stateful_set(common, name) if kind == "StatefulSet" else _of_deployment(common, spec, paused)
-    mark = _mark(kind, made, spec)
     return WorkloadManifest(
         apiVersion="apps/v1",
         kind=kind,
         metadata=metadata(name, namespace, uid, annotations={APPLIED_OPTIONS_ANNOTATION: mark} if mark else None),
-        spec=made,
+        spec=_of_stateful_set(common, name) if kind == "StatefulSet" else _of_deployment(common, spec, paused),
+        passed=passed,
     )
 
 
 @cache
 def names_of_any(kind: str | None) -> Any:
     """The names of the fields that a workload of that kind has by default."""
-    return _names(workload("StatefulSet" if kind == "StatefulSet" else "Deployment", "", "", "", 1, "").spec)
-
-
-def _names(made: WorkloadSpec) -> Any:
-    return names_of({"spec": msgspec.to_builtins(made)})
-
-
-def _mark(kind: Workload, made: WorkloadSpec, spec: Spec) -> str | None:
-    if (spec.pod, spec.resources, spec.tls, spec.auth) == _PLAIN:
-        return None  # compared in C: most are so
-    return taken(besides(_names(made), names_of_any(kind)), present(spec.pod))
+    made = workload("StatefulSet" if kind == "StatefulSet" else "Deployment", "", "", "", 1, "")
+    return names_of({"spec": msgspec.to_builtins(made.spec)})
 
 
 def _of_stateful_set(common: WorkloadSpec, name: str) -> WorkloadSpec:

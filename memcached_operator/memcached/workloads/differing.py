@@ -1,39 +1,27 @@
-"""Pure: how two templates differ, by the fields of the specification that they are made of."""
+"""Pure: how the pods of two workloads differ, by the fields of the specification that they are made of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from memcached_operator.memcached.labels import (
-    CONTAINER,
-    MEMORY_ANNOTATION,
-    SPEECH_ANNOTATION,
-    TEMPLATE_ANNOTATION,
-    labels,
-)
-from memcached_operator.memcached.objects import ObjectMeta
-from memcached_operator.memcached.workloads.objects import Container, PodSpec, PodTemplate, Resources
+from memcached_operator.memcached.labels import CONTAINER
+from memcached_operator.memcached.parts import is_within, of_parts, passed_through
+from memcached_operator.memcached.workloads.objects import Container, PodSpec, PodTemplate, Resources, WorkloadManifest
 from memcached_operator.memcached.workloads.secrets import secrets_of
 from memcached_operator.memcached.workloads.template import noted
-from operator_runtime import Difference, differences
+from operator_runtime import Difference
 
 # Options of the command, by the fields that decide on them.
 _COMMAND: Final = {"maxConnections": "-c", "threads": "-t", "maxItemSize": "-I"}
-_POD: Final = (
-    *("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "priorityClassName", "imagePullSecrets"),
-    *("serviceAccountName", "securityContext", "terminationGracePeriodSeconds"),
-)
-_OURS: Final = {TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, SPEECH_ANNOTATION, *labels("")}
 
 
-def differing(wanted: PodTemplate | None, live: PodTemplate | None) -> Sequence[Difference]:
-    """The fields in which they differ, with the values that the templates have.
+def differing(wanted_: WorkloadManifest, live_: WorkloadManifest) -> Sequence[Difference]:
+    """The fields in which the pods of two workloads differ, with the values that their templates have.
 
-    None where they differ in nothing that a specification says, or in something that was taken out of it and that
-    somebody else could have set as well.
+    None where they differ in nothing that a specification says.
     """
-    wanted, live = wanted or PodTemplate(), live or PodTemplate()
+    wanted, live = wanted_.template, live_.template
     ours, theirs = _container(wanted), _container(live)
     found = [*_unequal("image", ours.image, theirs.image), *_unequal("memory", _items(wanted), _items(live))]
     for field, option in _COMMAND.items():
@@ -42,7 +30,9 @@ def differing(wanted: PodTemplate | None, live: PodTemplate | None) -> Sequence[
     found += _of_secrets(wanted.spec or PodSpec(), live.spec or PodSpec())
     # Room for memory follows from these.
     found += [each for each in _of_resources(ours, theirs) if not found or not each.path.endswith(".memory")]
-    return (*found, *_of_meta(wanted, live), *_of_pod(wanted.spec or PodSpec(), live.spec or PodSpec()))
+    passed = passed_through(wanted_, live_)
+    others = [each for each in of_parts(wanted_, live_, whole=False) if is_within(each.steps, passed)]
+    return (*found, *(each._replace(steps=("spec", "podTemplate", *each.steps[2:])) for each in others))
 
 
 def _unequal(field: str, wanted: object, live: object) -> list[Difference]:
@@ -83,24 +73,3 @@ def _of_secrets(wanted: PodSpec, live: PodSpec) -> Iterator[Difference]:
         else:
             for field, text in mine.items():
                 yield from _unequal(f"{part}.{field}", text, other[field])
-
-
-def _of_meta(wanted: PodTemplate, live: PodTemplate) -> Iterator[Difference]:
-    ours, theirs = wanted.metadata or ObjectMeta(), live.metadata or ObjectMeta()
-    for field, mine, other in (
-        ("labels", ours.labels or {}, theirs.labels or {}),
-        ("annotations", ours.annotations or {}, theirs.annotations or {}),
-    ):
-        passed = {name: text for name, text in mine.items() if name not in _OURS}
-        yield from differences(passed, other, ("spec", "pod", field))
-
-
-def _of_pod(wanted: PodSpec, live: PodSpec) -> Iterator[Difference]:
-    for field in _POD:
-        ours, theirs, steps = getattr(wanted, field), getattr(live, field), ("spec", "pod", field)
-        if ours is None and theirs is not None:
-            yield Difference(steps, None, theirs)
-        elif field not in PodSpec.extensible:
-            yield from differences(ours, theirs, steps)
-        elif any(each not in (theirs or ()) for each in ours or ()):
-            yield Difference(steps, ours, theirs)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from memcached_operator.memcached.objects import Manifest, ObjectMeta
+from memcached_operator.memcached.objects import Manifest, ObjectMeta, as_json
+from memcached_operator.memcached.taken import Part
+from memcached_operator.memcached.workloads.merging import merged
 from operator_runtime import Fields
 
 
@@ -123,12 +125,7 @@ class Volume(Fields, frozen=True, omit_defaults=True):
 
 
 class PodSpec(Fields, frozen=True, omit_defaults=True):
-    """`spec` of a pod template. What is passed through from `spec.pod` is as Kubernetes types it."""
-
-    # Admission adds some, and would again after each write of ours.
-    extensible: ClassVar[tuple[str, ...]] = ("tolerations",)
-    # A part of it that is empty means something.
-    whole: ClassVar[tuple[str, ...]] = ("affinity",)
+    """`spec` of a pod template, as far as the operator makes it."""
 
     automountServiceAccountToken: bool | None = None
     securityContext: dict[str, Any] | None = None
@@ -136,15 +133,6 @@ class PodSpec(Fields, frozen=True, omit_defaults=True):
     initContainers: tuple[Container, ...] | None = None
     containers: tuple[Container, ...] | None = None
     volumes: tuple[Volume, ...] | None = None
-    affinity: dict[str, Any] | None = None
-    imagePullSecrets: tuple[dict[str, Any], ...] | None = None
-    nodeSelector: dict[str, str] | None = None
-    priorityClassName: str | None = None
-    serviceAccount: str | None = None
-    serviceAccountName: str | None = None
-    terminationGracePeriodSeconds: int | None = None
-    tolerations: tuple[dict[str, Any], ...] | None = None
-    topologySpreadConstraints: tuple[dict[str, Any], ...] | None = None
 
 
 class PodTemplate(Fields, frozen=True, omit_defaults=True):
@@ -190,6 +178,22 @@ class WorkloadSpec(Fields, frozen=True, omit_defaults=True):
 
 
 class WorkloadManifest(Manifest, frozen=True, omit_defaults=True):
-    """A Deployment or a StatefulSet, as far as a Memcached has an opinion about it."""
+    """A Deployment or a StatefulSet, as far as a Memcached has an opinion about it.
+
+    Attributes:
+        spec: without what is passed through to the pods.
+        passed: that.
+    """
 
     spec: WorkloadSpec = WorkloadSpec()
+    passed: tuple[Part, ...] = ()
+
+    @property
+    def template(self) -> PodTemplate:
+        """The pods as the operator makes them."""
+        return self.spec.template or PodTemplate()
+
+    def body(self) -> dict[str, Any]:
+        """As a manifest has it, with what is passed through in its places."""
+        made = as_json(self)
+        return merged(made, self.passed) if made.pop("passed", ()) else made

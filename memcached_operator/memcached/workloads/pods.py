@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.api.names import Workload
+from memcached_operator.api.names import RELOADER, Workload
 from memcached_operator.memcached.labels import (
     CONTAINER,
     MEMORY_ANNOTATION,
@@ -16,7 +16,7 @@ from memcached_operator.memcached.labels import (
     TEMPLATE_ANNOTATION,
 )
 from memcached_operator.memcached.objects import OwnerRef, controller_of
-from memcached_operator.memcached.workloads.secrets import PLAIN, RELOADER, Speech, speech_of
+from memcached_operator.memcached.workloads.secrets import PLAIN, Speech, speech_of
 from operator_runtime import ObjectKey, shared
 
 NO_ORDINAL: Final = -1

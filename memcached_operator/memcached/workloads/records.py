@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from memcached_operator.api.names import Workload
+from memcached_operator.api.pod_template import find, keyed
 from memcached_operator.memcached.labels import (
     CONTAINER,
     MEMORY_ANNOTATION,
@@ -15,7 +16,7 @@ from memcached_operator.memcached.labels import (
     SPEECH_ANNOTATION,
     TEMPLATE_ANNOTATION,
 )
-from memcached_operator.memcached.objects import Manifest, ObjectMeta
+from memcached_operator.memcached.objects import Manifest, ObjectMeta, as_json
 from memcached_operator.memcached.owned import (
     OwnedRecord,
     common_fields,
@@ -23,9 +24,10 @@ from memcached_operator.memcached.owned import (
     may_be_ours,
     nameless,
     ours_of,
-    passed_through,
 )
-from memcached_operator.memcached.taken import name
+from memcached_operator.memcached.parts import unkeyed
+from memcached_operator.memcached.taken import digests, mark
+from memcached_operator.memcached.workloads.merging import merged
 from memcached_operator.memcached.workloads.objects import PodSpec, PodTemplate, WorkloadManifest, WorkloadSpec
 from operator_runtime import shared
 
@@ -98,11 +100,6 @@ _decode_spec = msgspec.json.Decoder(WorkloadSpec).decode
 _REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
 _FIRST_REVISION = "1"
 _OURS = (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, SPEECH_ANNOTATION)
-# Of a pod's specification: what is passed through from the Memcached's where the user asks for it, and else not ours.
-_OPTIONS = (
-    *("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "serviceAccount", "serviceAccountName"),
-    *("terminationGracePeriodSeconds", "tolerations", "topologySpreadConstraints"),
-)
 
 
 def deployment_record(raw: msgspec.Raw | bytes) -> WorkloadRecord:
@@ -133,7 +130,7 @@ def _ours(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str) -> d
     spec = _decode_spec(raw)
     noted = _annotations(spec)
     found = {
-        "form": form_of(_owned(meta, ours, spec), name, made_for_uid),
+        "form": form_of(_owned(ours, spec, raw), name, made_for_uid),
         "replicas": spec.replicas or 0,
         "image": shared(_image(spec)),
         "rolls": shared(noted.get(TEMPLATE_ANNOTATION, "")),
@@ -192,24 +189,28 @@ def _image(spec: WorkloadSpec) -> str:
     return next((each.image or "" for each in containers if each.name == CONTAINER), "")
 
 
-def _owned(meta: ObjectMeta, ours: ObjectMeta, spec: WorkloadSpec) -> WorkloadManifest:
+def _owned(ours: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadManifest:
     """Keep of a live workload what can be ours, in the form in which the wanted one is built."""
-    template, passed = spec.template or PodTemplate(), name(passed_through(meta), "spec", "template")
-    live = template.metadata or ObjectMeta()
-    pod = template.spec or PodSpec()
+    template = spec.template or PodTemplate()
+    live, pod = template.metadata or ObjectMeta(), template.spec or PodSpec()
     # The API server drops empty lists; the wanted form says that there are no arguments.
     containers = tuple(msgspec.structs.replace(each, args=each.args or ()) for each in pod.containers or ())
-    known = {*_OURS, *name(passed, "metadata", "annotations")}
-    noted = {each: text for each, text in (live.annotations or {}).items() if each in known}
-    others = {option: None for option in _OPTIONS if option not in name(passed, "spec")}
-    return WorkloadManifest(
+    noted = {name: text for name, text in (live.annotations or {}).items() if name in _OURS}
+    manifest = WorkloadManifest(
         metadata=ours,
         spec=msgspec.structs.replace(
             spec,
             **(_left_out(spec) if spec.strategy is not None else {}),
             template=PodTemplate(
                 ObjectMeta(labels=live.labels, annotations=noted or None),
-                msgspec.structs.replace(pod, containers=containers, **others),
+                msgspec.structs.replace(pod, containers=containers),
             ),
         ),
     )
+    paths = [path for path, digest in digests(mark(manifest)).items() if digest]
+    if not paths:
+        return manifest
+    whole = keyed({"spec": msgspec.json.decode(raw)})
+    made = merged(as_json(manifest), [(path, None) for path in paths])
+    passed = tuple((path, unkeyed(find(whole, path))) for path in paths)
+    return msgspec.structs.replace(msgspec.convert(made, WorkloadManifest), metadata=ours, passed=passed)

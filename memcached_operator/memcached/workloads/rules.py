@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from memcached_operator.memcached.labels import MEMORY_ANNOTATION, TEMPLATE_ANNOTATION
-from memcached_operator.memcached.objects import body
 from memcached_operator.memcached.owned import Shape
 from memcached_operator.memcached.workloads.desired import names_of_any
 from memcached_operator.memcached.workloads.objects import WorkloadManifest
@@ -23,7 +22,7 @@ NOTED: Final = {
 
 def _excess(wanted: WorkloadManifest, live: WorkloadManifest) -> Iterator[Difference]:
     """What any workload of the kind has, and this one is to be without: user ids, a pause before servers end."""
-    return no_longer(names_of_any(wanted.kind), body(wanted), body(live))
+    return no_longer(names_of_any(wanted.kind), wanted.body(), live.body())
 
 
 SHAPE: Final = Shape(WorkloadManifest, excess=_excess)

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from memcached_operator.api.names import MOUNTED, RELOADER
 from memcached_operator.memcached.spec import Auth, Tls
 from memcached_operator.memcached.workloads.objects import (
     Container,
@@ -25,11 +26,9 @@ from memcached_operator.memcached.workloads.objects import (
     Volume,
 )
 
-RELOADER: Final = "reloader"
 TLS, AUTH = "tls", "auth"
 """Names of the volumes."""
-_MOUNTED: Final = "/etc/memcached"
-_PASSWORDS: Final = f"{_MOUNTED}/{AUTH}/password-file"
+_PASSWORDS: Final = f"{MOUNTED}/{AUTH}/password-file"
 _VERIFY: Final = {"Request": "1", "Require": "2"}
 _READY: Final = "/dev/shm/reloader/ready"
 # A server waits for its Secrets as long as it takes: that the probe fails is no reason to start the container again.
@@ -77,7 +76,7 @@ def options(tls: Tls | None, auth: Auth | None) -> tuple[str, ...]:
     """Of memcached: TLS 1.2 and newer alone, and where the passwords are."""
     words: list[str] = []
     if tls is not None:
-        folder = f"{_MOUNTED}/{TLS}"
+        folder = f"{MOUNTED}/{TLS}"
         chosen = [f"ssl_chain_cert={folder}/tls.crt", f"ssl_key={folder}/tls.key", "ssl_min_version=2"]
         if (verify := _VERIFY.get(tls.clientAuth)) is not None:
             chosen += [f"ssl_ca_cert={folder}/ca.crt", f"ssl_verify_mode={verify}"]
@@ -93,7 +92,7 @@ def with_secrets(pod: PodSpec, tls: Tls | None, auth: Auth | None) -> PodSpec:
     if not named:
         return pod
     live = tls is None or tls.reload == "Live"
-    mounts = tuple(Mount(name, f"{_MOUNTED}/{name}", readOnly=True) for name in named)
+    mounts = tuple(Mount(name, f"{MOUNTED}/{name}", readOnly=True) for name in named)
     (memcached,) = pod.containers or ()
     return msgspec.structs.replace(
         pod,

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from memcached_operator.api.pod_template import keyed
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes
 from memcached_operator.memcached import labels, spec as specification
-from memcached_operator.memcached.objects import ObjectMeta
+from memcached_operator.memcached.objects import ObjectMeta, as_json
 from memcached_operator.memcached.spec import Auth, Spec, Tls
-from memcached_operator.memcached.taken import as_kept, present
+from memcached_operator.memcached.taken import Part
+from memcached_operator.memcached.workloads.merging import of_options, parts
 from memcached_operator.memcached.workloads.objects import (
     Capabilities,
     Container,
@@ -38,9 +40,8 @@ USER_ID: Final = 11211
 READINESS: Final = Probe(TcpSocket(labels.PORT_NAME), periodSeconds=5, timeoutSeconds=2, failureThreshold=3)
 # For clients and Services to turn away from a server that is about to end, in seconds.
 SLEEP_S: Final = 5
-# Of `spec.pod`: what is not the pod's specification as it stands there.
-_ELSEWHERE: Final = ("labels", "annotations", "securityContext")
 _DIGEST_BYTES: Final = 8
+_TEMPLATE: Final = "spec.template"
 _NO_RESOURCES: Final = specification.Resources()
 DEFAULTS: Final = Spec()
 
@@ -74,40 +75,49 @@ class _Common(NamedTuple):
     Attributes:
         rolls: digest of all but the memory.
         annotations: what the template says of itself.
+        options: paths of what `spec.tls`, `spec.auth` and `spec.resources` bring in.
     """
 
     spec: PodSpec
     rolls: str
     annotations: dict[str, str]
+    options: tuple[str, ...]
 
 
-def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS) -> PodTemplate:
+class Pods(NamedTuple):
+    """The pods of a Memcached.
+
+    Attributes:
+        template: as the operator makes it.
+        passed: what is passed through to them.
+        options: paths of what options bring in.
+    """
+
+    template: PodTemplate
+    passed: tuple[Part, ...]
+    options: tuple[str, ...]
+
+
+def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS) -> Pods:
     """The pods of the Memcached of that name.
 
-    Its annotations say what of it only a new pod takes on, and what a running server can be told as well.
+    The template's annotations say what of it only a new pod takes on, and what a running server can be told as well.
 
     Args:
         image: container image.
         user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
-        spec: what the user asks for. Labels and annotations of ours stay.
+        spec: what the user asks for.
     """
-    pod = spec.pod
-    if pod.securityContext is not None:
+    given = spec.podTemplate.given()
+    if given.get("spec", {}).get("securityContext") is not None:
         user_id = None  # the user's own affair, or the cluster's
     common = _common(image, user_id, spec) if spec.resources == _NO_RESOURCES else _of(_settings(image, user_id, spec))
-    if not (passed := present(pod)):
-        return PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=common.annotations), common.spec)
-    made = common.spec
-    if own := {field: value for field, value in passed.items() if field not in _ELSEWHERE}:
-        # The former name of the field is filled in by the API server. Left to it, it would put back a name that is
-        # taken out again.
-        made = msgspec.structs.replace(made, **own, serviceAccount=own.get("serviceAccountName"))
-    if pod.securityContext:
-        security: dict[str, Any] = (made.securityContext or {}) | as_kept(pod.securityContext)
-        made = msgspec.structs.replace(made, securityContext=security)
+    made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=common.annotations), common.spec)
+    if not given or not (passed := tuple(parts(keyed(given), keyed(as_json(made)), _TEMPLATE))):
+        return Pods(made, (), common.options)
     noted = common.annotations | {labels.TEMPLATE_ANNOTATION: _digest([common.rolls, passed])}
-    meta = ObjectMeta(labels=(pod.labels or {}) | labels.labels(name), annotations=(pod.annotations or {}) | noted)
-    return PodTemplate(meta, made)
+    made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=noted), common.spec)
+    return Pods(made, passed, common.options)
 
 
 def noted(made: PodTemplate | None) -> tuple[str, str]:
@@ -128,7 +138,6 @@ def command(memory_mib: int, connections: int, threads: int, item_size: str) -> 
 
 def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
     requests, limits = resources_of(spec)
-    grace_s = spec.pod.terminationGracePeriodSeconds
     return _Settings(
         image=image,
         user_id=user_id,
@@ -139,10 +148,16 @@ def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
         extra=spec.extraArgs,
         requests=tuple(sorted(requests.items())),
         limits=tuple(sorted(limits.items())),
-        sleep_s=SLEEP_S if grace_s is None else min(SLEEP_S, grace_s),
+        sleep_s=_sleep_s(spec),
         tls=spec.tls,
         auth=spec.auth,
     )
+
+
+def _sleep_s(spec: Spec) -> int:
+    """No longer than a server has to end by itself; of what is no number the API server tells."""
+    grace_s = spec.podTemplate.spec.get("terminationGracePeriodSeconds")
+    return min(SLEEP_S, max(grace_s, 0)) if isinstance(grace_s, int) else SLEEP_S
 
 
 def _item_size(size: str) -> str:
@@ -153,9 +168,8 @@ def _item_size(size: str) -> str:
 
 def _common(image: str, user_id: int | None, spec: Spec) -> _Common:
     """What a specification that names no resources makes of a template, passing nothing through."""
-    grace_s = spec.pod.terminationGracePeriodSeconds
     settings = (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize, spec.extraArgs)
-    return _cached(image, user_id, settings, spec.tls, spec.auth, grace_s)
+    return _cached(image, user_id, settings, spec.tls, spec.auth, _sleep_s(spec))
 
 
 @lru_cache(maxsize=64)  # most Memcacheds share their settings, and frozen structs can be shared
@@ -165,10 +179,9 @@ def _cached(
     settings: tuple[str, int, int, str, tuple[str, ...]],
     tls: Tls | None,
     auth: Auth | None,
-    grace_s: int | None,
+    sleep_s: int,
 ) -> _Common:
     memory, connections, threads, item_size, extra = settings
-    pod = specification.Pod(terminationGracePeriodSeconds=grace_s)
     spec = Spec(
         memory=memory,
         maxConnections=connections,
@@ -177,9 +190,8 @@ def _cached(
         extraArgs=extra,
         tls=tls,
         auth=auth,
-        pod=pod,
     )
-    return _of(_settings(image, user_id, spec))
+    return _of(_settings(image, user_id, spec)._replace(sleep_s=sleep_s))
 
 
 def _of(settings: _Settings) -> _Common:
@@ -192,7 +204,16 @@ def _of(settings: _Settings) -> _Common:
     says = {labels.TEMPLATE_ANNOTATION: rolls, labels.MEMORY_ANNOTATION: memory}
     if spoken := str(speech(settings.tls, settings.auth)):
         says[labels.SPEECH_ANNOTATION] = spoken
-    return _Common(_pod_spec(settings), rolls, says)
+    made = _pod_spec(settings)
+    whole = keyed(as_json(PodTemplate(ObjectMeta(annotations=says), made)))
+    return _Common(made, rolls, says, tuple(of_options(whole, _plain(), _TEMPLATE)))
+
+
+@cache
+def _plain() -> Any:
+    """What the templates of all Memcacheds have, `keyed`."""
+    says = dict.fromkeys((labels.TEMPLATE_ANNOTATION, labels.MEMORY_ANNOTATION), "")
+    return keyed(as_json(PodTemplate(ObjectMeta(annotations=says), _pod_spec(_settings("", USER_ID, DEFAULTS)))))
 
 
 def _digest(made: object) -> str:

@@ -42,7 +42,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["-U", "11211"], f'[0]: must not hold -U: {REACHED}, got "-U"'),
     (["--unix-s", "/x", "-a", "777"], f'[0]: must not hold --unix-socket: {REACHED}, got "--unix-s"'),
     (["-a777"], f'[0]: must not hold -a: {REACHED}, got "-a777"'),
-    (["-u", "root"], "[0]: must not hold -u: the pod says who a server runs as; set spec.pod.securityContext instead"),
+    (["-u", "root"], "[0]: must not hold -u: set spec.podTemplate.spec.securityContext instead"),
     (["-d"], "[0]: must not hold -d: a server that leaves the foreground ends its container; leave it out"),
     (["-P", "/x"], f"[0]: must not hold -P: {VOLUME}"),
     (["-e", "/x"], f"[0]: must not hold -e: {VOLUME}"),

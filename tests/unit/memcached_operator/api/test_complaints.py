@@ -25,13 +25,11 @@ def test_every_field_of_the_spec_and_every_entry_of_a_list_or_map_has_its_rule_i
 
 STRINGS = 'must be an object whose values are strings, such as {"team": "shop"}'
 STRING = 'must be a string; put numbers and words such as true and null in quotes, as in "1"'
-TOLERATION = '{"key": "dedicated", "operator": "Exists"}'
 PEERS = 'must be a list of peers such as [{"podSelector": {"matchLabels": {"app": "shop"}}}], or [] for nobody'
 BUDGET = (
     "spec.disruptionBudget.maxUnavailable: must be a whole number from 0 to 2147483647, "
     'or a share from "0%" to "100%" in whole percent'
 )
-GRACE = "spec.pod.terminationGracePeriodSeconds: must be a whole number of seconds from 0 to 9223372036854775807"
 SECRET = (
     "must be the name of a Secret: 1 to 253 lower case letters, digits, - and ., a letter or digit first and last, and "
     "around each ."
@@ -51,7 +49,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     ({"service": {"labels": ["a"]}}, f'spec.service.labels: {STRINGS}, got ["a"] (a list)'),
     ({"service": {"labels": {"a.b/c": 1, "d": "e"}}}, f"spec.service.labels[a.b/c]: {STRING}, got 1"),
-    ({"pod": {"nodeSelector": {"ssd": True}}}, f"spec.pod.nodeSelector[ssd]: {STRING}, got true (a boolean)"),
+    (
+        {"podTemplate": {"metadata": {"labels": {"ssd": True}}}},
+        f"spec.podTemplate.metadata.labels[ssd]: {STRING}, got true (a boolean)",
+    ),
+    (
+        {"podTemplate": {"spec": []}},
+        'spec.podTemplate.spec: must be an object such as {"dnsPolicy": "Default"}, got [] (a list)',
+    ),
     ({"disruptionBudget": {"maxUnavailable": "120%"}}, f'{BUDGET}, got "120%" (a string)'),
     ({"disruptionBudget": {"maxUnavailable": -1}}, f"{BUDGET}, got -1"),
     ({"disruptionBudget": {"maxUnavailable": "1"}}, f'{BUDGET}, got "1" (a string)'),
@@ -110,24 +115,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         'spec.rollout.maxSurge: must be a whole number from 0 to 2147483647, or a share from "0%" to "100%" in whole '
         'percent, got "120%" (a string)',
     ),
-    (
-        {"pod": {"tolerations": {}}},
-        f"spec.pod.tolerations: must be a list of objects such as [{TOLERATION}], got {{}} (an object)",
-    ),
-    (
-        {"pod": {"tolerations": [{}, "all"]}},
-        f'spec.pod.tolerations[1]: must be an object such as {TOLERATION}, got "all" (a string)',
-    ),
-    (
-        {"pod": {"affinity": []}},
-        'spec.pod.affinity: must be an object such as {"podAntiAffinity": {…}}, got [] (a list)',
-    ),
-    (
-        {"pod": {"serviceAccountName": 7}},
-        "spec.pod.serviceAccountName: must be a string, the name of a ServiceAccount, got 7",
-    ),
-    ({"pod": {"terminationGracePeriodSeconds": -1}}, f"{GRACE}, got -1"),
-    ({"pod": {"terminationGracePeriodSeconds": 2**63}}, f"{GRACE}, got 9223372036854775808"),
     ({"networkPolicy": {}}, f"spec.networkPolicy.allowFrom: {PEERS}, and is missing"),
     ({"networkPolicy": {"allowFrom": None}}, f"spec.networkPolicy.allowFrom: {PEERS}, got null"),
     ({"publish": "Secret"}, 'spec.publish: must be ConfigMap, or left out for nowhere, got "Secret" (a string)'),

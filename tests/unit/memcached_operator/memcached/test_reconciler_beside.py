@@ -312,7 +312,7 @@ async def test_options_of_the_pods_come_change_and_go_with_one_write_each(world:
         {"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "a"}], "terminationGracePeriodSeconds": 0},
         {"nodeSelector": {"disk": "hdd"}, "tolerations": [{"key": "a"}, {"key": "b"}]},
     ):
-        world.memcached(size=2, pod=pod)
+        world.memcached(size=2, podTemplate={"spec": pod})
         assert await writes(world) == ["strategic_merge_patch Deployment"]
         spec = template(world)["spec"]
         assert {field: spec.get(field) for field in pod} == pod
@@ -324,8 +324,8 @@ async def test_options_of_the_pods_come_change_and_go_with_one_write_each(world:
     assert APPLIED_OPTIONS_ANNOTATION not in world.deployment["metadata"]["annotations"]
 
 
-async def test_labels_of_ours_win_and_the_user_s_come_and_go(world: World) -> None:
-    world.memcached(size=2, pod={"labels": {"team": "web", "app": "mine", "memcached_cr": "other"}})
+async def test_labels_of_the_user_s_come_and_go(world: World) -> None:
+    world.memcached(size=2, podTemplate={"metadata": {"labels": {"team": "web"}}})
     await writes(world)
     assert template(world)["metadata"]["labels"] == labels(NAME) | {"team": "web"}
     world.memcached(size=2)
@@ -351,7 +351,7 @@ async def test_a_security_context_of_the_user_s_leaves_user_ids_to_it_or_to_the_
     await writes(world)
     ours = SECURE | {"runAsUser": 11211, "runAsGroup": 11211}
     assert template(world)["spec"]["securityContext"] == ours
-    world.memcached(size=2, pod={"securityContext": asked})
+    world.memcached(size=2, podTemplate={"spec": {"securityContext": asked}})
     assert len(await writes(world)) == 1
     assert template(world)["spec"]["securityContext"] == made
     world.memcached(size=2)

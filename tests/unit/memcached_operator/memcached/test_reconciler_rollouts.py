@@ -8,6 +8,7 @@ import pytest
 
 from memcached_operator.memcached.changing.rollout import STUCK_AFTER_S
 from memcached_operator.memcached.changing.running import BUDGET_RETRY_S
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 from operator_runtime.client.errors import (
     Forbidden,
     ServerError,
@@ -132,7 +133,8 @@ async def test_no_server_is_replaced_by_one_of_a_template_that_somebody_else_wro
 
 
 async def test_a_deployment_that_servers_move_from_keeps_its_template(world: World) -> None:
-    world.memcached(size=2)
+    sidecar = {"name": "exporter", "image": "exporter", "args": ["-v"]}
+    world.memcached(size=2, podTemplate={"spec": {"containers": [sidecar]}})
     await world.look()
     world.deployment["status"] = {"observedGeneration": 1}
     world.pods(2)
@@ -141,7 +143,9 @@ async def test_a_deployment_that_servers_move_from_keeps_its_template(world: Wor
     for _ in range(3):
         world.show()
         await world.reconcile(after_s=DELAY_S)
-    assert world.deployment["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
+    server, beside = world.deployment["spec"]["template"]["spec"]["containers"]
+    assert (server["image"], beside) == (IMAGE, sidecar)
+    assert "exporter" in world.deployment["metadata"]["annotations"][APPLIED_OPTIONS_ANNOTATION]
     assert template_of(stateful_set(world))["spec"]["containers"][0]["image"] == "memcached:2"
 
 

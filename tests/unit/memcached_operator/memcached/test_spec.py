@@ -18,7 +18,8 @@ from memcached_operator.memcached.spec import (
     Auth,
     DisruptionBudget,
     NetworkPolicy,
-    Pod,
+    PodMetadata,
+    PodTemplate,
     Resources,
     Rollout,
     Service,
@@ -77,6 +78,9 @@ def some_of(**values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries({}, optional=fields)
 
 
+CONTAINERS = st.fixed_dictionaries(
+    {"name": st.sampled_from(["memcached", "exporter"])}, optional=dict.fromkeys(("args", "env", "ports"), OBJECT)
+)
 SPECS = either(
     some_of(
         size=VALUES,
@@ -109,18 +113,14 @@ SPECS = either(
         disruptionBudget=some_of(
             maxUnavailable=COUNT_OR_SHARE,
         ),
-        pod=some_of(
-            labels=STRINGS,
-            annotations=STRINGS,
-            nodeSelector=STRINGS,
-            tolerations=st.lists(either(OBJECT), max_size=2),
-            affinity=OBJECT,
-            topologySpreadConstraints=st.lists(OBJECT, max_size=2),
-            priorityClassName=st.text(max_size=5),
-            imagePullSecrets=st.lists(OBJECT, max_size=2),
-            serviceAccountName=st.text(max_size=5),
-            securityContext=OBJECT,
-            terminationGracePeriodSeconds=st.sampled_from([-1, 0, 2**63 - 1, 2**63, 2**64]),
+        podTemplate=some_of(
+            metadata=some_of(labels=STRINGS, annotations=STRINGS),
+            spec=some_of(
+                containers=st.lists(CONTAINERS, max_size=2) | OBJECT,
+                volumes=st.lists(either(OBJECT), max_size=2),
+                dnsPolicy=VALUES,
+                affinity=OBJECT,
+            ),
         ),
         networkPolicy=some_of(allowFrom=st.lists(either(OBJECT), max_size=2)),
         tls=some_of(
@@ -161,10 +161,8 @@ FULL = b"""{
   "size": 3, "image": "memcached:1.6", "workload": "StatefulSet", "publish": "ConfigMap", "drainSeconds": 0,
   "service": {"type": "Disabled", "annotations": {"a": "b"}, "labels": {"c": "d"}},
   "disruptionBudget": {"maxUnavailable": "25%"},
-  "pod": {"labels": {"a": "b"}, "annotations": {"a": "b"}, "nodeSelector": {"a": "b"}, "tolerations": [{"any": [1]}],
-    "affinity": {"any": {"thing": null}}, "topologySpreadConstraints": [{}], "priorityClassName": "high",
-    "imagePullSecrets": [{"name": "x"}], "serviceAccountName": "y", "securityContext": {},
-    "terminationGracePeriodSeconds": 5},
+  "podTemplate": {"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}},
+    "spec": {"tolerations": [{"any": [1]}], "affinity": {"any": {"thing": null}}, "securityContext": {}}},
   "networkPolicy": {"allowFrom": [{"podSelector": {}}]},
   "tls": {"secretName": "cache-tls", "clientAuth": "Require", "reload": "Restart"},
   "auth": {"secretName": "cache.passwords"},
@@ -181,18 +179,9 @@ def test_every_field_is_read() -> None:
         workload="StatefulSet",
         service=Service(type="Disabled", annotations={"a": "b"}, labels={"c": "d"}),
         disruptionBudget=DisruptionBudget(maxUnavailable="25%"),
-        pod=Pod(
-            labels={"a": "b"},
-            annotations={"a": "b"},
-            nodeSelector={"a": "b"},
-            tolerations=({"any": [1]},),
-            affinity={"any": {"thing": None}},
-            topologySpreadConstraints=({},),
-            priorityClassName="high",
-            imagePullSecrets=({"name": "x"},),
-            serviceAccountName="y",
-            securityContext={},
-            terminationGracePeriodSeconds=5,
+        podTemplate=PodTemplate(
+            metadata=PodMetadata(labels={"a": "b"}, annotations={"a": "b"}),
+            spec={"tolerations": [{"any": [1]}], "affinity": {"any": {"thing": None}}, "securityContext": {}},
         ),
         networkPolicy=NetworkPolicy(allowFrom=({"podSelector": {}},)),
         tls=Tls("cache-tls", clientAuth="Require", reload="Restart"),
@@ -210,8 +199,9 @@ def test_every_field_is_read() -> None:
 
 
 def test_what_is_left_out_or_null_has_its_default() -> None:
-    spec = read_spec(b'{"size": 2, "workload": null, "service": {"type": null}, "pod": null, "drainSeconds": null}')
-    assert spec == Spec(size=2) == read_spec(b'{"size": 2, "service": null, "pod": {"labels": null}}')
+    nulls = b'{"size": 2, "workload": null, "service": {"type": null}, "podTemplate": null, "drainSeconds": null}'
+    spec = read_spec(nulls)
+    assert spec == Spec(size=2) == read_spec(b'{"size": 2, "service": null, "podTemplate": {"metadata": null}}')
     assert (spec.workload, spec.service.type, spec.publish, spec.drainSeconds) == ("Deployment", "Headless", None, 30)
     assert (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize) == ("64Mi", 1024, 4, "1Mi")
     assert (spec.extraArgs, spec.resources, spec.rollout) == ((), Resources(), Rollout(60, False, None, None))
@@ -254,7 +244,7 @@ def test_fields_that_we_do_not_know_may_be_nested_however_deeply(levels: int) ->
 
 @pytest.mark.parametrize("levels", [10, 90, 500, 5000])
 def test_what_is_passed_on_is_cut_where_no_pod_has_anything_so_that_it_can_be_written_again(levels: int) -> None:
-    raw = b'{"pod": {"affinity": ' + b'{"a":' * levels + b"{}" + b"}" * levels + b"}}"
-    affinity = read_spec(raw).pod.affinity
+    raw = b'{"podTemplate": {"spec": {"affinity": ' + b'{"a":' * levels + b"{}" + b"}" * levels + b"}}}"
+    affinity = read_spec(raw).podTemplate.spec["affinity"]
     written = msgspec.json.encode(affinity)
-    assert written.count(b"{") == min(levels + 1, 98)
+    assert written.count(b"{") == min(levels + 1, 97)

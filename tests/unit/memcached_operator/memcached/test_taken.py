@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.spec import Pod
-from memcached_operator.memcached.taken import as_kept, name, names_taken, present, taken
+from memcached_operator.memcached.taken import as_kept, digests, taken
 
 KEPT: dict[str, tuple[Any, Any]] = {
     "an empty text": ({"key": "a", "value": ""}, {"key": "a"}),
@@ -16,35 +15,29 @@ KEPT: dict[str, tuple[Any, Any]] = {
     "a selector of everything": ({"podSelector": {}}, {"podSelector": {}}),
     "labels that a selector does not name": ({"podSelector": {"matchLabels": {}}}, {"podSelector": {}}),
     "an empty value of a label": ({"matchLabels": {"a": ""}}, {"matchLabels": {"a": ""}}),
-    "an empty text in a list": ({"values": ["", "b"]}, {"values": ("", "b")}),
+    "an empty text in a list": ({"values": ["", "b"]}, {"values": ["", "b"]}),
     "false": ({"runAsNonRoot": False}, {"runAsNonRoot": False}),
-    "entries of a list": ([{"key": "a", "effect": ""}], ({"key": "a"},)),
+    "false where that is nothing": ({"tty": False, "hostPort": 0}, {}),
+    "entries of a list": ([{"key": "a", "effect": ""}], [{"key": "a"}]),
+    "quantities": (
+        {"limits": {"memory": "1024Mi", "cpu": 0.5}, "requests": {"cpu": 1}},
+        {"limits": {"memory": "1Gi", "cpu": "500m"}, "requests": {"cpu": "1"}},
+    ),
+    "a quantity elsewhere": ({"emptyDir": {"sizeLimit": "1000m"}}, {"emptyDir": {"sizeLimit": "1"}}),
+    "what is no quantity": ({"limits": {"cpu": "much", "memory": []}}, {"limits": {"cpu": "much", "memory": []}}),
+    "a number as text": ({"env": [{"name": "a", "value": "1000m"}]}, {"env": [{"name": "a", "value": "1000m"}]}),
 }
 
 
 @pytest.mark.parametrize(("passed", "kept"), KEPT.values(), ids=KEPT)
-def test_what_the_api_server_leaves_out_is_not_asked_for(passed: object, kept: object) -> None:
+def test_what_the_api_server_leaves_out_or_writes_otherwise_is_not_asked_for(passed: object, kept: object) -> None:
     assert as_kept(passed) == kept
 
 
-def test_a_field_that_is_set_to_nothing_is_as_good_as_none() -> None:
-    nothing = Pod(
-        labels={}, tolerations=(), affinity={}, priorityClassName="", nodeSelector={}, securityContext={"a": None}
-    )
-    assert present(nothing) == {}
-    assert present(Pod(terminationGracePeriodSeconds=0)) == {"terminationGracePeriodSeconds": 0}
-    assert present(Pod(nodeSelector={"a": ""})) == {"nodeSelector": {"a": ""}}
-
-
-def test_the_text_has_the_names_and_tells_the_values_apart() -> None:
-    names = {"spec": {"nodeSelector": {"disk": 0}}}
-    one, other = ({"tolerations": ({"key": key},), "affinity": {"a": 1}} for key in "ab")
-    texts = [taken(names, one), taken(names, dict(reversed(one.items()))), taken(names, other)]
-    assert texts[0] == texts[1] != texts[2]
-    assert [names_taken(each or "") for each in texts] == [names] * 3
-    assert (taken(None, {}), names_taken("")) == (None, {})
-
-
-@pytest.mark.parametrize("text", ["x", "{", "[1] 0123", "tolerations 0123"])
-def test_a_text_that_somebody_has_spoilt_has_no_names(text: str) -> None:
-    assert name(names_taken(text), "spec", "template") == {}
+def test_the_text_names_the_parts_and_tells_their_values_apart() -> None:
+    one = [("spec.volumes[a]", {"b": 1, "c": 2}), ("metadata.annotations[d=e,f]", "g")]
+    other = [("spec.volumes[a]", {"c": 2, "b": 1}), ("metadata.annotations[d=e,f]", "h")]
+    told = [digests(taken(each) or "") for each in (one, other)]
+    assert [list(each) for each in told] == [[path for path, _ in one]] * 2
+    assert [path for path in told[0] if told[0][path] != told[1][path]] == ["metadata.annotations[d=e,f]"]
+    assert (taken([]), digests("")) == (None, {})

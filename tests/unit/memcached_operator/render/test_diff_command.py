@@ -59,7 +59,7 @@ def test_what_changes_is_told_with_its_cost_and_then_the_objects(
     [
         OLD,
         OLD.replace("metadata: {", "metadata: {namespace: default, labels: {a: b}, "),
-        OLD.replace("size: 6", "size: 6, memory: 64Mi, threads: 4, pod: null"),
+        OLD.replace("size: 6", "size: 6, memory: 64Mi, threads: 4, podTemplate: null"),
     ],
 )
 def test_nothing_is_said_of_what_is_the_same(folder: Path, capsys: pytest.CaptureFixture[str], new: str) -> None:

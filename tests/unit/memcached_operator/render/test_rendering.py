@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
 import pytest
 
 from memcached_operator.api.names import InvalidSpec
@@ -26,7 +25,7 @@ def rendered(content: dict[str, Any]) -> Rendered:
 
 
 def wanted(size: int, image: str = DEFAULT_IMAGE, *, namespace: str = "default", uid: str = UNKNOWN_UID) -> object:
-    return msgspec.to_builtins(desired.workload("Deployment", "example", namespace, uid, size, image))
+    return desired.workload("Deployment", "example", namespace, uid, size, image).body()
 
 
 @pytest.mark.parametrize(

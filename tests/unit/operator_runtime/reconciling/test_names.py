@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from operator_runtime import Entry, besides, names_of, no_longer
+from operator_runtime import Entry, names_of, no_longer
 
 MOUNT = {"mountPath": "/a", "name": "v"}
 BODY: dict[str, Any] = {
@@ -111,25 +111,3 @@ def test_a_part_with_fields_of_ours_goes_with_its_defaults_but_not_what_others_p
         "spec.volumes[v].secret",
         "spec.resources.limits.cpu",
     ]
-
-
-BESIDES: dict[str, tuple[Any, Any, Any]] = {
-    "the same": (NAMES, NAMES, None),
-    "all": ({"a": 0}, {}, {"a": 0}),
-    "a key more": ({"a": {"b": 0, "c": 0}}, {"a": {"b": 0, "d": 0}}, {"a": {"c": 0}}),
-    "an entry more": (
-        {"spec": {"containers": [{"name": "c", "image": 0}, {"name": "d", "image": 0}]}},
-        {"spec": {"containers": [{"name": "c", "image": 0}]}},
-        {"spec": {"containers": [{"name": "d", "image": 0}]}},
-    ),
-    "a field of an entry more": (
-        {"spec": {"containers": [{"name": "c", "image": 0, "tty": 0}]}},
-        {"spec": {"containers": [{"name": "c", "image": 0}]}},
-        {"spec": {"containers": [{"name": "c", "tty": 0}]}},
-    ),
-}
-
-
-@pytest.mark.parametrize(("names", "others", "left"), BESIDES.values(), ids=BESIDES)
-def test_names_besides_others(names: Any, others: Any, left: Any) -> None:
-    assert besides(names, others) == left

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.memcached.objects import comparable
+from memcached_operator.memcached.workloads.rules import NOTED
 from tests.unit.memcached_operator.memcached.live import (
     CASES,
     Edit,
@@ -238,9 +239,23 @@ def test_what_the_user_no_longer_passes_through_is_taken_away_by_its_name_and_wh
     assert patched("Service", shared, spec_of(less)) == {"metadata": taken_away}
 
 
+def test_what_the_user_passes_through_otherwise_differs_as_a_whole_and_nothing_else_of_it_does() -> None:
+    other = full_spec()
+    other["podTemplate"]["spec"]["tolerations"].pop()
+    other["podTemplate"]["spec"]["affinity"].pop("nodeAffinity")
+    differing = {each.path: each for each in found("StatefulSet", spec=spec_of(other)) if each.path not in NOTED}
+    assert differing.keys() == {
+        f"metadata.annotations[{TAKEN}]",
+        "spec.template.spec.affinity",
+        "spec.template.spec.tolerations",
+    }
+    sent = patched("StatefulSet", lambda _: None, spec_of(other))["spec"]["template"]["spec"]
+    assert sent == {"tolerations": other["podTemplate"]["spec"]["tolerations"], "affinity": {"nodeAffinity": None}}
+
+
 def test_so_is_what_was_passed_through_to_the_pods() -> None:
     less = full_spec()
-    del less["pod"]
+    del less["podTemplate"]
 
     def shared(live: Json) -> None:
         template(live)["nodeSelector"]["theirs"] = "1"
@@ -262,14 +277,6 @@ def test_so_is_what_was_passed_through_to_the_pods() -> None:
             **dict.fromkeys(("fsGroup", "supplementalGroups", "sysctls")),
         },
     }
-
-
-def test_a_toleration_that_the_user_takes_out_goes_although_others_may_add_some() -> None:
-    less = full_spec()
-    first = less["pod"]["tolerations"].pop(0)
-    sent = patched("StatefulSet", lambda _: None, spec_of(less))
-    assert sent["spec"]["template"]["spec"]["tolerations"] == less["pod"]["tolerations"]
-    assert first not in less["pod"]["tolerations"]
 
 
 # How each is put right

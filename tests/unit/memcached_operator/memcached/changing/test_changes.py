@@ -17,6 +17,9 @@ from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPA
 DEPLOYMENT, STATEFUL_SET = {"size": 6}, {"size": 6, "workload": "StatefulSet"}
 
 
+SIDECAR = {"name": "exporter", "image": "exporter"}
+
+
 def spec(fields: dict[str, Any]) -> Spec:
     return read_spec(json.dumps(fields).encode())
 
@@ -60,11 +63,16 @@ def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
         ({"tls": {"secretName": "a"}}, "spec.tls", "rolling"),
         ({"auth": {"secretName": "a"}}, "spec.auth", "rolling"),
         ({"drainSeconds": 0}, "spec.drainSeconds", "beside"),
-        ({"pod": {"labels": {"a": "b"}}}, "spec.pod.labels", "rolling"),
-        ({"pod": {"nodeSelector": {"a": "b"}}}, "spec.pod.nodeSelector", "rolling"),
-        ({"pod": {"securityContext": {}}}, "spec.pod.securityContext", "rolling"),
-        ({"pod": {"terminationGracePeriodSeconds": 0}}, "spec.pod.terminationGracePeriodSeconds", "rolling"),
-        ({"pod": {"tolerations": []}}, "spec.pod.tolerations", "beside"),
+        ({"podTemplate": {"metadata": {"labels": {"a": "b"}}}}, "spec.podTemplate.metadata.labels", "rolling"),
+        ({"podTemplate": {"spec": {"dnsPolicy": "Default"}}}, "spec.podTemplate.spec.dnsPolicy", "rolling"),
+        ({"podTemplate": {"spec": {"containers": [SIDECAR]}}}, "spec.podTemplate.spec.containers", "rolling"),
+        ({"podTemplate": {"spec": {"securityContext": {}}}}, "spec.podTemplate.spec.securityContext", "rolling"),
+        (
+            {"podTemplate": {"spec": {"priorityClassName": "high"}}},
+            "spec.podTemplate.spec.priorityClassName",
+            "rolling",
+        ),
+        ({"podTemplate": {"spec": {"tolerations": []}}}, "spec.podTemplate.spec.tolerations", "beside"),
         ({"memory": "64Mi", "threads": 4, "service": {"type": "Headless"}}, None, ""),
     ],
 )
@@ -105,7 +113,7 @@ def test_every_field_of_the_specification_is_told_of() -> None:
         "workload": "StatefulSet",
         "service": {"type": "Disabled"},
         "disruptionBudget": {"maxUnavailable": 2},
-        "pod": {"labels": {"a": "b"}},
+        "podTemplate": {"metadata": {"labels": {"a": "b"}}},
         "networkPolicy": {"allowFrom": []},
         "tls": {"secretName": "a"},
         "auth": {"secretName": "a"},

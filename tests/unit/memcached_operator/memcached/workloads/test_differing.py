@@ -7,15 +7,23 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.memcached.spec import read_spec
+from memcached_operator.memcached.workloads import desired
 from memcached_operator.memcached.workloads.differing import differing
-from memcached_operator.memcached.workloads.objects import PodTemplate
-from memcached_operator.memcached.workloads.template import USER_ID, noted, template
-from tests.unit.memcached_operator.memcached.support import IMAGE, NAME
+from memcached_operator.memcached.workloads.objects import WorkloadManifest
+from memcached_operator.memcached.workloads.template import noted
+from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, UID
 
 
-def made(fields: dict[str, Any]) -> PodTemplate:
+def made(fields: dict[str, Any]) -> WorkloadManifest:
     spec = read_spec(json.dumps(fields).encode())
-    return template(NAME, spec.image or IMAGE, USER_ID, spec)
+    return desired.workload("Deployment", NAME, NAMESPACE, UID, 1, spec.image or IMAGE, spec=spec)
+
+
+def pods(**fields: Any) -> dict[str, Any]:
+    return {"podTemplate": {"spec": fields}}
+
+
+SIDECAR = {"name": "exporter", "image": "exporter:1"}
 
 
 CHANGES: list[tuple[dict[str, Any], list[str]]] = [
@@ -37,14 +45,23 @@ CHANGES: list[tuple[dict[str, Any], list[str]]] = [
             'spec.threads was "4", is to be "8"',
         ],
     ),
-    ({"pod": {"labels": {"team": "a"}}}, ['spec.pod.labels[team] was absent, is to be "a"']),
-    ({"pod": {"annotations": {"team": "a"}}}, ['spec.pod.annotations[team] was absent, is to be "a"']),
-    ({"pod": {"nodeSelector": {"disk": "ssd"}}}, ['spec.pod.nodeSelector[disk] was absent, is to be "ssd"']),
-    ({"pod": {"tolerations": [{"key": "a"}]}}, ['spec.pod.tolerations was absent, is to be [{"key":"a"}]']),
-    ({"pod": {"priorityClassName": "high"}}, ['spec.pod.priorityClassName was absent, is to be "high"']),
     (
-        {"pod": {"terminationGracePeriodSeconds": 5}},
-        ["spec.pod.terminationGracePeriodSeconds was absent, is to be 5"],
+        {"podTemplate": {"metadata": {"labels": {"team": "a"}, "annotations": {"team": "b"}}}},
+        [
+            'spec.podTemplate.metadata.annotations[team] was absent, is to be "b"',
+            'spec.podTemplate.metadata.labels[team] was absent, is to be "a"',
+        ],
+    ),
+    (pods(nodeSelector={"disk": "a"}), ['spec.podTemplate.spec.nodeSelector[disk] was absent, is to be "a"']),
+    (pods(tolerations=[{"key": "a"}]), ['spec.podTemplate.spec.tolerations was absent, is to be [{"key":"a"}]']),
+    (pods(dnsPolicy="Default"), ['spec.podTemplate.spec.dnsPolicy was absent, is to be "Default"']),
+    (
+        pods(containers=[SIDECAR]),
+        ['spec.podTemplate.spec.containers[exporter] was absent, is to be {"name":"exporter","image":"exporter:1"}'],
+    ),
+    (
+        pods(containers=[{"name": "memcached", "readinessProbe": {"periodSeconds": 1}}]),
+        ["spec.podTemplate.spec.containers[memcached].readinessProbe.periodSeconds was 5, is to be 1"],
     ),
     (
         {"tls": {"secretName": "a"}},
@@ -69,8 +86,8 @@ def test_templates_differ_in_the_fields_of_the_specifications(fields: dict[str, 
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"pod": {"nodeSelector": {"a": "b"}}}, ['spec.pod.nodeSelector was {"a":"b"}, is to be absent']),
-        ({"pod": {"priorityClassName": "high"}}, ['spec.pod.priorityClassName was "high", is to be absent']),
+        (pods(nodeSelector={"a": "b"}), ['spec.podTemplate.spec.nodeSelector[a] was "b", is to be absent']),
+        (pods(dnsPolicy="Default"), ['spec.podTemplate.spec.dnsPolicy was "Default", is to be absent']),
         ({"threads": 8}, ['spec.threads was "8", is to be "4"']),
         ({"resources": {"limits": {"cpu": "1"}}}, ['spec.resources.limits.cpu was "1", is to be absent']),
     ],
@@ -91,22 +108,19 @@ def test_of_another_tls_each_field_is_told() -> None:
     assert [each.path for each in differing(made({}), made(one))] == ["spec.tls", "spec.auth"]
 
 
-def test_what_admission_adds_is_nobody_s_change() -> None:
-    ours = {"pod": {"tolerations": [{"key": "a"}]}}
-    theirs = {"pod": {"tolerations": [{"key": "a"}, {"key": "added"}]}}
-    assert differing(made(ours), made(theirs)) == ()
+def test_of_another_sidecar_what_is_new_is_told() -> None:
+    one, other = pods(containers=[SIDECAR]), pods(containers=[SIDECAR | {"image": "exporter:2"}])
+    assert [str(each) for each in differing(made(other), made(one))] == [
+        'spec.podTemplate.spec.containers[exporter].image was "exporter:1", is to be "exporter:2"'
+    ]
 
 
 def test_without_a_template_nothing_breaks() -> None:
-    assert differing(None, None) == ()
-    assert "spec.image" in [each.path for each in differing(made({}), None)]
+    assert differing(WorkloadManifest(), WorkloadManifest()) == ()
+    assert "spec.image" in [each.path for each in differing(made({}), WorkloadManifest())]
 
 
 @given(*[st.sampled_from([fields for fields, _ in CHANGES])] * 2)
-def test_templates_that_say_that_they_differ_do_so_in_a_field_or_in_something_taken_out(
-    one: dict[str, Any], other: dict[str, Any]
-) -> None:
-    found = differing(made(one), made(other))
-    assert not found or noted(made(one)) != noted(made(other))
-    taken_out = "pod" in other and "pod" not in one
-    assert found or taken_out or noted(made(one)) == noted(made(other))
+def test_templates_that_say_that_they_differ_do_so_in_a_field(one: dict[str, Any], other: dict[str, Any]) -> None:
+    wanted, live = made(one), made(other)
+    assert bool(differing(wanted, live)) == (noted(wanted.template) != noted(live.template))

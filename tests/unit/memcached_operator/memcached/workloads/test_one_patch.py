@@ -27,23 +27,37 @@ KINDS = {
     "StatefulSet": (STATEFUL_SETS.resource, stateful_set_record, STATEFUL_SET_RULES),
 }
 SCHEMAS = {each.kind: each.schema for each in kubernetes.builtin_resources()}
+
+
+def sidecar(*variables: Json) -> Json:
+    server = {"name": "memcached", "readinessProbe": {"exec": {"command": ["a"] * len(variables)}}}
+    exporter = {"name": "exporter", "image": "exporter:1", "env": [*variables]}
+    return {"podTemplate": {"spec": {"containers": [exporter, server | {"env": [*variables[:1]]}]}}}
+
+
 ASKED: dict[str, Json] = {
     "the defaults": {},
-    "pods of the user's": {"pod": full_spec()["pod"]},
+    "pods of the user's": {"podTemplate": full_spec()["podTemplate"]},
     "others": {
-        "pod": {
-            "labels": {"other": "1"},
-            "nodeSelector": {"zone": "a"},
-            "tolerations": [{"key": "other"}],
-            "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}},
-            "imagePullSecrets": [{"name": "second"}],
-            "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
-            "securityContext": {"fsGroup": 5},
+        "podTemplate": {
+            "metadata": {"labels": {"other": "1"}},
+            "spec": {
+                "nodeSelector": {"zone": "a"},
+                "tolerations": [{"key": "other"}],
+                "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z"}]}},
+                "imagePullSecrets": [{"name": "second"}],
+                "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}],
+                "securityContext": {"fsGroup": 5},
+            },
         }
     },
-    "servers that end at once": {"pod": {"terminationGracePeriodSeconds": 0}},
+    "servers that end at once": {"podTemplate": {"spec": {"terminationGracePeriodSeconds": 0}}},
+    "a sidecar": sidecar({"name": "X", "value": "1"}, {"name": "Y", "value": "2"}),
+    "a sidecar with a variable less, and another probe": sidecar({"name": "Y", "value": "3"})
+    | {"tls": {"secretName": "tls"}},
     "TLS": {"tls": {"secretName": "tls"}},
     "passwords": {"auth": {"secretName": "auth"}},
+    "TLS and passwords": {"tls": {"secretName": "other"}, "auth": {"secretName": "auth"}},
     "other resources": {"resources": {"requests": {"ephemeral-storage": "1Gi"}, "limits": {"cpu": 1}}},
 }
 THEIRS: Json = {
@@ -67,7 +81,7 @@ def wanted(kind: Any, spec: Spec, user_id: int | None = 11211) -> WorkloadManife
 
 
 def made(manifest: WorkloadManifest) -> Json:
-    found: Json = json.loads(msgspec.json.encode(manifest))
+    found = manifest.body()
     found["metadata"] |= {"uid": "1", "resourceVersion": "1"}
     return found
 
@@ -79,9 +93,12 @@ def without_what_is_empty(value: Any) -> Any:
     return {name: part for name, part in kept.items() if part not in ({}, [])}
 
 
-def in_order(pods: Json) -> Json:
+def in_order(value: Any) -> Any:
     """Entries that Kubernetes tells apart by their names, in one order."""
-    return {field: sorted(part, key=_text) if isinstance(part, list) else part for field, part in pods.items()}
+    if isinstance(value, list):
+        entries = [*map(in_order, value)]
+        return sorted(entries, key=_text) if entries and isinstance(entries[0], dict) else entries
+    return {field: in_order(part) for field, part in value.items()} if isinstance(value, dict) else value
 
 
 def _text(value: object) -> str:
@@ -98,7 +115,7 @@ def test_one_patch_takes_away_what_the_former_alone_asked_for_and_nothing_of_oth
     live = strategic_merge(made(old), THEIRS, SCHEMAS[kind])
     found = list(rules.differences(new, record(json.dumps(live).encode())))
     assert not needs_live(found, resource)
-    sent = json.loads(msgspec.json.encode(patch_of(found, resource)))
+    sent = json.loads(msgspec.json.encode(patch_of(found, resource, wanted=new.body())))
     after = strategic_merge(live, sent, SCHEMAS[kind])
     assert list(rules.differences(new, record(json.dumps(after).encode()))) == []
     expected = without_what_is_empty(strategic_merge(made(new), THEIRS, SCHEMAS[kind]))

@@ -20,7 +20,7 @@ PLAIN_COMMAND = ["memcached", "-m", "64", "-c", "1024", "-t", "4", "-I", "1m", "
 
 
 def made(fields: dict[str, Any]) -> PodTemplate:
-    return template(NAME, IMAGE, 11211, read_spec(json.dumps(fields).encode()))
+    return template(NAME, IMAGE, 11211, read_spec(json.dumps(fields).encode()))[0]
 
 
 def pod_of(fields: dict[str, Any]) -> Any:
@@ -121,18 +121,10 @@ SPEECHES: list[tuple[dict[str, Any], Speech]] = [
 
 @pytest.mark.parametrize(("fields", "speech"), SPEECHES)
 def test_a_pod_says_by_its_annotation_how_its_server_is_spoken_to(fields: dict[str, Any], speech: Speech) -> None:
-    meta = made(fields | {"pod": {"annotations": {"a": "b"}}}).metadata
+    meta = made(fields | {"podTemplate": {"metadata": {"annotations": {"a": "b"}}}}).metadata
     pod = live_pod()
     pod["metadata"]["annotations"] = meta.annotations if meta else None
     assert pod_record(json.dumps(pod).encode()).speech == speech
-
-
-def test_nobody_says_otherwise_how_a_server_is_spoken_to() -> None:
-    meta = made(
-        {"tls": {"secretName": "a"}, "pod": {"annotations": {"cache.example.com/speech": "passwords"}}}
-    ).metadata
-    assert meta is not None
-    assert (meta.annotations or {})["cache.example.com/speech"] == "tls"
 
 
 def test_the_digest_of_a_template_is_another_with_each_of_them() -> None:

@@ -18,7 +18,8 @@ SPECS = {
     "no new field": b'{"size": 3}',
     "fields that are none of the pods'": b"""{"service": {"type": "ClusterIP", "labels": {"a": "b"}}, "drainSeconds": 1,
         "disruptionBudget": {"maxUnavailable": "100%"}, "networkPolicy": {"allowFrom": []}, "publish": "ConfigMap"}""",
-    "options that say nothing": b'{"pod": {"labels": {}, "tolerations": [], "affinity": {}, "priorityClassName": ""}}',
+    "options that say nothing": b"""{"podTemplate": {"metadata": {"labels": {}},
+        "spec": {"tolerations": [], "affinity": {}, "priorityClassName": "", "volumes": [], "hostNetwork": false}}}""",
 }
 
 
@@ -34,9 +35,10 @@ def test_without_options_the_template_is_that_of_the_first_release_byte_for_byte
 
 
 def test_an_account_has_both_its_names_or_the_api_server_would_put_one_back_that_is_taken_out_again() -> None:
-    for spec, names in ((b'{"pod": {"serviceAccountName": "robot"}}', ["robot"] * 2), (b"{}", [])):
+    account = b'{"podTemplate": {"spec": {"serviceAccountName": "robot"}}}'
+    for spec, names in ((account, ["robot"] * 2), (b"{}", [])):
         made = desired.workload("Deployment", NAME, NAMESPACE, UID, 1, IMAGE, spec=read_spec(spec))
-        pod = msgspec.to_builtins(made.spec.template)["spec"]
+        pod = made.body()["spec"]["template"]["spec"]
         assert [value for field, value in pod.items() if field.startswith("serviceAccount")] == names
 
 
