@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memcached_operator.about import PROGRAM
+from memcached_operator.memcached.apply import ObjectsConfig
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.asking.credentials import Secrets, Ways
 from memcached_operator.memcached.asking.families import PATH, server_families
 from memcached_operator.memcached.asking.poll import Poller
-from memcached_operator.memcached.beside.publication import publisher
-from memcached_operator.memcached.beside.rules import BudgetRecord
 from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.changing.live_memory import telling
-from memcached_operator.memcached.keeping import ObjectsConfig
 from memcached_operator.memcached.kinds import (
     BUDGETS,
     CONFIG_MAPS,
@@ -26,10 +24,12 @@ from memcached_operator.memcached.kinds import (
 )
 from memcached_operator.memcached.labels import POD_SELECTOR
 from memcached_operator.memcached.metrics import condition_family, memcached_families
-from memcached_operator.memcached.owned import OwnedRecord
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.status import is_overdue
 from memcached_operator.memcached.waking import Waking
+from memcached_operator.memcached.wanted.records import BudgetRecord
+from memcached_operator.memcached.wanted.server_list import publisher
+from memcached_operator.memcached.wanted.shape import OwnedRecord
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.settings import Settings
 from operator_runtime import Channel, ObjectKey, Operator, serve

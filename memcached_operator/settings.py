@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from memcached_operator.about import PROGRAM
-from memcached_operator.memcached.workloads.template import USER_ID
+from memcached_operator.memcached.wanted.pod_template import USER_ID
 from operator_runtime.settings.runtime_settings import RuntimeSettings, schema_of
 from operator_runtime.settings.setting import Setting
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.beside.rules import BudgetRecord
-from memcached_operator.memcached.owned import OwnedRecord, is_ours
 from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.wanted.records import BudgetRecord
+from memcached_operator.memcached.wanted.shape import OwnedRecord, is_ours
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import ObjectKey, Store

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memcached_operator.api.names import API_VERSION, KIND, PLURAL, Workload
-from memcached_operator.memcached.beside import rules
 from memcached_operator.memcached.records import memcached_record
+from memcached_operator.memcached.wanted import records as rules
 from memcached_operator.memcached.workloads.pods import pod_record
 from memcached_operator.memcached.workloads.records import WorkloadRecord, deployment_record, stateful_set_record
 from memcached_operator.memcached.workloads.resizing import resizable

@@ -6,7 +6,7 @@ from typing import Final
 
 from memcached_operator.api import names
 from memcached_operator.api.names import API_VERSION, KIND
-from memcached_operator.memcached.objects import ObjectMeta, OwnerRef
+from memcached_operator.memcached.wanted.common import ObjectMeta, OwnerRef
 
 CONTAINER: Final = names.CONTAINER
 PORT: Final = names.PORT

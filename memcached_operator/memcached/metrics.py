@@ -11,13 +11,13 @@ from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.memcached.beside.wanted import beside
-from memcached_operator.memcached.objects import Manifest, without_names
 from memcached_operator.memcached.observation import Reason
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.spec import NetworkPolicy, Spec, read_spec
 from memcached_operator.memcached.status import DISCOURAGED, OUR_CONDITIONS
-from memcached_operator.memcached.workloads import desired
+from memcached_operator.memcached.wanted import workload as desired
+from memcached_operator.memcached.wanted.beside import beside
+from memcached_operator.memcached.wanted.common import Manifest, without_names
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime import UNDECODABLE, Store, decode_nested, field_name, field_names
 

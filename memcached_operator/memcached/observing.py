@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.beside.service import is_load_balanced
 from memcached_operator.memcached.observation import Advice, Observation, Problem, Reason, joined
 from memcached_operator.memcached.outcome import Outcome
+from memcached_operator.memcached.plan import OTHER, Plan, as_ending, as_published
 from memcached_operator.memcached.records import MemcachedRecord
-from memcached_operator.memcached.servers import OTHER, Plan, as_ending, as_published
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.status import Status
+from memcached_operator.memcached.wanted.service import is_load_balanced
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 

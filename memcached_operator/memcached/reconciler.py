@@ -14,18 +14,18 @@ from datetime import UTC, datetime
 from prometheus_client import Metric
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.memcached import servers
+from memcached_operator.memcached.apply import Objects, ObjectsConfig
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.changing.live_memory import Tell
-from memcached_operator.memcached.ending import Ending
-from memcached_operator.memcached.keeping import Objects, ObjectsConfig
+from memcached_operator.memcached.deletion import Deletion
 from memcached_operator.memcached.kinds import MEMCACHEDS
 from memcached_operator.memcached.metrics import contested_family
 from memcached_operator.memcached.observing import observed, unreadable
-from memcached_operator.memcached.reporter import Reporter
+from memcached_operator.memcached.plan import plan as plan_servers
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.status import decode_status
+from memcached_operator.memcached.status_writer import StatusWriter
 from operator_runtime import ObjectKey, Operator, Result
 
 
@@ -73,7 +73,7 @@ class MemcachedReconciler:
         self._caches = caches
         self._utc_now = utc_now
         self._repairs = operator.repairs(MEMCACHEDS)
-        self._reporter = Reporter(
+        self._status_writer = StatusWriter(
             operator.client,
             self._repairs,
             operator.events,
@@ -86,14 +86,14 @@ class MemcachedReconciler:
             operator,
             caches,
             config.objects,
-            self._reporter.tell,
+            self._status_writer.tell,
             tell_memory=tell_memory,
             wake=wake,
             answers=answers,
             clock=clock,
         )
-        self._ending = Ending(
-            operator.client, caches, self._repairs, self._reporter, wanted=config.finalizer, clock=clock
+        self._deletion = Deletion(
+            operator.client, caches, self._repairs, self._status_writer, wanted=config.finalizer, clock=clock
         )
 
     async def reconcile(self, key: ObjectKey) -> Result:
@@ -102,16 +102,16 @@ class MemcachedReconciler:
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
-        self._reporter.begin(key)
+        self._status_writer.begin(key)
         memcached = self._caches.memcacheds.get(key)  # look
         if memcached is None or memcached.deleting:
             self._objects.release(key)  # others wait for it no longer
         if memcached is None:
-            self._reporter.forget(key)
+            self._status_writer.forget(key)
             return Result()
         if memcached.deleting:  # finalize
-            return await self._ending.finalize(memcached)
-        memcached, aside = await self._ending.add_finalizer(memcached)
+            return await self._deletion.finalize(memcached)
+        memcached, aside = await self._deletion.add_finalizer(memcached)
         await self._objects.hand_over(memcached)
         last = decode_status(memcached.status)
         ours, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
@@ -119,23 +119,25 @@ class MemcachedReconciler:
             spec = read_spec(memcached.spec)  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
-            return await self._reporter.report(memcached, last, unreadable(memcached, last, ours, pods, str(error)))
+            return await self._status_writer.report(
+                memcached, last, unreadable(memcached, last, ours, pods, str(error))
+            )
         now = self._utc_now()
-        plan = servers.plan(key, spec, last, ours, pods, now)  # plan
+        plan = plan_servers(key, spec, last, ours, pods, now)  # plan
         outcome = await self._objects.keep(memcached, spec, plan, last, pods, now)  # act
         outcome.of_finalizer(aside)
         if self._repairs.is_spent(memcached):
             return Result()
         found = observed(memcached, spec, plan, outcome, ours, pods)  # report
         outcome.look_again(plan.next_s)
-        result = await self._reporter.report(memcached, last, found, next_s=outcome.next_s)
+        result = await self._status_writer.report(memcached, last, found, next_s=outcome.next_s)
         if outcome.failure is not None:
             raise outcome.failure
         return result
 
     def awaited(self, key: ObjectKey) -> int | None:
         """How many pods a Memcached is to have before an event of its servers is worth a look; None for any event."""
-        return self._reporter.awaited(key)
+        return self._status_writer.awaited(key)
 
     def families(self) -> Iterator[Metric]:
         """What was put right, and how many are contested."""

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from memcached_operator.memcached.beside.publication import publication_name
 from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.changing.live_memory import Say
 from memcached_operator.memcached.kinds import (
@@ -23,8 +22,9 @@ from memcached_operator.memcached.kinds import (
     STATEFUL_SETS,
 )
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, RESTORED_ANNOTATION
-from memcached_operator.memcached.owned import OwnedRecord
 from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.wanted.server_list import publication_name
+from memcached_operator.memcached.wanted.shape import OwnedRecord
 from operator_runtime import (
     Client,
     Conflict,

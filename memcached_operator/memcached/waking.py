@@ -2,8 +2,8 @@
 
 While the servers of a Memcached are on their way, each pod that is made, placed and given an address is an event, and
 so is each count that the workload's controller writes. Of these the status would tell a number, which is held back
-anyway (`reporter`). So only what makes a difference has the Memcached looked at: the last pod, one that is ready, one
-that has a problem or goes, a workload that is not as it was left.
+anyway (`status_writer`). So only what makes a difference has the Memcached looked at: the last pod, one that is ready,
+one that has a problem or goes, a workload that is not as it was left.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from memcached_operator.api.names import API_VERSION, KIND, InvalidSpec
 from memcached_operator.api.v1alpha1 import NAME_MAX_LENGTH, NAME_PATTERN
-from memcached_operator.memcached.beside.wanted import beside
 from memcached_operator.memcached.crd import memcached_crd
 from memcached_operator.memcached.labels import server
 from memcached_operator.memcached.spec import Spec, read_spec
-from memcached_operator.memcached.workloads import desired
+from memcached_operator.memcached.wanted import workload as desired
+from memcached_operator.memcached.wanted.beside import beside
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 
 # Stands for what the API server gives out when the Memcached is created.

@@ -302,7 +302,7 @@ class LeaseElection:
         elif (hangs_s := now - self._pulse_asked_at) > self._hang_limit_s:
             stack = stack_of(threading.main_thread().ident)
             logger.critical(
-                "the event loop has not turned for %.0f s, and this process holds %s. Ending at once, so that another"
+                "the event loop has not turned for %.0f s, and this process holds %s. Deletion at once, so that another"
                 " can lead. It hangs here:\n%s",
                 hangs_s,
                 self,
@@ -320,7 +320,7 @@ class LeaseElection:
                 logger.info("leading: %s is held by %s", self, self.identity)
                 self._main_loop.call_soon_threadsafe(self._elected.set)
             case Lost(why):
-                logger.critical("lost %s: %s. Ending at once: another may lead by now", self, why.rstrip("."))
+                logger.critical("lost %s: %s. Deletion at once: another may lead by now", self, why.rstrip("."))
                 self._end_process(_LOST_EXIT_CODE)
             case Done():
                 pass

@@ -11,7 +11,7 @@ import pytest
 
 from memcached_operator.api.quantities import mebibytes
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.workloads.resources import resources_of
+from memcached_operator.memcached.wanted.resources import resources_of
 from tests.integration.conftest import memcached
 from tests.integration.oracle import (
     catch_up,

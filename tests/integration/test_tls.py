@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from memcached_operator.memcached.workloads.secrets import script
+from memcached_operator.memcached.wanted.secrets import script
 from operator_runtime.testing.waiting import eventually
 from tests.integration.conftest import memcached
 from tests.integration.oracle import (

@@ -14,7 +14,7 @@ import msgspec
 
 from memcached_operator.memcached.changing.costs import BESIDE, live, moving, rolling, scaling
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.workloads.template import USER_ID, noted, template
+from memcached_operator.memcached.wanted.pod_template import USER_ID, noted, template
 from operator_runtime import Difference
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.wanted.pod_template import SLEEP_S
 from memcached_operator.memcached.workloads.resizing import memory_of
-from memcached_operator.memcached.workloads.template import SLEEP_S
 
 SERVER_S: Final = 2 * SLEEP_S
 """What a server takes to end and the next one to be ready, in seconds: it sleeps before it ends, and the first probe of

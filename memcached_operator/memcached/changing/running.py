@@ -20,18 +20,18 @@ from memcached_operator.memcached.kinds import PODS
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.outcome import Outcome
+from memcached_operator.memcached.plan import OTHER, Plan
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.refusals import refusal_reason
-from memcached_operator.memcached.servers import OTHER, Plan
 from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.status import Status, decode_status
-from memcached_operator.memcached.taken import mark
-from memcached_operator.memcached.telling import announced
-from memcached_operator.memcached.workloads.objects import WorkloadManifest
+from memcached_operator.memcached.wanted.applied_options import mark
+from memcached_operator.memcached.wanted.pod_template import noted
+from memcached_operator.memcached.wanted.workload_rules import SHAPE
+from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
+from memcached_operator.memcached.wording import announced
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
-from memcached_operator.memcached.workloads.rules import SHAPE
-from memcached_operator.memcached.workloads.template import noted
 from memcached_operator.memcached.workloads.terminating import overdue
 from operator_runtime import Client, Forbidden, Keeper, Memory, ObjectKey, ServerError, TooManyRequests
 

@@ -15,8 +15,8 @@ from memcached_operator.memcached.labels import (
     SPEECH_ANNOTATION,
     TEMPLATE_ANNOTATION,
 )
-from memcached_operator.memcached.objects import OwnerRef, controller_of
-from memcached_operator.memcached.workloads.secrets import PLAIN, Speech, speech_of
+from memcached_operator.memcached.wanted.common import OwnerRef, controller_of
+from memcached_operator.memcached.wanted.secrets import PLAIN, Speech, speech_of
 from operator_runtime import ObjectKey, shared
 
 NO_ORDINAL: Final = -1

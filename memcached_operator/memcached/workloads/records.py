@@ -16,8 +16,11 @@ from memcached_operator.memcached.labels import (
     SPEECH_ANNOTATION,
     TEMPLATE_ANNOTATION,
 )
-from memcached_operator.memcached.objects import Manifest, ObjectMeta, as_json
-from memcached_operator.memcached.owned import (
+from memcached_operator.memcached.wanted.applied_options import digests, mark
+from memcached_operator.memcached.wanted.common import Manifest, ObjectMeta, as_json
+from memcached_operator.memcached.wanted.merging import merged
+from memcached_operator.memcached.wanted.parts import unkeyed
+from memcached_operator.memcached.wanted.shape import (
     OwnedRecord,
     common_fields,
     form_of,
@@ -25,10 +28,7 @@ from memcached_operator.memcached.owned import (
     nameless,
     ours_of,
 )
-from memcached_operator.memcached.parts import unkeyed
-from memcached_operator.memcached.taken import digests, mark
-from memcached_operator.memcached.workloads.merging import merged
-from memcached_operator.memcached.workloads.objects import PodSpec, PodTemplate, WorkloadManifest, WorkloadSpec
+from memcached_operator.memcached.wanted.workload_types import PodSpec, PodTemplate, WorkloadManifest, WorkloadSpec
 from operator_runtime import shared
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from memcached_operator.api.quantities import mebibytes, value
 from memcached_operator.memcached.labels import CONTAINER
-from memcached_operator.memcached.workloads.objects import Resources
+from memcached_operator.memcached.wanted.workload_types import Resources
 from operator_runtime import shared
 
 

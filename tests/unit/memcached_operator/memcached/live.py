@@ -12,7 +12,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memcached_operator.memcached.beside.rules import (
+from memcached_operator.memcached.kinds import BUDGETS, CONFIG_MAPS, NETWORK_POLICIES, SERVICES, STATEFUL_SETS
+from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.wanted import workload as desired
+from memcached_operator.memcached.wanted.beside import beside
+from memcached_operator.memcached.wanted.common import Manifest
+from memcached_operator.memcached.wanted.records import (
     BUDGET_RULES,
     NETWORK_POLICY,
     NETWORK_POLICY_RULES,
@@ -22,14 +27,9 @@ from memcached_operator.memcached.beside.rules import (
     SERVICE_RULES,
     budget_record,
 )
-from memcached_operator.memcached.beside.wanted import beside
-from memcached_operator.memcached.kinds import BUDGETS, CONFIG_MAPS, NETWORK_POLICIES, SERVICES, STATEFUL_SETS
-from memcached_operator.memcached.objects import Manifest
-from memcached_operator.memcached.owned import OwnedRecord
-from memcached_operator.memcached.spec import Spec, read_spec
-from memcached_operator.memcached.workloads import desired
+from memcached_operator.memcached.wanted.shape import OwnedRecord
+from memcached_operator.memcached.wanted.workload_rules import STATEFUL_SET_RULES
 from memcached_operator.memcached.workloads.records import stateful_set_record
-from memcached_operator.memcached.workloads.rules import STATEFUL_SET_RULES
 from operator_runtime import Difference, Kind, Rules
 from operator_runtime.reconciling.patching import patch_of
 from tests.unit.memcached_operator.memcached.support import HERE, NAME, NAMESPACE, UID
@@ -49,13 +49,13 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "StatefulSet": Case("workloads/live_stateful_set.json", stateful_set_record, STATEFUL_SET_RULES, STATEFUL_SETS),
-    "Service": Case("beside/live_service.json", SERVICE.record, SERVICE_RULES, SERVICES),
-    "PodDisruptionBudget": Case("beside/live_budget.json", budget_record, BUDGET_RULES, BUDGETS),
+    "StatefulSet": Case("wanted/live_stateful_set.json", stateful_set_record, STATEFUL_SET_RULES, STATEFUL_SETS),
+    "Service": Case("wanted/live_service.json", SERVICE.record, SERVICE_RULES, SERVICES),
+    "PodDisruptionBudget": Case("wanted/live_budget.json", budget_record, BUDGET_RULES, BUDGETS),
     "NetworkPolicy": Case(
-        "beside/live_network_policy.json", NETWORK_POLICY.record, NETWORK_POLICY_RULES, NETWORK_POLICIES
+        "wanted/live_network_policy.json", NETWORK_POLICY.record, NETWORK_POLICY_RULES, NETWORK_POLICIES
     ),
-    "ConfigMap": Case("beside/live_config_map.json", PUBLICATION.record, PUBLICATION_RULES, CONFIG_MAPS),
+    "ConfigMap": Case("wanted/live_config_map.json", PUBLICATION.record, PUBLICATION_RULES, CONFIG_MAPS),
 }
 
 

@@ -1,4 +1,4 @@
-"""A small cluster with one Memcached, as far as `servers.plan` sees it, and the promises that its plans must keep."""
+"""A small cluster with one Memcached, as far as `plan.plan` sees it, and the promises that its plans must keep."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached import servers
 from memcached_operator.memcached.labels import server
+from memcached_operator.memcached.plan import Plan, plan as plan_servers
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.status import Status
 from memcached_operator.memcached.workloads.pods import PodRecord
@@ -75,13 +75,13 @@ class Cluster:
     drained: set[tuple[Workload, int]] = field(default_factory=set)
     addresses: int = 0
 
-    def plan(self) -> servers.Plan:
+    def plan(self) -> Plan:
         ours = {kind: workload_of(kind, replicas) for kind, replicas in self.replicas.items()}
         pods = [
             named_pod(number, ready=ready) if kind == "StatefulSet" else addressed_pod(number, ready=ready)
             for (kind, number), ready in self.pods.items()
         ]
-        return servers.plan(KEY, self.spec, self.status, ours, pods, self.now)
+        return plan_servers(KEY, self.spec, self.status, ours, pods, self.now)
 
     def reconcile(self, *, dies: bool = False) -> float | None:
         """Act on the plan and write the status, or die in between; when to look again, in seconds."""
@@ -108,7 +108,7 @@ class Cluster:
             assert each not in self.listed(self.status), f"{each} is removed while it is listed"
             assert each not in self.unlisted or each in self.drained, f"{each} is removed before it has drained"
 
-    def write(self, plan: servers.Plan) -> None:
+    def write(self, plan: Plan) -> None:
         """Write the status, and hold the list to the promise."""
         before, last = self.listed(self.status), self.status
         workload, listed, draining = plan.servers

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from memcached_operator.memcached.workloads import desired
-from memcached_operator.memcached.workloads.objects import WorkloadManifest
+from memcached_operator.memcached.wanted import workload as desired
+from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord, deployment_record
 

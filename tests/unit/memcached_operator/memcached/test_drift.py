@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.objects import comparable
-from memcached_operator.memcached.workloads.objects import Container, PodSpec
+from memcached_operator.memcached.wanted.common import comparable
+from memcached_operator.memcached.wanted.workload_types import Container, PodSpec
 from operator_runtime.reconciling.comparison import Difference, differences
 from tests.unit.memcached_operator.memcached.support import (
     OTHER_UID,

@@ -267,7 +267,14 @@ looks = st.builds(
     leaving=st.sampled_from([None, "StatefulSet"]),
     heard=st.none()
     | st.lists(
-        st.builds(Heard, st.text("abc"), st.sampled_from(Verdict), st.just("why"), st.sampled_from(["", "1.6"]))
+        st.builds(
+            Heard,
+            st.text("abc"),
+            st.sampled_from(Verdict),
+            st.just("why"),
+            st.sampled_from(["", "1.6"]),
+            st.none(),  # a certificate that expires between two looks is worth a write
+        )
     ),
 )
 

@@ -10,8 +10,8 @@ import pytest
 
 from memcached_operator.memcached.observation import Observation, Servers
 from memcached_operator.memcached.records import MemcachedRecord
-from memcached_operator.memcached.reporter import Reporter
 from memcached_operator.memcached.status import Status
+from memcached_operator.memcached.status_writer import StatusWriter
 from memcached_operator.memcached.waking import Waking
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime import ObjectKey, Result
@@ -161,7 +161,7 @@ class Many:
 
     def __init__(self, status_delay_s: float = DELAY_S) -> None:
         self.world = world = World()
-        self.reporter = Reporter(
+        self.reporter = StatusWriter(
             world.parts.client,
             world.repairs,
             cast(EventRecorder, world.recorder),

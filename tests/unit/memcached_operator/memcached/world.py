@@ -10,10 +10,10 @@ import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
+from memcached_operator.memcached.apply import ObjectsConfig
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.asking.connection import Failure
 from memcached_operator.memcached.caches import Caches
-from memcached_operator.memcached.keeping import ObjectsConfig
 from memcached_operator.memcached.kinds import (
     BUDGETS,
     CONFIG_MAPS,
@@ -25,12 +25,12 @@ from memcached_operator.memcached.kinds import (
     STATEFUL_SETS,
 )
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
-from memcached_operator.memcached.reporter import SLOW_RETRY_S
-from memcached_operator.memcached.workloads.objects import WorkloadManifest
+from memcached_operator.memcached.status_writer import SLOW_RETRY_S
+from memcached_operator.memcached.wanted.pod_template import USER_ID
+from memcached_operator.memcached.wanted.workload_rules import DEPLOYMENT_RULES
+from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
-from memcached_operator.memcached.workloads.rules import DEPLOYMENT_RULES
-from memcached_operator.memcached.workloads.template import USER_ID
 from operator_runtime import (
     Client,
     Keeper,

@@ -7,8 +7,8 @@ import pytest
 
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.memcached.spec import read_spec
-from memcached_operator.memcached.workloads import desired
-from memcached_operator.memcached.workloads.template import USER_ID
+from memcached_operator.memcached.wanted import workload as desired
+from memcached_operator.memcached.wanted.pod_template import USER_ID
 from memcached_operator.render.rendering import UNKNOWN_UID, Rendered, is_memcached, render, unknown_fields
 
 DEFAULT_IMAGE = "memcached:of-the-operator"

@@ -28,8 +28,8 @@ from memcached_operator.memcached.asking.protocol import ask
 from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.changing.live_memory import telling
 from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.wanted.secrets import Speech
 from memcached_operator.memcached.workloads.pods import PodRecord
-from memcached_operator.memcached.workloads.secrets import Speech
 from operator_runtime import Client, Forbidden, Kind, KubeError, NotFound, ObjectKey, ServerError, Store
 from operator_runtime.testing.clock import FakeClock
 from tests.certificates import Authority, mounted, secret, tls_arguments

@@ -18,8 +18,8 @@ from memcached_operator.memcached.asking.poll import AT_ONCE, TICK_S, TIMEOUT_S,
 from memcached_operator.memcached.asking.protocol import Said
 from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.wanted.secrets import Speech
 from memcached_operator.memcached.workloads.pods import PodRecord
-from memcached_operator.memcached.workloads.secrets import Speech
 from operator_runtime import Channel, ObjectKey, Store
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.testing.waiting import async_until

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.api.names import InvalidSpec, Workload
-from memcached_operator.memcached.beside.wanted import beside
 from memcached_operator.memcached.changing.changes import Change, Cost, changes
 from memcached_operator.memcached.spec import Spec, read_spec
-from memcached_operator.memcached.workloads import desired
-from memcached_operator.memcached.workloads.template import noted
+from memcached_operator.memcached.wanted import workload as desired
+from memcached_operator.memcached.wanted.beside import beside
+from memcached_operator.memcached.wanted.pod_template import noted
 from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, UID
 
 DEPLOYMENT, STATEFUL_SET = {"size": 6}, {"size": 6, "workload": "StatefulSet"}

@@ -1,0 +1,257 @@
+"""The objects of one Memcached: each is kept as it is wanted, or removed, whatever becomes of the others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from prometheus_client import Metric
+
+from memcached_operator.api.names import Workload
+from memcached_operator.memcached.asking.answers import Answers
+from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.changing.live_memory import LiveMemory, Say, Tell
+from memcached_operator.memcached.changing.running import Keepers, Running
+from memcached_operator.memcached.kinds import (
+    BUDGETS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    MEMCACHEDS,
+    NETWORK_POLICIES,
+    SERVICES,
+    STATEFUL_SETS,
+)
+from memcached_operator.memcached.labels import POD_SELECTOR
+from memcached_operator.memcached.metrics import RepairCounts
+from memcached_operator.memcached.observation import Problem, Reason
+from memcached_operator.memcached.outcome import Outcome, told_failing
+from memcached_operator.memcached.plan import Plan
+from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.restoring import Restoring
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.status import Status
+from memcached_operator.memcached.wanted import budget, workload as desired
+from memcached_operator.memcached.wanted.beside import beside
+from memcached_operator.memcached.wanted.records import (
+    BUDGET_RULES,
+    NETWORK_POLICY_RULES,
+    PUBLICATION,
+    PUBLICATION_RULES,
+    SERVICE_RULES,
+)
+from memcached_operator.memcached.wanted.server_list import is_untouched
+from memcached_operator.memcached.wanted.service import with_names
+from memcached_operator.memcached.wanted.shape import OwnedRecord
+from memcached_operator.memcached.wanted.workload_rules import DEPLOYMENT_RULES, STATEFUL_SET_RULES
+from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
+from memcached_operator.memcached.wording import in_words
+from memcached_operator.memcached.workloads.pods import PodRecord
+from operator_runtime import (
+    Change,
+    Keeper,
+    Kind,
+    ObjectKey,
+    Operator,
+)
+
+logger = logging.getLogger(__name__)
+
+
+def _nothing_unmet() -> tuple[int, frozenset[str]]:
+    return 0, frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectsConfig:
+    """What is to be known of the settings to make objects.
+
+    Attributes:
+        image: of a Memcached that names none.
+        user_id: of the servers; None names none.
+        operator_namespace: where the operator's own pods are, "" where it runs in no pod.
+    """
+
+    image: str
+    user_id: int | None
+    operator_namespace: str = ""
+
+    def workload(
+        self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool
+    ) -> WorkloadManifest:
+        """The workload of that kind that a Memcached wants."""
+        key, image = memcached.key, spec.image or self.image
+        return desired.workload(
+            kind, key.name, key.namespace, memcached.uid, replicas, image, self.user_id, spec, paused=paused
+        )
+
+
+class Objects:
+    """Keeps the objects of one Memcached at a time; see `keep`."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        caches: Caches,
+        config: ObjectsConfig,
+        tell: Say,
+        *,
+        tell_memory: Tell,
+        wake: Callable[[ObjectKey], None],
+        answers: Answers | None,
+        clock: Callable[[], float],
+    ) -> None:
+        """
+        Args:
+            operator: keeps and deletes.
+            caches: of all kinds.
+            config: the settings.
+            tell: records an event.
+            tell_memory: tells a server of other memory.
+            wake: has another Memcached looked at.
+            answers: what servers say that are asked; None where none is.
+            clock: monotonic seconds.
+        """
+        self._caches = caches
+        self._config = config
+        self._tell_event = tell
+        self._counts = RepairCounts()
+
+        def owned(kind: Kind[Any], rules: Any, **cache: Any) -> Keeper[MemcachedRecord, Any, Any]:
+            return operator.owned(MEMCACHEDS, kind, rules=rules, tell=self._teller(kind), **cache)
+
+        workloads: Keepers = {
+            "Deployment": owned(DEPLOYMENTS, DEPLOYMENT_RULES),
+            "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET_RULES, optional=True),
+        }
+        remembered = operator.repairs(MEMCACHEDS).memory
+        self._unmet = remembered.slot(_nothing_unmet)
+        self._restoring = Restoring(operator.client, caches, remembered, tell)
+        memory = LiveMemory(operator.client, remembered, tell_memory, tell, clock=clock)
+        self._running = Running(
+            operator.client, caches, workloads, config.workload, memory, remembered, tell, wake, answers
+        )
+        self._beside: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
+            "Service": owned(SERVICES, SERVICE_RULES, optional=True),
+            "PodDisruptionBudget": owned(BUDGETS, BUDGET_RULES, optional=True),
+            # Others have many of these, which are none of our affair.
+            "NetworkPolicy": owned(NETWORK_POLICIES, NETWORK_POLICY_RULES, labels=POD_SELECTOR, optional=True),
+            "ConfigMap": owned(CONFIG_MAPS, PUBLICATION_RULES, labels=POD_SELECTOR, optional=True),
+        }
+
+    async def keep(
+        self,
+        memcached: MemcachedRecord,
+        spec: Spec,
+        plan: Plan,
+        last: Status,
+        pods: Sequence[PodRecord],
+        now: datetime,
+    ) -> Outcome:
+        """Make, put right and remove what the plan and the specification say, and bring the servers to it.
+
+        Raises:
+            KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
+        """
+        outcome = Outcome(self._unmet_of(memcached, last))
+        await self._running.keep(memcached, spec, plan, last, pods, now, outcome)
+        # A list that servers leave is published before the time begins after which they are gone: the operator may end
+        # in between. Any other is as the status has it, which coalesces what comes together.
+        leave = not set(plan.servers.draining) <= set(last.draining or ())
+        published = plan.servers.listed if leave else last.serverList or ()
+        await self._keep_beside(memcached, spec, plan, last, published, outcome)
+        if outcome.strange and (remedy := self._restoring.remedy(memcached)):
+            outcome.problems.append(Problem(Reason.NOT_CONTROLLED, remedy, blocking=False))
+        if outcome.failed or outcome.failure is not None:
+            # The status is of this generation from now on: what is yet to be done for it is nobody else's doing.
+            self._unmet.set(memcached.key, (memcached.generation, frozenset(outcome.failed)))
+        else:
+            self._unmet.drop(memcached.key)
+        return outcome
+
+    def _unmet_of(self, memcached: MemcachedRecord, last: Status) -> frozenset[str]:
+        """The kinds that are yet to be written for this generation; what a former leader could not is in the status."""
+        known = self._unmet.find(memcached.key)
+        if known is None:
+            return told_failing(last) if last.observedGeneration == memcached.generation else frozenset()
+        generation, unmet = known
+        return unmet if generation == memcached.generation else frozenset()
+
+    async def hand_over(self, memcached: MemcachedRecord) -> None:
+        """Hand over what was made for the Memcached in whose place this one was restored; see `restoring`."""
+        await self._restoring.hand_over(memcached)
+
+    def release(self, key: ObjectKey) -> None:
+        """Nothing is done for the Memcached of that key any more: others wait for it no longer."""
+        self._running.release(key)
+
+    async def _keep_beside(
+        self,
+        memcached: MemcachedRecord,
+        spec: Spec,
+        plan: Plan,
+        last: Status,
+        published: Sequence[str],
+        outcome: Outcome,
+    ) -> None:
+        namespace, uid = memcached.namespace, memcached.uid
+        # That its status is of this generation says that these were made before.
+        seen = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
+        named = spec.workload == "StatefulSet" or plan.servers.has_names
+        if spec.workload != "StatefulSet" and named and last.service is not None:
+            spec = with_names(spec)  # the names that clients know stay as long as their servers do
+        operators = self._config.operator_namespace
+        all_wanted = beside(memcached.name, namespace, uid, spec, published, operators, named=named)
+        for kind, name, wanted in all_wanted:
+            keeper, manifest = self._beside[kind], wanted
+            if kind == "PodDisruptionBudget" and wanted is not None and (other := self._others_budget(memcached, spec)):
+                manifest = None
+                outcome.problems.append(
+                    Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, budget.in_the_way(other, name), blocking=False)
+                )
+            if kind == "ConfigMap" and wanted is not None and last.serverList is None:
+                continue  # nothing is published yet
+            if manifest is None:
+                if keeper.has(ObjectKey(namespace, name)):
+                    await outcome.attempt(kind, keeper.remove(memcached, ObjectKey(namespace, name)))
+                continue
+            newer = not seen or kind in outcome.unmet
+            made_before, asked = not newer, newer
+            if kind == "Service":  # it follows the servers' names
+                asked = asked or any(each.workload == "StatefulSet" for each in last.draining or ())
+            if kind == "ConfigMap":  # it follows the servers
+                made_before, asked = False, asked or self._is_untouched(ObjectKey(namespace, name))
+            doing = keeper.keep(memcached, manifest, seen=made_before, asked=asked)
+            kept = await outcome.attempt(kind, doing, newer=newer)
+            if kind == "Service" and kept is not None and kept.obj is not None:
+                outcome.service = name
+
+    def _is_untouched(self, key: ObjectKey) -> bool:
+        """Whether a list that is no longer right is so because the servers have changed since."""
+        live = self._caches.config_maps.get(key)
+        return live is not None and bool(live.form) and is_untouched(PUBLICATION.held(live))
+
+    def _others_budget(self, memcached: MemcachedRecord, spec: Spec) -> str:
+        others = self._caches.others_budgets(memcached.namespace)
+        return budget.others_budget(others, memcached.name, spec)
+
+    def families(self) -> Iterator[Metric]:
+        """What was put right."""
+        return self._counts.families()
+
+    def _teller(self, kind: Kind[Any]) -> Callable[[MemcachedRecord, Change[Any]], None]:
+        return lambda memcached, change: self._told(memcached, kind.resource.kind, change)
+
+    def _told(self, memcached: MemcachedRecord, kind: str, change: Change[Any]) -> None:
+        """Say in the log and in an event what was done, and count what somebody else had changed."""
+        paths = [each.path for each in change.fields]
+        text = in_words(memcached, kind, change)
+        if not change.asked and not change.deleted:
+            for path in paths:
+                self._counts.count(kind, path)
+        level = logging.DEBUG if change.routine else logging.INFO
+        logger.log(level, "%s", text.line, extra={"fields": text.fields})
+        if text.note and not change.routine:
+            self._tell_event(memcached, "Normal", text.reason, text.action, text.note)

@@ -1,1 +1,0 @@
-"""What stands beside the servers: Service, disruption budget, network policy, published list."""

@@ -1,0 +1,398 @@
+"""The end of a Memcached with our finalizer: its workload is deleted, and it goes when its pods are gone.
+
+What is to be done is decided by `next_step` from what there is, never from what was done before. The workload, of which
+there are two while its servers move from one to the other, is followed by its ownerReference, as the garbage collector
+does: one that was orphaned, or that is somebody else's, is left alone and keeps nobody waiting. What stands beside the
+servers is the garbage collector's affair alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import msgspec
+
+from memcached_operator.api.names import FINALIZER, InvalidSpec
+from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.kinds import CONFIG_MAPS, MEMCACHEDS, WORKLOADS
+from memcached_operator.memcached.observation import Problem, Reason
+from memcached_operator.memcached.observing import unplanned
+from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.refusals import refusal_reason
+from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.status import Status, decode_status
+from memcached_operator.memcached.status_writer import CONFLICT_PAUSE_S, SLOW_RETRY_S, StatusWriter
+from memcached_operator.memcached.wanted.records import PUBLICATION
+from memcached_operator.memcached.wanted.server_list import publication, publication_name
+from memcached_operator.memcached.wanted.shape import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
+from memcached_operator.memcached.workloads.terminating import why_not_ended
+from operator_runtime import (
+    Client,
+    Conflict,
+    Finalizer,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ObjectKey,
+    Repairs,
+    Result,
+    ServerError,
+    Stage,
+    StaleCache,
+    TooManyRequests,
+    Waiting,
+)
+
+logger = logging.getLogger(__name__)
+
+# Twice the 30 s that a pod has by default to end; then the kubelet kills it.
+STALLED_AFTER_S = 60.0
+_ENDED = "They have ended, and nobody deletes them: does kube-controller-manager run?"
+# In a message. All of them are in `kubectl get pods --selector`.
+_NAMES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Nothing is to be waited for; `why` in words, to follow a colon."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """A workload is to be deleted, its pods before it."""
+
+    workload: WorkloadRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Wait(Waiting):
+    """Something is on its way out.
+
+    Attributes:
+        remedy: what a person can do about it once nothing has moved for long.
+    """
+
+    remedy: str
+
+
+Step = Release | Delete | Wait
+
+
+def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> Step:
+    """What the deletion of a Memcached that carries our finalizer asks for.
+
+    Args:
+        workloads: of its name, whosever they are.
+        pods: those that are the Memcached's by name, in any order and whatever their state.
+    """
+    if ORPHAN_FINALIZER in memcached.finalizers:
+        return Release("it is deleted with --cascade=orphan, so its servers stay")
+    ours = [each for each in workloads if each.owner_uid == memcached.uid]
+    if workloads and not ours:
+        # Among them one that was ours and was orphaned: the garbage collector takes its own finalizer off the
+        # Memcached as soon as it has done so.
+        named = " and ".join(f"the {each.kind} {each.name}" for each in workloads)
+        return Release(f"{named} is not controlled by it, and is left alone")
+    for each in ours:
+        if not each.deleting:
+            return Delete(each)
+    strange = {each.kind for each in workloads if each not in ours}
+    if left := [pod for pod in pods if pod.workload not in strange]:
+        return _wait_for_pods(ours, left)
+    if not ours:
+        return Release("its pods are gone")
+    held = next((each for each in ours if each.held_by), None)
+    if held is not None:
+        return Wait(
+            f"Waiting for the {held.kind} {held.name} to go, which the finalizer {held.held_by} keeps.",
+            f"Whoever put {held.held_by} on the {held.kind} must take it off.",
+        )
+    return Wait(
+        f"Waiting for the {ours[0].kind} {ours[0].name} to go.",
+        "The garbage collector removes it: does kube-controller-manager run?",
+    )
+
+
+def _wait_for_pods(workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> Wait:
+    what = f"Waiting for {_counted(pods)} to end: {_named(pods)}."
+    left = [pod for pod in pods if pod.active]
+    if left and not workloads:
+        return Wait(what, f"Nobody deletes {_named(left)}: delete them, and their ReplicaSet if they have one.")
+    if left:
+        return Wait(what, "The garbage collector deletes them: does kube-controller-manager run?")
+    return Wait(what, why_not_ended([pod for pod in pods if pod.termination is not None]) or _ENDED)
+
+
+def _counted(pods: Sequence[PodRecord]) -> str:
+    return "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
+
+
+def _named(pods: Sequence[PodRecord]) -> str:
+    names = sorted(pod.name for pod in pods)
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far the end of a Memcached has come.
+
+    Attributes:
+        step: what is being done about it.
+        deleted: a workload's deletion was asked for, so that one that is missing need not be looked for.
+        waits_for: what was last waited for, in words, "" before.
+        since_s: since when, by the clock.
+    """
+
+    step: Step | None = None
+    deleted: bool = False
+    waits_for: str = ""
+    since_s: float = 0.0
+
+
+class Deletion:
+    """Puts the finalizer on one Memcached at a time, and takes it off; see `add_finalizer` and `finalize`."""
+
+    def __init__(
+        self,
+        client: Client,
+        caches: Caches,
+        repairs: Repairs[MemcachedRecord],
+        status_writer: StatusWriter,
+        *,
+        wanted: bool,
+        clock: Callable[[], float],
+    ) -> None:
+        """
+        Args:
+            client: reads and deletes workloads.
+            caches: of all kinds.
+            repairs: of Memcacheds.
+            status_writer: tells of it.
+            wanted: each Memcached is to have the finalizer. What carries it is released in any case.
+            clock: monotonic seconds.
+        """
+        self._client = client
+        self._caches = caches
+        self._repairs = repairs
+        self._status_writer = status_writer
+        self._clock = clock
+        self._progress = repairs.memory.slot(_Progress)
+        self._finalizer = Finalizer(
+            FINALIZER, client, MEMCACHEDS, self._clean_up, add=wanted, events=None, repairs=repairs, clock=clock
+        )
+
+    async def add_finalizer(
+        self, memcached: MemcachedRecord
+    ) -> tuple[MemcachedRecord, Problem | ServerError | TooManyRequests | None]:
+        """The Memcached as it is with the finalizer, and why it could not be put there, for now or at all.
+
+        All else goes on.
+        """
+        # What was done for one of the same name that was deleted before is over.
+        self._progress.drop(memcached.key)
+        try:
+            _, memcached = await self._finalizer.finalize(memcached)
+        except (Forbidden, Invalid) as error:
+            what = f"The finalizer {FINALIZER} cannot be put on it, so its deletion will not wait for its pods"
+            reason = refusal_reason(error.message) if isinstance(error, Forbidden) else Reason.INVALID_SPEC
+            return memcached, Problem(reason, f"{what}: {error.message or error}", blocking=False)
+        except (ServerError, TooManyRequests) as error:
+            return memcached, error
+        except (Conflict, NotFound) as error:
+            raise self._stale(memcached, error) from error
+        return memcached, None
+
+    async def finalize(self, memcached: MemcachedRecord) -> Result:
+        """Do what the deletion of a Memcached asks for, and say what it waits for."""
+        key, progress = memcached.key, self._progress.of(memcached.key)
+        try:
+            stage, _ = await self._finalizer.finalize(memcached)
+        except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
+            what = "Its servers cannot be deleted"
+            if isinstance(progress.step, Delete):
+                what = f"The {progress.step.workload.kind} {key.name} cannot be deleted"
+            if isinstance(progress.step, Release):
+                what = f"The finalizer {FINALIZER} cannot be removed"
+            reason = refusal_reason(error.message) if isinstance(error, Forbidden) else Reason.TERMINATION_STALLED
+            result = await self._report(memcached, Problem(reason, f"{what}: {error.message or error}"))
+            if isinstance(error, (ServerError, TooManyRequests)):
+                raise  # it may pass at any moment: tried again after a growing pause
+            return result
+        except (Conflict, NotFound) as error:
+            raise self._stale(memcached, error) from error
+        if stage is Stage.WAITING:
+            return await self._report(memcached)
+        if stage is Stage.CLEANED and isinstance(progress.step, Release):
+            why = progress.step.why
+            logger.info("removed the finalizer: %s", why, extra={"fields": {"action": "release", "why": why}})
+            note = f"Removed the finalizer {FINALIZER}: {why}"
+            self._status_writer.tell(memcached, "Normal", "Finalized", "Release", note)
+        # Without our finalizer, what becomes of its objects is the garbage collector's, in the mode that the user
+        # chose. Until others take theirs off, clients go on to read the status.
+        self._progress.drop(key)
+        if stage is not Stage.CLEANED and (holders := _holders(memcached)):
+            return await self._tell(memcached, None, holders)
+        self._status_writer.forget(key)
+        return Result()
+
+    async def _clean_up(self, memcached: MemcachedRecord) -> Waiting | None:
+        """Delete the workloads; what is to be waited for, None when nothing is."""
+        key, progress = memcached.key, self._progress.of(memcached.key)
+        workloads, pods = self._caches.workloads(key), self._caches.pods_of(key)
+        progress.step = next_step(memcached, workloads, pods)
+        if isinstance(progress.step, Release) and not workloads and not progress.deleted:
+            # One that was made a moment ago, by whoever led then, may not have been seen yet.
+            progress.step = None
+            workloads = await self._live_workloads(memcached)
+            progress.step = next_step(memcached, workloads, pods)
+        while isinstance(progress.step, Delete):
+            live = progress.step.workload
+            await self._delete(memcached, live)
+            progress.deleted = True
+            gone = msgspec.structs.replace(live, deleting=True)
+            workloads = [gone if each is live else each for each in workloads]
+            progress.step = next_step(memcached, workloads, pods)
+        return progress.step if isinstance(progress.step, Wait) else None
+
+    async def _delete(self, memcached: MemcachedRecord, live: WorkloadRecord) -> None:
+        """Delete that workload.
+
+        Its pods go first: when it is gone, so are they. The version guards one that is being orphaned,
+        which the cache may not have seen yet.
+        """
+        kind = WORKLOADS[live.kind]
+
+        async def delete() -> None:
+            await self._client.delete(kind, live, resource_version=live.resource_version, propagation="Foreground")
+
+        try:
+            await self._repairs.write(memcached, kind, memcached.key, delete, what=("delete", live.uid))
+        except Conflict as error:
+            self._client.outdated(kind, live)
+            raise StaleCache(f"the {live.kind} changed: {error}", retry_s=CONFLICT_PAUSE_S) from error
+        logger.info("deleted %s, as the Memcached is", live.kind, extra={"fields": {"action": "delete"}})
+        note = f"Deleted {live.kind} {live.name}, as the Memcached is being deleted"
+        self._status_writer.tell(memcached, "Normal", "Deleted", "Delete", note)
+
+    async def _report(self, memcached: MemcachedRecord, problem: Problem | None = None) -> Result:
+        """Say in the status what is waited for, and that it takes too long."""
+        step = self._progress.of(memcached.key).step
+        terminating, retry_s = "Being deleted; see the condition Degraded.", SLOW_RETRY_S
+        if isinstance(step, Wait) and problem is None:
+            terminating = step.why
+            problem, retry_s = self._judge_wait(memcached, step)
+        result = await self._tell(memcached, problem, terminating)
+        return _at_latest(result, retry_s)
+
+    async def _tell(self, memcached: MemcachedRecord, problem: Problem | None, terminating: str) -> Result:
+        """Say in the status what is left, and what its deletion waits for."""
+        last = decode_status(memcached.status)
+        try:
+            spec = read_spec(memcached.spec)
+        except InvalidSpec:
+            spec = None
+        ours, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
+        seen = unplanned(memcached, last, ours, pods, problem, spec=spec, terminating=terminating)
+        result = await self._status_writer.report(memcached, last, seen)
+        if spec is None or await self._follow(memcached, spec, last):
+            return result
+        return _at_latest(result, SLOW_RETRY_S)
+
+    async def _follow(self, memcached: MemcachedRecord, spec: Spec, last: Status) -> bool:
+        """Have the published list follow the status as long as both are there; whether that is so.
+
+        It is neither made anew nor replaced: its owner is about to go.
+        """
+        live = self._caches.config_maps.get(ObjectKey(memcached.namespace, publication_name(memcached.name)))
+        if live is None or live.deleting or live.owner_uid != memcached.uid or last.serverList is None:
+            return True
+        held = PUBLICATION.held(live)
+        wanted = publication(memcached.name, memcached.namespace, memcached.uid, spec, last.serverList)
+        if wanted is None or held.immutable or held.data == wanted.data:
+            return True
+        body = {"metadata": {"annotations": wanted.metadata.annotations}, "data": wanted.data}
+        try:
+            await self._client.patch(CONFIG_MAPS, live, body)
+        except (Conflict, NotFound):
+            self._client.outdated(CONFIG_MAPS, live)
+        except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
+            logger.warning("the published list does not follow the status: %s", error.message or error)
+            return False
+        return True
+
+    def _judge_wait(self, memcached: MemcachedRecord, wait: Wait) -> tuple[Problem | None, float]:
+        """Whether a wait has become a problem, and when to look again, in seconds."""
+        progress, now = self._progress.of(memcached.key), self._clock()
+        if progress.waits_for != wait.why:
+            if not progress.waits_for:
+                logger.info("being deleted: %s", wait.why, extra={"fields": {"action": "wait"}})
+                self._status_writer.tell(memcached, "Normal", "Terminating", "Delete", wait.why)
+            progress.waits_for, progress.since_s = wait.why, now
+        stalled = Problem(
+            Reason.TERMINATION_STALLED, f"Nothing has changed for {STALLED_AFTER_S:.0f} s: {wait.why} {wait.remedy}"
+        )
+        left_s = progress.since_s + STALLED_AFTER_S - now
+        if left_s <= 0 or _was_told(memcached, stalled):
+            return stalled, SLOW_RETRY_S
+        return None, left_s
+
+    async def _live_workloads(self, memcached: MemcachedRecord) -> list[WorkloadRecord]:
+        found = []
+        for name, kind in WORKLOADS.items():
+            try:
+                found.append(await self._client.get(kind, memcached.key))
+            except NotFound:
+                pass
+            except Forbidden:
+                # An operator without the right to a kind has made none of it, unless it had the right before.
+                if name in _kinds_of(memcached):
+                    raise
+        return found
+
+    def _stale(self, memcached: MemcachedRecord, error: Exception) -> StaleCache:
+        self._client.outdated(MEMCACHEDS, memcached)
+        pause_s = CONFLICT_PAUSE_S if isinstance(error, Conflict) else 5.0
+        return StaleCache(f"the Memcached changed under our write: {error}", retry_s=pause_s)
+
+
+def _at_latest(result: Result, after_s: float) -> Result:
+    """Look again as soon as the result says, and within these seconds."""
+    soonest_s = result.requeue_after_s
+    return Result(requeue_after_s=after_s if soonest_s is None else min(after_s, soonest_s))
+
+
+def _holders(memcached: MemcachedRecord) -> str:
+    """What keeps a Memcached without our finalizer, in a sentence; "" where it is no matter of the status.
+
+    Its servers are nobody's as soon as the garbage collector has orphaned them.
+    """
+    if ORPHAN_FINALIZER in memcached.finalizers:
+        return ""
+    names = [each for each in memcached.finalizers if each not in (FINALIZER, FOREGROUND_FINALIZER)]
+    if names:
+        several = "s" if len(names) > 1 else ""
+        return f"Being deleted; kept by the finalizer{several} {', '.join(names)}."
+    return "Being deleted; its objects go first." if memcached.finalizers else ""
+
+
+def _kinds_of(memcached: MemcachedRecord) -> set[str]:
+    """The kinds of workloads that a Memcached asks for, or that its status tells of; a Deployment it may have had."""
+    last = decode_status(memcached.status)
+    kinds = {"Deployment", last.workload or "", *(each.workload for each in last.draining or ())}
+    with suppress(InvalidSpec):
+        kinds.add(read_spec(memcached.spec).workload)
+    return kinds
+
+
+def _was_told(memcached: MemcachedRecord, problem: Problem) -> bool:
+    """Whether the status says so already, as of before a restart."""
+    degraded = decode_status(memcached.status).condition("Degraded")
+    return degraded is not None and (degraded.reason, degraded.message) == (problem.reason, problem.message)

@@ -1,0 +1,140 @@
+"""Pure: what TLS and passwords make of a pod: the Secrets in it, memcached's options, and who renews them.
+
+A Secret that is renewed reaches the files by the kubelet; `reloader.sh`, in a native sidecar, has memcached take them
+up. It has no volume of its own: `kubectl drain` keeps a pod with an `emptyDir`, and an autoscaler its node.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from memcached_operator.api.names import MOUNTED, RELOADER
+from memcached_operator.memcached.spec import Auth, Tls
+from memcached_operator.memcached.wanted.workload_types import (
+    Container,
+    Exec,
+    Mount,
+    PodSpec,
+    Probe,
+    Resources,
+    SecretSource,
+    Volume,
+)
+
+TLS, AUTH = "tls", "auth"
+"""Names of the volumes."""
+_PASSWORDS: Final = f"{MOUNTED}/{AUTH}/password-file"
+_VERIFY: Final = {"Request": "1", "Require": "2"}
+_READY: Final = "/dev/shm/reloader/ready"
+# A server waits for its Secrets as long as it takes: that the probe fails is no reason to start the container again.
+_STARTED: Final = Probe(exec=Exec(("test", "-e", _READY)), periodSeconds=1, failureThreshold=2**31 - 1)
+# Measured: the shell takes 1 MiB, and the memcached by which it judges 6 for a moment.
+_RESOURCES: Final = Resources(limits={"memory": "32Mi"}, requests={"cpu": "5m", "memory": "32Mi"})
+_COMMENT: Final = re.compile(r"^\s*#.*\n|^\n|\s# .*$", re.MULTILINE)
+
+
+class Speech(msgspec.Struct, frozen=True):
+    """How a server is to be spoken to.
+
+    Attributes:
+        tls: by TLS.
+        client_certificate: it lets nobody in without one.
+        passwords: it asks for a password.
+    """
+
+    tls: bool = False
+    client_certificate: bool = False
+    passwords: bool = False
+
+    def __str__(self) -> str:
+        """As the pods' annotation has it, "" for plain text without a password."""
+        return ",".join(field for field in self.__struct_fields__ if getattr(self, field))
+
+
+PLAIN: Final = Speech()
+
+
+def speech(tls: Tls | None, auth: Auth | None) -> Speech:
+    """How servers of that specification are spoken to."""
+    required = tls is not None and tls.clientAuth == "Require"
+    return Speech(tls=tls is not None, client_certificate=required, passwords=auth is not None)
+
+
+@lru_cache(maxsize=8)
+def speech_of(annotation: str) -> Speech:
+    """How a server is spoken to whose pod has that annotation."""
+    words = annotation.split(",")
+    return Speech(**{field: field in words for field in Speech.__struct_fields__})
+
+
+def options(tls: Tls | None, auth: Auth | None) -> tuple[str, ...]:
+    """Of memcached: TLS 1.2 and newer alone, and where the passwords are."""
+    words: list[str] = []
+    if tls is not None:
+        folder = f"{MOUNTED}/{TLS}"
+        chosen = [f"ssl_chain_cert={folder}/tls.crt", f"ssl_key={folder}/tls.key", "ssl_min_version=2"]
+        if (verify := _VERIFY.get(tls.clientAuth)) is not None:
+            chosen += [f"ssl_ca_cert={folder}/ca.crt", f"ssl_verify_mode={verify}"]
+        words += ["-Z", "-o", ",".join(chosen)]
+    if auth is not None:
+        words += ["-Y", _PASSWORDS]
+    return tuple(words)
+
+
+def with_secrets(pod: PodSpec, tls: Tls | None, auth: Auth | None) -> PodSpec:
+    """A pod with what its memcached needs for these; the same where there are none."""
+    named = {volume: part.secretName for volume, part in ((TLS, tls), (AUTH, auth)) if part is not None}
+    if not named:
+        return pod
+    live = tls is None or tls.reload == "Live"
+    mounts = tuple(Mount(name, f"{MOUNTED}/{name}", readOnly=True) for name in named)
+    (memcached,) = pod.containers or ()
+    return msgspec.structs.replace(
+        pod,
+        # Without a reloader to wait for a Secret, the kubelet does.
+        volumes=tuple(Volume(name, SecretSource(secret, True if live else None)) for name, secret in named.items()),
+        containers=(msgspec.structs.replace(memcached, volumeMounts=mounts),),
+        # By a signal, which reaches the processes of the same user.
+        shareProcessNamespace=True if live else None,
+        initContainers=(_reloader(memcached, mounts, tls, auth),) if live else None,
+    )
+
+
+def _reloader(memcached: Container, mounts: tuple[Mount, ...], tls: Tls | None, auth: Auth | None) -> Container:
+    names = tuple(part.secretName if part is not None else "" for part in (tls, auth))
+    return Container(
+        name=RELOADER,
+        image=memcached.image,
+        command=("sh", "-c", script(), RELOADER),
+        args=(*names, *options(tls, auth)),
+        resources=_RESOURCES,
+        restartPolicy="Always",
+        startupProbe=_STARTED,
+        securityContext=memcached.securityContext,
+        volumeMounts=mounts,
+    )
+
+
+@lru_cache(maxsize=1)
+def script() -> str:
+    """`reloader.sh` as pods have it: without its comments, as a better one is no reason to replace servers."""
+    return _COMMENT.sub("", Path(__file__).with_name("reloader.sh").read_text())
+
+
+def secrets_of(pod: PodSpec) -> dict[str, dict[str, str]]:
+    """What a pod of ours was made with of `spec.tls` and `spec.auth`, by these names; only what there is."""
+    sources = {each.name: each.secret.secretName for each in pod.volumes or () if each.secret is not None}
+    found: dict[str, dict[str, str]] = {}
+    if TLS in sources:
+        words = " ".join(word for container in pod.containers or () for word in container.command or ())
+        required = next((mode for mode, number in _VERIFY.items() if f"ssl_verify_mode={number}" in words), "None")
+        reload = "Live" if pod.initContainers else "Restart"
+        found["tls"] = {"secretName": sources[TLS], "clientAuth": required, "reload": reload}
+    if AUTH in sources:
+        found["auth"] = {"secretName": sources[AUTH]}
+    return found

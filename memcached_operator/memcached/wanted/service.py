@@ -1,0 +1,81 @@
+"""Pure: the Service by which clients find the servers of a Memcached."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import msgspec
+
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, PORT, PORT_NAME, metadata, selector_labels
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.wanted.applied_options import taken
+from memcached_operator.memcached.wanted.common import Manifest
+from operator_runtime import Fields
+
+HEADLESS: Final = "None"
+"""The `clusterIP` of a Service without an address of its own, whose name resolves to those of its pods."""
+
+
+class ServicePort(Fields, frozen=True, omit_defaults=True):
+    """`ports[]` of a Service."""
+
+    name: str | None = None
+    port: int | None = None
+    protocol: str | None = None
+    targetPort: int | str | None = None
+
+
+class ServiceSpec(Fields, frozen=True, omit_defaults=True):
+    """`spec` of a Service. An address that Kubernetes has given out is left out."""
+
+    absent: ClassVar[tuple[str, ...]] = ("clusterIP",)
+    whole: ClassVar[tuple[str, ...]] = ("selector",)
+
+    clusterIP: str | None = None
+    ports: tuple[ServicePort, ...] | None = None
+    publishNotReadyAddresses: bool | None = None
+    selector: dict[str, str] | None = None
+    type: str | None = None
+
+
+class ServiceManifest(Manifest, frozen=True, omit_defaults=True):
+    """A Service, as far as a Memcached has an opinion about it."""
+
+    spec: ServiceSpec = ServiceSpec()
+
+
+def service(name: str, namespace: str, uid: str, spec: Spec, *, named: bool) -> ServiceManifest | None:
+    """The Service that a Memcached of that name, namespace and uid wants, if it wants one.
+
+    Args:
+        named: clients know its servers by names that the Service gives them.
+    """
+    wanted = spec.service
+    if wanted.type == "Disabled":
+        return None
+    given = {"labels": wanted.labels, "annotations": wanted.annotations}
+    text = taken((f"metadata.{field}[{key}]", value) for field, texts in given.items() for key, value in texts.items())
+    mark = {APPLIED_OPTIONS_ANNOTATION: text} if text else {}
+    return ServiceManifest(
+        apiVersion="v1",
+        kind="Service",
+        metadata=metadata(name, namespace, uid, more_labels=wanted.labels, annotations=wanted.annotations | mark),
+        spec=ServiceSpec(
+            clusterIP=HEADLESS if wanted.type == "Headless" else None,
+            ports=(ServicePort(PORT_NAME, PORT, "TCP", PORT_NAME),),
+            # Names must not come and go with a server's readiness. Where it has none, its address must.
+            publishNotReadyAddresses=named,
+            selector=selector_labels(name),
+            type="ClusterIP",
+        ),
+    )
+
+
+def with_names(spec: Spec) -> Spec:
+    """The specification, with a Service that gives servers names."""
+    return msgspec.structs.replace(spec, service=msgspec.structs.replace(spec.service, type="Headless"))
+
+
+def is_load_balanced(spec: Spec) -> bool:
+    """Whether connections to the Service are spread over several servers, so that a key is found by chance."""
+    return spec.service.type == "ClusterIP" and spec.size > 1

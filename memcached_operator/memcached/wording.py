@@ -1,0 +1,101 @@
+"""Pure: what is said of a write, in the log and in an event."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from memcached_operator.memcached.changing.costs import live as live_memory, rolling
+from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.wanted.pod_template import noted
+from memcached_operator.memcached.wanted.records import PUBLICATION
+from memcached_operator.memcached.wanted.server_list import listed
+from memcached_operator.memcached.wanted.template_differences import differing
+from memcached_operator.memcached.wanted.workload_rules import NOTED, REPLICAS, SHAPE
+from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
+from memcached_operator.memcached.workloads.records import WorkloadRecord
+from operator_runtime import Change, ObjectKey
+
+
+class Words(NamedTuple):
+    """What is told of a write.
+
+    Attributes:
+        reason: of the event.
+        line: of the log.
+        note: of the event, "" for none.
+        fields: of the line.
+    """
+
+    reason: str
+    line: str
+    note: str
+    fields: dict[str, object]
+
+    @property
+    def action(self) -> str:
+        """The event's."""
+        return str(self.fields["action"]).capitalize()
+
+
+def announced(
+    spec: Spec, wanted: WorkloadManifest, live: WorkloadRecord, *, rolls: bool, asked: bool, after: ObjectKey | None
+) -> Words:
+    """What is told of a change before servers are replaced or told of it; a note alone where there are some.
+
+    Args:
+        rolls: only a new pod takes it on.
+        asked: by the specification, and not by the operator's own defaults.
+        after: whose servers come first, None for nobody's.
+    """
+    held = SHAPE.held(live)
+    found = differing(wanted, held)
+    servers, paths = min(live.replicas, spec.size), [each.path for each in found]
+    if rolls:
+        words = rolling(spec, servers, f"when {after}'s are done" if after is not None else "")
+    else:
+        words = live_memory(noted(held.template)[1], noted(wanted.template)[1], servers)
+    named = ", ".join(paths) or "the pods' template"
+    whose = "" if asked else "the operator's own defaults have changed: "
+    line = f"{whose}{named}: {words}"
+    fields: dict[str, object] = {"action": "change", "cost": "rolling" if rolls else "live", "changed": paths}
+    note = ". ".join(filter(None, (line[0].upper() + line[1:] if whose else line, "; ".join(map(str, found)))))
+    return Words("RollingChange" if rolls else "LiveChange", line, note if servers else "", fields)
+
+
+def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Words:
+    """What is told of a write of an object of that kind."""
+    name, paths = change.obj.name, [each.path for each in change.fields]
+    if change.deleted:
+        why = "; ".join(map(str, change.fields)) or "no longer wanted"
+        done = "Replaced" if change.fields else "Deleted"
+        fields: dict[str, object] = {"action": done.removesuffix("d").lower(), "kind": kind, "why": why}
+        return Words(done, f"{done.lower()} {kind}: {why}", f"{done} {kind} {name}: {why}", fields)
+    if change.before is None:
+        replaced = "; ".join(map(str, change.fields))
+        asked = "new Memcached" if memcached.generation == 1 else "the specification asks for it"
+        why = f"in place of the one that was deleted, as {replaced}" if replaced else asked
+        why = why if change.asked else "there was none"
+        replicas = f" with {change.obj.replicas} replicas" if isinstance(change.obj, WorkloadRecord) else ""
+        note = f"Created {kind} {name}{replicas}" + ("" if change.asked else f": {why}")
+        fields = {"action": "create", "kind": kind, "why": why}
+        if isinstance(change.obj, WorkloadRecord):
+            fields["replicas"] = change.obj.replicas
+        return Words("Created", f"created {kind}{replicas} ({why})", note, fields)
+    if paths == [REPLICAS]:
+        (size,) = change.fields
+        why = "spec.size changed" if change.asked else "somebody else had changed them"
+        line = f"scaled {kind} from {size.live} to {size.wanted} replicas ({why})"
+        note = f"Scaled {kind} {name} from {size.live} to {size.wanted} replicas: {why}"
+        fields = {"action": "scale", "kind": kind, "from": size.live, "to": size.wanted, "why": why}
+        return Words("Scaled", line, note, fields)
+    if kind == "ConfigMap" and change.asked:
+        number = len(listed(PUBLICATION.held(change.obj)))
+        fields = {"action": "publish", "kind": kind, "servers": number}
+        # No event: they would use up those of the Memcached while it grows.
+        return Words("", f"published {number} servers", "", fields)
+    # What a template says of itself follows from the rest, and is told only where somebody has edited it.
+    told = [each for each in change.fields if each.path not in NOTED] or change.fields
+    what = "; ".join(map(str, told))
+    fields = {"action": "update", "kind": kind, "changed": [each.path for each in told]}
+    return Words("Updated", f"updated {kind}: {what}", f"Updated {kind} {name}: {what}", fields)

@@ -1,0 +1,528 @@
+"""The finalizer: when it is put on, what a deletion with it does and waits for, and when it is taken off."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import msgspec
+import pytest
+
+from memcached_operator.api.names import FINALIZER
+from memcached_operator.memcached.deletion import STALLED_AFTER_S, Delete, Release, Wait, next_step
+from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.status_writer import CONFLICT_PAUSE_S, SLOW_RETRY_S
+from memcached_operator.memcached.workloads.pods import PodRecord, Termination
+from memcached_operator.memcached.workloads.records import WorkloadRecord
+from operator_runtime.cache.own_writes import PATIENCE_S
+from operator_runtime.client.errors import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
+from operator_runtime.controller.controller import Result
+from tests.unit.memcached_operator.memcached.fake_api import Json
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID, deployment_of, live_deployment, pod_of
+from tests.unit.memcached_operator.memcached.world import (
+    DELAY_S,
+    DONE,
+    GET_MEMCACHED,
+    KEY,
+    SOON,
+    WRITE_STATUS,
+    Event,
+    World,
+)
+
+GET_WORKLOADS = ["get Deployment", "get StatefulSet"]
+PATCH, DELETE = "merge_patch Memcached", "delete Deployment"
+WHEN = "2026-11-21T12:00:00Z"
+OURS = deployment_of()
+GOING = deployment_of(deleting=True)
+PODS = [pod_of("b"), pod_of("a")]
+ENDING = [msgspec.structs.replace(pod, active=False) for pod in PODS]
+LOST = msgspec.structs.replace(ENDING[0], termination=Termination(1, 31, "gone"))
+HELD = msgspec.structs.replace(LOST, termination=Termination(1, 31, "gone", "example.com/hold"))
+A, B = (f"{NAME}-7cc6f4b5f7-{letter}" for letter in "ab")
+
+
+def deleted(*finalizers: str) -> MemcachedRecord:
+    return MemcachedRecord(NAMESPACE, NAME, UID, "7", 1, True, b"", b"", (FINALIZER, *finalizers))
+
+
+# What a deletion asks for
+
+
+@pytest.mark.parametrize("mode", [(), ("foregroundDeletion",)], ids=["background", "foreground"])
+def test_the_deployment_is_deleted_and_then_waited_for(mode: tuple[str, ...]) -> None:
+    assert next_step(deleted(*mode), [OURS], PODS) == Delete(OURS)
+    assert isinstance(next_step(deleted(*mode), [GOING], ENDING), Wait)
+    assert isinstance(next_step(deleted(*mode), [], ENDING), Wait)
+    assert next_step(deleted(*mode), [], []) == Release("its pods are gone")
+
+
+@pytest.mark.parametrize(
+    ("memcached", "deployment"),
+    [
+        (deleted("orphan"), OURS),
+        (deleted("orphan"), None),
+        (deleted(), deployment_of(owner="", owner_uid="")),
+        (deleted(), deployment_of(owner="Memcached sessions", owner_uid="of-a-former-one")),
+        (deleted(), deployment_of(owner="Other sessions", owner_uid="x", made_for_uid="", form=b"")),
+    ],
+    ids=["being orphaned", "orphaned and deleted by hand", "orphaned", "of a former Memcached", "a stranger's"],
+)
+def test_what_is_orphaned_or_not_its_own_is_left_alone_and_keeps_nobody_waiting(
+    memcached: MemcachedRecord, deployment: WorkloadRecord | None
+) -> None:
+    assert isinstance(next_step(memcached, [deployment] if deployment else [], PODS), Release)
+
+
+MANY = [pod_of(str(number)) for number in range(7)]
+
+
+@pytest.mark.parametrize(
+    ("deployment", "pods", "what", "remedy"),
+    [
+        (GOING, ENDING, f"Waiting for 2 pods to end: {A}, {B}.", "kube-controller-manager"),
+        (None, [LOST], f"Waiting for 1 pod to end: {B}.", f"`kubectl delete pod {B} --force --grace-period=0`"),
+        (
+            None,
+            [HELD],
+            f"Waiting for 1 pod to end: {B}.",
+            "kept by the finalizer example.com/hold: what put it there",
+        ),
+        (GOING, PODS, f"Waiting for 2 pods to end: {A}, {B}.", "kube-controller-manager"),
+        (None, PODS, f"Waiting for 2 pods to end: {A}, {B}.", "delete them, and their ReplicaSet"),
+        (None, MANY, "Waiting for 7 pods to end: ", "and 2 more"),
+        (GOING, [], f"Waiting for the Deployment {NAME} to go.", "garbage collector"),
+        (
+            deployment_of(deleting=True, held_by="example.com/hold"),
+            [],
+            f"Waiting for the Deployment {NAME} to go, which the finalizer example.com/hold keeps.",
+            "Whoever put example.com/hold on",
+        ),
+    ],
+)
+def test_it_is_said_what_is_waited_for_and_what_a_person_can_do(
+    deployment: WorkloadRecord | None, pods: list[PodRecord], what: str, remedy: str
+) -> None:
+    step = next_step(deleted(), [deployment] if deployment else [], pods)
+    assert isinstance(step, Wait)
+    assert step.why.startswith(what)
+    assert remedy in step.remedy
+
+
+# Putting it on
+
+
+@pytest.fixture
+def holding() -> World:
+    """A Memcached of two servers under --finalizer, that nothing was done for yet."""
+    world = World(finalizer=True)
+    world.memcached(size=2)
+    world.show()
+    return world
+
+
+@pytest.fixture
+async def held(holding: World) -> World:
+    """The same with the finalizer, once its two servers run."""
+    await holding.settle()
+    holding.pods(2)
+    held = live_deployment()
+    held["metadata"]["uid"] = holding.deployment["metadata"]["uid"]
+    holding.api.put(held)
+    await holding.settle()
+    assert finalizers(holding) == [FINALIZER]
+    return holding
+
+
+def meta(world: World) -> Json:
+    found: Json = world.api.objects["Memcached", NAMESPACE, NAME]["metadata"]
+    return found
+
+
+def finalizers(world: World) -> Any:
+    return meta(world).get("finalizers", [])
+
+
+def delete(world: World, *mode: str) -> None:
+    """As `kubectl delete` does while a finalizer is there."""
+    memcached = world.api.objects["Memcached", NAMESPACE, NAME]
+    memcached["metadata"] |= {"deletionTimestamp": WHEN, "finalizers": [*finalizers(world), *mode]}
+    world.api.put(memcached)
+    world.show()
+
+
+def end(world: World, *, pods: int = 0, deployment: bool = False) -> None:
+    """As many pods are left, all of them on their way out; perhaps the Deployment too, which goes last."""
+    world.pods(pods)
+    for (kind, _, _), object_ in world.api.objects.items():
+        if kind == "Pod":
+            object_["metadata"]["deletionTimestamp"] = WHEN
+    if not deployment:
+        world.api.objects.pop(("Deployment", NAMESPACE, NAME), None)
+    world.show()
+
+
+async def test_it_is_put_on_before_anything_is_made_and_costs_one_request(holding: World) -> None:
+    memcached = holding.api.objects["Memcached", NAMESPACE, NAME]
+    memcached["metadata"]["finalizers"] = ["example.com/other"]
+    version = holding.api.put(memcached)["metadata"]["resourceVersion"]
+    await holding.look()
+    assert holding.api.verbs()[:2] == [PATCH, "create Deployment"]
+    body = {"metadata": {"resourceVersion": version, "finalizers": ["example.com/other", FINALIZER]}}
+    assert holding.api.calls[0].body == body
+    assert holding.api.verbs().count(PATCH) == 1
+
+
+async def test_where_it_is_nothing_is_sent(held: World) -> None:
+    assert await held.look() == DONE
+    assert held.api.verbs() == []
+
+
+async def test_without_the_setting_nobody_gets_it(running: World) -> None:
+    assert finalizers(running) == []
+
+
+async def test_a_memcached_that_is_being_deleted_gets_none(holding: World) -> None:
+    memcached = holding.api.objects["Memcached", NAMESPACE, NAME]
+    memcached["metadata"] |= {"deletionTimestamp": WHEN, "finalizers": ["example.com/other"]}
+    holding.api.put(memcached)
+    await holding.look()
+    await holding.reconcile(after_s=DELAY_S)
+    assert holding.api.verbs() == [WRITE_STATUS]
+
+
+async def test_a_memcached_that_changed_meanwhile_is_looked_at_again(holding: World) -> None:
+    holding.api.refuse("merge_patch", "Memcached", Conflict(409))
+    assert await holding.reconcile() == Result(requeue_after_s=CONFLICT_PAUSE_S)
+    assert holding.api.verbs() == [PATCH]
+    assert holding.wait_s(KEY) > 0, "the watch is waited for"
+    await holding.settle()
+    assert finalizers(holding) == [FINALIZER]
+
+
+async def test_one_that_is_gone_is_left_to_its_event(holding: World) -> None:
+    holding.api.refuse("merge_patch", "Memcached", NotFound(404))
+    assert await holding.reconcile() == SOON
+    assert holding.api.verbs() == [PATCH]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(Forbidden(403, message="no right"), "Forbidden"), (Invalid(422, message="bad"), "InvalidSpec")],
+)
+async def test_servers_are_made_also_where_it_cannot_be_put_on_and_that_is_told(
+    holding: World, error: KubeError, reason: str
+) -> None:
+    holding.api.refuse("merge_patch", "Memcached", error)
+    await holding.reconcile()
+    assert holding.deployment["spec"]["replicas"] == 2
+    holding.show()
+    assert (await holding.reconcile(after_s=DELAY_S)).requeue_after_s == SLOW_RETRY_S
+    assert PATCH not in holding.api.verbs(), "it is not asked again at each look"
+    assert holding.condition("Degraded") == ("True", reason)
+    assert f"The finalizer {FINALIZER} cannot be put on it" in holding.message("Degraded")
+    assert holding.condition("Progressing") == ("True", "Deploying")
+    holding.clock.advance(SLOW_RETRY_S)
+    await holding.settle()
+    assert finalizers(holding) == [FINALIZER]
+    assert holding.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_servers_are_made_and_told_of_also_while_the_api_server_fails_to_put_it_on(holding: World) -> None:
+    for _ in range(2):
+        holding.api.refuse("merge_patch", "Memcached", ServerError(500, message="failed calling webhook"))
+        holding.show()
+        with pytest.raises(ServerError):
+            await holding.reconcile(after_s=DELAY_S)
+    assert holding.deployment["spec"]["replicas"] == 2
+    assert "The API server failed to write the finalizer: failed calling webhook" in holding.message("Ready")
+    await holding.settle()
+    assert finalizers(holding) == [FINALIZER]
+    assert "webhook" not in holding.message("Ready")
+
+
+async def test_who_takes_it_off_again_and_again_is_told_of_and_not_raced_with(
+    held: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(5):
+        meta(held)["finalizers"] = []
+        held.api.put(held.api.objects["Memcached", NAMESPACE, NAME])
+        await held.look()
+    assert "keeps changing metadata.finalizers of the Memcached" in caplog.text
+
+
+# A deletion
+
+
+async def test_it_goes_when_its_pods_are_gone(held: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    uid = held.deployment["metadata"]["uid"]
+    delete(held)
+    await held.reconcile()
+    assert held.api.verbs()[0] == DELETE
+    assert held.api.calls[0].body == {"uid": uid, "propagation": "Foreground"}
+    names = ", ".join(sorted(held.status["nodes"]))
+    assert held.wait_s(KEY) > 0, "it is deleted once, although the watch has not shown it"
+    held.show()
+    await held.reconcile(after_s=DELAY_S)
+    assert held.api.verbs() == [WRITE_STATUS]
+    assert held.condition("Progressing") == ("True", "Terminating")
+    assert held.message("Progressing") == f"Waiting for 2 pods to end: {names}."
+    assert held.condition("Degraded") == ("False", "AsExpected")
+
+    end(held, pods=1, deployment=True)
+    await held.reconcile(after_s=DELAY_S)
+    await held.reconcile(after_s=DELAY_S)
+    assert held.message("Progressing") == f"Waiting for 1 pod to end: {NAME}-7cc6f4b5f7-0."
+    assert held.status["nodes"] == []
+
+    end(held)
+    assert await held.reconcile() == DONE
+    assert held.api.verbs() == [PATCH]
+    assert finalizers(held) == []
+    assert [(each.type, each.reason) for each in held.recorder.events] == [
+        ("Normal", "Deleted"),
+        ("Normal", "Terminating"),
+        ("Normal", "Finalized"),
+    ]
+    assert held.recorder.events[1].note == f"Waiting for 2 pods to end: {names}."
+    for line in ("deleted Deployment", "being deleted: Waiting for 2 pods", "removed the finalizer: its pods are gone"):
+        assert line in caplog.text
+    assert await held.reconcile() == DONE
+    assert held.api.verbs() == [], "it is done, although the watch has not shown it"
+
+
+async def test_one_that_carries_it_from_elsewhere_is_released_the_same_way_without_the_setting(running: World) -> None:
+    meta(running)["finalizers"] = [FINALIZER, "example.com/other"]
+    delete(running)
+    await running.reconcile()
+    assert running.api.verbs()[0] == DELETE
+    end(running, pods=2, deployment=True)
+    await running.reconcile()
+    assert FINALIZER in finalizers(running)
+    end(running)
+    await running.reconcile()
+    assert finalizers(running) == ["example.com/other"]
+    await running.reconcile()
+    assert running.api.verbs() == []
+
+
+async def test_orphaned_servers_stay_and_it_goes_at_once(held: World) -> None:
+    delete(held, "orphan")
+    assert await held.reconcile() == DONE
+    assert held.api.verbs() == [PATCH]
+    assert finalizers(held) == ["orphan"]
+    assert "deletionTimestamp" not in held.deployment["metadata"]
+    assert held.recorder.events[-1].reason == "Finalized"
+
+
+async def test_a_deployment_that_is_being_orphaned_is_not_deleted_by_an_operator_that_has_not_seen_it(
+    held: World,
+) -> None:
+    delete(held)
+    held.deployment["metadata"]["ownerReferences"] = []
+    held.api.put(held.deployment)
+    assert await held.reconcile() == Result(requeue_after_s=CONFLICT_PAUSE_S)
+    assert held.api.verbs() == [DELETE, GET_WORKLOADS[0]]
+    assert held.wait_s(KEY) > 0, "the watch is waited for"
+    assert await held.look() == DONE
+    assert "deletionTimestamp" not in held.deployment["metadata"]
+    assert finalizers(held) == []
+
+
+async def test_a_deployment_that_the_watch_has_not_shown_yet_is_deleted_too(held: World) -> None:
+    delete(held)
+    hidden = held.api.objects.pop(("Deployment", NAMESPACE, NAME))
+    held.pods(0)
+    held.show()
+    held.api.objects["Deployment", NAMESPACE, NAME] = hidden
+    await held.reconcile()
+    assert held.api.verbs()[:3] == [*GET_WORKLOADS, DELETE]
+    assert finalizers(held) == [FINALIZER]
+
+
+async def test_a_memcached_without_a_deployment_goes_at_once(held: World) -> None:
+    delete(held)
+    end(held)
+    await held.reconcile()
+    assert held.api.verbs() == [*GET_WORKLOADS, PATCH]
+    assert finalizers(held) == []
+
+
+async def test_one_whose_specification_cannot_be_read_goes_as_well(held: World) -> None:
+    held.memcached(size="three")
+    delete(held)
+    await held.reconcile()
+    held.show()
+    await held.reconcile(after_s=DELAY_S)
+    assert held.condition("Progressing") == ("True", "Terminating")
+    end(held)
+    await held.reconcile()
+    assert finalizers(held) == []
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize("what", ["delete", "merge_patch"])
+async def test_a_cleanup_that_is_forbidden_is_told_and_tried_again_until_it_is_not(held: World, what: str) -> None:
+    delete(held)
+    if what == "merge_patch":
+        end(held)
+    error = Forbidden(403, "Forbidden", f"cannot {what}")
+    held.api.refuse(what, "Deployment" if what == "delete" else "Memcached", error)
+    assert (await held.reconcile()).requeue_after_s is not None
+    await held.reconcile(after_s=DELAY_S)
+    assert [verb for verb in held.api.verbs() if verb not in GET_WORKLOADS] == [WRITE_STATUS], "it is not asked again"
+    assert held.condition("Degraded") == ("True", "Forbidden")
+    assert held.message("Degraded").endswith(f": cannot {what}")
+    assert held.condition("Progressing") == ("True", "Terminating")
+    assert held.recorder.events[-1] == Event("Warning", "Forbidden", held.message("Degraded"))
+    assert finalizers(held) == [FINALIZER]
+
+    held.clock.advance(SLOW_RETRY_S)
+    await held.look()
+    end(held)
+    await held.reconcile()
+    assert finalizers(held) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "kind", "goes"),
+    [
+        pytest.param({}, {}, "StatefulSet", True, id="it never had one"),
+        pytest.param({"workload": "StatefulSet"}, {}, "StatefulSet", False, id="it asks for one"),
+        pytest.param({}, {"workload": "StatefulSet"}, "StatefulSet", False, id="its servers are of one"),
+        pytest.param(
+            {},
+            {"draining": [{"workload": "StatefulSet", "firstOrdinal": 0, "startTime": WHEN}]},
+            "StatefulSet",
+            False,
+            id="it moves from one",
+        ),
+        pytest.param({}, {}, "Deployment", False, id="every operator makes these"),
+    ],
+)
+async def test_a_kind_that_the_operator_has_no_right_to_keeps_only_those_that_may_have_made_use_of_it(
+    held: World, spec: Json, status: Json, kind: str, goes: bool
+) -> None:
+    held.memcached(**spec)["status"].update(status)
+    delete(held)
+    end(held)
+    held.api.refuse("get", kind, *[Forbidden(403, "Forbidden", "no right")] * 2)
+    await held.reconcile()
+    assert finalizers(held) == ([] if goes else [FINALIZER])
+    if not goes:
+        await held.reconcile(after_s=DELAY_S)
+        assert held.condition("Degraded") == ("True", "Forbidden")
+        assert held.message("Degraded") == "Its servers cannot be deleted: no right"
+
+
+async def test_a_deployment_that_somebody_else_deletes_is_waited_for_although_we_may_not(held: World) -> None:
+    delete(held)
+    held.api.refuse("delete", "Deployment", Forbidden(403, "Forbidden", "no right"))
+    await held.reconcile()
+    await held.reconcile(after_s=DELAY_S)
+    assert held.condition("Degraded") == ("True", "Forbidden")
+    held.deployment["metadata"]["deletionTimestamp"] = WHEN
+    held.api.put(held.deployment)
+    end(held, pods=1, deployment=True)
+    for _ in range(2):
+        await held.reconcile()
+        held.clock.advance(DELAY_S)
+    assert held.condition("Degraded") == ("False", "AsExpected")
+    assert held.message("Progressing") == f"Waiting for 1 pod to end: {NAME}-7cc6f4b5f7-0."
+
+
+async def test_a_server_that_fails_to_delete_is_told_of_and_asked_again_after_a_growing_pause(held: World) -> None:
+    delete(held)
+    for _ in range(2):
+        held.api.refuse("delete", "Deployment", ServerError(500, message="no webhook answers"))
+        with pytest.raises(ServerError):
+            await held.reconcile()
+        held.clock.advance(DELAY_S)
+    assert held.condition("Degraded") == ("True", "TerminationStalled")
+    assert held.message("Degraded") == f"The Deployment {NAME} cannot be deleted: no webhook answers"
+    await held.reconcile()
+    assert held.api.verbs()[0] == DELETE
+
+
+async def test_pods_that_never_end_are_named_with_a_remedy_and_their_end_heals_it(held: World) -> None:
+    delete(held)
+    await held.reconcile()
+    end(held, pods=1, deployment=True)
+    result = await held.reconcile(after_s=DELAY_S)
+    result = await held.reconcile(after_s=DELAY_S)
+    assert held.condition("Degraded") == ("False", "AsExpected")
+    assert result.requeue_after_s is not None
+    assert STALLED_AFTER_S - 1 < result.requeue_after_s <= STALLED_AFTER_S
+
+    await held.reconcile(after_s=STALLED_AFTER_S)
+    await held.reconcile(after_s=DELAY_S)
+    assert held.condition("Degraded") == ("True", "TerminationStalled")
+    assert f"Nothing has changed for 60 s: Waiting for 1 pod to end: {NAME}-7cc6f4b5f7-0." in held.message("Degraded")
+    assert "--force --grace-period=0" in held.message("Degraded")
+    assert held.recorder.events[-1] == Event("Warning", "TerminationStalled", held.message("Degraded"))
+
+    end(held)
+    await held.reconcile()
+    assert finalizers(held) == []
+
+
+async def test_a_restart_does_not_take_back_that_it_is_stalled(held: World) -> None:
+    delete(held)
+    end(held, pods=1, deployment=True)
+    held.deployment["metadata"]["deletionTimestamp"] = WHEN
+    held.api.put(held.deployment)
+    await held.look()
+    held.clock.advance(STALLED_AFTER_S)
+    for _ in range(2):
+        await held.reconcile()
+        held.clock.advance(DELAY_S)
+    assert held.condition("Degraded") == ("True", "TerminationStalled")
+    restarted = World(finalizer=True)
+    restarted.api.objects, restarted.api.version = held.api.objects, held.api.version
+    restarted.clock.advance_to(held.clock.now)
+    await restarted.look()
+    assert restarted.api.verbs() == []
+
+
+async def test_a_memcached_that_changed_while_it_was_released_goes_all_the_same(held: World) -> None:
+    delete(held)
+    end(held)
+    held.api.refuse("merge_patch", "Memcached", Conflict(409))
+    assert await held.reconcile() == DONE
+    assert held.api.verbs() == [*GET_WORKLOADS, PATCH, GET_MEMCACHED, PATCH]
+    assert finalizers(held) == []
+
+
+async def test_what_seems_to_be_gone_when_it_is_written_is_looked_for_again(held: World) -> None:
+    delete(held)
+    end(held)
+    held.api.refuse("merge_patch", "Memcached", NotFound(404))
+    assert await held.reconcile() == SOON
+    assert held.recorder.events == []
+    assert await held.reconcile() == DONE
+    assert finalizers(held) == []
+
+
+async def test_what_was_released_is_not_released_again_before_the_watch_has_shown_its_end(
+    held: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delete(held)
+    end(held)
+    version = meta(held)["resourceVersion"]
+    take_off = held.api.merge_patch
+
+    async def taken_off(*arguments: Any, **options: Any) -> bytes:
+        # The last finalizer takes the object with it, and the answer has the version from before.
+        answer = json.loads(await take_off(*arguments, **options))
+        answer["metadata"]["resourceVersion"] = version
+        return json.dumps(answer).encode()
+
+    monkeypatch.setattr(held.api, "merge_patch", taken_off)
+    assert await held.reconcile() == DONE
+    assert held.wait_s(KEY) == PATIENCE_S
+    held.caches.memcacheds.remove(KEY)
+    assert held.wait_s(KEY) == 0.0
