@@ -92,7 +92,7 @@ def _demo(flags: Flags) -> int:
     except ModuleNotFoundError as error:
         # The operator's image is made without it.
         remedy = "in a checkout it is `./dev demo`, elsewhere `pip install 'memcached-operator[demo]'`"
-        raise UsageError(f"there is no demo here, as {error.name} is not installed: {remedy}") from None
+        raise UsageError(f"the demo is not available, as {error.name} is not installed: {remedy}") from None
 
     (picture,) = flags.get("picture", ("",))
     return run(
@@ -109,15 +109,17 @@ def _demo(flags: Flags) -> int:
 def _demo_parser() -> Parser:
     parser = Parser(
         prog=f"{PROGRAM.name} demo",
-        description="Shows the operator at work without a cluster: a simulated Kubernetes API, the operator, and a\n"
-        "script of what a team does and what goes wrong. Without a terminal, or with --plain, it prints a line\n"
-        "a step and ends with exit code 0 if every step came true.",
+        description=(
+            "Shows the operator at work without a cluster: a simulated Kubernetes API, the operator, and a\n"
+            "script of what a team does and what goes wrong. Without a terminal, or with --plain, it prints one\n"
+            "line per step, and exits with code 0 if every step succeeded."
+        ),
     )
     for flag, text in {
-        "--once": "end after the last step instead of staying until Ctrl-C",
-        "--plain": "print a line a step instead of the live view",
-        "--real": "play on a real control plane (in a checkout; built on first use)",
-        "--no-memcached": "simulate the pods even where there is a memcached to run",
+        "--once": "exit after the last step instead of waiting for Ctrl-C",
+        "--plain": "print one line per step instead of the live view",
+        "--real": "run on a real control plane (in a checkout; built on first use)",
+        "--no-memcached": "simulate the pods even if memcached is installed",
     }.items():
         parser.add_argument(flag, action="store_const", const="yes", default=argparse.SUPPRESS, help=text)
     parser.add_argument("--picture", metavar="PATH", default=argparse.SUPPRESS, help="draw the live view as an SVG")
@@ -176,22 +178,26 @@ def _check_parser() -> Parser:
     parser = Parser(
         prog=f"{PROGRAM.name} check",
         usage=f"{PROGRAM.name} check [flags]",
-        description="Looks whether the operator can work on a cluster, before it is installed there and after: the\n"
-        "API server and its release, the CRD, namespaces, and each permission that the operator needs. Says\n"
-        "what to do about what is missing. Changes nothing. Exit code: 0 if all is well, 1 if not.\n\n"
-        "It takes all flags and variables of run, so that the operator's own can be given as they are.\n"
-        "Those that make a difference here are listed.",
+        description=(
+            "Checks whether the operator can work on a cluster, before and after it is installed there: the\n"
+            "API server and its version, the CRD, namespaces, and each permission that the operator needs.\n"
+            "Prints the remedy for what is missing. Changes nothing. Exit code: 0 if all is well, 1 if not.\n\n"
+            "All flags and variables of run are accepted, so that the operator's own can be passed unchanged.\n"
+            "Those that make a difference here are listed."
+        ),
     )
     group = parser.add_argument_group("What is checked")
     group.add_argument(
         "--as-service-account",
         metavar="NAMESPACE/NAME",
         default=argparse.SUPPRESS,
-        help="Check the permissions of the ServiceAccount that the operator has or will have, not those of the user "
-        "who asks, and whether that user may install what is missing.",
+        help=(
+            "Check the permissions of the ServiceAccount that the operator has or will have, not those of the "
+            "current user, and whether that user may install what is missing."
+        ),
     )
     group.add_argument(
-        "-o", "--output", metavar="text|json", default=argparse.SUPPRESS, help="Lines for people, or JSON for programs."
+        "-o", "--output", metavar="text|json", default=argparse.SUPPRESS, help="Output: for people, or for programs."
     )
     add_settings(parser, SCHEMA.options, shown=_CHECKED)
     return parser
@@ -218,7 +224,7 @@ def _render(flags: Flags) -> int:
         return render_command.run(options)
     (old,) = flags["diff"]
     if not old or (old == "-" and "-" in files):
-        raise UsageError("--diff needs a file of its own to compare with: --diff OLD, or --diff - for standard input")
+        raise UsageError("--diff needs another file to compare with: --diff OLD, or --diff - for standard input")
     return diff_command.run(old, options)
 
 
@@ -227,10 +233,12 @@ def _render_parser() -> Parser:
 
     parser = Parser(
         prog=f"{PROGRAM.name} render",
-        description="Prints the objects that the operator would make of each Memcached in a file, as YAML;\n"
-        "needs no cluster. What is wrong with a Memcached is said in the operator's words. Exit code: 0\n"
-        "if something was made of each, 1 if not. With --diff: 0 if nothing changes, 1 if something does,\n"
-        "2 if not all could be compared.",
+        description=(
+            "Prints the objects that the operator would create for each Memcached in a file, as YAML;\n"
+            "needs no cluster. Invalid Memcacheds are reported in the operator's words. Exit code: 0 if\n"
+            "there were objects for each, 1 if not. With --diff: 0 if nothing changes, 1 if something\n"
+            "does, 2 if not all could be compared."
+        ),
     )
     parser.add_argument(
         "-f",
@@ -246,14 +254,16 @@ def _render_parser() -> Parser:
         "--namespace",
         metavar="NAMESPACE",
         default=argparse.SUPPRESS,
-        help="Namespace of a Memcached that names none (default: default).",
+        help="Namespace of a Memcached that does not name one (default: default).",
     )
     parser.add_argument(
         "--diff",
         metavar="OLD",
         default=argparse.SUPPRESS,
-        help="Print what changes of each Memcached since OLD, by namespace and name, what that costs its servers, and "
-        "how its objects differ. OLD is such a file, too, or what kubectl get prints; - for standard input.",
+        help=(
+            "Print what changes for each Memcached since OLD, by namespace and name, what that costs its servers, "
+            "and how its objects differ. OLD is such a file, too, or the output of kubectl get; - for standard input."
+        ),
     )
     for option in SCHEMA.options:
         if option.name in _RENDERED:
@@ -301,10 +311,12 @@ def _listed_commands() -> list[str]:
 
 
 COMMANDS: dict[str, Command] = {
-    "run": Command("run the operator; flags without a command mean this", _run_parser, _run),
-    "demo": Command("show it at work without a cluster (needs the extra `demo`)", _demo_parser, _demo),
-    "check": Command("look whether it can work on a cluster, and what is missing", _check_parser, _check),
-    "render": Command("print what it would make of a Memcached, without a cluster", _render_parser, _render),
+    "run": Command("run the operator; the default command", _run_parser, _run),
+    "demo": Command("show the operator at work without a cluster (needs the extra `demo`)", _demo_parser, _demo),
+    "check": Command("check whether the operator can work on a cluster, and what is missing", _check_parser, _check),
+    "render": Command(
+        "print the objects that the operator would create for a Memcached, without a cluster", _render_parser, _render
+    ),
     "crd": Command("print the CustomResourceDefinition of Memcached", _plain_parser("crd"), _crd),
     "version": Command("print the version", _plain_parser("version"), _version),
     "api-reference": Command("", _plain_parser("api-reference"), _api_reference),

@@ -48,8 +48,8 @@ WRITES = (
     ("events.events.k8s.io", "create"),
 )
 _CRD_REMEDY = (
-    "The kind Memcached is not known to the cluster: install it with "
-    "`kubectl apply --server-side -f manifests/crd/cache.example.com_memcacheds.yaml`."
+    "The cluster does not serve the kind Memcached: install it with `kubectl apply --server-side -f "
+    "manifests/crd/cache.example.com_memcacheds.yaml`."
 )
 
 

@@ -34,11 +34,11 @@ class Permission:
         return (f"{plural}.{self.group}" if self.group else plural) + slash + subresource
 
 
-_BLIND: Final = "nothing is done, as its caches stay incomplete"
+_BLIND: Final = "nothing is reconciled, as the caches stay incomplete"
 
 # Whoever writes them is read from the live object alone, which no cache has.
-_UNTOLD: Final = "it is not told which client keeps changing one"
-_UNOWNED: Final = "none gets its owner back where OwnerReferencesPermissionEnforcement is on"
+_UNTOLD: Final = "the operator does not learn which client keeps changing one"
+_UNOWNED: Final = "no object gets its owner back if OwnerReferencesPermissionEnforcement is on"
 
 
 def _beside(
@@ -67,90 +67,92 @@ WATCHED: Final = (
         "cache.example.com",
         "memcacheds",
         ("patch",),
-        "no Memcached gets the finalizer with --finalizer, and one that carries it is never gone when it is deleted",
+        "no Memcached gets the finalizer with --finalizer, and a deleted one that has it is never removed",
     ),
     Permission("cache.example.com", "memcacheds/status", ("patch",), "no status is written"),
     Permission(
         "cache.example.com",
         "memcacheds/finalizers",
         ("update",),
-        "nothing is made where the admission plugin OwnerReferencesPermissionEnforcement is on",
+        "no object is created if the admission plugin OwnerReferencesPermissionEnforcement is on",
     ),
     Permission("apps", "deployments", ("list", "watch"), _BLIND),
-    Permission("apps", "deployments", ("create", "patch"), "no servers are made, scaled or put right"),
+    Permission("apps", "deployments", ("create", "patch"), "no servers are created, scaled or repaired"),
     Permission(
         "apps",
         "deployments",
         ("get",),
-        f"{_UNTOLD}, and a deleted Memcached that carries the finalizer may never go",
+        f"{_UNTOLD}, and a deleted Memcached that has the finalizer may never be removed",
     ),
     Permission(
         "apps",
         "deployments",
         ("delete",),
-        "a deleted Memcached that carries the finalizer is never gone, nor is the Deployment of one that has moved to "
+        "a deleted Memcached that has the finalizer is never removed, nor is the Deployment of one that has moved to "
         f"a StatefulSet; and {_UNOWNED}",
     ),
     *_beside(
         "apps",
         "statefulsets",
-        "no Memcached with spec.workload StatefulSet gets servers, while those of Deployments go on",
-        unread=f"{_UNTOLD}, and a deleted Memcached that has one and carries the finalizer may never go",
-        undeleted="a deleted Memcached that has one and carries the finalizer is never gone, nor is the StatefulSet of "
-        "one that has moved to a Deployment, and none is replaced",
+        "no Memcached with spec.workload StatefulSet gets servers, while those of Deployments continue",
+        unread=f"{_UNTOLD}, and a deleted Memcached that has one and the finalizer may never be removed",
+        undeleted=(
+            "a deleted Memcached that has one and the finalizer is never removed, nor is the StatefulSet of one that "
+            "has moved to a Deployment, and none is replaced"
+        ),
     ),
     *_beside(
         "",
         "services",
-        "no Service is made, so that clients find no servers by a name",
-        undeleted="a Service stays that is no longer asked for, and none changes between Headless and ClusterIP",
+        "no Service is created, so that clients find no servers by a name",
+        undeleted="a Service that is no longer specified stays, and none changes between Headless and ClusterIP",
     ),
     *_beside(
         "policy",
         "poddisruptionbudgets",
-        "no PodDisruptionBudget is made, so that a drain of nodes may take all servers at once",
-        undeleted="a PodDisruptionBudget stays that is no longer asked for, or that is beside somebody else's",
+        "no PodDisruptionBudget is created, so that draining nodes may remove all servers at once",
+        undeleted="a PodDisruptionBudget that is no longer specified, or that another one overlaps, stays",
     ),
     *_beside(
         "networking.k8s.io",
         "networkpolicies",
         "spec.networkPolicy has no effect",
-        unread=f"{_UNTOLD}, or whose it is that bears the name",
-        undeleted="a NetworkPolicy stays that is no longer asked for",
+        unread=f"{_UNTOLD}, or the owner of one with the same name",
+        undeleted="a NetworkPolicy that is no longer specified stays",
     ),
     *_beside(
         "",
         "configmaps",
         "spec.publish has no effect",
-        unread=f"{_UNTOLD}, or whose it is that bears the name",
-        undeleted="a ConfigMap stays that is no longer asked for",
+        unread=f"{_UNTOLD}, or the owner of one with the same name",
+        undeleted="a ConfigMap that is no longer specified stays",
     ),
     Permission("", "pods", ("list", "watch"), _BLIND),
     Permission(
         "",
         "pods",
         ("get",),
-        "the servers of a StatefulSet get other memory by being replaced, which empties them; and a pod that is in the "
-        "way of one is not named",
+        "the servers of a StatefulSet are replaced, which empties them, to change their memory; and a pod that "
+        "blocks a server is not named",
     ),
     Permission(
         "",
         "pods/resize",
         ("patch",),
-        "the servers of a StatefulSet get other memory by being replaced, which empties them",
+        "the servers of a StatefulSet are replaced, which empties them, to change their memory",
     ),
-    Permission("", "pods/eviction", ("create",), "the servers of a StatefulSet stay as they were made"),
-    Permission("events.k8s.io", "events", ("create", "patch"), "no events are written; everything else goes on"),
+    Permission("", "pods/eviction", ("create",), "the servers of a StatefulSet are never replaced"),
+    Permission("events.k8s.io", "events", ("create", "patch"), "no events are written; everything else continues"),
     Permission(
         "",
         "events",
         ("list",),
-        "Degraded does not say what keeps a StatefulSet from making pods, such as a quota; everything else goes on",
+        "Degraded does not say why a StatefulSet creates no pods, such as a quota; everything else continues",
     ),
 )
 """In each watched namespace, or in all."""
 
-_LEADERLESS: Final = "no replica leads, and nothing is done"
+_LEADERLESS: Final = "no replica leads, and nothing is reconciled"
 
 LEASE: Final = (
     Permission("coordination.k8s.io", "leases", ("get", "list", "watch", "patch"), _LEADERLESS, named=True),
@@ -170,8 +172,8 @@ LIFE_CLUSTER: Final = (Permission("", "nodes", ("get",), "a leader whose node is
 """Cluster-wide, with --leader-elect-mode=life."""
 
 REVIEWS: Final = (
-    Permission("authentication.k8s.io", "tokenreviews", ("create",), "nobody may scrape the metrics"),
-    Permission("authorization.k8s.io", "subjectaccessreviews", ("create",), "nobody may scrape the metrics"),
+    Permission("authentication.k8s.io", "tokenreviews", ("create",), "no client may scrape the metrics"),
+    Permission("authorization.k8s.io", "subjectaccessreviews", ("create",), "no client may scrape the metrics"),
 )
 """Cluster-wide, with --metrics-secure."""
 
@@ -180,8 +182,9 @@ SERVER_CREDENTIALS: Final = (
         "",
         "secrets",
         ("get",),
-        "servers that ask for a password or a client certificate are not asked how they do, and get other memory by "
-        "being replaced. A Role that names the Secrets grants it for these alone, which is not seen here",
+        "servers that require a password or a client certificate are not asked for their statistics, and are "
+        "replaced to change their memory. A Role that names the Secrets grants it for these only, which this check "
+        "does not see",
     ),
 )
 """In each watched namespace, or in all, with --server-credentials."""

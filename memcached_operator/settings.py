@@ -25,22 +25,26 @@ class Settings(RuntimeSettings, frozen=True):
         str,
         Meta(pattern=r"^\S+\Z"),
         Setting(
-            "What is made",
+            "What is created",
             help="Image of the memcached containers where a Memcached names none itself.",
-            why="A pinned release, so that an operator's restart never changes what runs.",
+            why="A pinned release, so that a restart of the operator never changes what runs.",
             metavar="IMAGE",
             variable="RELATED_IMAGE_MEMCACHED",
-            allowed="an image's reference without spaces, for example docker.io/library/memcached:1.6.45-alpine",
+            allowed="an image reference without spaces, for example docker.io/library/memcached:1.6.45-alpine",
         ),
     ] = "docker.io/library/memcached:1.6.45-alpine"
     memcached_user_id: Annotated[
         Annotated[int, Meta(ge=1, le=_USER_ID_MAX)] | None,
         Setting(
-            "What is made",
-            help="User and group of the memcached containers, by number; none names none. "
-            "Changing it rolls out the servers of every Memcached.",
-            why="The official image makes a user of that number and names it by a word, which runAsNonRoot cannot "
-            "judge. OpenShift gives each namespace numbers of its own and refuses others: say none there.",
+            "What is created",
+            help=(
+                "User and group of the memcached containers, by number; none sets none. A change rolls out the "
+                "servers of every Memcached."
+            ),
+            why=(
+                "The official image has a user with that number and names it by a word, which runAsNonRoot cannot "
+                "verify. OpenShift assigns numbers to each namespace and refuses others: set none there."
+            ),
             metavar="ID|none",
             allowed=f"a whole number from 1 to {_USER_ID_MAX}, or none",
             read=_none,
@@ -49,11 +53,13 @@ class Settings(RuntimeSettings, frozen=True):
     finalizer: Annotated[
         bool,
         Setting(
-            "What is made",
-            help="Put the finalizer finalizer.cache.example.com on each Memcached: a deleted one stays, and "
-            "says what it waits for, until its pods are gone. One that carries it is released with the setting off, "
-            "too.",
-            why="The garbage collector cleans up without it, and an operator that is away blocks no deletion.",
+            "What is created",
+            help=(
+                "Put the finalizer finalizer.cache.example.com on each Memcached: a deleted one stays, and its "
+                "status says what it waits for, until its pods are gone. A Memcached that has the finalizer is also "
+                "released with the setting off."
+            ),
+            why="The garbage collector cleans up without it, and an operator that is down blocks no deletion.",
             metavar="true|false",
         ),
     ] = False
@@ -62,9 +68,11 @@ class Settings(RuntimeSettings, frozen=True):
         Meta(ge=0, le=60_000),
         Setting(
             "How it works",
-            help="How long the status of an unfinished change may be held back to join with the next, "
-            "in milliseconds. 0 writes every one.",
-            why="Short enough to look immediate; long enough that pods starting together make one write.",
+            help=(
+                "How long to delay the status of an unfinished change to combine it with the next, in milliseconds. "
+                "0 writes every one."
+            ),
+            why="Short enough to appear immediate; long enough that pods starting together make one write.",
             metavar="MILLISECONDS",
         ),
     ] = 250
@@ -73,9 +81,11 @@ class Settings(RuntimeSettings, frozen=True):
         Meta(ge=0, le=3_600),
         Setting(
             "How it works",
-            help="How often each memcached that is ready is asked how it does, in seconds: for the condition Serving, "
-            "status.version and the metrics at /metrics/servers. 0 never asks.",
-            why="As often as most Prometheus servers scrape; two failures in a row are told within a minute.",
+            help=(
+                "How often to ask each ready memcached for its statistics, in seconds: for the condition Serving, "
+                "status.version and the metrics at /metrics/servers. 0 never asks."
+            ),
+            why="As often as most Prometheus servers scrape; two failures in a row are reported within a minute.",
             metavar="SECONDS",
         ),
     ] = 30.0
@@ -83,11 +93,15 @@ class Settings(RuntimeSettings, frozen=True):
         bool,
         Setting(
             "How it works",
-            help="Read the Secrets that Memcacheds name, each by its name, for what their servers ask for before they "
-            "answer: the first user of spec.auth, and the certificate of spec.tls where clientAuth is Require. It "
-            "takes the permission to get them.",
-            why="An operator that may read no Secret gives none away. Without it such servers run as well; they are "
-            "not asked how they do.",
+            help=(
+                "Read the Secrets that Memcacheds name, each by its name, to authenticate to their servers: the "
+                "first user of spec.auth, and the certificate of spec.tls if clientAuth is Require. It needs the "
+                "permission to get them."
+            ),
+            why=(
+                "An operator that cannot read Secrets cannot leak them. Without it such servers run as well; they "
+                "are not asked for their statistics."
+            ),
             metavar="true|false",
         ),
     ] = False
@@ -96,7 +110,7 @@ class Settings(RuntimeSettings, frozen=True):
         Setting(
             "Probes and metrics",
             help="Also show the desired and the ready servers of each Memcached.",
-            why="Two series for each Memcached are more than some Prometheus servers were made for.",
+            why="Two series for each Memcached are too many for some Prometheus servers.",
             metavar="true|false",
         ),
     ] = False
@@ -112,6 +126,8 @@ def settings_reference() -> str:
     return reference(
         SCHEMA,
         title="Settings",
-        origin="Made by `./dev settings-docs` from memcached_operator/settings.py and "
-        "operator_runtime/settings/runtime_settings.py; do not edit.",
+        origin=(
+            "Generated by `./dev settings-docs` from memcached_operator/settings.py and "
+            "operator_runtime/settings/runtime_settings.py; do not edit."
+        ),
     )

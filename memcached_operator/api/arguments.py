@@ -95,17 +95,17 @@ def _field(name: str) -> str:
     return f"it would undo spec.{name}; set that field instead"
 
 
-_REACHED = "servers are reached over TCP on port 11211, as the Service, the list and the probe say; leave it out"
+_REACHED = "servers are reached over TCP on port 11211, as the Service, the list and the probe say; omit it"
 _TLS = "spec.tls says how servers speak TLS; set that field instead"
 _PASSWORDS = "spec.auth says which passwords servers ask for; set that field instead"
-_SASL = "it asks users of the binary protocol alone; leave it out, and set spec.auth or spec.tls.clientAuth"
-_FOREGROUND = "a server that leaves the foreground ends its container; leave it out"
-_ENDS = "memcached prints something and ends; leave it out"
-_NO_VOLUME = "a server has no volume to write to; leave it out"
+_SASL = "it requires authentication for the binary protocol only; omit it, and set spec.auth or spec.tls.clientAuth"
+_FOREGROUND = "a server that leaves the foreground ends its container; omit it"
+_ENDS = "memcached prints a text and exits; omit it"
+_NO_VOLUME = "a server has no volume to write to; omit it"
 
 _FLAGS: Final[Mapping[str, _Flag]] = {
     "a": _Flag("unix-mask", True, refused=_REACHED),
-    "A": _Flag("enable-shutdown", refused="any client could end a server; leave it out"),
+    "A": _Flag("enable-shutdown", refused="any client could stop a server; omit it"),
     "Z": _Flag("enable-ssl", refused=_TLS),
     "p": _Flag("port", True, refused=_REACHED),
     "s": _Flag("unix-socket", True, refused=_REACHED),
@@ -113,7 +113,7 @@ _FLAGS: Final[Mapping[str, _Flag]] = {
     "m": _Flag("memory-limit", True, refused=_field("memory")),
     "M": _Flag("disable-evictions"),
     "c": _Flag("conn-limit", True, refused=_field("maxConnections")),
-    "k": _Flag("lock-memory", refused="a server may not lock memory; leave it out"),
+    "k": _Flag("lock-memory", refused="a server is not allowed to lock memory; omit it"),
     "h": _Flag("help", refused=_ENDS),
     "i": _Flag("license", refused=_ENDS),
     "V": _Flag("version", refused=_ENDS),
@@ -127,7 +127,7 @@ _FLAGS: Final[Mapping[str, _Flag]] = {
     "n": _Flag("slab-min-size", True, _whole(1)),
     "t": _Flag("threads", True, refused=_field("threads")),
     "D": _Flag("", True, _delimiter),
-    "L": _Flag("enable-largepages", refused="spec.memory could not be changed while a server runs; leave it out"),
+    "L": _Flag("enable-largepages", refused="spec.memory could not be changed while a server runs; omit it"),
     "R": _Flag("max-reqs-per-event", True, _whole(1)),
     "C": _Flag("disable-cas"),
     "b": _Flag("listen-backlog", True, _whole(0)),
@@ -179,7 +179,7 @@ _OPTIONS: Final[Mapping[str, _Check | None]] = {
 
 _REFUSED_OPTIONS: Final = {
     "ssl_": _TLS,
-    "proxy_": "a server keeps items, and passes nothing on to others; leave it out",
+    "proxy_": "a server stores items and forwards no requests; omit it",
     "ext_": _NO_VOLUME,
 }
 
@@ -266,8 +266,8 @@ class Arguments:
         hot, warm = self._shares.values()
         if hot + warm > _HOT_AND_WARM:
             yield (
-                f"hot_lru_pct and warm_lru_pct must be at most {_HOT_AND_WARM} together ({_HOT} and {_WARM} where they "
-                f"are left out), got {hot} and {warm}"
+                f"hot_lru_pct and warm_lru_pct must be at most {_HOT_AND_WARM} together ({_HOT} and {_WARM} if "
+                f"omitted), got {hot} and {warm}"
             )
         sizes = self._sizes.split("-") if self._sizes else []
         if sizes and not self._smallest <= int(sizes[0]) <= int(sizes[-1]) <= self.chunk_kib * 1024:
@@ -276,7 +276,7 @@ class Arguments:
                 f"got {shown(self._sizes)}"
             )
         if self._temporary and not self._maintained:
-            yield "temporary_ttl must be left out with no_lru_maintainer or no_modern"
+            yield "temporary_ttl must be omitted with no_lru_maintainer or no_modern"
 
 
 def judge(arguments: Sequence[str], threads: int) -> Arguments:
@@ -355,25 +355,25 @@ def _judged(flag: str, letter: str, value: str | None, threads: int, found: Argu
     """What is wrong with a flag and its value."""
     known = _FLAGS.get(letter)
     if not flag:
-        yield "must be a flag or the value of one; memcached ignores a word by itself", None
+        yield "must be a flag or its value; memcached ignores other words", None
     elif known is None:
         yield _unknown(flag), None
     elif known.refused:
-        yield f"must not hold {flag}: {known.refused}", None
+        yield f"must not contain {flag}: {known.refused}", None
     elif not known.valued:
         if value is not None:
-            yield f"must be {flag} alone, which takes no value", None
+            yield f"must be {flag} without a value", None
     elif value is None:
         yield f"must be followed by the value of {flag}", None
     elif value[:1].isspace():
         # Older releases take the space for a part of the value.
-        yield f"must hold {flag} and its value as two words", None
+        yield f"must contain {flag} and its value as two words", None
     elif letter == "o":
         yield from _judged_options(value, threads, found)
     elif known.check and (wanted := known.check(value)):
-        yield f"must give {flag} {wanted}", value
+        yield f"must set {flag} to {wanted}", value
     elif letter == "N" and int(value) > threads:
-        yield f"must give {flag} at most {threads}, the number of spec.threads", value
+        yield f"must set {flag} to at most {threads}, the value of spec.threads", value
     else:
         found.note(f"-{letter}", value)
 
@@ -381,7 +381,7 @@ def _judged(flag: str, letter: str, value: str | None, threads: int, found: Argu
 def _unknown(flag: str) -> str:
     if len(flag) > 2 and (meant := _meant(flag[2:])):
         return "must be one flag, written in full; so begin " + " and ".join(f"--{long}" for long in meant)
-    return "must be a flag of memcached, as memcached --help lists them"
+    return "must be a flag of memcached, as listed by memcached --help"
 
 
 def _judged_options(text: str, threads: int, found: Arguments) -> Iterator[_Complaint]:
@@ -390,19 +390,19 @@ def _judged_options(text: str, threads: int, found: Arguments) -> Iterator[_Comp
         name, equals, value = option.partition("=")
         refused = next((why for prefix, why in _REFUSED_OPTIONS.items() if name.startswith(prefix)), None)
         if refused:
-            yield f"must not hold {name}: {refused}", option
+            yield f"must not contain {name}: {refused}", option
         elif name not in _OPTIONS:
-            yield "must hold options of memcached, as memcached --help lists them below -o", option
+            yield "must contain options of memcached, as listed by memcached --help below -o", option
         elif (check := _OPTIONS[name]) is None:
             if equals:
-                yield f"must hold {name} alone, which takes no value", option
+                yield f"must contain {name} without a value", option
             else:
                 found.note(name, "")
         elif wanted := check(value):
-            yield f"must give {name} {wanted}", option
+            yield f"must set {name} to {wanted}", option
         elif name == "hashpower" and int(value) < (
             least := next((power for most, power in _HASHPOWERS if threads <= most), 16)
         ):
-            yield f"must give {name} at least {least} with {threads} threads (spec.threads)", option
+            yield f"must set {name} to at least {least} with {threads} threads (spec.threads)", option
         else:
             found.note(name, value)

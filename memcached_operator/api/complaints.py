@@ -90,14 +90,14 @@ RULES: Final[Mapping[str, str]] = {
     "spec.podTemplate.spec": 'must be an object such as {"dnsPolicy": "Default"}',
     "spec.networkPolicy": 'must be an object such as {"allowFrom": []}',
     **_objects("spec.networkPolicy.allowFrom", _PEER),
-    "spec.networkPolicy.allowFrom": f"must be a list of peers such as [{_PEER}], or [] for nobody",
+    "spec.networkPolicy.allowFrom": f"must be a list of peers such as [{_PEER}], or [] for none",
     "spec.tls": 'must be an object such as {"secretName": "cache-tls"}',
     "spec.tls.secretName": _SECRET_NAME,
     "spec.tls.clientAuth": "must be None, Request or Require",
     "spec.tls.reload": "must be Live or Restart",
     "spec.auth": 'must be an object such as {"secretName": "cache-passwords"}',
     "spec.auth.secretName": _SECRET_NAME,
-    "spec.publish": "must be ConfigMap, or left out for nowhere",
+    "spec.publish": "must be ConfigMap, or omitted",
     "spec.drainSeconds": f"must be a whole number of seconds from 0 to {DRAIN_SECONDS_MAX}",
 }
 """What each field must be, by its path, whichever part of its rule it breaks; `[]` for any entry of a list or map."""

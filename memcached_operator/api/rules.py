@@ -102,18 +102,19 @@ def _of_workload(spec: Together) -> Iterator[str]:
     if spec.workload == "StatefulSet":
         if spec.service_type == "ClusterIP":
             yield (
-                "spec.service.type: must be Headless (or Disabled, where you make the headless Service yourself) with "
-                f"spec.workload StatefulSet, whose servers' names come from it, got {json.dumps(spec.service_type)}"
+                "spec.service.type: must be Headless when spec.workload is StatefulSet, as the DNS names of its "
+                "servers come from the headless Service, or Disabled if you create that Service yourself, got "
+                f"{json.dumps(spec.service_type)}"
             )
         for name, given in pace.items():
             if given is not None:
                 yield (
-                    f"spec.rollout.{name}: must be left out with spec.workload StatefulSet, whose servers are replaced "
-                    f"one at a time, got {shown(given)}"
+                    f"spec.rollout.{name}: must be omitted when spec.workload is StatefulSet, whose servers are "
+                    f"replaced one at a time, got {shown(given)}"
                 )
     elif spec.max_unavailable in (0, "0%") and spec.max_surge in (None, 0, "0%"):
         yield (
-            "spec.rollout.maxUnavailable: must be 1 or more where spec.rollout.maxSurge is 0 or left out, as no server "
+            "spec.rollout.maxUnavailable: must be 1 or more when spec.rollout.maxSurge is 0 or omitted, as no server "
             f"could be replaced, got {shown(spec.max_unavailable)}"
         )
 
@@ -139,15 +140,15 @@ def _of_settings(memory: str, threads: int, item_size: str, extra_args: tuple[st
 def _of_auth(spec: Together) -> Iterator[str]:
     if spec.auth and _judged(tuple(spec.extra_args), spec.threads).protocol == "auto":
         yield (
-            "spec.extraArgs: must not give -B auto with spec.auth, whose passwords are of the text protocol alone; "
-            'leave it out, got "auto"'
+            "spec.extraArgs: must not set -B to auto with spec.auth, whose passwords work with the text protocol "
+            'only; omit it, got "auto"'
         )
 
 
 def _of_connections(connections: int, threads: int) -> Iterator[str]:
     if connections <= (own := OWN_CONNECTIONS + OWN_CONNECTIONS_OF_A_THREAD * threads):
         yield (
-            f"spec.maxConnections: must be more than {own}, which memcached takes for itself with spec.threads "
+            f"spec.maxConnections: must be more than {own}, which memcached keeps for itself with spec.threads "
             f"{threads}, got {connections}"
         )
 
@@ -161,9 +162,9 @@ def _of_resources(spec: Together) -> Iterator[str]:
         needed = memory_mib(spec.memory, spec.max_connections, spec.threads, spec.extra_args, tls=spec.tls)
         if value(limit) < needed * 2**20:
             yield (
-                f"spec.resources.limits.memory: must be at least {needed}Mi, what a server takes with spec.memory "
+                f"spec.resources.limits.memory: must be at least {needed}Mi, which a server needs with spec.memory "
                 f"{spec.memory}, spec.maxConnections {spec.max_connections}{' by TLS' if spec.tls else ''} and "
-                f"spec.threads {spec.threads}; raise the limit or lower those, got {shown(limit)}"
+                f"spec.threads {spec.threads}; raise the limit or lower these fields, got {shown(limit)}"
             )
     for name, most in spec.limits.items():
         asked = spec.requests.get(name)

@@ -145,13 +145,16 @@ class _Checks:
             case Unauthorized():
                 remedy = "log in again, or name another user's context with --context"
             case AuthenticationUnavailable():
-                remedy = "mend the credential that the message names"
+                remedy = "correct the credential that the message names"
             case Unreachable():
-                remedy = "is the cluster up, and the address that of its API server? Other contexts: --context"
+                remedy = (
+                    "check that the cluster is up and that this is the address of its API server; other contexts: "
+                    "--context"
+                )
             case MalformedAnswer():
-                remedy = "is that an API server? Other contexts: --context"
+                remedy = "check that this is the address of an API server; other contexts: --context"
             case _:
-                remedy = "look at the API server"
+                remedy = "check the API server"
         return Finding("server", Verdict.WRONG, f"{place}: {error}", remedy)
 
     async def _version(self) -> Finding:
@@ -202,7 +205,7 @@ class _Checks:
                 # The install for the whole cluster brings its own, and so does what is built on it.
                 brought = name in home and name == installing.HOME and watched != home
                 remedy = installing.command(watched, name) if brought else f"kubectl create namespace {name}"
-                found.append(Finding("namespace", Verdict.MISSING, f"{name} is not there", remedy))
+                found.append(Finding("namespace", Verdict.MISSING, f"{name} does not exist", remedy))
             except Forbidden:
                 pass
             except KubeError as error:
@@ -225,7 +228,7 @@ class _Checks:
         except ElectionError as error:  # the message ends with the remedy
             return scope, (Finding("election", Verdict.WRONG, str(error)),)
         if lock is None:
-            return scope, (Finding("election", Verdict.OK, "outside a pod no leader for life is elected"),)
+            return scope, (Finding("election", Verdict.OK, "outside a pod, leader election for life is skipped"),)
         return replace(scope, election=election.mode, lock=lock), ()
 
     async def _service_account(self, account: ObjectKey, watched: tuple[str, ...]) -> Finding:
@@ -233,7 +236,7 @@ class _Checks:
             await self._client.get(SERVICE_ACCOUNTS, account.namespace, account.name)
         except NotFound:
             remedy = f"install the operator: {installing.command(watched, account.namespace)}"
-            return Finding("account", Verdict.MISSING, f"ServiceAccount {account} is not there", remedy)
+            return Finding("account", Verdict.MISSING, f"ServiceAccount {account} does not exist", remedy)
         return Finding("account", Verdict.OK, f"ServiceAccount {account}")
 
     async def _permissions(self, scope: Scope, subject: Subject, *, rule_remedy: bool = True) -> list[Finding]:
@@ -282,7 +285,7 @@ class _Installer:
 
 
 def _unknown(check: str, error: KubeError, what: str = "") -> Finding:
-    remedy = "let an administrator ask" if isinstance(error, Forbidden) else "try again"
+    remedy = "ask an administrator for the permission" if isinstance(error, Forbidden) else "try again"
     return Finding(check, Verdict.UNKNOWN, f"{what}: {error}" if what else str(error), remedy)
 
 

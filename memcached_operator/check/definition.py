@@ -48,8 +48,8 @@ def judge_definition(live: Json, ours: Json, watched: tuple[str, ...]) -> Findin
     for needed in ("NamesAccepted", "Established"):
         condition = conditions.get(needed) or {}
         if condition.get("status") != "True":
-            why = condition.get("message") or condition.get("reason") or "its controller has not said so yet"
-            remedy = f"kubectl describe crd {NAME}; another definition may have its names"
+            why = condition.get("message") or condition.get("reason") or "no reason is reported yet"
+            remedy = f"kubectl describe crd {NAME}; another definition may use the same names"
             return Finding("crd", Verdict.WRONG, f"{NAME} is not served ({needed}): {why}", remedy)
     found = tuple(differences(live.get("spec") or {}, ours["spec"]))
     if found:
@@ -62,7 +62,7 @@ def differing(found: tuple[str, ...], watched: tuple[str, ...]) -> Finding:
     return Finding(
         "crd",
         Verdict.WRONG,
-        f"{NAME} is established, and differs from this release's",
+        f"{NAME} is established, but differs from this release's",
         f"{definition_command(watched, force=True)} (unless a newer release of the operator put it there)",
         details=found,
     )
@@ -79,7 +79,7 @@ def differences(live: Json, ours: Json) -> Iterator[str]:
     live_versions = _by_name(live.get("versions") or ())
     for name, wanted in _by_name(ours["versions"]).items():
         if name not in live_versions:
-            yield f"version {name} is not there"
+            yield f"version {name} is missing"
         else:
             yield from _version_differences(live_versions[name], wanted)
     for name in sorted(live_versions.keys() - _by_name(ours["versions"]).keys()):
@@ -99,12 +99,12 @@ def schema_differences(live: Json, ours: Json, path: str = "") -> Iterator[str]:
     for keyword in sorted((live.keys() | ours.keys()) - _WALKED - {name for name, _ in of_each}):
         yield from _compared(f"{place}: {keyword}", live.get(keyword), ours.get(keyword))
     if live.get("description") != ours.get("description"):
-        yield f"{place}: the description is another"
+        yield f"{place}: the description differs"
     live_fields, our_fields = live.get("properties") or {}, ours.get("properties") or {}
     for name in sorted(live_fields.keys() | our_fields.keys()):
         inner = f"{path}.{name}" if path else name
         if name not in live_fields:
-            yield f"{inner} is not there"
+            yield f"{inner} is missing"
         elif name not in our_fields:
             yield f"{inner} is unknown to this release"
         else:
@@ -152,7 +152,7 @@ def _column_differences(live: Sequence[Json], ours: Sequence[Json]) -> Iterator[
     live_columns, our_columns = _by_name(live), _by_name(ours)
     for name, wanted in our_columns.items():
         if name not in live_columns:
-            yield f"column {name} is not there"
+            yield f"column {name} is missing"
             continue
         there = live_columns[name]
         for key in sorted(there.keys() | wanted.keys()):
@@ -167,7 +167,7 @@ def _compared(what: str, live: object, ours: object) -> Iterator[str]:
     if live == ours and isinstance(live, bool) == isinstance(ours, bool):
         return
     if live is None:
-        yield f"{what} is not there, this release has {_shown(ours)}"
+        yield f"{what} is missing, this release has {_shown(ours)}"
     elif ours is None:
         yield f"{what} is {_shown(live)}, this release has none"
     else:

@@ -16,7 +16,7 @@ DEFINITION: Final = RequiredPermission(Permission("apiextensions.k8s.io", "custo
 """To install the CRD."""
 _CLUSTER_ROLES: Final = RequiredPermission(Permission(_RBAC, "clusterroles", _APPLY), None)
 
-_ASK: Final = "let an administrator of the cluster install it"
+_ASK: Final = "ask an administrator of the cluster to install it"
 
 # What an administrator of the cluster applies once, so that those of namespaces can install operators in them: the
 # CRD, and the ClusterRoles by which they have all permissions that they are to grant.
@@ -79,14 +79,13 @@ def judge_granting(lacking: Collection[RequiredPermission], scope: Scope, home: 
     if not lacking:
         return Finding("install", Verdict.OK, "you may give the operator its permissions")
     text = (
-        "you may not give the operator its permissions: you do not have all of them yourself,"
-        " nor escalate and bind on roles"
+        "you may not give the operator its permissions: you lack some of them yourself, and escalate and bind on roles"
     )
     remedy = _ASK
     if scope.watched == (home,) and all(_of_tenants(each.permission) for each in lacking):
         remedy = (
-            f"let an administrator of the cluster make the ClusterRole memcached-admin, by which an administrator of"
-            f" a namespace has them: {definition_command(scope.watched, force=False)}"
+            "ask an administrator of the cluster to create the ClusterRole memcached-admin, which gives them to the "
+            f"administrators of namespaces: {definition_command(scope.watched, force=False)}"
         )
     details = tuple(f"you may not {each}" for each in lacking)
     return Finding("install", Verdict.MISSING, text, remedy, details=details)

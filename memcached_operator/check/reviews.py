@@ -141,4 +141,4 @@ def _decoded(answer: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(answer, type=kind)
     except UNDECODABLE as error:
-        raise MalformedAnswer(f"a review was answered with something else: {error}") from None
+        raise MalformedAnswer(f"the answer to a review has another form: {error}") from None

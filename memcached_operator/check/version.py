@@ -36,7 +36,7 @@ def judge_version(answer: bytes) -> Finding:
         return Finding(
             "version",
             Verdict.UNKNOWN,
-            "the server does not say which release of Kubernetes it is",
+            "the server does not report its Kubernetes version",
             f"use Kubernetes {_dotted(OLDEST)} or later",
         )
     found = (int(numbers[1]), int(numbers[2]))
@@ -45,12 +45,12 @@ def judge_version(answer: bytes) -> Finding:
         return Finding(
             "version",
             Verdict.WRONG,
-            f"Kubernetes {name} is too old: it does not know fields that the servers' pods have",
-            f"use Kubernetes {_dotted(OLDEST)} or later; the operator is tried on {_dotted(TRIED)}",
+            f"Kubernetes {name} is too old: it lacks fields that the servers' pods use",
+            f"use Kubernetes {_dotted(OLDEST)} or later; the operator is tested on {_dotted(TRIED)}",
         )
-    tried = "what the operator is tried on"
+    tried = "a version that the operator is tested on"
     if found != TRIED:
-        tried = f"{_dotted(OLDEST)} or later will do, and it is tried on {_dotted(TRIED)}"
+        tried = f"{_dotted(OLDEST)} or later is supported; the operator is tested on {_dotted(TRIED)}"
     return Finding("version", Verdict.OK, f"Kubernetes {name}: {tried}")
 
 

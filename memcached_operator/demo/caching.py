@@ -48,7 +48,7 @@ async def set_and_get(address: str, key: str, value: bytes) -> None:
     """
     await _set(address, key, value)
     if not await _is_there(address, key, value):
-        raise NoAnswerError(f"{address}:{PORT} has forgotten {key}")
+        raise NoAnswerError(f"{address}:{PORT} has lost {key}")
 
 
 async def through_each_pod(state: ClusterState, memcached: str) -> int:

@@ -69,7 +69,7 @@ async def simulated(*, memcached: bool = True) -> AsyncIterator[DemoCluster]:
             f"the simulator needs {error.name}, which is not installed: pip install 'memcached-operator[demo]'"
         ) from error
     real_pods = memcached and find_program() is not None
-    why_simulated = "no memcached on the PATH" if memcached else "as --no-memcached asks"
+    why_simulated = "memcached is not on the PATH" if memcached else "as --no-memcached asks"
     options = Options(pods_ready_after_s=_READY_AFTER_S, memcached="auto" if real_pods else False)
     async with AsyncExitStack() as ends:
         try:
@@ -84,7 +84,7 @@ async def simulated(*, memcached: bool = True) -> AsyncIterator[DemoCluster]:
             real_pods=real_pods,
             pods="real memcached processes on loopback addresses"
             if real_pods
-            else f"simulated ({why_simulated}), so that no key is set through them",
+            else f"simulated ({why_simulated}), so that no keys are stored in them",
             kind_installed=_nothing_to_do,
         )
 
@@ -101,7 +101,7 @@ async def real() -> AsyncIterator[DemoCluster]:
         from lab.control_plane import ControlPlane
         from lab.kubectl import LabError
     except ImportError as error:
-        raise NoClusterError("--real needs a checkout of the project, where it is: ./dev demo --real") from error
+        raise NoClusterError("--real needs a checkout of the project: ./dev demo --real") from error
     loop = asyncio.get_running_loop()
 
     async def restart_controllers() -> None:
@@ -127,8 +127,10 @@ async def real() -> AsyncIterator[DemoCluster]:
                     audit_log=control_plane.audit_log,
                     what="a real kube-apiserver, etcd and controller-manager",
                     real_pods=False,
-                    pods="simulated (a control plane has no nodes: the demo plays the kubelet), "
-                    "so that no key is set through them",
+                    pods=(
+                        "simulated (the control plane has no nodes: the demo plays the kubelet), so that no keys are "
+                        "stored in them"
+                    ),
                     kind_installed=restart_controllers,
                 )
             finally:

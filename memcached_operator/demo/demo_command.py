@@ -45,9 +45,9 @@ def run(options: DemoOptions) -> int:
     try:
         code = asyncio.run(_run(options))
         if _stays(options):
-            print("demo: ended; nothing of it is left")
+            print("demo: ended; everything is cleaned up")
         elif code == INTERRUPTED:
-            print("demo: interrupted; nothing of it is left")
+            print("demo: interrupted; everything is cleaned up")
         return code
     except KeyboardInterrupt:
         return INTERRUPTED

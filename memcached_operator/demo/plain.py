@@ -25,7 +25,7 @@ class Plain:
         """Where it runs, and with what pods."""
         self._steps = steps
         self._say(f"{cluster.what}, at {cluster.server}")
-        self._say(f"kubectl takes part with: export KUBECONFIG={cluster.kubeconfig}")
+        self._say(f"to use kubectl beside it: export KUBECONFIG={cluster.kubeconfig}")
         self._say(f"pods are {cluster.pods}")
 
     def begins(self, number: int) -> None:
@@ -55,8 +55,8 @@ class Plain:
 
     async def closes(self, came_true: int) -> None:
         """How many steps came true: the last line."""
-        self._say(f"the operator wrote {self._writes} times")
-        self._say(f"{came_true} of {len(self._steps)} steps came true")
+        self._say(f"{self._writes} writes by the operator")
+        self._say(f"{came_true} of {len(self._steps)} steps succeeded")
 
     def _say(self, text: str) -> None:
         print(f"demo: {text}", file=self._out, flush=True)

@@ -74,7 +74,7 @@ async def run_demo(cluster: DemoCluster, display: Display) -> bool:
                 operator(cluster.kubeconfig, display.heard, real_pods=cluster.real_pods)
             )
             if not await process.in_sync(_SYNC_DEADLINE_S):
-                raise StepFailedError(f"the operator did not start; its last words: {process.last_words}")
+                raise StepFailedError(f"the operator did not start; its last log lines: {process.last_words}")
         except (StepFailedError, KubeError) as error:
             display.failed(0, str(error))
         else:
@@ -118,7 +118,9 @@ async def _run_step(step: Step, context: StepContext, process: OperatorProcess |
         await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
         if process is not None and not running_step.done():
             code = process.ended.result()
-            raise StepFailedError(f"the operator ended with {_in_words(code)}; its last words: {process.last_words}")
+            raise StepFailedError(
+                f"the operator ended with {_in_words(code)}; its last log lines: {process.last_words}"
+            )
         return running_step.result()
     finally:
         running_step.cancel()

@@ -79,7 +79,7 @@ class Screen:
             Layout(_panel("memcacheds and workloads", resources), size=_RESOURCES_ROWS),
             Layout(_panel("conditions", _conditions(self.state, inner)), size=_CONDITIONS_ROWS),
             Layout(_panel("events", _Newest(_events(self.state))), ratio=3),
-            Layout(_panel("the operator writes", _Newest(self.writes)), ratio=2),
+            Layout(_panel("writes by the operator", _Newest(self.writes)), ratio=2),
             Layout(_panel("the operator's log", _Newest(self.log)), ratio=3),
         )
         return layout
@@ -92,7 +92,7 @@ class Screen:
             *_lines_of(_pods(self.state), console, options),
         ]
         news = [
-            *(Text.assemble(("the operator writes ", "dim"), each) for each in self.writes[-1:]),
+            *(Text.assemble(("operator write ", "dim"), each) for each in self.writes[-1:]),
             *(Text.assemble(("event ", "dim"), each) for each in _events(self.state)[-1:]),
         ]
         told = _lines_of(_Newest(news), console, options)
@@ -187,7 +187,7 @@ def _workloads(state: ClusterState) -> Table:
         for found in objects.values():
             owned = bool(found["metadata"].get("ownerReferences"))
             count = f"{found.get('status', {}).get('readyReplicas', 0)}/{found['spec']['replicas']}"
-            table.add_row(_name(found), kind, count, "its Memcached" if owned else "nobody we know")
+            table.add_row(_name(found), kind, count, "its Memcached" if owned else "unknown")
     return table
 
 

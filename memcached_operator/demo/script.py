@@ -81,7 +81,7 @@ class StepContext:
             count = await through_each_pod(self.state, memcached)
         except NoAnswerError as error:
             raise StepFailedError(str(error)) from error
-        return f"a key set and read through each of the {count} pods"
+        return f"a key was stored and read in each of the {count} pods"
 
 
 async def install_crd(client: ApiClient) -> None:
@@ -131,7 +131,7 @@ async def _delete_deployment(context: StepContext) -> str:
     await context.client.request("DELETE", DEPLOYMENTS.path(NAMESPACE, EXAMPLE))
     await context.until(
         lambda state: state.deployments.get(EXAMPLE, {"metadata": {"uid": uid}})["metadata"]["uid"] != uid,
-        lambda _: f"Deployment {EXAMPLE} was not made again",
+        lambda _: f"Deployment {EXAMPLE} was not recreated",
     )
     return await context.until_it_runs(EXAMPLE, 4)
 
@@ -153,10 +153,10 @@ async def _stranger_in_the_way(context: StepContext) -> str:
     await context.client.create(MEMCACHEDS.resource, NAMESPACE, _memcached(TAKEN, 2), field_manager=_FIELD_MANAGER)
     await context.until(
         lambda state: state.condition(TAKEN, "Degraded").get("reason") == "NotControlled",
-        lambda state: f"{TAKEN} does not complain: {state.status(TAKEN)}",
+        lambda state: f"the status of {TAKEN} does not report it: {state.status(TAKEN)}",
     )
     if not _is_untouched(context.state):
-        raise StepFailedError(f"the stranger's Deployment was changed: {context.state.deployments.get(TAKEN)}")
+        raise StepFailedError(f"the other client's Deployment was changed: {context.state.deployments.get(TAKEN)}")
     return str(context.state.condition(TAKEN, "Degraded")["message"])
 
 
@@ -165,12 +165,12 @@ async def _delete_all(context: StepContext) -> str:
         await context.client.request("DELETE", MEMCACHEDS.resource.path(NAMESPACE, name))
     await context.until(
         lambda state: not state.memcacheds and EXAMPLE not in state.deployments and not _pods_of_ours(state),
-        lambda state: f"there are still {sorted([*state.memcacheds, *state.deployments, *_pods_of_ours(state)])}",
+        lambda state: f"these still exist: {sorted([*state.memcacheds, *state.deployments, *_pods_of_ours(state)])}",
     )
     if not _is_untouched(context.state):
-        raise StepFailedError("the stranger's Deployment went too")
+        raise StepFailedError("the other client's Deployment was deleted too")
     await context.client.request("DELETE", DEPLOYMENTS.path(NAMESPACE, TAKEN))
-    await context.until(lambda state: not state.pods, lambda state: f"there are still the pods {sorted(state.pods)}")
+    await context.until(lambda state: not state.pods, lambda state: f"these pods still exist: {sorted(state.pods)}")
     return ""
 
 
@@ -216,18 +216,18 @@ STEPS = (
         "a Deployment, a Service and a PodDisruptionBudget; 3 servers ready, listed in the status",
         _create,
     ),
-    Step("Change spec.size to 4", "a fourth server, listed in the status as well", _scale_up),
-    Step("Delete its Deployment", "it is made again, with 4 new servers", _delete_deployment),
+    Step("Change spec.size to 4", "a fourth server, listed in the status", _scale_up),
+    Step("Delete its Deployment", "it is recreated, with 4 new servers", _delete_deployment),
     Step("Edit the Deployment's replicas to 1 by hand", "4 again: the Memcached decides", _edit_replicas),
     Step(
-        f"Create the Memcached {TAKEN}, where somebody has a Deployment of that name",
-        "the stranger's Deployment is left alone, and the status says so",
+        f"Create the Memcached {TAKEN}, where another client owns a Deployment of that name",
+        "that Deployment is left alone, and the status says so",
         _stranger_in_the_way,
     ),
-    Step("Delete both Memcacheds", "all is gone but what is the stranger's", _delete_all),
+    Step("Delete both Memcacheds", "everything is gone except that Deployment", _delete_all),
     Step(
         f"Create the Memcached {NAMED} with spec.workload StatefulSet",
-        "3 servers with names that last, in status.serverList",
+        "3 servers with stable names, in status.serverList",
         _create_named,
     ),
     Step(
@@ -239,7 +239,7 @@ STEPS = (
 
 # After the others where the demo stays, so that there is something to scale, edit and delete.
 TO_PLAY_WITH = Step(
-    f"Create {EXAMPLE} again: it is there to play with",
+    f"Create {EXAMPLE} again, to try things out",
     f"3 servers ready; try: kubectl scale mc/{EXAMPLE} --replicas=5",
     _create,
 )

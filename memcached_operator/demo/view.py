@@ -116,8 +116,8 @@ class View:
 
     async def closes(self, came_true: int) -> None:
         """Stay for kubectl, or not."""
-        count = f"{came_true} of {len(self._steps)} steps came true"
-        self._closing = f"{count}; Ctrl-C ends it"
+        count = f"{came_true} of {len(self._steps)} steps succeeded"
+        self._closing = f"{count}; press Ctrl-C to exit"
         if self.stays:
             await _until_cancelled()
         self._closing = count

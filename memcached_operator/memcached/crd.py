@@ -31,18 +31,24 @@ _RESOURCE = CustomResource(
         label_selector_path=".status.selector",
     ),
     columns=(
-        PrinterColumn("Size", "integer", ".spec.size", "How many memcached pods are wanted."),
-        PrinterColumn("Ready", "integer", ".status.readyReplicas", "How many memcached pods are ready to serve."),
+        PrinterColumn("Size", "integer", ".spec.size", "Desired number of memcached pods."),
+        PrinterColumn("Ready", "integer", ".status.readyReplicas", "Number of memcached pods that are ready."),
         PrinterColumn(
             "Available",
             "string",
             '.status.conditions[?(@.type=="Available")].status',
-            "Whether enough memcached pods serve.",
+            "Whether enough memcached pods are ready.",
         ),
-        PrinterColumn("Age", "date", ".metadata.creationTimestamp", "How long ago the Memcached was created."),
-        PrinterColumn("Workload", "string", ".status.workload", "What runs the servers of the list.", priority=1),
+        PrinterColumn("Age", "date", ".metadata.creationTimestamp", "Time since the Memcached was created."),
+        PrinterColumn(
+            "Workload",
+            "string",
+            ".status.workload",
+            "Kind of the workload that runs the servers of the list.",
+            priority=1,
+        ),
         # Not what was asked for: where that is empty, the operator's default decides, which nobody sees here.
-        PrinterColumn("Image", "string", ".status.image", "Image that the memcached pods run.", priority=1),
+        PrinterColumn("Image", "string", ".status.image", "Image of the memcached pods.", priority=1),
     ),
 )
 

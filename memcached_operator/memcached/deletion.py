@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 # Twice the 30 s that a pod has by default to end; then the kubelet kills it.
 STALLED_AFTER_S = 60.0
-_ENDED = "They have ended, and nobody deletes them: does kube-controller-manager run?"
+_ENDED = "They have ended, but are not deleted: check that kube-controller-manager runs."
 # In a message. All of them are in `kubectl get pods --selector`.
 _NAMES = 5
 
@@ -93,7 +93,7 @@ def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], p
         pods: those that are the Memcached's by name, in any order and whatever their state.
     """
     if ORPHAN_FINALIZER in memcached.finalizers:
-        return Release("it is deleted with --cascade=orphan, so its servers stay")
+        return Release("it was deleted with --cascade=orphan, so its servers stay")
     ours = [each for each in workloads if each.owner_uid == memcached.uid]
     if workloads and not ours:
         # Among them one that was ours and was orphaned: the garbage collector takes its own finalizer off the
@@ -111,12 +111,12 @@ def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], p
     held = next((each for each in ours if each.held_by), None)
     if held is not None:
         return Wait(
-            f"Waiting for the {held.kind} {held.name} to go, which the finalizer {held.held_by} keeps.",
-            f"Whoever put {held.held_by} on the {held.kind} must take it off.",
+            f"Waiting for the {held.kind} {held.name}, which has the finalizer {held.held_by}, to be deleted.",
+            f"The client that added {held.held_by} to the {held.kind} must remove it.",
         )
     return Wait(
-        f"Waiting for the {ours[0].kind} {ours[0].name} to go.",
-        "The garbage collector removes it: does kube-controller-manager run?",
+        f"Waiting for the {ours[0].kind} {ours[0].name} to be deleted.",
+        "The garbage collector deletes it: check that kube-controller-manager runs.",
     )
 
 
@@ -124,9 +124,9 @@ def _wait_for_pods(workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord
     what = f"Waiting for {_counted(pods)} to end: {_named(pods)}."
     left = [pod for pod in pods if pod.active]
     if left and not workloads:
-        return Wait(what, f"Nobody deletes {_named(left)}: delete them, and their ReplicaSet if they have one.")
+        return Wait(what, f"No controller deletes {_named(left)}: delete them, and their ReplicaSet if they have one.")
     if left:
-        return Wait(what, "The garbage collector deletes them: does kube-controller-manager run?")
+        return Wait(what, "The garbage collector deletes them: check that kube-controller-manager runs.")
     return Wait(what, why_not_ended([pod for pod in pods if pod.termination is not None]) or _ENDED)
 
 
@@ -201,7 +201,10 @@ class Deletion:
         try:
             _, memcached = await self._finalizer.finalize(memcached)
         except (Forbidden, Invalid) as error:
-            what = f"The finalizer {FINALIZER} cannot be put on it, so its deletion will not wait for its pods"
+            what = (
+                f"The finalizer {FINALIZER} cannot be added, so the deletion of the Memcached will not wait for its "
+                "pods"
+            )
             reason = refusal_reason(error.message) if isinstance(error, Forbidden) else Reason.INVALID_SPEC
             return memcached, Problem(reason, f"{what}: {error.message or error}", blocking=False)
         except (ServerError, TooManyRequests) as error:
@@ -278,7 +281,7 @@ class Deletion:
         except Conflict as error:
             self._client.outdated(kind, live)
             raise StaleCache(f"the {live.kind} changed: {error}", retry_s=CONFLICT_PAUSE_S) from error
-        logger.info("deleted %s, as the Memcached is", live.kind, extra={"fields": {"action": "delete"}})
+        logger.info("deleted %s, as the Memcached is being deleted", live.kind, extra={"fields": {"action": "delete"}})
         note = f"Deleted {live.kind} {live.name}, as the Memcached is being deleted"
         self._status_writer.tell(memcached, "Normal", "Deleted", "Delete", note)
 
@@ -337,7 +340,7 @@ class Deletion:
                 self._status_writer.tell(memcached, "Normal", "Terminating", "Delete", wait.why)
             progress.waits_for, progress.since_s = wait.why, now
         stalled = Problem(
-            Reason.TERMINATION_STALLED, f"Nothing has changed for {STALLED_AFTER_S:.0f} s: {wait.why} {wait.remedy}"
+            Reason.TERMINATION_STALLED, f"No progress for {STALLED_AFTER_S:.0f} s: {wait.why} {wait.remedy}"
         )
         left_s = progress.since_s + STALLED_AFTER_S - now
         if left_s <= 0 or _was_told(memcached, stalled):
@@ -360,7 +363,7 @@ class Deletion:
     def _stale(self, memcached: MemcachedRecord, error: Exception) -> StaleCache:
         self._client.outdated(MEMCACHEDS, memcached)
         pause_s = CONFLICT_PAUSE_S if isinstance(error, Conflict) else 5.0
-        return StaleCache(f"the Memcached changed under our write: {error}", retry_s=pause_s)
+        return StaleCache(f"the Memcached changed before it could be written: {error}", retry_s=pause_s)
 
 
 def _at_latest(result: Result, after_s: float) -> Result:
@@ -379,8 +382,8 @@ def _holders(memcached: MemcachedRecord) -> str:
     names = [each for each in memcached.finalizers if each not in (FINALIZER, FOREGROUND_FINALIZER)]
     if names:
         several = "s" if len(names) > 1 else ""
-        return f"Being deleted; kept by the finalizer{several} {', '.join(names)}."
-    return "Being deleted; its objects go first." if memcached.finalizers else ""
+        return f"Being deleted; waiting for the finalizer{several} {', '.join(names)}."
+    return "Being deleted; its objects are deleted first." if memcached.finalizers else ""
 
 
 def _kinds_of(memcached: MemcachedRecord) -> set[str]:

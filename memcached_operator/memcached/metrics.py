@@ -48,7 +48,7 @@ class RepairCounts:
         """The counts."""
         family = CounterMetricFamily(
             "memcached_operator_repairs_total",
-            "Fields of owned objects that somebody else had changed and the operator put right.",
+            "Fields of owned objects that another client had changed and the operator restored.",
             labels=("kind", "field"),
         )
         for (kind, name), number in sorted(self._counts.items()):
@@ -72,7 +72,7 @@ def contested_family(contested: int) -> Metric:
     """How many Memcacheds are contested."""
     return GaugeMetricFamily(
         "memcached_operator_contested_memcacheds",
-        "Memcacheds of which another client rewrites a field in a loop; the log says which and who.",
+        "Memcacheds of which another client keeps changing a field; the log names the field and the client.",
         value=contested,
     )
 
@@ -102,7 +102,7 @@ def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
     """
     family = GaugeMetricFamily(
         "memcached_operator_memcacheds",
-        "Memcacheds by a condition's type, status and reason; those that there are.",
+        "Memcacheds by type, status and reason of a condition.",
         labels=("condition", "status", "reason"),
     )
     counts: Counter[tuple[str, str, str]] = Counter()
@@ -148,7 +148,7 @@ def memcached_families(caches: MemcachedCaches) -> Iterator[Metric]:
     memcacheds = [each for key in caches.memcacheds.keys() if (each := caches.memcacheds.get(key)) is not None]  # noqa: SIM118
     desired_servers = GaugeMetricFamily(
         "memcached_operator_memcached_desired_servers",
-        "Servers that a Memcached's specification asks for.",
+        "Servers that the specification of a Memcached asks for.",
         labels=labels,
     )
     ready_servers = GaugeMetricFamily(

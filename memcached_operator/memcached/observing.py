@@ -19,12 +19,12 @@ from memcached_operator.memcached.workloads.records import WorkloadRecord
 
 _LOAD_BALANCED: Final = Advice(
     Reason.LOAD_BALANCED_SERVERS,
-    "The Service spreads connections over the servers, so that a client finds a key only by chance. With more than one "
-    "server, set spec.service.type to Headless.",
+    "The Service load-balances connections over the servers, so that a client finds a key only by chance. With more "
+    "than one server, set spec.service.type to Headless.",
 )
 _IN_THE_CLEAR: Final = Advice(
     Reason.PASSWORDS_IN_THE_CLEAR,
-    "Passwords travel in the clear, and who hears one can use it: set spec.tls beside spec.auth.",
+    "Passwords are sent unencrypted and can be intercepted: set spec.tls beside spec.auth.",
 )
 _OF_SECRETS: Final = (
     *(Reason.SECRET_NOT_FOUND, Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
@@ -51,8 +51,7 @@ def observed(
     pods = [pod for pod in pods if pod.workload not in outcome.strange]
     if other is not None and other.held_by:
         waiting.append(
-            f"The {other.kind} {other.name} is kept by the finalizer {other.held_by}: whoever put it there must "
-            "take it off."
+            f"The {other.kind} {other.name} has the finalizer {other.held_by}: the client that added it must remove it."
         )
     return Observation(
         memcached.name,
@@ -91,7 +90,7 @@ def _of_secrets(pods: Sequence[PodRecord]) -> Iterator[Problem]:
         # By count, then by name: equal counts must not make the message flap.
         problem = min(told, key=lambda each: (-told[each], each))
         reason, _, message = problem.partition(": ")
-        ending = "Servers that run go on; new ones start when that is mended."
+        ending = "Running servers continue; new ones start once this is corrected."
         yield Problem(Reason(reason), f"{message.rstrip('.')}. {ending}", blocking=False)
 
 

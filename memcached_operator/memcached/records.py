@@ -29,21 +29,21 @@ def _typical(*conditions: tuple[str, str, str, str]) -> str:
     )
 
 
-_AS_EXPECTED = ("Degraded", "False", "AsExpected", "Nothing is in the way.")
+_AS_EXPECTED = ("Degraded", "False", "AsExpected", "There is no problem.")
 STATUSES = Packing(
     _typical(
         ("Available", "False", "MinimumReplicasUnavailable", "0 of 2 servers are ready."),
-        ("Progressing", "True", "Deploying", "2 servers are wanted, 2 exist, 0 are ready."),
+        ("Progressing", "True", "Deploying", "2 servers are desired, 2 exist, 0 are ready."),
         _AS_EXPECTED,
-        ("Ready", "False", "Deploying", "2 servers are wanted, 2 exist, 0 are ready."),
-        ("Serving", "Unknown", "NotAsked", "Servers are not asked, as --server-stats-interval-s says."),
+        ("Ready", "False", "Deploying", "2 servers are desired, 2 exist, 0 are ready."),
+        ("Serving", "Unknown", "NotAsked", "Servers are not asked, because --server-stats-interval-s is 0."),
     ),
     _typical(
         ("Available", "True", "MinimumReplicasAvailable", "2 of 2 servers are ready."),
         ("Progressing", "False", "Complete", "All 2 servers have been rolled out."),
         _AS_EXPECTED,
         ("Ready", "True", "AllServersReady", "All 2 servers are ready."),
-        ("Serving", "True", "Answering", "All servers that are ready answer."),
+        ("Serving", "True", "Answering", "All ready servers answer."),
     ),
 )
 

@@ -76,7 +76,9 @@ class Restoring:
                 await self._mark(memcached, kind, live, handed)
         finally:
             if handed:
-                note = f"Handed over from the Memcached of uid {memcached.restored_from}: {', '.join(handed)}"
+                note = (
+                    f"Restored from the Memcached with uid {memcached.restored_from}; it now owns: {', '.join(handed)}"
+                )
                 logger.info("%s", note, extra={"fields": {"action": "hand over", "kinds": handed}})
                 self._tell(memcached, "Normal", "HandedOver", "HandOver", note)
 
@@ -93,8 +95,8 @@ class Restoring:
             return ""
         uids = " or ".join(former)
         return (
-            f"Objects without an owner were made for the Memcached with uid {uids}. If this Memcached was restored in "
-            f"its place, set the annotation {RESTORED_ANNOTATION}={former[0]} on it to hand them over."
+            f"Objects without an owner were created for the Memcached with uid {uids}. If this Memcached was "
+            f"restored in its place, set the annotation {RESTORED_ANNOTATION}={former[0]} on it to hand them over."
         )
 
     def _ownerless(self, memcached: MemcachedRecord) -> Iterator[tuple[Kind[Any], OwnedRecord]]:
@@ -118,7 +120,7 @@ class Restoring:
             await self._client.patch(kind, live, {"metadata": {"annotations": {OWNER_UID_ANNOTATION: memcached.uid}}})
         except (Conflict, NotFound) as error:
             self._client.outdated(kind, live)
-            raise StaleCache(f"{name} changed under our write: {error}") from error
+            raise StaleCache(f"{name} changed before it could be written: {error}") from error
         except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
             self._refused.set(memcached.key, f"The {name} cannot be handed over: {error.message or error}")
         else:

@@ -217,7 +217,7 @@ def _available(observed: Observation) -> Condition:
         return Condition("Available", "Unknown", Reason.INVALID_SPEC, "The specification cannot be read.")
     ready = sum(pod.ready for pod in observed.serving)
     if _is_strange(observed) and not observed.pods:
-        message = f"No server runs: another {observed.kind} bears the name."
+        message = f"No server runs: another {observed.kind} has the same name."
         return Condition("Available", "False", Reason.MINIMUM_REPLICAS_UNAVAILABLE, message)
     # While it scales down or replaces pods there may be more than are wanted; `readyReplicas` counts these too.
     count = f"{min(ready, observed.size)} of {observed.size} servers are ready"
@@ -249,7 +249,7 @@ def _missing_pods(observed: Observation) -> str:
     exist = f"{len(observed.target)} of {size} pods exist"
     if observed.absent:
         return f"{exist}. {observed.absent}"
-    return f"{exist}; where that lasts, the events of `kubectl describe statefulset {observed.name}` say why"
+    return f"{exist}; if that persists, the events of `kubectl describe statefulset {observed.name}` say why"
 
 
 def _progressing(observed: Observation, last: Status) -> Condition:
@@ -263,7 +263,7 @@ def _progressing(observed: Observation, last: Status) -> Condition:
         message = "Nothing is being changed; see the condition Degraded."
         return Condition("Progressing", "False", observed.problem.reason, message)
     if workload is None or size is None:
-        made = f"The {observed.kind} is being made."
+        made = f"The {observed.kind} is being created."
         return Condition("Progressing", "True", Reason.DEPLOYING, observed.waiting or made)
     if workload.deadline_exceeded:
         return Condition("Progressing", "False", Reason.DEADLINE_EXCEEDED, workload.deadline_exceeded)
@@ -289,8 +289,8 @@ def _progressing(observed: Observation, last: Status) -> Condition:
     if complete or stays_complete:
         message = f"All {size} servers have been rolled out."
         if observed.queued:
-            when = "once spec.rollout.paused is false" if observed.paused else "when those of others have been"
-            message += f" The operator's own defaults have changed: they are replaced {when}."
+            when = "once spec.rollout.paused is false" if observed.paused else "after the servers of other Memcacheds"
+            message += f" The operator's own defaults have changed: the servers are replaced {when}."
         return Condition("Progressing", "False", Reason.COMPLETE, message)
     draining = observed.servers is not None and bool(observed.servers.draining)
     if draining:
@@ -306,25 +306,27 @@ def _progressing(observed: Observation, last: Status) -> Condition:
         # today's: its ReplicaSet may be done with a new size before it says so.)
         scaling = one_template if workload.settled else last.replicas != size
         reason = Reason.SCALING if scaling else Reason.UPDATING
-    counted = f"{size} servers are wanted, {existing} exist, {ready} are ready."
+    counted = f"{size} servers are desired, {existing} exist, {ready} are ready."
     held = workload.kind != "Deployment" or observed.unwritten
     if existing == ready == size and workload.settled and not held:
-        counted += f" The Deployment is rolled out when the last has been ready for {observed.pause_s} s."
+        counted += (
+            f" The rollout of the Deployment completes once the last server has been ready for {observed.pause_s} s."
+        )
     if draining:
-        counted += " Those that left the list end when spec.drainSeconds are over."
+        counted += " Servers that left the list are deleted spec.drainSeconds later."
     return Condition("Progressing", "True", reason, counted)
 
 
 def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:
     stale = observed.rollout.stale
-    left = f"{stale} of {observed.size} servers are yet to be replaced"
+    left = f"{stale} of {observed.size} servers have not been replaced yet"
     if observed.paused:
-        message = f"{left}; spec.rollout.paused holds that."
+        message = f"{left}; spec.rollout.paused is true."
         return Condition("Progressing", "False", Reason.ROLLOUT_PAUSED, message)
     if workload.kind == "Deployment":
-        message = "Pods of the former template are being replaced."
+        message = "Pods of the previous template are being replaced."
     else:
-        message = f"{left}, one at a time, each when all have been ready for {observed.pause_s} s."
+        message = f"{left}. They are replaced one at a time, each once all have been ready for {observed.pause_s} s."
     unready = [pod for pod in observed.target if pod.problem and not pod.ready]
     if (waits_for := min(unready, key=lambda pod: pod.name, default=None)) is not None:
         message += f" {waits_for.name} is not ready: {waits_for.problem}."
@@ -335,12 +337,12 @@ def _migrating(observed: Observation, workload: WorkloadRecord, ready: int, size
     moved = observed.servers is not None and observed.servers.workload == workload.kind
     if not moved:
         return (
-            f"The servers move from a {observed.leaving} to a {workload.kind}, of which {ready} of {size} are ready; "
-            "until all are, the list stays as it is."
+            f"The servers move from a {observed.leaving} to a {workload.kind}, of which {ready} of {size} are ready. "
+            "The list does not change until all are ready."
         )
     return (
-        f"The list names the servers of the {workload.kind}. Those of the {observed.leaving} end when "
-        "spec.drainSeconds are over."
+        f"The list contains the servers of the {workload.kind}. Those of the {observed.leaving} are deleted "
+        "spec.drainSeconds later."
     )
 
 
@@ -353,7 +355,9 @@ def _degraded(observed: Observation) -> Condition:
         return Condition("Degraded", "True", reason, workload.create_failure)
     # Not True: most failures of that sort are over at the next try.
     message = (
-        "The API server fails for now; see the condition Ready." if observed.unwritten else "Nothing is in the way."
+        "Requests to the API server are failing; see the condition Ready."
+        if observed.unwritten
+        else "There is no problem."
     )
     return Condition("Degraded", "False", Reason.AS_EXPECTED, message)
 

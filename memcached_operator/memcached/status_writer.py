@@ -226,12 +226,12 @@ class StatusWriter:
             pause_s = max(self._status_delay_s, CONFLICT_PAUSE_S)
             self._unwritten.setdefault(memcached.key, _Unwritten()).not_before_s = self._clock() + pause_s
             self._client.outdated(MEMCACHEDS, memcached)
-            raise StaleCache(f"somebody else wrote the Memcached: {error}", retry_s=CONFLICT_PAUSE_S) from error
+            raise StaleCache(f"another client wrote the Memcached: {error}", retry_s=CONFLICT_PAUSE_S) from error
         except NotFound as error:
             if await self._repairs.still_there(memcached):
                 # It is there, its status is not: the CRD in the cluster is not the operator's.
                 raise NotFound(404, "NotFound", _NO_STATUS) from None
-            raise StaleCache("the Memcached is gone, whatever the cache shows") from error
+            raise StaleCache("the Memcached no longer exists, whatever the cache contains") from error
 
     def _warn(self, memcached: MemcachedRecord, degraded: Condition | None, before: Condition | None) -> None:
         """Say what is in the way when it begins, when it changes and when it is over."""

@@ -52,7 +52,7 @@ def announced(
     found = differing(wanted, held)
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
     if rolls:
-        words = rolling(spec, servers, f"when {after}'s are done" if after is not None else "")
+        words = rolling(spec, servers, f"after the servers of {after}" if after is not None else "")
     else:
         words = live_memory(noted(held.template)[1], noted(wanted.template)[1], servers)
     named = ", ".join(paths) or "the pods' template"
@@ -74,8 +74,8 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
     if change.before is None:
         replaced = "; ".join(map(str, change.fields))
         asked = "new Memcached" if memcached.generation == 1 else "the specification asks for it"
-        why = f"in place of the one that was deleted, as {replaced}" if replaced else asked
-        why = why if change.asked else "there was none"
+        why = f"in place of the deleted one, as {replaced}" if replaced else asked
+        why = why if change.asked else "it did not exist"
         replicas = f" with {change.obj.replicas} replicas" if isinstance(change.obj, WorkloadRecord) else ""
         note = f"Created {kind} {name}{replicas}" + ("" if change.asked else f": {why}")
         fields = {"action": "create", "kind": kind, "why": why}
@@ -84,7 +84,7 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
         return Words("Created", f"created {kind}{replicas} ({why})", note, fields)
     if paths == [REPLICAS]:
         (size,) = change.fields
-        why = "spec.size changed" if change.asked else "somebody else had changed them"
+        why = "spec.size changed" if change.asked else "another client had changed them"
         line = f"scaled {kind} from {size.live} to {size.wanted} replicas ({why})"
         note = f"Scaled {kind} {name} from {size.live} to {size.wanted} replicas: {why}"
         fields = {"action": "scale", "kind": kind, "from": size.live, "to": size.wanted, "why": why}

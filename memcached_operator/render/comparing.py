@@ -33,7 +33,7 @@ def in_words(
 def _costs(old: Rendered | None, new: Rendered, image: str, user_id: int | None) -> Iterator[str]:
     if old is None:
         servers = "1 server is" if new.spec.size == 1 else f"{new.spec.size} servers are"
-        yield f"new: {servers} made by a {new.spec.workload}"
+        yield f"new: {servers} created by a {new.spec.workload}"
         return
     for change in changes(old.spec, new.spec, image, user_id):
         yield f"{change.cost.value}: {change.words}"

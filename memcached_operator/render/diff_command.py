@@ -51,7 +51,7 @@ def run(old: str, options: RenderOptions) -> int:
         write(found)
     if left:
         more = f" and {len(left) - _NAMES_SHOWN} more" if len(left) > _NAMES_SHOWN else ""
-        say(f"{old}: passed over, as they are in no new file: {', '.join(sorted(left)[:_NAMES_SHOWN])}{more}")
+        say(f"{old}: skipped, as they are in no new file: {', '.join(sorted(left)[:_NAMES_SHOWN])}{more}")
     return FAILED if sources.failed else DIFFERENT if different else SAME
 
 
@@ -73,7 +73,7 @@ def _before(old: str, options: RenderOptions, sources: Sources) -> dict[str, _Be
             continue
         if name in found:
             first = found[name].document.place
-            sources.complain(f"{document.place}: {name} is in {first} already; leave one of them out")
+            sources.complain(f"{document.place}: {name} is also in {first}; omit one of them")
         found[name] = _Before(document, uid)
     return found
 

@@ -58,7 +58,7 @@ class _Loader(yaml.SafeLoader):
             return math.nan  # what JSON cannot say, which is told below
         if value is None or (node.tag == _INT and isinstance(value, float)):
             kind = node.tag.rpartition(":")[2]
-            raise yaml.constructor.ConstructorError(None, None, f"{text!r} is no !!{kind}", node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, f"{text!r} is not a !!{kind}", node.start_mark)
         # JSON tells them not apart, and kubectl writes 3.0 as 3.
         return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
 
@@ -68,7 +68,7 @@ class _Loader(yaml.SafeLoader):
     def construct_truth(self, node: yaml.ScalarNode) -> bool:
         text = self.construct_text(node)
         if text.lower() not in self.bool_values:
-            raise yaml.constructor.ConstructorError(None, None, f"{text!r} is no !!bool", node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, f"{text!r} is not a !!bool", node.start_mark)
         return self.bool_values[text.lower()]
 
     def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Any, Any]:
@@ -77,7 +77,7 @@ class _Loader(yaml.SafeLoader):
         keys = [_key(self.construct_object(key, deep=True), node) for key, _ in node.value if key.tag != f"{_TAG}merge"]
         for index, key in enumerate(keys):
             if key in keys[:index]:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} stands twice", node.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} occurs twice", node.start_mark)
         self.flatten_mapping(node)
         # Not by the base class: 1 and true are the same key to Python.
         return {
@@ -91,7 +91,7 @@ def _key(key: object, node: yaml.Node) -> str:
     if isinstance(key, int):
         return str(key).lower()
     if not isinstance(key, str):
-        raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is no text", node.start_mark)
+        raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is not a string", node.start_mark)
     return key
 
 
@@ -132,11 +132,11 @@ def documents(text: str, source: str) -> Iterator[Document]:
     except yaml.YAMLError as error:
         raise DocumentError(f"{source}: not a text in YAML: {' '.join(str(error).split())}") from None
     except (TypeError, ValueError, RecursionError) as error:
-        raise DocumentError(f"{source}: holds what JSON has nothing for: {error}") from None
+        raise DocumentError(f"{source}: contains a value that JSON cannot represent: {error}") from None
     for number, content in enumerate(contents, start=1):
         place = source if len(contents) == 1 else f"{source}, document {number}"
         if not isinstance(content, dict):
-            raise DocumentError(f"{place}: is no object; begin it with apiVersion and kind")
+            raise DocumentError(f"{place}: is not an object; start it with apiVersion and kind")
         if str(content.get("kind")).endswith("List") and isinstance(content.get("items"), list):
             yield from _items(content, place)
         else:
@@ -146,5 +146,5 @@ def documents(text: str, source: str) -> Iterator[Document]:
 def _items(content: dict[str, Any], place: str) -> Iterator[Document]:
     for number, item in enumerate(content["items"], start=1):
         if not isinstance(item, dict):
-            raise DocumentError(f"{place}, item {number}: is no object; begin it with apiVersion and kind")
+            raise DocumentError(f"{place}, item {number}: is not an object; start it with apiVersion and kind")
         yield Document(f"{place}, item {number}", item)

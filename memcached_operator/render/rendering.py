@@ -119,11 +119,11 @@ def _servers(name: str, namespace: str, spec: Spec) -> Sequence[str]:
 
 def _notes(spec: Spec) -> Mapping[str, str]:
     notes = {
-        "PodDisruptionBudget": "None is made where a budget of somebody else's selects these pods",
-        "NetworkPolicy": "An operator that runs in a cluster lets its own pods in, too",
+        "PodDisruptionBudget": "None is created if another PodDisruptionBudget selects these pods",
+        "NetworkPolicy": "An operator that runs in a cluster also admits its own pods",
     }
     if spec.workload == "Deployment" and spec.size:
-        notes["ConfigMap"] = "The list has the addresses of the servers once they are ready"
+        notes["ConfigMap"] = "The list contains the addresses of the servers once they are ready"
     return notes
 
 
@@ -158,7 +158,7 @@ def _text(metadata: Mapping[str, Any], field: str) -> str:
     value = metadata.get(field)
     if value is None or isinstance(value, str):
         return value or ""
-    raise InvalidSpec(f"metadata.{field}: must be a text, got {_json(value).decode()}")
+    raise InvalidSpec(f"metadata.{field}: must be a string, got {_json(value).decode()}")
 
 
 def unknown_fields(content: Mapping[str, Any]) -> Iterator[str]:

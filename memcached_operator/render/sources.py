@@ -36,14 +36,14 @@ class Sources:
             try:
                 for document in _read(file):
                     if not is_memcached(document.content):
-                        say(f"{document.place}: passed over, as it is no Memcached but {document.kind}")
+                        say(f"{document.place}: skipped, as it is not a Memcached but a {document.kind}")
                         continue
                     found = True
                     yield document
             except DocumentError as error:
                 self.complain(str(error))
         if need_some and not found and self.failed == failed_before:
-            self.complain(f"{', '.join(files)}: no Memcached (cache.example.com/v1alpha1) is in there")
+            self.complain(f"{', '.join(files)}: contains no Memcached (cache.example.com/v1alpha1)")
 
     def complain(self, sentence: str) -> None:
         """Say what is wrong."""
@@ -76,5 +76,5 @@ def _read(file: str) -> Iterator[Document]:
     except OSError as error:
         raise DocumentError(f"{name}: cannot be read ({error.strerror}); check its path and permissions") from None
     except UnicodeDecodeError:
-        raise DocumentError(f"{name}: not a text in UTF-8") from None
+        raise DocumentError(f"{name}: not UTF-8 text") from None
     return documents(text, name)

@@ -14,9 +14,9 @@ def as_yaml(rendered: Rendered, place: str) -> str:
     """A document for each object, below a line that says what it is of."""
     documents = []
     for number, manifest in enumerate(rendered.manifests):
-        comments = [f"Made of Memcached {rendered.name} ({place})"]
+        comments = [f"Created for Memcached {rendered.name} ({place})"]
         if not (rendered.uid_known or number):
-            comments.append("Its uid is given out when it is created")
+            comments.append("The API server sets its uid when it is created")
         comments += filter(None, [rendered.notes.get(manifest["kind"])])
         lines = "".join(f"# {escape(comment)}.\n" for comment in comments)
         documents.append(f"---\n{lines}{manifest_yaml(manifest)}")

@@ -156,7 +156,7 @@ def test_a_full_server_that_is_to_have_less_is_replaced_and_an_event_says_why(fu
         ignoring=(OSError, KeyError, LabError),
     )
     said = eventually(lambda: kubectl("events", "--for", f"memcached/{FULL}"), lambda found: "NotResized" in found)
-    assert f"{FULL}-0 comes to its memory of {LESS_MIB} MiB by being replaced: " in said
+    assert f"{FULL}-0 is replaced to get its memory of {LESS_MIB} MiB: " in said
     assert "cannot decrease memory limits" in said
 
 

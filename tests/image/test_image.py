@@ -86,7 +86,7 @@ def test_it_carries_no_simulator_no_demo_and_no_testing_kit(image: Image) -> Non
     names = ["kube_simulator", "memcached_operator.demo", "operator_runtime.testing"]
     assert image.python(f"import importlib.util as u; print([n for n in {names} if u.find_spec(n)])") == "[]\n"
     finished = image.run("demo")
-    assert (finished.returncode, "there is no demo here" in finished.stdout) == (2, True)
+    assert (finished.returncode, "the demo is not available" in finished.stdout) == (2, True)
 
 
 def test_it_cannot_import_pip(image: Image) -> None:

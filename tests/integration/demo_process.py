@@ -26,10 +26,10 @@ from lab.programs.kubernetes import kubectl_path
 from memcached_operator.demo.script import STEPS
 from tests.operator_process import PROJECT
 
-ALL_CAME_TRUE = f"{len(STEPS)} of {len(STEPS)} steps came true"
+ALL_CAME_TRUE = f"{len(STEPS)} of {len(STEPS)} steps succeeded"
 # Where it stays, a last step makes what there is to play with.
-ALL_CAME_TRUE_AND_MORE = f"{len(STEPS) + 1} of {len(STEPS) + 1} steps came true"
-ENDED = "demo: ended; nothing of it is left"
+ALL_CAME_TRUE_AND_MORE = f"{len(STEPS) + 1} of {len(STEPS) + 1} steps succeeded"
+ENDED = "demo: ended; everything is cleaned up"
 SIMULATED = "--no-memcached"
 # Far above what anything here takes; below what a test of the demo may take.
 DEADLINE_S = 240.0

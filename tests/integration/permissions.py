@@ -360,7 +360,7 @@ OPERATOR: tuple[Use, ...] = (
             resource,
             "servers of a StatefulSet get other memory without a restart",
             _is_resized,
-            ("comes to its memory of 128 MiB by being replaced: ", f'cannot {verb} resource "{resource}"'),
+            ("is replaced to get its memory of 128 MiB: ", f'cannot {verb} resource "{resource}"'),
             _more_memory,
         )
         for verb, resource in (("get", "pods"), ("patch", "pods/resize"))

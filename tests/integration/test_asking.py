@@ -52,14 +52,14 @@ def test_the_status_says_whether_the_servers_answer_and_nothing_else_is_written_
         second.freeze()
         stuck = wait_condition(kubectl, "shop", "Serving", "NotAnswering")
         assert stuck["status"] == "False"
-        assert stuck["message"] == f"1 of 2 servers that are ready do not answer: {pod} (no answer within 1 s)."
+        assert stuck["message"] == f"1 of 2 ready servers do not answer: {pod} (no answer within 1 s)."
         assert condition(kubectl, "shop", "Ready")["status"] == "True"
         second.thaw()
         wait_condition(kubectl, "shop", "Serving", "Answering")
 
         first.saturate()
         full = wait_condition(kubectl, "shop", "Serving", "ConnectionsExhausted")
-        assert "1 of 2 servers have as many connections as spec.maxConnections allows" in full["message"]
+        assert "1 of 2 servers have reached spec.maxConnections" in full["message"]
         first.release()
         wait_condition(kubectl, "shop", "Serving", "Answering")
         catch_up(kubectl)
@@ -71,7 +71,7 @@ def test_out_of_the_pods_network_nobody_is_blamed(kubectl: Kubectl, operators: O
     operators.start("-n", kubectl.namespace, OFTEN).ready()
     run_at(kubectl, free_address(PORT, lambda _: False, random.Random()))
     path = '.status.conditions[?(@.type=="Serving")].message'
-    said = "No server can be connected to from where the operator runs (connection refused)"
+    said = "No server can be connected to from the operator (connection refused)"
     until("it is not said", lambda: said in kubectl("get", "mc/shop", f"-o=jsonpath={{{path}}}"))
     found = condition(kubectl, "shop", "Serving")
     assert (found["status"], found["reason"]) == ("Unknown", "NotAsked")

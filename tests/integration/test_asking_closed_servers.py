@@ -84,7 +84,7 @@ def test_servers_that_speak_tls_are_asked_as_others_are(
     with RealServer(*tls_arguments(folder)) as server:
         (pod,) = run_at(kubectl, server.address, tls=tls())
         found = wait_condition(kubectl, "shop", "Serving", "Answering")
-        assert found["message"] == "All servers that are ready answer."
+        assert found["message"] == "All ready servers answer."
         assert kubectl.get("mc", "shop")["status"]["version"].startswith("1.")
         until(
             "it is not shown when it expires",
@@ -147,7 +147,7 @@ def test_a_server_that_is_late_with_its_certificate_stays_told_under_a_new_leade
                 each |= {"status": "False", "reason": "CertificateStale", "message": "One is late."}
         kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": told}))
         operators.start("-n", kubectl.namespace, OFTEN).ready()
-        said = f"than others have served for ten minutes: {pods[0]} ("
+        said = f"than the others for ten minutes: {pods[0]} ("
         until("it is taken back", lambda: said in condition(kubectl, "shop", "Serving")["message"])
         with RealServer(*tls_arguments(after)) as successor:
             give(kubectl, pods[0], successor.address)
@@ -167,7 +167,7 @@ def test_without_the_setting_servers_that_want_credentials_run_and_it_is_said_wh
         found = condition(kubectl, "shop", "Serving")
         why = "(it asks for a client certificate, and --server-credentials is off)"
         assert (found["status"], found["reason"]) == ("Unknown", "NotAsked")
-        assert found["message"] == f"2 of 2 servers cannot be asked how they do: {pods[0]} {why}, {pods[1]} {why}."
+        assert found["message"] == f"2 of 2 servers cannot be asked: {pods[0]} {why}, {pods[1]} {why}."
         expires_s = good.certificate.not_valid_after_utc.timestamp()
         url = f"{url_of(operator, 'metrics')}/servers"
         until("the certificates are not seen", lambda: series(url) == dict.fromkeys(pods, expires_s))
@@ -199,7 +199,7 @@ def test_a_password_without_tls_is_taken_too_and_a_wrong_one_is_told(
     kubectl.apply(secret("wrong", {"password-file": b"ann:wrong\n"}))
     with RealServer("-Y", f"{folder}/password-file") as server:
         (pod,) = run_at(kubectl, server.address, auth={"secretName": "wrong"})
-        said = f"1 of 1 servers cannot be asked how they do: {pod} (it refuses the login of ann)."
+        said = f"1 of 1 servers cannot be asked: {pod} (it refuses the login of ann)."
         until("it is not said", lambda: condition(kubectl, "shop", "Serving")["message"] == said)
         kubectl("delete", "mc/shop")
         until("it is there", lambda: not pods_of(kubectl, "shop"))
@@ -213,8 +213,8 @@ def test_with_the_setting_and_without_the_right_all_but_the_asking_goes_on(
     operators.start("-n", kubectl.namespace, OFTEN, CREDENTIALS).ready()
     with RealServer("-Y", f"{folder}/password-file") as server:
         (pod,) = run_at(kubectl, server.address, auth={"secretName": "passwords"})
-        why = "(it asks for a login, and the operator may not get Secret passwords)"
-        said = f"1 of 1 servers cannot be asked how they do: {pod} {why}."
+        why = "(it requires a login, and the operator may not get Secret passwords)"
+        said = f"1 of 1 servers cannot be asked: {pod} {why}."
         until("it is not said", lambda: condition(kubectl, "shop", "Serving")["message"] == said)
 
 

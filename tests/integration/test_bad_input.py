@@ -114,10 +114,13 @@ def test_servers_go_on_while_the_api_server_refuses_a_new_image(picky: Kubectl) 
 CONTRADICTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "item": ({"maxItemSize": "64Mi"}, "spec.maxItemSize: must be at most 32Mi, half of spec.memory 64Mi; lower it or"),
     "chunk": ({"maxItemSize": "700Ki"}, "spec.maxItemSize: must be a multiple of 512Ki, or of N KiB with"),
-    "memory": ({"extraArgs": ["-v", "-m128"]}, "spec.extraArgs[1]: must not hold -m: it would undo spec.memory; set"),
+    "memory": (
+        {"extraArgs": ["-v", "-m128"]},
+        "spec.extraArgs[1]: must not contain -m: it would undo spec.memory; set",
+    ),
     "tls": (
         {"extraArgs": ["-o", "ssl_key=/k"]},
-        "spec.extraArgs[1]: must not hold ssl_key: spec.tls says how servers spe",
+        "spec.extraArgs[1]: must not contain ssl_key: spec.tls says how servers spe",
     ),
     "typo": (
         {"extraArgs": ["--thread-count=4"]},
@@ -201,7 +204,7 @@ BAD: dict[str, tuple[object, str]] = {
     "peers": ({"networkPolicy": {}}, "spec.networkPolicy.allowFrom: must be a list of peers such as"),
     "stateful": (
         {"workload": "StatefulSet", "service": {"type": "ClusterIP"}},
-        "spec.service.type: must be Headless (or Disabled, where you make",
+        "spec.service.type: must be Headless when spec.workload is",
     ),
     "surge": (
         {"workload": "StatefulSet", "rollout": {"maxSurge": 1}},
@@ -209,7 +212,7 @@ BAD: dict[str, tuple[object, str]] = {
     ),
     "none": (
         {"rollout": {"maxUnavailable": "0%"}},
-        "spec.rollout.maxUnavailable: must be 1 or more where spec.rollout",
+        "spec.rollout.maxUnavailable: must be 1 or more when spec.rollout",
     ),
     "both": ({"size": "x", "image": 7}, "spec.image: must be an image reference"),
 }

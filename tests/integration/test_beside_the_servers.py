@@ -197,7 +197,7 @@ def test_a_budget_makes_way_for_somebody_elses_and_comes_back_when_that_goes(kub
     kubectl("create", "pdb", "theirs", "--selector=app=memcached", "--min-available=1")
     kubectl.wait("pdb/shop", "delete")
     degraded = wait_condition(kubectl, "shop", "Degraded", "ConflictingDisruptionBudget")
-    assert "The PodDisruptionBudget theirs selects the pods of shop, too" in degraded["message"]
+    assert "The PodDisruptionBudget theirs also selects the pods of shop." in degraded["message"]
     assert condition(kubectl, "shop", "Available")["status"] == "True"
     ready = condition(kubectl, "shop", "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "ConflictingDisruptionBudget")

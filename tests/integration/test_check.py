@@ -370,7 +370,7 @@ class TestCrd:
         eventually(crd, lambda found: found["verdict"] == "missing")
         fresh.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(older(smaller)))
         found = eventually(crd, lambda found: bool(found.get("details")))
-        assert "spec.image is not there" in found["details"]
+        assert "spec.image is missing" in found["details"]
         fresh.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
         eventually(crd, lambda found: found["verdict"] == "ok")
 
@@ -384,10 +384,10 @@ class TestCrd:
         found = eventually(crd, lambda found: bool(found.get("details")))
         assert found["verdict"] == "wrong"
         assert set(found["details"]) == {
-            "spec.image is not there",
+            "spec.image is missing",
             "spec.size: maximum is 100, this release has none",
-            "column Image is not there",
-            'names.shortNames is not there, this release has ["mc"]',
+            "column Image is missing",
+            'names.shortNames is missing, this release has ["mc"]',
         }
         fresh.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=memcached_crd_yaml())
         eventually(crd, lambda found: found["verdict"] == "ok")

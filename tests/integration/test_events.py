@@ -107,7 +107,7 @@ def test_an_event_tells_what_drifted_and_that_somebody_else_did_it(kubectl: Kube
     complete(kubectl, "shop", 0)
     kubectl("scale", "deployment/shop", "--replicas=2")
     note = wait_event(kubectl, "shop", "Scaled").note
-    assert note == "Scaled Deployment shop from 2 to 0 replicas: somebody else had changed them"
+    assert note == "Scaled Deployment shop from 2 to 0 replicas: another client had changed them"
     kubectl("label", "--overwrite", "deployment/shop", "app=theirs")
     note = wait_event(kubectl, "shop", "Updated").note
     assert note == 'Updated Deployment shop: metadata.labels[app] was "theirs", is to be "memcached"'
@@ -118,7 +118,7 @@ def test_a_deployment_that_was_made_again_has_an_event_of_its_own(kubectl: Kubec
     wait_event(kubectl, "shop", "Created", count=2)
     kubectl("delete", "deployment/shop")
     note = wait_event(kubectl, "shop", "Created", count=3).note
-    assert note == "Created Deployment shop with 0 replicas: there was none"
+    assert note == "Created Deployment shop with 0 replicas: it did not exist"
 
 
 def test_a_strangers_deployment_is_a_warning(kubectl: Kubectl) -> None:

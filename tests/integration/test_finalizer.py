@@ -161,7 +161,7 @@ class TestWithTheSetting:
             kubectl,
             "mc/shop",
             '.status.conditions[?(@.type=="Progressing")].message',
-            f"Waiting for the Deployment shop to go, which the finalizer {HOLD} keeps.",
+            f"Waiting for the Deployment shop, which has the finalizer {HOLD}, to be deleted.",
         )
         let_go(kubectl, "deployment/shop")
         kubectl.wait("mc/shop", "delete")

@@ -139,7 +139,7 @@ def test_while_a_memcached_waits_for_its_finalizers_its_status_goes_on_and_nothi
     assert kubectl("get", "deployment", "shop", "--ignore-not-found") == ""
     wait(kubectl, "mc/shop", ".status.replicas", 0)
     ready = wait_condition(kubectl, "shop", "Ready", "Terminating")
-    assert ready["message"] == "Being deleted; kept by the finalizer example.com/hold."
+    assert ready["message"] == "Being deleted; waiting for the finalizer example.com/hold."
     found = kubectl.get("mc/shop")
     assert (found["status"]["nodes"], found["status"]["serverList"]) == ([], [])
     assert taken(writes(kubectl, "shop", mark)) <= STATUS

@@ -124,7 +124,7 @@ def test_servers_get_more_memory_without_a_restart_and_the_template_comes_last(n
     eventually(lambda: [node.limit_mib(name) for name in before], lambda found: found == [128, 128])
     eventually(lambda: template(shop.get("statefulsets"))[1], lambda memory: memory == "128Mi")
     shop.await_condition("Ready", "AllServersReady")
-    assert shop.await_event("Resized").endswith("to 128 MiB, without a restart")
+    assert shop.await_event("Resized").endswith("to 128 MiB without a restart")
 
     assert {name: pod["metadata"]["uid"] for name, pod in shop.pods().items()} == {
         name: pod["metadata"]["uid"] for name, pod in before.items()
@@ -161,9 +161,7 @@ def test_a_server_that_its_node_cannot_resize_is_replaced_and_an_event_says_why(
     node.resized("shop-1")
     assert shop.next() == "shop-0"
     note = shop.await_event("NotResized")
-    assert note == (
-        "shop-0 comes to its memory of 128 MiB by being replaced: Infeasible: Node didn't have enough capacity"
-    )
+    assert note == ("shop-0 is replaced to get its memory of 128 MiB: Infeasible: Node didn't have enough capacity")
     shop.serve("shop-0", since=NOW)
     shop.await_condition("Ready", "AllServersReady")
     assert node.limit_mib("shop-1") == 128

@@ -21,7 +21,7 @@ def test_a_pod_that_was_relabelled_is_named_and_its_labels_bring_it_back(kubectl
     uid = kubectl.get("pod", "shop-1")["metadata"]["uid"]
     kubectl("label", "pod/shop-1", "memcached_cr-")
     told = wait_condition(kubectl, "shop", "Degraded", "NotControlled")["message"]
-    assert "A pod named shop-1 is in the way of the server of that name: it lacks the labels app=memcached," in told
+    assert "Pod shop-1 blocks the server of that name: it lacks the labels app=memcached," in told
     assert told in condition(kubectl, "shop", "Available")["message"]
     found = re.search("`kubectl (label [^`]+)`", told)
     assert found is not None

@@ -61,7 +61,7 @@ def test_a_move_changes_the_list_once_when_all_servers_are_ready_and_ends_the_fo
     change(kubectl, workload="StatefulSet")
     ready_when_there(kubectl, 0)
     migrating = wait_condition(kubectl, "shop", "Progressing", "Migrating")
-    assert "until all are, the list stays as it is" in migrating["message"]
+    assert "The list does not change until all are ready" in migrating["message"]
     wait(kubectl, "mc/shop", ".status.readyReplicas", 3)
     assert (status(kubectl)["serverList"], status(kubectl)["workload"]) == (ADDRESSES, "Deployment")
     assert replicas(kubectl, "deployment") == 2

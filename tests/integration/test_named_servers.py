@@ -108,7 +108,7 @@ def test_a_server_that_drains_is_told_of_and_taken_back_when_the_size_grows_agai
     assert (drain["workload"], drain["firstOrdinal"]) == ("StatefulSet", 1)
     assert datetime.fromisoformat(drain["startTime"]).tzinfo is not None
     progressing = wait_condition(kubectl, "shop", "Progressing", "Scaling")
-    assert "Those that left the list end when spec.drainSeconds are over." in progressing["message"]
+    assert "Servers that left the list are deleted spec.drainSeconds later." in progressing["message"]
 
     kubectl("scale", "mc/shop", "--replicas=2")
     wait_list(kubectl, 0, 1)

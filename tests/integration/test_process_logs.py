@@ -45,7 +45,7 @@ def test_each_write_is_one_line_that_names_the_object_what_was_done_and_why(
     kubectl("set", "image", "deployment/cache", "memcached=memcached:0")
     operator.wait_for_log("updated Deployment")
     kubectl("delete", "deployment/cache")
-    operator.wait_for_log("there was none")
+    operator.wait_for_log("it did not exist")
 
     lines = operator.lines[began:]
     assert all(TEXT_LINE.fullmatch(line) for line in operator.lines), operator.log
@@ -57,9 +57,9 @@ def test_each_write_is_one_line_that_names_the_object_what_was_done_and_why(
         "created PodDisruptionBudget (new Memcached)",
         "scaled Deployment from 2 to 1 replicas (spec.size changed)",
         "deleted PodDisruptionBudget: no longer wanted",
-        "scaled Deployment from 3 to 1 replicas (somebody else had changed them)",
+        "scaled Deployment from 3 to 1 replicas (another client had changed them)",
         "updated Deployment: ",
-        "created Deployment with 1 replicas (there was none)",
+        "created Deployment with 1 replicas (it did not exist)",
     ):
         assert any(what in line for line in rest), f"{what}, in its turn in\n{operator.log}"
     updated = operator.wait_for_log("updated Deployment: ")

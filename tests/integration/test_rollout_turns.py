@@ -64,7 +64,7 @@ def test_memcacheds_that_name_no_image_come_to_another_default_one_after_the_oth
             waiting.remove(turn)
             # Its new server is not ready yet, and may never be.
             for each in waiting:
-                words = "The operator's own defaults have changed: they are replaced when those of others have been."
+                words = "own defaults have changed: the servers are replaced after the servers of other Memcacheds."
                 each.await_condition("Progressing", "Complete", words)
                 assert image(each) == FORMER
             turn.serve(*turn.pods())

@@ -40,7 +40,7 @@ def test_servers_are_evicted_from_the_top_each_when_all_have_been_ready_for_the_
     assert (status["image"], status["serverList"]) == (NEXT, names(shop.kubectl, 0, 1, 2))
     assert conditions(status)["Progressing"][0] == "Complete"
     assert shop.evicted() == gone
-    assert "Replaces the server shop-2" in shop.await_event("Replacing")
+    assert "Replacing the server shop-2" in shop.await_event("Replacing")
 
 
 def test_the_next_server_is_replaced_when_the_pause_is_over_and_not_before(shop: Rolling) -> None:
@@ -77,7 +77,7 @@ def test_a_rollout_that_is_paused_holds_and_goes_on_when_it_is_released(shop: Ro
     shop.create(2, rollout=PACE)
     shop.change(image=NEXT, rollout={"paused": True})
     words = shop.await_condition("Progressing", "RolloutPaused", "2 of 2")
-    assert "spec.rollout.paused holds" in words
+    assert "spec.rollout.paused is true" in words
     assert template(shop.get("statefulsets"))[0] == NEXT
     assert shop.evicted() == []
 
@@ -162,7 +162,7 @@ def test_a_deployment_that_is_paused_keeps_its_servers_until_it_is_released(shop
     shop.create(2, workload="Deployment", image=FORMER, rollout={"pauseSeconds": 0})
     before = shop.pods()
     shop.change(image=NEXT, rollout={"paused": True})
-    shop.await_condition("Progressing", "RolloutPaused", "2 of 2 servers are yet to be replaced")
+    shop.await_condition("Progressing", "RolloutPaused", "2 of 2 servers have not been replaced yet")
     found = shop.get("deployments")
     assert (found["spec"]["paused"], template(found)[0]) == (True, NEXT)
     assert shop.pods().keys() == before.keys()

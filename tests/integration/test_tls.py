@@ -62,10 +62,10 @@ def test_a_flag_that_a_field_stands_for_is_told_with_the_field(kubectl: Kubectl)
     kubectl.apply(memcached("shop", 1, extraArgs=["-Z", "-o", "ssl_key=/a", "-Y", "/b"]), create=True)
     found = wait_condition(kubectl, "shop", "Degraded", "InvalidSpec")
     assert found["message"] == (
-        'spec.extraArgs[0]: must not hold -Z: spec.tls says how servers speak TLS; set that field instead, got "-Z"; '
-        "spec.extraArgs[2]: must not hold ssl_key: spec.tls says how servers speak TLS; set that field instead, got "
-        '"ssl_key=/a"; spec.extraArgs[3]: must not hold -Y: spec.auth says which passwords servers ask for; set that '
-        'field instead, got "-Y"'
+        "spec.extraArgs[0]: must not contain -Z: spec.tls says how servers speak TLS; set that field instead, "
+        'got "-Z"; spec.extraArgs[2]: must not contain ssl_key: spec.tls says how servers speak TLS; set that field '
+        'instead, got "ssl_key=/a"; spec.extraArgs[3]: must not contain -Y: spec.auth says which passwords servers ask '
+        'for; set that field instead, got "-Y"'
     )
 
 
@@ -153,7 +153,7 @@ def test_a_secret_that_is_missing_is_told_with_its_key_and_over_when_servers_sta
     pods = pods_of(kubectl, "shop")
     say(kubectl, pods, f"SecretNotFound: {MISSING}")
     found = wait_condition(kubectl, "shop", "Degraded", "SecretNotFound")
-    assert found["message"] == f"{MISSING}. Servers that run go on; new ones start when that is mended."
+    assert found["message"] == f"{MISSING}. Running servers continue; new ones start once this is corrected."
     available = condition(kubectl, "shop", "Available")
     assert available["message"] == f"0 of 2 servers are ready: SecretNotFound: {MISSING}"
     assert condition(kubectl, "shop", "Ready")["reason"] == "SecretNotFound"
@@ -182,7 +182,7 @@ def test_passwords_in_the_clear_are_warned_of_once(kubectl: Kubectl) -> None:
     catch_up(kubectl)
     found = eventually(lambda: [each for each in events(kubectl) if each.reason == "PasswordsInTheClear"], bool)
     assert [(each.type, each.series) for each in found] == [("Warning", None)]
-    assert found[0].note.startswith("Passwords travel in the clear")
+    assert found[0].note.startswith("Passwords are sent unencrypted")
 
 
 def test_a_change_of_it_is_said_to_replace_servers(kubectl: Kubectl, tmp_path: Path) -> None:

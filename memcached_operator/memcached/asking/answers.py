@@ -28,12 +28,12 @@ _ANSWERS_SOMEHOW: Final = (Trouble.SATURATED, Trouble.DENIED)
 class Verdict(Enum):
     """What is made of a server's answers."""
 
-    UNKNOWN = "too little was heard of it"
+    UNKNOWN = "there is too little data"
     ANSWERING = "it answers"
     FAILING = "it does not answer"
     EXHAUSTED = "it turns connections away"
-    OUT_OF_REACH = "it cannot be connected to, nor can any other"
-    DENIED = "it answers, but not without credentials that we lack"
+    OUT_OF_REACH = "no server can be connected to"
+    DENIED = "it requires credentials that the operator lacks"
 
 
 class Server(msgspec.Struct, frozen=True, gc=False):

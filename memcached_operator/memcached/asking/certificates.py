@@ -90,7 +90,7 @@ def first_of(chain: bytes) -> Certificate | None:
 @cache
 def _say_what_is_missing() -> None:
     logger.warning(
-        "servers' certificates are not judged, as the Python package cryptography is missing: install "
+        "servers' certificates are not checked, as the Python package cryptography is missing: install "
         "memcached-operator[secure]"
     )
 

@@ -36,12 +36,12 @@ class Trouble(Enum):
     """In which way a server did not answer."""
 
     UNREACHABLE = "no connection was made"
-    SILENT = "connected, and no whole answer came in time"
+    SILENT = "connected, but no whole answer arrived in time"
     CLOSED = "it closed the connection before its answer was whole"
-    STRANGE = "it answered something else than the protocol says"
-    SATURATED = "it turns connections away, as it has as many as it may"
+    STRANGE = "its answer does not follow the protocol"
+    SATURATED = "it turns connections away, as it has reached its limit"
     REFUSED = "it answered with an error of the protocol"
-    DENIED = "it wants credentials, or other ones"
+    DENIED = "it requires credentials, or other ones"
 
 
 class Failure(NamedTuple):
@@ -55,9 +55,9 @@ class Failure(NamedTuple):
     why: str
 
 
-SATURATED: Final = Failure(Trouble.SATURATED, "it has as many connections as it may and turns others away")
+SATURATED: Final = Failure(Trouble.SATURATED, "it has reached its limit of connections and turns others away")
 _CLOSED: Final = Failure(Trouble.CLOSED, "it closes the connection without an answer")
-_NO_TLS: Final = Failure(Trouble.STRANGE, "what answers there does not speak TLS")
+_NO_TLS: Final = Failure(Trouble.STRANGE, "the port does not speak TLS")
 # Of RFC 8446 section 6.2, as OpenSSL names them, with which a server refuses a client for its certificate.
 _ABOUT_CERTIFICATES: Final = (
     *("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNSUPPORTED_CERTIFICATE", "CERTIFICATE_REVOKED"),

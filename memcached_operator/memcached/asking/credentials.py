@@ -39,7 +39,7 @@ PASSWORDS, CERTIFICATE, KEY = "password-file", "tls.crt", "tls.key"
 _SECRETS_KEPT: Final = 1_000
 _CONTEXTS_KEPT: Final = 256
 _OFF: Final = "--server-credentials is off"
-_NO_SPEC: Final = "its Memcached no longer says which Secret has it"
+_NO_SPEC: Final = "its Memcached no longer names the Secret"
 
 
 class SecretRecord(msgspec.Struct, frozen=True):
@@ -127,7 +127,7 @@ class Secrets:
             async with asyncio.timeout(READ_TIMEOUT_S):
                 return (await self._client.get(SECRETS, key)).files
         except NotFound:
-            return f"there is no Secret {key.name}"
+            return f"Secret {key.name} does not exist"
         except Forbidden:
             return f"the operator may not get Secret {key.name}"
         except (KubeError, TimeoutError, binascii.Error):
@@ -200,7 +200,7 @@ class Ways:
             if not files.get(key):
                 return f"Secret {tls.secretName} has no {key}"
         context = _showing(files[CERTIFICATE], files[KEY])
-        return context or f"{CERTIFICATE} and {KEY} of Secret {tls.secretName} are no certificate and its key"
+        return context or f"{CERTIFICATE} and {KEY} of Secret {tls.secretName} are not a certificate and its key"
 
     async def _login(self, namespace: str, auth: Auth | None) -> Login | str:
         if auth is None or self._secrets is None:

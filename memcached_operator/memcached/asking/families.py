@@ -40,47 +40,47 @@ _FIGURES: Final = tuple(
     for each in (
         ("uptime_seconds", "gauge", "Seconds since the server was started.", "uptime"),
         ("time_seconds", "gauge", "The server's clock, in seconds since 1970.", "time"),
-        ("process_user_cpu_seconds_total", "counter", "Seconds of CPU in user mode.", "rusage_user"),
-        ("process_system_cpu_seconds_total", "counter", "Seconds of CPU in the kernel.", "rusage_system"),
-        ("read_bytes_total", "counter", "Bytes that were read from connections.", "bytes_read"),
-        ("written_bytes_total", "counter", "Bytes that were written to connections.", "bytes_written"),
-        ("current_connections", "gauge", "Connections that are open.", "curr_connections"),
-        ("max_connections", "gauge", "The limit of connections, the server's own files included.", "max_connections"),
-        ("connections_total", "counter", "Connections that were opened.", "total_connections"),
-        ("connections_rejected_total", "counter", "Connections that were turned away.", "rejected_connections"),
+        ("process_user_cpu_seconds_total", "counter", "CPU time in user mode, in seconds.", "rusage_user"),
+        ("process_system_cpu_seconds_total", "counter", "CPU time in the kernel, in seconds.", "rusage_system"),
+        ("read_bytes_total", "counter", "Bytes read from connections.", "bytes_read"),
+        ("written_bytes_total", "counter", "Bytes written to connections.", "bytes_written"),
+        ("current_connections", "gauge", "Open connections.", "curr_connections"),
+        ("max_connections", "gauge", "Limit of connections, the server's own files included.", "max_connections"),
+        ("connections_total", "counter", "Connections opened.", "total_connections"),
+        ("connections_rejected_total", "counter", "Connections turned away.", "rejected_connections"),
         (
             "connections_yielded_total",
             "counter",
-            "Times that a connection gave way to others after many requests.",
+            "Times that a connection yielded to others after many requests.",
             "conn_yields",
         ),
         (
             "connections_listener_disabled_total",
             "counter",
-            "Times that no connections were taken for a while, as the limit was met.",
+            "Times that accepting connections was paused at the limit.",
             "listen_disabled_num",
         ),
-        ("accepting_connections", "gauge", "Whether connections are taken.", "accepting_conns"),
-        ("current_bytes", "gauge", "Bytes that items take.", "bytes"),
-        ("limit_bytes", "gauge", "Bytes that items may take.", "limit_maxbytes"),
-        ("current_items", "gauge", "Items that are stored.", "curr_items"),
-        ("items_total", "counter", "Items that were ever stored.", "total_items"),
-        ("items_evicted_total", "counter", "Good items that gave way to new ones.", "evictions"),
-        ("items_reclaimed_total", "counter", "Expired items that gave way to new ones.", "reclaimed"),
-        ("item_too_large_total", "counter", "Items that were too large to be stored.", "store_too_large"),
-        ("item_no_memory_total", "counter", "Items for which there was no memory.", "store_no_memory"),
+        ("accepting_connections", "gauge", "Whether connections are accepted.", "accepting_conns"),
+        ("current_bytes", "gauge", "Bytes used by items.", "bytes"),
+        ("limit_bytes", "gauge", "Bytes available for items.", "limit_maxbytes"),
+        ("current_items", "gauge", "Items stored now.", "curr_items"),
+        ("items_total", "counter", "Items stored since the start.", "total_items"),
+        ("items_evicted_total", "counter", "Unexpired items evicted for new ones.", "evictions"),
+        ("items_reclaimed_total", "counter", "Expired items whose memory was reused for new ones.", "reclaimed"),
+        ("item_too_large_total", "counter", "Items refused for their size.", "store_too_large"),
+        ("item_no_memory_total", "counter", "Items refused for lack of memory.", "store_no_memory"),
         (
             "direct_reclaims_total",
             "counter",
-            "Times that a request had to make room by itself.",
+            "Times that a request had to free memory itself.",
             "direct_reclaims",
         ),
-        ("lru_crawler_starts_total", "counter", "Times that the LRU crawler began.", "lru_crawler_starts"),
-        ("lru_crawler_reclaimed_total", "counter", "Items that the LRU crawler freed.", "crawler_reclaimed"),
+        ("lru_crawler_starts_total", "counter", "Times that the LRU crawler started.", "lru_crawler_starts"),
+        ("lru_crawler_reclaimed_total", "counter", "Items freed by the LRU crawler.", "crawler_reclaimed"),
         (
             "lru_crawler_items_checked_total",
             "counter",
-            "Items that the LRU crawler looked at.",
+            "Items checked by the LRU crawler.",
             "crawler_items_checked",
         ),
         ("lru_crawler_moves_to_cold_total", "counter", "Moves from the HOT or WARM to the COLD LRU.", "moves_to_cold"),
@@ -112,9 +112,9 @@ _EXTSTORE: Final = tuple(
         ("bytes_written_total", "counter", "Bytes written to disk.", "bytes_written"),
         ("bytes_read_total", "counter", "Bytes read from disk.", "bytes_read"),
         ("bytes_used", "gauge", "Bytes of items on disk.", "bytes_used"),
-        ("bytes_fragmented", "gauge", "Bytes of used pages without an item.", "bytes_fragmented"),
-        ("bytes_limit", "gauge", "Bytes that there are on disk.", "limit_maxbytes"),
-        ("io_queue_depth", "gauge", "Items that wait for the disk.", "io_queue"),
+        ("bytes_fragmented", "gauge", "Bytes of used pages that hold no item.", "bytes_fragmented"),
+        ("bytes_limit", "gauge", "Bytes available on disk.", "limit_maxbytes"),
+        ("io_queue_depth", "gauge", "Items waiting for the disk.", "io_queue"),
     )
 )
 _COMMANDS: Final = ("get", "delete", "incr", "decr", "cas", "touch")
@@ -194,13 +194,13 @@ def server_families(pods: Iterable[PodRecord], server_of: Callable[[PodRecord], 
         for labels, server in heard
         if server.verdict is not Verdict.DENIED
     ]
-    yield _family("up", "gauge", "Whether the server answered when it was asked last.", up)
+    yield _family("up", "gauge", "Whether the server answered the last request for its statistics.", up)
     versions = [
         Sample(f"{_PREFIX}version", {**labels, "version": answer.version}, 1.0)
         for labels, answer in rows
         if answer.version
     ]
-    yield _family("version", "gauge", "The server's release; always 1.", versions)
+    yield _family("version", "gauge", "The server's version; always 1.", versions)
     expiries = [
         Sample(f"{_PREFIX}{_EXPIRY}", labels, server.shown.certificate.not_after)
         for labels, server in heard
@@ -209,7 +209,7 @@ def server_families(pods: Iterable[PodRecord], server_of: Callable[[PodRecord], 
     yield _family(_EXPIRY, "gauge", "When the server's certificate expires, in seconds since 1970.", expiries)
     by_command = [({"command": command, "status": status}, value) for (command, status), value in _BY_COMMAND.items()]
     commands = _Samples(f"{_PREFIX}commands_total", rows, by_command)
-    yield _family("commands_total", "counter", "Requests by command and by what came of them.", commands)
+    yield _family("commands_total", "counter", "Requests by command and result.", commands)
     with_disk = [(labels, answer) for labels, answer in rows if answer.has_extstore]
     for figures, there in ((_FIGURES, rows), (_EXTSTORE, with_disk)):
         for each in figures:

@@ -28,10 +28,10 @@ _REASONS: Final = (
 )
 _NAMED: Final = 3
 _VERSIONS: Final = 8
-_OFF = "Servers are not asked, as --server-stats-interval-s says."
-_NONE = "There is no server that is ready and could be asked."
-_NOT_YET = "Not all servers have been asked yet."
-_ANSWERING = "All servers that are ready answer."
+_OFF = "Servers are not asked, because --server-stats-interval-s is 0."
+_NONE = "No server is ready."
+_NOT_YET = "Some servers have not been asked yet."
+_ANSWERING = "All ready servers answer."
 
 
 def judge(
@@ -61,12 +61,12 @@ def judge(
     failing, exhausted = by_verdict[Verdict.FAILING], by_verdict[Verdict.EXHAUSTED]
     told = []
     if failing:
-        told.append(f"{len(failing)} of {len(servers)} servers that are ready do not answer: {_named(failing)}.")
+        told.append(f"{len(failing)} of {len(servers)} ready servers do not answer: {_named(failing)}.")
     if exhausted:
         names = _listed([each.pod for each in exhausted])
         told.append(
-            f"{len(exhausted)} of {len(servers)} servers have as many connections as spec.maxConnections allows and "
-            f"turn others away: {names}."
+            f"{len(exhausted)} of {len(servers)} servers have reached spec.maxConnections and turn connections away: "
+            f"{names}."
         )
     if told:
         reason = Reason.NOT_ANSWERING if failing else Reason.CONNECTIONS_EXHAUSTED
@@ -75,12 +75,12 @@ def judge(
         return worse
     if out_of_reach := by_verdict[Verdict.OUT_OF_REACH]:
         message = (
-            f"No server can be connected to from where the operator runs ({out_of_reach[0].why}): it is outside of the "
-            "pods' network, or a NetworkPolicy keeps it away."
+            f"No server can be connected to from the operator ({out_of_reach[0].why}): the operator runs outside the "
+            "pods' network, or a NetworkPolicy blocks it."
         )
         return Condition(SERVING, "Unknown", Reason.NOT_ASKED, message)
     if denied := by_verdict[Verdict.DENIED]:
-        message = f"{len(denied)} of {len(servers)} servers cannot be asked how they do: {_named(denied)}."
+        message = f"{len(denied)} of {len(servers)} servers cannot be asked: {_named(denied)}."
         return Condition(SERVING, "Unknown", Reason.NOT_ASKED, message + _lacking(servers, names))
     if by_verdict[Verdict.UNKNOWN]:
         if last is not None and last.reason in _REASONS:
@@ -114,11 +114,11 @@ def _bad_certificate(
     if not stale:
         return None
     best = newest(shown)
-    until = f", and that of the others on {day_of(best.not_after)}" if best is not None else ""
-    words = _listed([f"{pod} (it ends on {day_of(one.certificate.not_after)})" for pod, one in stale])
+    until = f". The others' expires on {day_of(best.not_after)}" if best is not None else ""
+    words = _listed([f"{pod} (expires on {day_of(one.certificate.not_after)})" for pod, one in stale])
     message = (
-        f"{len(stale)} of {len(servers)} servers still serve an older certificate than others have served for ten "
-        f"minutes: {words}{until}."
+        f"{len(stale)} of {len(servers)} servers have served an older certificate than the others for ten minutes: "
+        f"{words}{until}."
     )
     return Condition(SERVING, "False", Reason.CERTIFICATE_STALE, message)
 
@@ -147,8 +147,8 @@ def _lacking(servers: Sequence[Heard], names: Sequence[str]) -> str:
         seen.add(each.shown.certificate.fingerprint)
         if missing := missing_names(each.shown.certificate, names):
             return (
-                f" The certificate of {each.pod} lacks names that clients use: {_listed(missing)}. Clients that check "
-                "it refuse it by these; add them to its dnsNames."
+                f" The certificate of {each.pod} lacks names that clients use: {_listed(missing)}. Clients that "
+                "verify it refuse connections by these names; add them to its dnsNames."
             )
     return ""
 

@@ -42,7 +42,7 @@ class Said(NamedTuple):
     certificate: bytes = b""
 
 
-_STRANGE = Failure(Trouble.STRANGE, "what answers there does not speak memcached's text protocol")
+_STRANGE = Failure(Trouble.STRANGE, "the port does not speak memcached's text protocol")
 
 
 async def ask(way: Way, timeout_s: float) -> Said:
@@ -137,7 +137,7 @@ def _complaint(line: bytes) -> Failure:
     if line == TOO_MANY:
         return SATURATED
     if line == _UNAUTHENTICATED:
-        return Failure(Trouble.DENIED, "it asks for a login")
+        return Failure(Trouble.DENIED, "it requires a login")
     word = line.partition(b" ")[0]
     # cache_memlimit alone has words of its own for errors.
     if word in (b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR") or word.startswith(b"MEMLIMIT_"):

@@ -13,7 +13,7 @@ from memcached_operator.memcached.workloads.resizing import memory_of
 SERVER_S: Final = 2 * SLEEP_S
 """What a server takes to end and the next one to be ready, in seconds: it sleeps before it ends, and the first probe of
 the new one comes as late."""
-BESIDE: Final = "no server is touched"
+BESIDE: Final = "no server is affected"
 _ONE_BY_ONE: Final = "servers are replaced one at a time, and lose their keys"
 
 
@@ -46,17 +46,17 @@ def live(before: str, after: str, servers: int) -> str:
     """
     was, memory = memory_of(before), memory_of(after)
     if not servers:
-        return "no server runs, so none is told"
+        return "no server runs, so none is changed"
     if was is None or memory is None or was.mib == memory.mib:
         return (
-            f"{_are(servers)} given other room for their memory while they run, and no key is lost; where a node "
+            f"{_are(servers)} given different memory resources while they run, and no key is lost; if a node "
             f"refuses, {_ONE_BY_ONE}"
         )
-    told = f"{_are(servers)} told of {memory.mib} MiB while they run"
+    told = f"{_are(servers)} set to {memory.mib} MiB while they run"
     if memory.mib > was.mib:
-        return f"{told}, and no key is lost; where a node has no room, {_ONE_BY_ONE}"
+        return f"{told}, and no key is lost; if a node has no room, {_ONE_BY_ONE}"
     return (
-        f"{told}, and evict what no longer fits; one that is full gives little back, so that its node may refuse: "
+        f"{told}, and evict items that no longer fit; a full server frees little memory, so its node may refuse: "
         f"then {_ONE_BY_ONE}"
     )
 
@@ -65,20 +65,20 @@ def scaling(old: Spec, new: Spec) -> str:
     """What it is to run another number of servers."""
     more = new.size - old.size
     if more > 0:
-        return f"{_are(more)} added, without keys; clients look there for a part of the keys that others have"
+        return f"{_are(more)} added, without keys; clients look there for some of the keys that other servers have"
     if new.workload == "StatefulSet":
         return (
-            f"{_are(-more)} taken off the list, from the highest ordinal, and removed with {_its(-more)} keys "
+            f"{_are(-more)} removed from the list, from the highest ordinal, and deleted with {_its(-more)} keys "
             f"{new.drainSeconds} s later"
         )
-    return f"{_are(-more)} removed with {_its(-more)} keys"
+    return f"{_are(-more)} deleted with {_its(-more)} keys"
 
 
 def moving(old: Spec, new: Spec) -> str:
     """What it is to run the servers by another kind of workload."""
     return (
-        f"{_are(new.size)} made by a {new.workload}, without keys; once all are ready they are the list, and those of "
-        f"the {old.workload} are removed {new.drainSeconds} s later"
+        f"{_are(new.size)} created by a {new.workload}, without keys; once all are ready they become the list, and "
+        f"those of the {old.workload} are deleted {new.drainSeconds} s later"
     )
 
 

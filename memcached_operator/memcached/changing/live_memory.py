@@ -189,7 +189,7 @@ class LiveMemory:
         self._say_what_came(memcached, memory, done)
         for each in undone:
             if why := servers[each.uid].why:
-                note = f"{each.name} comes to its memory of {memory.mib} MiB by being replaced: {why}"
+                note = f"{each.name} is replaced to get its memory of {memory.mib} MiB: {why}"
                 logger.warning("%s", note)
                 self._say(memcached, "Warning", "NotResized", "Resize", note)
         failed = [each for each in failures if each is not None]
@@ -203,7 +203,7 @@ class LiveMemory:
         refused = {each.name: text for each in others if (text := servers[each.uid].refused)}
         if refused and len(refused) == len(pending):
             name = min(refused)
-            message = f"{name} is left as it is, as it may not have {memory.mib} MiB: {refused[name]}"
+            message = f"{name} keeps its memory, as it cannot get {memory.mib} MiB: {refused[name]}"
             return Telling(pending, untold, message, REFUSED_RETRY_S, ours)
         next_s = min((_look_again_s(each) for each in left.values()), default=None)
         return Telling(pending, untold, "", next_s, ours)
@@ -225,7 +225,7 @@ class LiveMemory:
                     server.told = True
                 elif step is Step.RESIZE:
                     if resized:
-                        server.waits = "something reverts its resources, such as a mutating admission policy"
+                        server.waits = "another client reverts its resources, such as a mutating admission policy"
                         break
                     resized = server.news = True
                     live = await self._client.strategic_patch(
@@ -260,7 +260,7 @@ class LiveMemory:
             return error
         late = server.since_s is not None and self._clock() - server.since_s >= PATIENCE_S
         if late and server.news and not (server.busy or _is_over(server)):
-            server.why = server.waits or "it was not done in time"
+            server.why = server.waits or "the resize did not finish in time"
         return None
 
     def _say_what_came(self, memcached: MemcachedRecord, memory: Memory, done: Sequence[PodRecord]) -> None:
@@ -268,9 +268,9 @@ class LiveMemory:
             names = ", ".join(each.name for each in done)
             fields = {"action": "resize", "memory_mib": memory.mib}
             logger.info(
-                "changed the memory of %s to %d MiB, without a restart", names, memory.mib, extra={"fields": fields}
+                "changed the memory of %s to %d MiB without a restart", names, memory.mib, extra={"fields": fields}
             )
-            note = f"Changed the memory of {names} to {memory.mib} MiB, without a restart"
+            note = f"Changed the memory of {names} to {memory.mib} MiB without a restart"
             self._say(memcached, "Normal", "Resized", "Resize", note)
 
 

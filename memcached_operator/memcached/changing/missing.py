@@ -35,8 +35,8 @@ ASK_EVERY_S: Final = 1.0
 thousands of Memcacheds begin at once, all of them miss servers for a while."""
 
 _REMEDY: Final = (
-    "for the condition Degraded to say what keeps a StatefulSet from making pods, grant list on events to the "
-    "operator's service account"
+    "for the condition Degraded to say why a StatefulSet creates no pods, grant list on events to the operator's "
+    "service account"
 )
 _ANY_POD: Final = plain("v1", "Pod", "pods")
 
@@ -181,11 +181,11 @@ def _in_the_way(pod: PlainObject, workload: WorkloadRecord) -> Problem | None:
     elif any(held.get(label) != text for label, text in labels.items()):
         whose = f"lacks the labels {selector_text(workload.name)}"
         relabel = " ".join(f"{label}={text}" for label, text in labels.items())
-        remedy = f"Put them back with `kubectl label pod {pod.name} {relabel} --overwrite`, or delete it: "
+        remedy = f"Restore them with `kubectl label pod {pod.name} {relabel} --overwrite`, or delete it: "
     else:
         return None  # no cache has it yet
     message = (
-        f"A pod named {pod.name} is in the way of the server of that name: it {whose}, so that it is none of this "
-        f"Memcached's. {remedy or 'Delete it: '}`kubectl delete pod {pod.name}`."
+        f"Pod {pod.name} blocks the server of that name: it {whose}, so it does not belong to this Memcached. "
+        f"{remedy or 'Delete it: '}`kubectl delete pod {pod.name}`."
     )
     return Problem(Reason.NOT_CONTROLLED, message, blocking=False)

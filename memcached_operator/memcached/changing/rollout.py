@@ -148,21 +148,21 @@ def _highest(pods: Sequence[PodRecord]) -> PodRecord:
 
 
 def _not_made(name: str, ordinal: int, gone: int, stale: int, *, known: bool) -> str:
-    more = f", and of {gone - 1} more" if gone > 1 else ""
-    why = "" if known else f" The events of `kubectl describe statefulset {name}` say what keeps it."
+    more = f", nor have {gone - 1} others" if gone > 2 else ", nor has another" if gone > 1 else ""
+    why = "" if known else f" The events of `kubectl describe statefulset {name}` say why."
     return (
-        f"There is no pod of the server {name}-{ordinal}{more}{_left(stale)}.{why} Correct that or the specification, "
-        "or put the specification back as it was."
+        f"The server {name}-{ordinal} has no pod{more}{_left(stale)}.{why} Correct the cause or the specification, "
+        "or restore the previous specification."
     )
 
 
 def _stuck(pod: PodRecord, stale: int) -> str:
     why = f" ({pod.problem})" if pod.problem else ""
     return (
-        f"The new server {pod.name} is not ready{why}{_left(stale)}. Correct the specification, or put it "
-        "back as it was: then it is replaced first."
+        f"The new server {pod.name} is not ready{why}{_left(stale)}. Correct the specification, or restore the "
+        "previous one: then this server is replaced first."
     )
 
 
 def _left(stale: int) -> str:
-    return f", so the other {stale} are left as they are" if stale else ""
+    return f", so the other {stale} are not replaced" if stale else ""

@@ -164,7 +164,9 @@ class Running:
         if not self._turns.take(key):
             return False
         if not held:
-            logger.info("begins to replace servers, as the operator's own defaults have changed; others wait for it")
+            logger.info(
+                "starts to replace servers, as the operator's own defaults have changed; other Memcacheds wait for it"
+            )
         return True
 
     def _announce(
@@ -250,7 +252,7 @@ class Running:
         if blocked or spec.rollout.paused or not needs_turn:
             self._turns.leave(memcached.key)
         if found.evict is not None and not blocked and not _has_strange_template(workload, wanted):
-            what = "with the renewed certificate" if found.evict.uid in late else "of the present template"
+            what = "with the renewed certificate" if found.evict.uid in late else "with the current template"
             await self._evict(memcached, found.evict, found.stale, what, outcome)
 
     def _judge_leaving(self, key: ObjectKey, other: WorkloadRecord | None, now: datetime, outcome: Outcome) -> None:
@@ -281,8 +283,8 @@ class Running:
             return
         left = f", {stale - 1} more to follow" if stale > 1 else ""
         fields = {"action": "evict", "server": pod.name, "left": stale - 1}
-        logger.info("replaces the server %s%s", pod.name, left, extra={"fields": fields})
-        note = f"Replaces the server {pod.name} by one {what}{left}"
+        logger.info("replacing the server %s%s", pod.name, left, extra={"fields": fields})
+        note = f"Replacing the server {pod.name} by one {what}{left}"
         self._say(memcached, "Normal", "Replacing", "Evict", note)
 
     def _underway(self) -> ObjectKey | None:
@@ -315,8 +317,8 @@ def _untold_yet(telling: Telling) -> str:
     why = str(telling.failure.message or telling.failure) if telling.failure else ""
     name = min((each for each, waits in telling.pending.items() if waits), default="")
     if name and not why:
-        why = f"of {name}, {telling.pending[name]}"
-    return f"{len(telling.pending)} servers are yet to be told of their memory{f': {why}' if why else '.'}"
+        why = f"{name}: {telling.pending[name]}"
+    return f"{len(telling.pending)} servers do not have their new memory yet{f': {why}' if why else '.'}"
 
 
 def _nothing() -> tuple[str, str]:

@@ -96,8 +96,9 @@ def others_budget(selectors: Mapping[str, bytes], name: str, spec: Spec) -> str:
 def in_the_way(other: str, name: str) -> str:
     """What is said where somebody else's budget selects the pods."""
     return (
-        f"The PodDisruptionBudget {other} selects the pods of {name}, too, and a pod under two budgets cannot be "
-        f'evicted: none is made. Delete that budget, or set spec.disruptionBudget.maxUnavailable to "{_NO_LIMIT}".'
+        f"The PodDisruptionBudget {other} also selects the pods of {name}. A pod with two budgets cannot be evicted, "
+        "so the operator creates none. Delete that budget, or set spec.disruptionBudget.maxUnavailable to "
+        f'"{_NO_LIMIT}".'
     )
 
 

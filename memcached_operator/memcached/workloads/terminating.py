@@ -49,10 +49,11 @@ def _why(name: str, end: Termination) -> str:
     if end.held_by:
         several = "s" if ", " in end.held_by else ""
         return (
-            f"{since}, kept by the finalizer{several} {end.held_by}: what put it there must take it off "
+            f"{since} because of the finalizer{several} {end.held_by}: the client that added it must remove it "
             f"(`kubectl edit pod {name}`)."
         )
     return (
-        f"{since}, and its node {end.node or '(none)'} does not say that it has ended: see `kubectl describe pod "
-        f"{name}`. Where the node is gone for good, `kubectl delete pod {name} --force --grace-period=0` ends it."
+        f"{since}, and its node {end.node or '(none)'} has not reported that it ended: see `kubectl describe pod "
+        f"{name}`. If the node is lost for good, `kubectl delete pod {name} --force --grace-period=0` deletes the "
+        "pod."
     )

@@ -44,7 +44,7 @@ HELD = {"namespace": "ops", "name": "memcached-operator-lock"}
 OPS_DOWN = Firing(
     {"namespace": "ops"},
     "Prometheus has had no answer from the memcached-operator in ops for 5 minutes, while one in another namespace "
-    "answers. Servers that run go on; no change of a Memcached of this one is acted on.",
+    "answers. Running servers continue; no change of a Memcached of this one is acted on.",
 )
 
 
@@ -107,7 +107,7 @@ OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
             up("0x60", "0x60"),
             Firing(
                 {},
-                "Prometheus has found no memcached-operator that answers for 5 minutes. Servers that run go on; no "
+                "Prometheus has found no memcached-operator that answers for 5 minutes. Running servers continue; no "
                 "change of a Memcached is acted on.",
             ),
         ),

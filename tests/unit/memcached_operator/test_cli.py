@@ -317,7 +317,7 @@ class TestRender:
         assert cli.main(["render", "-f", str(tmp_path / "a,b.yaml"), "--filename", str(tmp_path / "c.yaml")]) == 0
         captured = capsys.readouterr()
         assert captured.err == ""
-        assert re.findall("Made of Memcached default/(of-.)", captured.out) == ["of-a"] * 2 + ["of-c"] * 2
+        assert re.findall("Created for Memcached default/(of-.)", captured.out) == ["of-a"] * 2 + ["of-c"] * 2
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -328,8 +328,8 @@ class TestRender:
             ([], "render needs a file: -f FILE, or -f - for standard input"),
             (["mc.yaml"], "unknown argument 'mc.yaml'"),
             (["-f", "a", "--memcached-image=a b"], "--memcached-image: 'a b' is not allowed"),
-            (["-f", "a", "--diff="], "--diff needs a file of its own to compare with: --diff OLD, or --diff - for"),
-            (["-f", "-", "--diff", "-"], "--diff needs a file of its own to compare with: --diff OLD, or --diff - for"),
+            (["-f", "a", "--diff="], "--diff needs another file to compare with: --diff OLD, or --diff - for"),
+            (["-f", "-", "--diff", "-"], "--diff needs another file to compare with: --diff OLD, or --diff - for"),
             (["--diff", "a"], "render needs a file: -f FILE, or -f - for standard input"),
         ],
     )

@@ -16,48 +16,54 @@ from hypothesis import assume, given, settings, strategies as st
 from memcached_operator.api.arguments import judge
 
 THREADS = 4
-REACHED = "servers are reached over TCP on port 11211, as the Service, the list and the probe say; leave it out"
-UNKNOWN = "must be a flag of memcached, as memcached --help lists them"
-UNKNOWN_OPTION = "must hold options of memcached, as memcached --help lists them below -o"
-ALONE = "must be a flag or the value of one; memcached ignores a word by itself"
-ENDS = "memcached prints something and ends; leave it out"
-VOLUME = "a server has no volume to write to; leave it out"
+REACHED = "servers are reached over TCP on port 11211, as the Service, the list and the probe say; omit it"
+UNKNOWN = "must be a flag of memcached, as listed by memcached --help"
+UNKNOWN_OPTION = "must contain options of memcached, as listed by memcached --help below -o"
+ALONE = "must be a flag or its value; memcached ignores other words"
+ENDS = "memcached prints a text and exits; omit it"
+VOLUME = "a server has no volume to write to; omit it"
 TLS = "spec.tls says how servers speak TLS; set that field instead"
 
 REFUSED: list[tuple[list[str], str]] = [
     # What a field says, however it is written.
-    (["-m", "128"], '[0]: must not hold -m: it would undo spec.memory; set that field instead, got "-m"'),
-    (["-m128"], '[0]: must not hold -m: it would undo spec.memory; set that field instead, got "-m128"'),
-    (["-vm64"], '[0]: must not hold -m: it would undo spec.memory; set that field instead, got "-vm64"'),
+    (["-m", "128"], '[0]: must not contain -m: it would undo spec.memory; set that field instead, got "-m"'),
+    (["-m128"], '[0]: must not contain -m: it would undo spec.memory; set that field instead, got "-m128"'),
+    (["-vm64"], '[0]: must not contain -m: it would undo spec.memory; set that field instead, got "-vm64"'),
     (
         ["--memory-l=9"],
-        '[0]: must not hold --memory-limit: it would undo spec.memory; set that field instead, got "--memory-l=9"',
+        '[0]: must not contain --memory-limit: it would undo spec.memory; set that field instead, got "--memory-l=9"',
     ),
-    (["-v", "-c", "9"], '[1]: must not hold -c: it would undo spec.maxConnections; set that field instead, got "-c"'),
-    (["-t8"], '[0]: must not hold -t: it would undo spec.threads; set that field instead, got "-t8"'),
-    (["-I", "2m"], '[0]: must not hold -I: it would undo spec.maxItemSize; set that field instead, got "-I"'),
+    (
+        ["-v", "-c", "9"],
+        '[1]: must not contain -c: it would undo spec.maxConnections; set that field instead, got "-c"',
+    ),
+    (["-t8"], '[0]: must not contain -t: it would undo spec.threads; set that field instead, got "-t8"'),
+    (["-I", "2m"], '[0]: must not contain -I: it would undo spec.maxItemSize; set that field instead, got "-I"'),
     # What the operator decides.
-    (["-p", "11212"], f'[0]: must not hold -p: {REACHED}, got "-p"'),
-    (["-l127.0.0.1"], f'[0]: must not hold -l: {REACHED}, got "-l127.0.0.1"'),
-    (["-U", "11211"], f'[0]: must not hold -U: {REACHED}, got "-U"'),
-    (["--unix-s", "/x", "-a", "777"], f'[0]: must not hold --unix-socket: {REACHED}, got "--unix-s"'),
-    (["-a777"], f'[0]: must not hold -a: {REACHED}, got "-a777"'),
-    (["-u", "root"], "[0]: must not hold -u: set spec.podTemplate.spec.securityContext instead"),
-    (["-d"], "[0]: must not hold -d: a server that leaves the foreground ends its container; leave it out"),
-    (["-P", "/x"], f"[0]: must not hold -P: {VOLUME}"),
-    (["-e", "/x"], f"[0]: must not hold -e: {VOLUME}"),
-    (["--memory-f=/x"], f"[0]: must not hold --memory-file: {VOLUME}"),
-    (["-Z"], f"[0]: must not hold -Z: {TLS}"),
-    (["-S"], "[0]: must not hold -S: it asks users of the binary protocol alone; leave it out, and set spec.auth or"),
-    (["-Y", "/x"], "[0]: must not hold -Y: spec.auth says which passwords servers ask for; set that field instead"),
-    (["-A"], "[0]: must not hold -A: any client could end a server; leave it out"),
-    (["-k"], "[0]: must not hold -k: a server may not lock memory; leave it out"),
-    (["-L"], "[0]: must not hold -L: spec.memory could not be changed while a server runs; leave it out"),
-    (["-h"], f"[0]: must not hold -h: {ENDS}"),
-    (["-vVi"], f'[0]: must not hold -V: {ENDS}, got "-vVi"; spec.extraArgs[0]: must not hold -i: {ENDS}, got'),
-    (["-o", "ssl_key=/x"], f'[1]: must not hold ssl_key: {TLS}, got "ssl_key=/x"'),
-    (["-o", "modern,proxy_config=routelib"], "[1]: must not hold proxy_config: a server keeps items, and passes"),
-    (["--ext=ext_path=/x:1G"], f'[0]: must not hold ext_path: {VOLUME}, got "ext_path=/x:1G"'),
+    (["-p", "11212"], f'[0]: must not contain -p: {REACHED}, got "-p"'),
+    (["-l127.0.0.1"], f'[0]: must not contain -l: {REACHED}, got "-l127.0.0.1"'),
+    (["-U", "11211"], f'[0]: must not contain -U: {REACHED}, got "-U"'),
+    (["--unix-s", "/x", "-a", "777"], f'[0]: must not contain --unix-socket: {REACHED}, got "--unix-s"'),
+    (["-a777"], f'[0]: must not contain -a: {REACHED}, got "-a777"'),
+    (["-u", "root"], "[0]: must not contain -u: set spec.podTemplate.spec.securityContext instead"),
+    (["-d"], "[0]: must not contain -d: a server that leaves the foreground ends its container; omit it"),
+    (["-P", "/x"], f"[0]: must not contain -P: {VOLUME}"),
+    (["-e", "/x"], f"[0]: must not contain -e: {VOLUME}"),
+    (["--memory-f=/x"], f"[0]: must not contain --memory-file: {VOLUME}"),
+    (["-Z"], f"[0]: must not contain -Z: {TLS}"),
+    (
+        ["-S"],
+        "[0]: must not contain -S: it requires authentication for the binary protocol only; omit it",
+    ),
+    (["-Y", "/x"], "[0]: must not contain -Y: spec.auth says which passwords servers ask for; set that field instead"),
+    (["-A"], "[0]: must not contain -A: any client could stop a server; omit it"),
+    (["-k"], "[0]: must not contain -k: a server is not allowed to lock memory; omit it"),
+    (["-L"], "[0]: must not contain -L: spec.memory could not be changed while a server runs; omit it"),
+    (["-h"], f"[0]: must not contain -h: {ENDS}"),
+    (["-vVi"], f'[0]: must not contain -V: {ENDS}, got "-vVi"; spec.extraArgs[0]: must not contain -i: {ENDS}, got'),
+    (["-o", "ssl_key=/x"], f'[1]: must not contain ssl_key: {TLS}, got "ssl_key=/x"'),
+    (["-o", "modern,proxy_config=routelib"], "[1]: must not contain proxy_config: a server stores items and forwards"),
+    (["--ext=ext_path=/x:1G"], f'[0]: must not contain ext_path: {VOLUME}, got "ext_path=/x:1G"'),
     # What memcached does not take, or ignores.
     (["-x"], f'[0]: {UNKNOWN}, got "-x"'),
     (["-v=1"], f'[0]: {UNKNOWN}, got "-v=1"'),
@@ -71,38 +77,41 @@ REFUSED: list[tuple[list[str], str]] = [
     (["-"], f'[0]: {ALONE}, got "-"'),
     (["--", "-v"], f'[1]: {ALONE}, got "-v"'),
     (["-R", "20", "30"], f'[2]: {ALONE}, got "30"'),
-    (["-o modern"], '[0]: must hold -o and its value as two words, got "-o modern"'),
-    (["-R 50"], '[0]: must hold -R and its value as two words, got "-R 50"'),
+    (["-o modern"], '[0]: must contain -o and its value as two words, got "-o modern"'),
+    (["-R 50"], '[0]: must contain -R and its value as two words, got "-R 50"'),
     (["-vR"], '[0]: must be followed by the value of -R, got "-vR"'),
     (["--extended"], '[0]: must be followed by the value of --extended, got "--extended"'),
-    (["--disable-cas=1"], '[0]: must be --disable-cas alone, which takes no value, got "--disable-cas=1"'),
-    (["--verbose=2"], '[0]: must be --verbose alone, which takes no value, got "--verbose=2"'),
-    (["-R", "-v"], '[1]: must give -R a whole number from 1 to 2147483647, got "-v"'),
-    (["-R0"], '[0]: must give -R a whole number from 1 to 2147483647, got "0"'),
-    (["--max-reqs="], '[0]: must give --max-reqs-per-event a whole number from 1 to 2147483647, got ""'),
-    (["-f", "1"], '[1]: must give -f a number above 1, got "1"'),
-    (["-B", "binary"], '[1]: must give -B auto or ascii, got "binary"'),
-    (["-D", "::"], '[1]: must give -D one character, got "::"'),
-    (["-N", "5"], '[1]: must give -N at most 4, the number of spec.threads, got "5"'),
+    (["--disable-cas=1"], '[0]: must be --disable-cas without a value, got "--disable-cas=1"'),
+    (["--verbose=2"], '[0]: must be --verbose without a value, got "--verbose=2"'),
+    (["-R", "-v"], '[1]: must set -R to a whole number from 1 to 2147483647, got "-v"'),
+    (["-R0"], '[0]: must set -R to a whole number from 1 to 2147483647, got "0"'),
+    (["--max-reqs="], '[0]: must set --max-reqs-per-event to a whole number from 1 to 2147483647, got ""'),
+    (["-f", "1"], '[1]: must set -f to a number above 1, got "1"'),
+    (["-B", "binary"], '[1]: must set -B to auto or ascii, got "binary"'),
+    (["-D", "::"], '[1]: must set -D to one character, got "::"'),
+    (["-N", "5"], '[1]: must set -N to at most 4, the value of spec.threads, got "5"'),
     (["-o", "no_such"], f'[1]: {UNKNOWN_OPTION}, got "no_such"'),
     (["-o", "modern,,track_sizes"], f'[1]: {UNKNOWN_OPTION}, got ""'),
     (["-o", "modern -v"], f'[1]: {UNKNOWN_OPTION}, got "modern -v"'),
     (["-o=modern"], f'[0]: {UNKNOWN_OPTION}, got "=modern"'),
-    (["-o", "idle_timeout"], '[1]: must give idle_timeout a whole number from 0 to 2147483647, got "idle_timeout"'),
-    (["-o", "maxconns_fast=no"], '[1]: must hold maxconns_fast alone, which takes no value, got "maxconns_fast=no"'),
-    (["-o", "slab_automove_ratio=2"], '[1]: must give slab_automove_ratio a number above 0 and at most 1, got "slab_a'),
-    (["-o", "slab_chunk_max=48"], "[1]: must give slab_chunk_max a power of two of KiB from 1 to 1024, got"),
-    (["-o", "hash_algorithm=md5"], "[1]: must give hash_algorithm murmur3 or jenkins or xxh3, got"),
-    (["-o", "hot_lru_pct=50"], ": hot_lru_pct and warm_lru_pct must be at most 80 together (20 and 40 where they are"),
+    (["-o", "idle_timeout"], '[1]: must set idle_timeout to a whole number from 0 to 2147483647, got "idle_timeout"'),
+    (["-o", "maxconns_fast=no"], '[1]: must contain maxconns_fast without a value, got "maxconns_fast=no"'),
+    (
+        ["-o", "slab_automove_ratio=2"],
+        '[1]: must set slab_automove_ratio to a number above 0 and at most 1, got "slab_a',
+    ),
+    (["-o", "slab_chunk_max=48"], "[1]: must set slab_chunk_max to a power of two of KiB from 1 to 1024, got"),
+    (["-o", "hash_algorithm=md5"], "[1]: must set hash_algorithm to murmur3 or jenkins or xxh3, got"),
+    (["-o", "hot_lru_pct=50"], ": hot_lru_pct and warm_lru_pct must be at most 80 together (20 and 40 if omitted"),
     (
         ["-o", "slab_sizes=100-108"],
-        "[1]: must give slab_sizes at most 62 numbers of bytes such as 100-200-400, each more",
+        "[1]: must set slab_sizes to at most 62 numbers of bytes such as 100-200-400, each more",
     ),
     (
         ["-n", "100", "-o", "slab_sizes=90-200,slab_chunk_max=64"],
         ': slab_sizes must be from 100 (-n) to 65536 (slab_chunk_max), got "90-200"',
     ),
-    (["-o", "temporary_ttl=9,no_modern"], ": temporary_ttl must be left out with no_lru_maintainer or no_modern"),
+    (["-o", "temporary_ttl=9,no_modern"], ": temporary_ttl must be omitted with no_lru_maintainer or no_modern"),
 ]
 
 GOOD: list[list[str]] = [
@@ -150,7 +159,7 @@ def test_the_page_names_every_flag_that_is_refused() -> None:
     page = (Path(__file__).parents[4] / "docs" / "memcached-settings.md").read_text()
     rows = [row.split(" | ")[0] for row in page.splitlines() if row.startswith("| `-")]
     named = set(re.findall(r"`-([A-Za-z])`", " ".join(rows)))
-    refused = {letter for letter in ascii_letters if "must not hold" in complaints([f"-{letter}", "9"])}
+    refused = {letter for letter in ascii_letters if "must not contain" in complaints([f"-{letter}", "9"])}
     assert named == refused
 
 

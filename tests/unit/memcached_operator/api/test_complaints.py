@@ -25,7 +25,7 @@ def test_every_field_of_the_spec_and_every_entry_of_a_list_or_map_has_its_rule_i
 
 STRINGS = 'must be an object whose values are strings, such as {"team": "shop"}'
 STRING = 'must be a string; put numbers and words such as true and null in quotes, as in "1"'
-PEERS = 'must be a list of peers such as [{"podSelector": {"matchLabels": {"app": "shop"}}}], or [] for nobody'
+PEERS = 'must be a list of peers such as [{"podSelector": {"matchLabels": {"app": "shop"}}}], or [] for none'
 BUDGET = (
     "spec.disruptionBudget.maxUnavailable: must be a whole number from 0 to 2147483647, "
     'or a share from "0%" to "100%" in whole percent'
@@ -117,7 +117,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     ({"networkPolicy": {}}, f"spec.networkPolicy.allowFrom: {PEERS}, and is missing"),
     ({"networkPolicy": {"allowFrom": None}}, f"spec.networkPolicy.allowFrom: {PEERS}, got null"),
-    ({"publish": "Secret"}, 'spec.publish: must be ConfigMap, or left out for nowhere, got "Secret" (a string)'),
+    ({"publish": "Secret"}, 'spec.publish: must be ConfigMap, or omitted, got "Secret" (a string)'),
     ({"drainSeconds": -1}, "spec.drainSeconds: must be a whole number of seconds from 0 to 86400, got -1"),
     ({"drainSeconds": 86401}, "spec.drainSeconds: must be a whole number of seconds from 0 to 86400, got 86401"),
 ]

@@ -20,22 +20,22 @@ PACED = "whose servers are replaced one at a time"
 WRONG: list[tuple[dict[str, Any], str]] = [
     (
         {"workload": "StatefulSet", "service": {"type": "ClusterIP"}},
-        "spec.service.type: must be Headless (or Disabled, where you make the headless Service yourself) with "
-        'spec.workload StatefulSet, whose servers\' names come from it, got "ClusterIP"',
+        "spec.service.type: must be Headless when spec.workload is StatefulSet, as the DNS names of its servers come "
+        'from the headless Service, or Disabled if you create that Service yourself, got "ClusterIP"',
     ),
     (
         {"workload": "StatefulSet", "rollout": {"maxUnavailable": 1, "maxSurge": "0%"}},
-        f"spec.rollout.maxUnavailable: must be left out with spec.workload StatefulSet, {PACED}, got 1; "
-        f'spec.rollout.maxSurge: must be left out with spec.workload StatefulSet, {PACED}, got "0%"',
+        f"spec.rollout.maxUnavailable: must be omitted when spec.workload is StatefulSet, {PACED}, got 1; "
+        f'spec.rollout.maxSurge: must be omitted when spec.workload is StatefulSet, {PACED}, got "0%"',
     ),
     (
         {"rollout": {"maxUnavailable": 0}},
-        "spec.rollout.maxUnavailable: must be 1 or more where spec.rollout.maxSurge is 0 or left out, as no server "
+        "spec.rollout.maxUnavailable: must be 1 or more when spec.rollout.maxSurge is 0 or omitted, as no server "
         "could be replaced, got 0",
     ),
     (
         {"rollout": {"maxUnavailable": "0%", "maxSurge": 0}},
-        "spec.rollout.maxUnavailable: must be 1 or more where spec.rollout.maxSurge is 0 or left out, as no server "
+        "spec.rollout.maxUnavailable: must be 1 or more when spec.rollout.maxSurge is 0 or omitted, as no server "
         'could be replaced, got "0%"',
     ),
     (
@@ -57,32 +57,32 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"extraArgs": ["-m", "128"]},
-        'spec.extraArgs[0]: must not hold -m: it would undo spec.memory; set that field instead, got "-m"',
+        'spec.extraArgs[0]: must not contain -m: it would undo spec.memory; set that field instead, got "-m"',
     ),
     (
         {"maxConnections": 28},
-        "spec.maxConnections: must be more than 28, which memcached takes for itself with spec.threads 4, got 28",
+        "spec.maxConnections: must be more than 28, which memcached keeps for itself with spec.threads 4, got 28",
     ),
     (
         {"threads": 2, "extraArgs": ["-N", "3"]},
-        'spec.extraArgs[1]: must give -N at most 2, the number of spec.threads, got "3"',
+        'spec.extraArgs[1]: must set -N to at most 2, the value of spec.threads, got "3"',
     ),
     (
         {"resources": {"limits": {"memory": f"{NEEDED - 1}Mi"}}},
-        f"spec.resources.limits.memory: must be at least {NEEDED}Mi, what a server takes with spec.memory 64Mi, "
-        "spec.maxConnections 1024 and spec.threads 4; raise the limit or lower those, "
+        f"spec.resources.limits.memory: must be at least {NEEDED}Mi, which a server needs with spec.memory 64Mi, "
+        "spec.maxConnections 1024 and spec.threads 4; raise the limit or lower these fields, "
         f'got "{NEEDED - 1}Mi"',
     ),
     (
         {"tls": {"secretName": "a"}, "resources": {"limits": {"memory": f"{NEEDED}Mi"}}},
-        f"spec.resources.limits.memory: must be at least {NEEDED_BY_TLS}Mi, what a server takes with spec.memory 64Mi, "
-        "spec.maxConnections 1024 by TLS and spec.threads 4; raise the limit or lower those, "
+        f"spec.resources.limits.memory: must be at least {NEEDED_BY_TLS}Mi, which a server needs with spec.memory "
+        "64Mi, spec.maxConnections 1024 by TLS and spec.threads 4; raise the limit or lower these fields, "
         f'got "{NEEDED}Mi"',
     ),
     (
         {"auth": {"secretName": "a"}, "extraArgs": ["-B", "auto"]},
-        "spec.extraArgs: must not give -B auto with spec.auth, whose passwords are of the text protocol alone; leave "
-        'it out, got "auto"',
+        "spec.extraArgs: must not set -B to auto with spec.auth, whose passwords work with the text protocol only; "
+        'omit it, got "auto"',
     ),
     (
         {"resources": {"requests": {"cpu": 2, "example.com/x": "1"}, "limits": {"cpu": "1500m", "example.com/x": 1}}},

@@ -138,8 +138,8 @@ def test_a_stateful_set_behind_one_address_is_refused_because_its_servers_would_
     with pytest.raises(InvalidSpec) as caught:
         validate_spec(raw)
     assert str(caught.value) == (
-        "spec.service.type: must be Headless (or Disabled, where you make the headless Service yourself) with "
-        'spec.workload StatefulSet, whose servers\' names come from it, got "ClusterIP"'
+        "spec.service.type: must be Headless when spec.workload is StatefulSet, as the DNS names of its servers come "
+        'from the headless Service, or Disabled if you create that Service yourself, got "ClusterIP"'
     )
 
 

@@ -38,7 +38,7 @@ async def test_a_server_that_is_not_reached_is_named_with_how_it_was_found(nobod
     assert (found.check, found.verdict) == ("server", Verdict.WRONG)
     assert found.text.startswith("http://127.0.0.1:")
     assert f"by context far of {nobody_there}" in found.text
-    assert "is the cluster up" in found.remedy
+    assert "check that the cluster is up" in found.remedy
 
 
 @pytest.mark.parametrize(

@@ -155,4 +155,4 @@ def test_where_that_file_would_not_do_it_is_not_named(
 ) -> None:
     finding = judge_granting(lacking, scope, home)
     assert finding.verdict is Verdict.MISSING
-    assert finding.remedy == "let an administrator of the cluster install it"
+    assert finding.remedy == "ask an administrator of the cluster to install it"

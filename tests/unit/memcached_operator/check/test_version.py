@@ -15,18 +15,18 @@ def answer(major: str, minor: str, name: str = "") -> bytes:
 @pytest.mark.parametrize(
     ("body", "verdict", "words"),
     [
-        (answer("1", "36", "v1.36.3"), Verdict.OK, "Kubernetes v1.36.3: what the operator is tried on"),
+        (answer("1", "36", "v1.36.3"), Verdict.OK, "Kubernetes v1.36.3: a version that the operator is tested on"),
         (
             answer("1", "37", "v1.37.0"),
             Verdict.OK,
-            "Kubernetes v1.37.0: 1.30 or later will do, and it is tried on 1.36",
+            "Kubernetes v1.37.0: 1.30 or later is supported; the operator is tested on 1.36",
         ),
-        (answer("1", "30+", "v1.30.1-gke"), Verdict.OK, "Kubernetes v1.30.1-gke: 1.30 or later will do"),
+        (answer("1", "30+", "v1.30.1-gke"), Verdict.OK, "Kubernetes v1.30.1-gke: 1.30 or later is supported"),
         (answer("2", "0"), Verdict.OK, "Kubernetes v2.0"),
         (answer("1", "29", "v1.29.15"), Verdict.WRONG, "Kubernetes v1.29.15 is too old"),
         (answer("1", "9"), Verdict.WRONG, "Kubernetes v1.9 is too old"),
-        (b"{}", Verdict.UNKNOWN, "does not say"),
-        (b"<html>", Verdict.UNKNOWN, "does not say"),
+        (b"{}", Verdict.UNKNOWN, "does not report"),
+        (b"<html>", Verdict.UNKNOWN, "does not report"),
     ],
 )
 def test_a_release_is_judged_by_its_numbers(body: bytes, verdict: Verdict, words: str) -> None:

@@ -18,7 +18,7 @@ async def test_a_key_is_set_and_read_through_each_pod(monkeypatch: pytest.Monkey
 
 async def test_a_server_that_forgets_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     async with memcached_server(monkeypatch, forgets=frozenset({"k"})) as address:
-        with pytest.raises(caching.NoAnswerError, match=r"127.0.0.1:\d+ has forgotten k"):
+        with pytest.raises(caching.NoAnswerError, match=r"127.0.0.1:\d+ has lost k"):
             await caching.set_and_get(address, "k", b"v")
 
 

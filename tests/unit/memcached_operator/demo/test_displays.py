@@ -40,12 +40,12 @@ async def test_plain_says_a_line_a_step_and_at_the_end_how_many_came_true() -> N
     display.failed(1, "nothing came")
     await display.closes(1)
     lines = out.getvalue().splitlines()
-    assert "demo: kubectl takes part with: export KUBECONFIG=/k/config" in lines
+    assert "demo: to use kubectl beside it: export KUBECONFIG=/k/config" in lines
     assert lines[3].startswith(f"demo: ok 1: {STEPS[0].deed}: ")
     assert lines[3].endswith("(1.2 s; it was seen)")
     assert lines[4].startswith(f"demo: FAILED 2: {STEPS[1].deed}: ")
     assert lines[4].endswith("nothing came")
-    assert lines[-1] == f"demo: 1 of {len(STEPS)} steps came true"
+    assert lines[-1] == f"demo: 1 of {len(STEPS)} steps succeeded"
 
 
 def test_plain_passes_on_what_the_operator_takes_for_an_error_and_nothing_else() -> None:
@@ -95,7 +95,7 @@ def test_the_view_shows_strangers_and_what_ends() -> None:
     ending = object_of("gone-1", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     state = ClusterState(deployments={"web": object_of("web", spec={"replicas": 1})}, pods={"gone-1": ending})
     text = text_of(view(state, Console(file=io.StringIO())))
-    assert "nobody we know" in text
+    assert "unknown" in text
     assert "ends" in text
 
 
@@ -120,7 +120,7 @@ async def test_what_came_of_each_step_stays_in_the_terminal_after_the_view() -> 
         await shown.closes(1)
     end = out.getvalue()
     assert "nothing came" in end
-    assert end.rstrip().endswith(f"1 of {len(STEPS)} steps came true")
+    assert end.rstrip().endswith(f"1 of {len(STEPS)} steps succeeded")
 
 
 async def test_the_view_gives_eyes_a_while_between_two_steps_and_lines_need_none() -> None:
@@ -140,5 +140,5 @@ async def test_at_the_end_it_says_how_to_leave_where_it_stays(stays: bool) -> No
     closing = asyncio.create_task(shown.closes(len(STEPS)))
     await asyncio.sleep(0)
     assert closing.done() is not stays
-    assert ("Ctrl-C ends it" in text_of(shown)) is stays
+    assert ("press Ctrl-C to exit" in text_of(shown)) is stays
     closing.cancel()

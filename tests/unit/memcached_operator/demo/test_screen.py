@@ -82,7 +82,7 @@ def shown(size: tuple[int, int], state: ClusterState, *, closing: str = "", at: 
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
-@pytest.mark.parametrize("closing", ["", "8 of 8 steps came true; Ctrl-C ends it"])
+@pytest.mark.parametrize("closing", ["", "8 of 8 steps succeeded; press Ctrl-C to exit"])
 def test_it_fits_and_shows_whole_what_is_copied_or_read(size: tuple[int, int], closing: str) -> None:
     lines = shown(size, rolling_state(), closing=closing)
     text = "\n".join(lines)

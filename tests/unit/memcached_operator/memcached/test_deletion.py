@@ -87,17 +87,17 @@ MANY = [pod_of(str(number)) for number in range(7)]
             None,
             [HELD],
             f"Waiting for 1 pod to end: {B}.",
-            "kept by the finalizer example.com/hold: what put it there",
+            "because of the finalizer example.com/hold: the client that added it",
         ),
         (GOING, PODS, f"Waiting for 2 pods to end: {A}, {B}.", "kube-controller-manager"),
         (None, PODS, f"Waiting for 2 pods to end: {A}, {B}.", "delete them, and their ReplicaSet"),
         (None, MANY, "Waiting for 7 pods to end: ", "and 2 more"),
-        (GOING, [], f"Waiting for the Deployment {NAME} to go.", "garbage collector"),
+        (GOING, [], f"Waiting for the Deployment {NAME} to be deleted.", "garbage collector"),
         (
             deployment_of(deleting=True, held_by="example.com/hold"),
             [],
-            f"Waiting for the Deployment {NAME} to go, which the finalizer example.com/hold keeps.",
-            "Whoever put example.com/hold on",
+            f"Waiting for the Deployment {NAME}, which has the finalizer example.com/hold, to be deleted.",
+            "The client that added example.com/hold",
         ),
     ],
 )
@@ -221,7 +221,7 @@ async def test_servers_are_made_also_where_it_cannot_be_put_on_and_that_is_told(
     assert (await holding.reconcile(after_s=DELAY_S)).requeue_after_s == SLOW_RETRY_S
     assert PATCH not in holding.api.verbs(), "it is not asked again at each look"
     assert holding.condition("Degraded") == ("True", reason)
-    assert f"The finalizer {FINALIZER} cannot be put on it" in holding.message("Degraded")
+    assert f"The finalizer {FINALIZER} cannot be added" in holding.message("Degraded")
     assert holding.condition("Progressing") == ("True", "Deploying")
     holding.clock.advance(SLOW_RETRY_S)
     await holding.settle()
@@ -461,7 +461,7 @@ async def test_pods_that_never_end_are_named_with_a_remedy_and_their_end_heals_i
     await held.reconcile(after_s=STALLED_AFTER_S)
     await held.reconcile(after_s=DELAY_S)
     assert held.condition("Degraded") == ("True", "TerminationStalled")
-    assert f"Nothing has changed for 60 s: Waiting for 1 pod to end: {NAME}-7cc6f4b5f7-0." in held.message("Degraded")
+    assert f"No progress for 60 s: Waiting for 1 pod to end: {NAME}-7cc6f4b5f7-0." in held.message("Degraded")
     assert "--force --grace-period=0" in held.message("Degraded")
     assert held.recorder.events[-1] == Event("Warning", "TerminationStalled", held.message("Degraded"))
 

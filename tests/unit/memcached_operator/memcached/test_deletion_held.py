@@ -51,10 +51,10 @@ async def listed(world: World) -> World:
 @pytest.mark.parametrize(
     ("finalizers", "why"),
     [
-        ([HOLD], f"Being deleted; kept by the finalizer {HOLD}."),
-        (["a/b", HOLD], f"Being deleted; kept by the finalizers a/b, {HOLD}."),
-        ([HOLD, "foregroundDeletion"], f"Being deleted; kept by the finalizer {HOLD}."),
-        (["foregroundDeletion"], "Being deleted; its objects go first."),
+        ([HOLD], f"Being deleted; waiting for the finalizer {HOLD}."),
+        (["a/b", HOLD], f"Being deleted; waiting for the finalizers a/b, {HOLD}."),
+        ([HOLD, "foregroundDeletion"], f"Being deleted; waiting for the finalizer {HOLD}."),
+        (["foregroundDeletion"], "Being deleted; its objects are deleted first."),
     ],
 )
 async def test_the_status_says_what_keeps_it_and_names_no_server_that_is_gone(

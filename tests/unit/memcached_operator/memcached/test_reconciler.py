@@ -170,7 +170,7 @@ async def test_before_a_deployment_is_made_again_the_memcached_is_asked_for(
     with caplog.at_level(logging.INFO):
         await running.reconcile()
     assert running.api.verbs() == [GET_MEMCACHED, CREATE]
-    assert caplog.messages == ["created Deployment with 2 replicas (there was none)"]
+    assert caplog.messages == ["created Deployment with 2 replicas (it did not exist)"]
 
 
 async def test_no_deployment_is_made_again_for_a_memcached_that_is_gone(running: World) -> None:
@@ -212,7 +212,7 @@ async def test_replicas_that_somebody_else_changed_are_put_back_and_that_is_said
     running.api.put(running.deployment)
     await running.look()
     assert running.deployment["spec"]["replicas"] == 2
-    note = "Scaled Deployment sessions from 9 to 2 replicas: somebody else had changed them"
+    note = "Scaled Deployment sessions from 9 to 2 replicas: another client had changed them"
     assert running.recorder.events == [Event("Normal", "Scaled", note)]
     assert running.repairs_counted() == {"spec.replicas": 1}
 

@@ -224,7 +224,7 @@ async def test_where_another_budget_selects_the_pods_ours_goes_and_comes_back_wh
     others_budget(full.api)
     assert await writes(full) == ["delete PodDisruptionBudget"]
     assert full.condition("Degraded") == ("True", "ConflictingDisruptionBudget")
-    assert "The PodDisruptionBudget theirs selects the pods" in full.message("Degraded")
+    assert "The PodDisruptionBudget theirs also selects the pods" in full.message("Degraded")
     assert await writes(full) == []
     del full.api.objects["PodDisruptionBudget", NAMESPACE, "theirs"]
     assert await writes(full) == ["create PodDisruptionBudget"]
@@ -293,7 +293,7 @@ async def test_load_balanced_servers_are_told_once_and_again_when_they_are_there
             await writes(world)
             told.append(len([each for each in world.recorder.events if each.reason == "LoadBalancedServers"]))
     assert told == [1, 1, 1, 2]
-    assert len([each for each in caplog.messages if "spreads connections" in each]) == 2
+    assert len([each for each in caplog.messages if "load-balances connections" in each]) == 2
     assert world.condition("Discouraged") == ("True", "LoadBalancedServers")
 
 

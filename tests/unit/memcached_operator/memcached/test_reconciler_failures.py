@@ -35,7 +35,7 @@ async def test_a_new_memcached_is_told_of_and_has_all_else(world: World, error: 
     assert TOLD in world.message("Ready")
     assert world.condition("Available") == ("False", "MinimumReplicasUnavailable")
     assert world.condition("Degraded") == ("False", "AsExpected")
-    assert world.message("Degraded") == "The API server fails for now; see the condition Ready."
+    assert world.message("Degraded") == "Requests to the API server are failing; see the condition Ready."
     assert world.status["observedGeneration"] == 2
 
     await world.look()

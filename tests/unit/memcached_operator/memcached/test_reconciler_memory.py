@@ -130,7 +130,7 @@ async def test_a_node_without_room_is_given_time_and_then_the_server_moves(named
         resize(named, pod(named, each), type="PodResizePending", reason="Deferred", message="Node has no room")
     named.memcached(size=3, workload="StatefulSet", memory="128Mi")
     assert await sent(named) == [RESIZE, RESIZE, RESIZE]
-    assert "yet to be told" in named.message("Ready")
+    assert "do not have their new memory" in named.message("Ready")
     named.clock.advance(PATIENCE_S)
     assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
     (note, *_) = [each.note for each in named.recorder.events if each.reason == "NotResized"]
@@ -223,7 +223,7 @@ async def test_a_server_that_does_not_answer_at_once_is_asked_again(named: World
     named.untold = UNREACHABLE
     named.memcached(size=3, workload="StatefulSet", memory="128Mi")
     assert await sent(named) == [RESIZE, RESIZE, RESIZE]
-    assert f"of {NAME}-0, no connection within 1 s" in named.message("Ready")
+    assert f": {NAME}-0: no connection within 1 s" in named.message("Ready")
     named.untold = None
     assert await sent(named) == ["strategic_merge_patch StatefulSet"]
     assert len(named.told) == 3
@@ -329,7 +329,7 @@ async def test_memory_that_servers_are_told_of_is_announced_once_however_long_it
     await sent(named)
     ((reason, note),) = costs(named)
     assert reason == "LiveChange"
-    assert note.startswith("spec.memory: 3 servers are told of 128 MiB while they run, and no key is lost; ")
+    assert note.startswith("spec.memory: 3 servers are set to 128 MiB while they run, and no key is lost; ")
     assert note.endswith('. spec.memory was "64Mi", is to be "128Mi"')
     assert reasons(named)[0] == "LiveChange"
 

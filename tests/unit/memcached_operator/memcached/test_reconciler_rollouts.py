@@ -35,7 +35,7 @@ async def test_another_image_is_written_and_servers_are_evicted_one_at_a_time(na
     assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
     assert [ordinal for ordinal in range(3) if is_new(named, ordinal)] == [2]
     assert named.condition("Progressing") == ("True", "Updating")
-    assert "2 of 3 servers are yet to be replaced" in named.message("Progressing")
+    assert "2 of 3 servers have not been replaced yet" in named.message("Progressing")
     named.clock.advance(PAUSE_S)
     assert await sent(named) == [EVICT]
     named.clock.advance(PAUSE_S)

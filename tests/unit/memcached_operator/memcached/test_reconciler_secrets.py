@@ -8,7 +8,7 @@ from tests.unit.memcached_operator.memcached.fake_api import Json
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 MISSING = "SecretNotFound: there is no Secret cache-tls with the key tls.crt"
-GOES_ON = "Servers that run go on; new ones start when that is mended."
+GOES_ON = "Running servers continue; new ones start once this is corrected."
 
 
 def say(pod: Json, message: str) -> None:

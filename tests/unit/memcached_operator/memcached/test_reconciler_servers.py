@@ -78,7 +78,7 @@ async def test_replicas_that_somebody_adds_by_hand_are_said_to_be_that_person_s(
     found["spec"]["replicas"] = 5
     named.api.put(found)
     assert await writes(named) == ["strategic_merge_patch StatefulSet"]
-    assert named.recorder.events[-1].note.endswith("somebody else had changed them")
+    assert named.recorder.events[-1].note.endswith("another client had changed them")
 
 
 async def test_neither_lost_pods_nor_an_unreadable_specification_change_the_list(named: World) -> None:
@@ -116,7 +116,7 @@ async def test_servers_move_without_a_moment_in_which_the_list_names_none(runnin
     running.deployment["metadata"] |= {"deletionTimestamp": "2026-11-21T12:00:00Z", "finalizers": ["their.io/hold"]}
     running.api.put(running.deployment)
     await writes(running)
-    assert f"The Deployment {NAME} is kept by the finalizer their.io/hold" in running.message("Ready")
+    assert f"The Deployment {NAME} has the finalizer their.io/hold" in running.message("Ready")
     former = [each for each in running.api.objects if each[0] == "Deployment" or "-7cc6f4b5f7-" in each[2]]
     for key in former:
         del running.api.objects[key]

@@ -39,7 +39,9 @@ async def test_a_default_of_another_operator_waits_for_its_turn(named: World) ->
     turns = named.reconciler._objects._running._turns
     assert turns.take(OTHER)
     assert "strategic_merge_patch StatefulSet" not in await sent(named)
-    assert "own defaults have changed: they are replaced when those of others" in named.message("Progressing")
+    assert "own defaults have changed: the servers are replaced after the servers of other" in named.message(
+        "Progressing"
+    )
     assert named.condition("Ready") == ("True", "AllServersReady")
     turns.leave(OTHER)
     assert named.woken == [KEY]
@@ -59,7 +61,7 @@ async def test_whose_turn_is_waited_for_is_told(named: World) -> None:
     ((reason, note),) = costs(named)
     assert reason == "RollingChange"
     assert note.startswith("The operator's own defaults have changed: the pods' template: 3 servers are replaced, ")
-    assert f", when {OTHER}'s are done; " in note
+    assert f", after the servers of {OTHER}; " in note
 
 
 @pytest.mark.parametrize("annotation", ["template", "memory"])

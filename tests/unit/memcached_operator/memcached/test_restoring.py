@@ -84,7 +84,7 @@ async def test_one_annotation_hands_over_all_that_was_made_for_the_former_uid(re
     annotate(restored, FORMER)
     await restored.reconcile(after_s=DELAY_S)
     assert [event.note for event in restored.recorder.events if event.reason == "HandedOver"] == [
-        f"Handed over from the Memcached of uid {FORMER}: "
+        f"Restored from the Memcached with uid {FORMER}; it now owns: "
         "Deployment, Service, PodDisruptionBudget, NetworkPolicy, ConfigMap"
     ]
     await restored.settle()

@@ -118,7 +118,7 @@ def test_a_memcached_whose_specification_cannot_be_read_may_be_available_or_not(
 
 def test_nothing_is_available_where_a_stranger_bears_the_name() -> None:
     status = look(0, [], None, problem=Problem(Reason.NOT_CONTROLLED, "in the way"))
-    message = "No server runs: another Deployment bears the name."
+    message = "No server runs: another Deployment has the same name."
     assert said(status, "Available") == ("False", "MinimumReplicasUnavailable", message)
 
 
@@ -126,7 +126,7 @@ def test_nothing_is_available_where_a_stranger_bears_the_name() -> None:
 
 
 def test_before_there_is_a_deployment_it_is_deploying() -> None:
-    assert said(look(3, [], None), "Progressing") == ("True", "Deploying", "The Deployment is being made.")
+    assert said(look(3, [], None), "Progressing") == ("True", "Deploying", "The Deployment is being created.")
 
 
 def test_what_is_waited_for_before_there_can_be_a_deployment_is_told() -> None:
@@ -135,16 +135,16 @@ def test_what_is_waited_for_before_there_can_be_a_deployment_is_told() -> None:
 
 
 def test_a_deployment_whose_servers_are_all_ready_says_what_it_waits_for() -> None:
-    message = "The Deployment is rolled out when the last has been ready for 60 s."
+    message = "The rollout of the Deployment completes once the last server has been ready for 60 s."
     assert said(look(3, pods(3), UPDATED), "Progressing")[2].endswith(message)
     assert message not in said(look(3, pods(2, 1), UPDATED), "Progressing")[2]
 
 
 def test_it_is_deploying_until_all_servers_are_ready_and_then_complete() -> None:
     status = look(3, [], FRESH)
-    assert said(status, "Progressing") == ("True", "Deploying", "3 servers are wanted, 0 exist, 0 are ready.")
+    assert said(status, "Progressing") == ("True", "Deploying", "3 servers are desired, 0 exist, 0 are ready.")
     status = look(3, pods(1, 2), DEPLOYING, last=status)
-    assert said(status, "Progressing") == ("True", "Deploying", "3 servers are wanted, 3 exist, 1 are ready.")
+    assert said(status, "Progressing") == ("True", "Deploying", "3 servers are desired, 3 exist, 1 are ready.")
     status = look(3, pods(3), DEPLOYING, last=status)
     assert said(status, "Progressing") == ("False", "Complete", "All 3 servers have been rolled out.")
 
@@ -191,7 +191,7 @@ def test_a_new_size_is_no_update_when_its_pods_are_faster_than_the_deployment(co
 def test_pods_of_two_templates_are_an_update(complete: Status) -> None:
     found = [*pods(2, template="a"), *pods(1, template="b")]
     status = look(3, found, UPDATED, last=complete)
-    message = "Pods of the former template are being replaced."
+    message = "Pods of the previous template are being replaced."
     assert said(status, "Progressing") == ("True", "Updating", message)
 
 
@@ -215,7 +215,7 @@ def test_a_new_template_that_somebody_else_brought_is_an_update_too(complete: St
 def test_a_paused_rollout_is_told_only_where_servers_are_yet_to_be_replaced(complete: Status) -> None:
     """Its controller says of a paused Deployment nothing else."""
     held = look(3, pods(3), UPDATED, last=complete, rollout=Rollout(stale=2), paused=True)
-    message = "2 of 3 servers are yet to be replaced; spec.rollout.paused holds that."
+    message = "2 of 3 servers have not been replaced yet; spec.rollout.paused is true."
     assert said(held, "Progressing") == ("False", "RolloutPaused", message)
     assert said(held, "Ready") == ("False", "RolloutPaused", message)
     for last in (complete, held):
@@ -234,7 +234,7 @@ def test_servers_that_are_replaced_for_nobody_but_the_operator_are_ready_while_t
     assert reported(status, "Ready") == ("True", "AllServersReady")
     assert "The operator's own defaults have changed" in said(status, "Progressing")[2]
     held = look(3, pods(3), last=complete, queued=True, paused=True)
-    assert said(held, "Progressing")[2].endswith("they are replaced once spec.rollout.paused is false.")
+    assert said(held, "Progressing")[2].endswith("the servers are replaced once spec.rollout.paused is false.")
 
 
 def test_a_missed_deadline_is_told_as_the_deployment_reports_it_and_is_over_with_the_rollout() -> None:
@@ -291,7 +291,7 @@ def test_a_specification_that_cannot_be_read_makes_no_deployment_be_made() -> No
 
 def test_it_is_not_degraded_where_nothing_is_in_the_way() -> None:
     for deployment in (None, FRESH, ROLLED_OUT):
-        assert said(look(3, [], deployment), "Degraded") == ("False", "AsExpected", "Nothing is in the way.")
+        assert said(look(3, [], deployment), "Degraded") == ("False", "AsExpected", "There is no problem.")
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_while_servers_drain_it_is_said_when_they_end() -> None:
     last = Status(conditions=(Condition("Progressing", "True", "Scaling"),))
     status = look_at_names(2, named_pods(3), draining=drain, last=last)
     assert reported(status, "Progressing") == ("True", "Scaling")
-    assert "Those that left the list end when spec.drainSeconds are over." in said(status, "Progressing")[2]
+    assert "Servers that left the list are deleted spec.drainSeconds later." in said(status, "Progressing")[2]
 
 
 def test_a_stateful_set_that_lacks_pods_says_where_to_look_for_the_reason() -> None:
@@ -116,11 +116,15 @@ def test_a_stateful_set_that_lacks_pods_says_where_to_look_for_the_reason() -> N
 
 
 MOVES: dict[str, tuple[Workload, tuple[Drain, ...], str]] = {
-    "before the list moves": ("Deployment", (), "of which 1 of 2 are ready; until all are, the list stays as it is."),
+    "before the list moves": (
+        "Deployment",
+        (),
+        "of which 1 of 2 are ready. The list does not change until all are ready.",
+    ),
     "after it": (
         "StatefulSet",
         (Drain("Deployment", 0, NOW),),
-        "Those of the Deployment end when spec.drainSeconds are over.",
+        "Those of the Deployment are deleted spec.drainSeconds later.",
     ),
 }
 

@@ -42,7 +42,7 @@ def test_what_changes_is_told_with_its_cost_and_then_the_objects(
         "# Memcached default/sessions (new.yaml)\n"
         f"# rolling: {ROLLING} (60 s pause and a few seconds each)\n"
         '#   spec.image was "memcached:1", is to be "memcached:2"\n'
-        "# beside: no server is touched\n"
+        "# beside: no server is affected\n"
         "#   spec.drainSeconds was 30, is to be 5\n"
     )
     assert below.startswith(
@@ -88,7 +88,7 @@ def test_a_new_one_is_told_as_such_and_its_objects_are_all_added(
     assert compare(folder, OLD, OLD, OLD.replace("sessions", "carts").replace("size: 6", "size: 1")) == 1
     out = capsys.readouterr().out
     assert out.startswith(
-        "# Memcached default/carts (new.yaml, document 2)\n# new: 1 server is made by a StatefulSet\n"
+        "# Memcached default/carts (new.yaml, document 2)\n# new: 1 server is created by a StatefulSet\n"
     )
     assert out.count("--- /dev/null\n") == 2
     assert "+++ new.yaml, document 2: default/carts Service carts\n" in out
@@ -99,7 +99,7 @@ def test_a_new_one_is_told_as_such_and_its_objects_are_all_added(
 def test_an_object_that_goes_is_shown_as_removed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(folder, OLD, OLD.replace("StatefulSet", "Deployment")) == 1
     out = capsys.readouterr().out
-    assert "# moving: 6 servers are made by a Deployment, without keys" in out
+    assert "# moving: 6 servers are created by a Deployment, without keys" in out
     assert "--- old.yaml: default/sessions StatefulSet sessions\n+++ /dev/null\n" in out
     assert "--- /dev/null\n+++ new.yaml: default/sessions Deployment sessions\n" in out
 
@@ -110,7 +110,7 @@ def test_others_of_the_old_file_are_named_and_passed_over(folder: Path, capsys: 
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == (
-        "memcached-operator: old.yaml: passed over, as they are in no new file: default/other-0, default/other-1, "
+        "memcached-operator: old.yaml: skipped, as they are in no new file: default/other-0, default/other-1, "
         "default/other-2, default/other-3, default/other-4 and 2 more\n"
     )
 
@@ -118,7 +118,7 @@ def test_others_of_the_old_file_are_named_and_passed_over(folder: Path, capsys: 
 def test_they_are_matched_by_namespace_and_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(folder, OLD.replace("metadata: {", "metadata: {namespace: shop, "), OLD) == 1
     captured = capsys.readouterr()
-    assert "# new: 6 servers are made by a StatefulSet" in captured.out
+    assert "# new: 6 servers are created by a StatefulSet" in captured.out
     assert "shop/sessions" in captured.err
 
 
@@ -134,12 +134,12 @@ BAD = OLD.replace("size: 6", "size: -6")
         ("a: [", OLD, "old.yaml, line 1, column 5: not valid YAML"),
         (OLD.replace("sessions", "Sessions"), OLD, "old.yaml: metadata.name: must be 1 to 52 lower-case letters"),
         (OLD, OLD.replace("sessions", "Sessions"), "new.yaml: metadata.name: must be 1 to 52 lower-case letters"),
-        (OLD, "kind: Other\n", "new.yaml: no Memcached (cache.example.com/v1alpha1) is in there"),
-        (OLD.replace("{name", "{uid: 1, name"), OLD, "old.yaml: metadata.uid: must be a text, got 1"),
+        (OLD, "kind: Other\n", "new.yaml: contains no Memcached (cache.example.com/v1alpha1)"),
+        (OLD.replace("{name", "{uid: 1, name"), OLD, "old.yaml: metadata.uid: must be a string, got 1"),
         (
             f"{OLD}---\n{ROLLED}",
             OLD,
-            "old.yaml, document 2: default/sessions is in old.yaml, document 1 already; leave one of them out",
+            "old.yaml, document 2: default/sessions is also in old.yaml, document 1; omit one of them",
         ),
     ],
 )
@@ -177,7 +177,7 @@ def test_fields_without_effect_are_told_of_the_new_one_alone(folder: Path, capsy
 def test_the_image_of_those_that_name_none_is_the_setting_s(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(folder, OLD.replace(', image: "memcached:1"', ""), OLD.replace("memcached:1", "memcached:default"))
     out = capsys.readouterr().out
-    assert '# beside: no server is touched\n#   spec.image was absent, is to be "memcached:default"\n' in out
+    assert '# beside: no server is affected\n#   spec.image was absent, is to be "memcached:default"\n' in out
     assert "@@" not in out
 
 

@@ -33,8 +33,8 @@ def test_each_memcached_becomes_a_document(tmp_path: Path, capsys: pytest.Captur
         ("Deployment", "better", 2),
     ]
     assert captured.err == ""
-    assert captured.out.startswith(f"---\n# Made of Memcached default/good ({tmp_path}/mc.yaml, document 1).\n")
-    assert captured.out.count("# Its uid is given out when it is created.\n") == 2
+    assert captured.out.startswith(f"---\n# Created for Memcached default/good ({tmp_path}/mc.yaml, document 1).\n")
+    assert captured.out.count("# The API server sets its uid when it is created.\n") == 2
 
 
 def test_in_what_an_object_of_a_cluster_may_differ_is_told_above_it(
@@ -42,14 +42,14 @@ def test_in_what_an_object_of_a_cluster_may_differ_is_told_above_it(
 ) -> None:
     more = "{size: 2, publish: ConfigMap, networkPolicy: {allowFrom: []}, workload: WORKLOAD}"
     wanted = GOOD.replace("{size: 2}", more)
-    for workload, first in (("Deployment", "# The list has the addresses"), ("StatefulSet", "apiVersion")):
+    for workload, first in (("Deployment", "# The list contains the addresses"), ("StatefulSet", "apiVersion")):
         assert run(options(file(tmp_path, wanted.replace("WORKLOAD", workload)))) == 0
         above = {
             each["kind"]: text for text in capsys.readouterr().out.split("---\n")[1:] if (each := yaml.safe_load(text))
         }
         after = {kind: text.partition("\n")[2] for kind, text in above.items()}
         assert after["Service"].startswith("apiVersion")
-        assert after["PodDisruptionBudget"].startswith("# None is made where")
+        assert after["PodDisruptionBudget"].startswith("# None is created if")
         assert after["NetworkPolicy"].startswith("# An operator that runs in a cluster")
         assert after["ConfigMap"].startswith(first)
 
@@ -84,7 +84,7 @@ def test_warnings_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_other_kinds_are_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(options(file(tmp_path, OTHER, GOOD))) == 0
-    assert "document 1: passed over, as it is no Memcached but ConfigMap (v1)" in capsys.readouterr().err
+    assert "document 1: skipped, as it is not a Memcached but a ConfigMap (v1)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("documents", [(), (OTHER,)])
@@ -92,7 +92,7 @@ def test_a_file_without_a_memcached_is_a_failure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], documents: tuple[str, ...]
 ) -> None:
     assert run(options(file(tmp_path, *documents))) == 1
-    assert "no Memcached (cache.example.com/v1alpha1) is in there" in capsys.readouterr().err
+    assert "contains no Memcached (cache.example.com/v1alpha1)" in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_read_does_not_keep_others_from_being(
@@ -102,7 +102,7 @@ def test_a_file_that_cannot_be_read_does_not_keep_others_from_being(
     assert run(options("/nonexistent", str(tmp_path / "latin"), file(tmp_path, GOOD))) == 1
     captured = capsys.readouterr()
     assert "/nonexistent: cannot be read (No such file or directory)" in captured.err
-    assert "latin: not a text in UTF-8" in captured.err
+    assert "latin: not UTF-8 text" in captured.err
     assert {each["metadata"]["name"] for each in yaml.safe_load_all(captured.out)} == {"good"}
 
 

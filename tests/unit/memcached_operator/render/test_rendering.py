@@ -79,7 +79,7 @@ def test_a_wrong_name_is_told(name: object) -> None:
 
 @pytest.mark.parametrize("field", ["namespace", "uid"])
 def test_metadata_that_is_no_text_is_told(field: str) -> None:
-    with pytest.raises(InvalidSpec, match=rf"metadata\.{field}: must be a text, got 5"):
+    with pytest.raises(InvalidSpec, match=rf"metadata\.{field}: must be a string, got 5"):
         rendered(memcached(**{field: 5}))
 
 

@@ -15,7 +15,7 @@ from tests.unit.memcached_operator.memcached.asking.support import answer, serve
 GOOD = answer()
 REFUSED = Failure(Trouble.UNREACHABLE, "connection refused")
 SILENT = Failure(Trouble.SILENT, "no answer within 1 s")
-DENIED = Failure(Trouble.DENIED, "it asks for a login")
+DENIED = Failure(Trouble.DENIED, "it requires a login")
 STRANGE = Failure(Trouble.STRANGE, "strange")
 # Of 1,024 connections memcached 1.6.45 takes 28 for itself where it has 4 threads.
 CROWDED: list[Answer | Failure] = [answer(curr_connections=996, rejected_connections=number) for number in range(3)]

@@ -87,7 +87,7 @@ async def test_who_speaks_tls_to_a_plain_server_gets_no_answer() -> None:
     async with running(*ONE_THREAD) as where:
         said = await ask(Way(where, without_certificate()), TIMEOUT_S)
     assert trouble(said) in (
-        (Trouble.STRANGE, "what answers there does not speak TLS"),
+        (Trouble.STRANGE, "the port does not speak TLS"),
         (Trouble.CLOSED, "it closes the connection without an answer"),
     )
     assert said.certificate == b""
@@ -114,7 +114,7 @@ async def test_a_login_lets_ask_and_without_it_or_with_another_one_nothing_is_sa
     context = without_certificate() if tls else None
     arguments = tls_arguments(folder) if tls else ()
     async with running_with_passwords(folder, *arguments) as where:
-        assert trouble(await ask(Way(where, context), TIMEOUT_S)) == (Trouble.DENIED, "it asks for a login")
+        assert trouble(await ask(Way(where, context), TIMEOUT_S)) == (Trouble.DENIED, "it requires a login")
         wrong = await ask(Way(where, context, login=STRANGER), TIMEOUT_S)
         assert trouble(wrong) == (Trouble.DENIED, "it refuses the login of ann")
         right = await ask(Way(where, context, login=ANN), TIMEOUT_S)
@@ -135,7 +135,7 @@ async def test_a_limit_is_set_over_tls_by_whoever_has_logged_in(folder: Path) ->
         assert isinstance(said.answer, Answer)
         assert said.answer.number("limit_maxbytes") == 128 << 20
         denied = await memlimit(way._replace(login=None), 128, TIMEOUT_S)
-        assert denied == (Trouble.DENIED, "it asks for a login")
+        assert denied == (Trouble.DENIED, "it requires a login")
 
 
 async def test_a_tls_server_that_has_all_its_connections_is_saturated(folder: Path) -> None:

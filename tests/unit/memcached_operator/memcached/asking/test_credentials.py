@@ -121,22 +121,22 @@ async def test_where_only_a_new_server_takes_a_renewed_certificate_the_secrets_i
 
 
 LACKS: list[tuple[Speech, dict[str, dict[str, bytes]], str]] = [
-    (LOGIN, {}, "there is no Secret passwords"),
+    (LOGIN, {}, "Secret passwords does not exist"),
     (LOGIN, {"passwords": {}}, "Secret passwords has no password-file"),
     (LOGIN, {"passwords": {"password-file": b"ann\n"}}, "password-file of Secret passwords has no line user:password"),
-    (REQUIRE, {}, "there is no Secret certificate"),
+    (REQUIRE, {}, "Secret certificate does not exist"),
     (REQUIRE, {"certificate": {"tls.crt": b"x"}}, "Secret certificate has no tls.key"),
     (
         REQUIRE,
         {"certificate": {"tls.crt": b"x", "tls.key": b"y"}},
-        "tls.crt and tls.key of Secret certificate are no certificate and its key",
+        "tls.crt and tls.key of Secret certificate are not a certificate and its key",
     ),
     (
         REQUIRE,
         {"certificate": CERTIFICATE | {"tls.key": Authority().issue("other").key_pem}},
-        "tls.crt and tls.key of Secret certificate are no certificate and its key",
+        "tls.crt and tls.key of Secret certificate are not a certificate and its key",
     ),
-    (BOTH, {"passwords": PASSWORDS}, "there is no Secret certificate"),
+    (BOTH, {"passwords": PASSWORDS}, "Secret certificate does not exist"),
 ]
 
 
@@ -168,7 +168,7 @@ async def test_an_api_server_that_refuses_is_no_failure_of_the_operators(error: 
 @pytest.mark.parametrize("spec", [b"{}", b'{"size": "many"}'])
 async def test_a_pod_whose_memcached_names_no_secret_any_more_lacks_it(spec: bytes) -> None:
     server = Server(passwords=PASSWORDS)
-    assert (await ways(server, spec=spec).to(pod(LOGIN))).lacks == "its Memcached no longer says which Secret has it"
+    assert (await ways(server, spec=spec).to(pod(LOGIN))).lacks == "its Memcached no longer names the Secret"
     assert not server.gets
 
 
@@ -227,7 +227,7 @@ def test_of_a_secret_only_what_is_needed_is_kept_and_nothing_shown() -> None:
 
 
 FAILURES = [
-    (Failure(Trouble.DENIED, "it asks for a login"), "x is off", "it asks for a login, and x is off"),
+    (Failure(Trouble.DENIED, "it requires a login"), "x is off", "it requires a login, and x is off"),
     (Failure(Trouble.DENIED, "it refuses the login of ann"), "", "it refuses the login of ann"),
     (Failure(Trouble.SILENT, "no answer"), "x is off", "no answer"),
 ]

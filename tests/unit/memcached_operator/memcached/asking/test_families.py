@@ -221,7 +221,7 @@ async def test_when_certificates_expire_is_shown_also_of_servers_that_want_crede
     first, second = server_pod("a"), server_pod("b")
     answers = Answers()
     answers.hear(first, answer(), Certificate("one", 0.0, 2e9))
-    answers.hear(second, Failure(Trouble.DENIED, "it asks for a login"), Certificate("two", 0.0, 1e9))
+    answers.hear(second, Failure(Trouble.DENIED, "it requires a login"), Certificate("two", 0.0, 1e9))
     found = await scraped([first, second], answers)
     expiries = found["memcached_server_certificate_expiry_timestamp_seconds"]
     assert expiries == ("gauge", {("cache", "shop", "a"): 2e9, ("cache", "shop", "b"): 1e9})

@@ -24,22 +24,22 @@ def servers(*verdicts: Verdict, why: str = "no answer") -> list[Heard]:
 JUDGED = [
     (None, None, "Unknown", "NotAsked", "--server-stats-interval-s"),
     (None, WAS_GOOD, "Unknown", "NotAsked", "--server-stats-interval-s"),
-    ([], WAS_GOOD, "Unknown", "NotAsked", "no server that is ready"),
-    (servers(A), None, "True", "Answering", "All servers that are ready answer."),
-    (servers(A, A, A), WAS_BAD, "True", "Answering", "All servers that are ready answer."),
-    (servers(A, F), WAS_GOOD, "False", "NotAnswering", "1 of 2 servers that are ready do not answer: c-1 (no answer)."),
+    ([], WAS_GOOD, "Unknown", "NotAsked", "No server is ready"),
+    (servers(A), None, "True", "Answering", "All ready servers answer."),
+    (servers(A, A, A), WAS_BAD, "True", "Answering", "All ready servers answer."),
+    (servers(A, F), WAS_GOOD, "False", "NotAnswering", "1 of 2 ready servers do not answer: c-1 (no answer)."),
     (servers(F, U), None, "False", "NotAnswering", "1 of 2"),
     (servers(F, F, F, F, F), None, "False", "NotAnswering", "c-2 (no answer) and 2 more."),
-    (servers(A, E), None, "False", "ConnectionsExhausted", "1 of 2 servers have as many connections as spec.max"),
-    (servers(F, E), None, "False", "NotAnswering", "turn others away: c-1."),
-    (servers(O, O, U), WAS_GOOD, "Unknown", "NotAsked", "(no answer): it is outside of the pods' network"),
+    (servers(A, E), None, "False", "ConnectionsExhausted", "1 of 2 servers have reached spec.max"),
+    (servers(F, E), None, "False", "NotAnswering", "turn connections away: c-1."),
+    (servers(O, O, U), WAS_GOOD, "Unknown", "NotAsked", "(no answer): the operator runs outside the pods' network"),
     (servers(O, F), None, "False", "NotAnswering", "c-1"),
     # As long as not all is known, nothing new is said.
-    (servers(U), None, "Unknown", "NotAsked", "have been asked yet"),
-    (servers(A, U), None, "Unknown", "NotAsked", "have been asked yet"),
+    (servers(U), None, "Unknown", "NotAsked", "have not been asked yet"),
+    (servers(A, U), None, "Unknown", "NotAsked", "have not been asked yet"),
     (servers(A, U), WAS_GOOD, "True", "Answering", "All answer."),
     (servers(A, U), WAS_BAD, "False", "NotAnswering", "One does not."),
-    (servers(A, U), STRANGERS, "Unknown", "NotAsked", "have been asked yet"),
+    (servers(A, U), STRANGERS, "Unknown", "NotAsked", "have not been asked yet"),
 ]
 
 
@@ -113,19 +113,19 @@ def having(*shown: tuple[Certificate, float], verdict: Verdict = A, why: str = "
 
 
 WITH_CERTIFICATES = [
-    (having((NEWER, 9)), None, "True", "Answering", "All servers that are ready answer."),
+    (having((NEWER, 9)), None, "True", "Answering", "All ready servers answer."),
     (having((EXPIRED, 9), (NEWER, 9)), None, "False", "CertificateExpired", "1 of 2 servers have expired: c-0 (on 19"),
     (having((EXPIRED, 9), verdict=D), None, "False", "CertificateExpired", "c-0"),
     (having((EXPIRED, 9), verdict=F, why="no answer"), None, "False", "NotAnswering", "c-0 (no answer)"),
     (having((EXPIRED, 9), verdict=E), None, "False", "ConnectionsExhausted", "c-0"),
     (having((OLD, 9e9), (NEWER, 599)), None, "True", "Answering", "All"),
-    (having((OLD, 9e9), (NEWER, 600)), None, "False", "CertificateStale", "1 of 2 servers still serve an older"),
-    (having((OLD, 9e9), (NEWER, 5), (NEWER, 600)), None, "False", "CertificateStale", "c-0 (it ends on 1972-10-27T"),
+    (having((OLD, 9e9), (NEWER, 600)), None, "False", "CertificateStale", "1 of 2 servers have served an older"),
+    (having((OLD, 9e9), (NEWER, 5), (NEWER, 600)), None, "False", "CertificateStale", "c-0 (expires on 1972-10-27T"),
     # A new leader does not take back what it has not seen for long enough.
     (having((OLD, 9), (NEWER, 9)), WAS_STALE, "False", "CertificateStale", "c-0"),
     (having((NEWER, 9), (NEWER, 9)), WAS_STALE, "True", "Answering", "All"),
     (having((EXPIRED, 9e9), (OLD, 9e9), (NEWER, 900)), None, "False", "CertificateExpired", "c-0"),
-    (having((OLD, 9), verdict=D, why="it asks for a login"), None, "Unknown", "NotAsked", "c-0 (it asks for a login)."),
+    (having((OLD, 9), verdict=D, why="it requires a login"), None, "Unknown", "NotAsked", "c-0 (it requires a login)."),
     (having((FOR_ONE, 9)), None, "True", "Answering", "of c-0 lacks names that clients use: cache-0.cache.shop.svc."),
     (having((FOR_NONE, 9), verdict=D), None, "Unknown", "NotAsked", "use: cache.shop.svc, cache-0.cache.shop.svc."),
 ]

@@ -307,7 +307,7 @@ async def test_a_server_is_asked_as_its_pod_says_and_its_certificate_is_kept(cac
     (found,) = answers.look([there])
     assert (found.verdict, found.why) == (
         Verdict.DENIED,
-        "it asks for a login, and --server-credentials is off",
+        "it requires a login, and --server-credentials is off",
     )
     assert found.shown is not None
     assert (found.shown.certificate.names, found.shown.since_s) == (("cache.shop.svc",), 7.0)

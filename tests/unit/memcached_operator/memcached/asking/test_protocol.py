@@ -47,7 +47,7 @@ def test_the_lines_of_an_answer_become_values_by_name_once_all_are_there(
 
 OTHERS = [
     (b"ERROR\r\n", Trouble.REFUSED, "it answers ERROR"),
-    (b"CLIENT_ERROR unauthenticated\r\n", Trouble.DENIED, "it asks for a login"),
+    (b"CLIENT_ERROR unauthenticated\r\n", Trouble.DENIED, "it requires a login"),
     (b"CLIENT_ERROR bad command line format\r\n", Trouble.REFUSED, "it answers CLIENT_ERROR bad command line format"),
     (b"SERVER_ERROR out of memory\r\n", Trouble.REFUSED, "it answers SERVER_ERROR out of memory"),
     (b"SERVER_ERROR \x1b[31m\xff\r\n", Trouble.REFUSED, "it answers SERVER_ERROR ?[31m?"),

@@ -156,4 +156,4 @@ async def test_a_server_that_shows_another_certificate_than_a_new_one_would_is_r
     await running.reconcile(after_s=DELAY_S)
     assert "create/eviction Pod" in running.api.verbs()
     (note,) = [each.note for each in running.recorder.events if each.reason == "Replacing"]
-    assert note == f"Replaces the server {second.name} by one with the renewed certificate, 1 more to follow"
+    assert note == f"Replacing the server {second.name} by one with the renewed certificate, 1 more to follow"

@@ -219,43 +219,43 @@ WORDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
         STATEFUL_SET,
         {"memory": "128Mi"},
-        "live: spec.memory: 6 servers are told of 128 MiB while they run, and no key is lost; where a node has no "
+        "live: spec.memory: 6 servers are set to 128 MiB while they run, and no key is lost; if a node has no "
         "room, servers are replaced one at a time, and lose their keys",
     ),
     (
         STATEFUL_SET,
         {"memory": "32Mi"},
-        "live: spec.memory: 6 servers are told of 32 MiB while they run, and evict what no longer fits; one that is "
-        "full gives little back, so that its node may refuse: then servers are replaced one at a time, and lose their "
-        "keys",
+        "live: spec.memory: 6 servers are set to 32 MiB while they run, and evict items that no longer fit; a "
+        "full server frees little memory, so its node may refuse: then servers are replaced one at a time, and lose "
+        "their keys",
     ),
     (
         STATEFUL_SET,
         {"resources": {"limits": {"memory": "1Gi"}}},
-        "live: spec.resources.limits.memory: 6 servers are given other room for their memory while they run, and no "
-        "key is lost; where a node refuses, servers are replaced one at a time, and lose their keys",
+        "live: spec.resources.limits.memory: 6 servers are given different memory resources while they run, and "
+        "no key is lost; if a node refuses, servers are replaced one at a time, and lose their keys",
     ),
-    ({**STATEFUL_SET, "size": 0}, {"memory": "1Gi"}, "live: spec.memory: no server runs, so none is told"),
+    ({**STATEFUL_SET, "size": 0}, {"memory": "1Gi"}, "live: spec.memory: no server runs, so none is changed"),
     (
         DEPLOYMENT,
         {"size": 8},
-        "scaling: spec.size: 2 servers are added, without keys; clients look there for a part of the keys that others "
-        "have",
+        "scaling: spec.size: 2 servers are added, without keys; clients look there for some of the keys that "
+        "other servers have",
     ),
-    (DEPLOYMENT, {"size": 5}, "scaling: spec.size: 1 server is removed with its keys"),
+    (DEPLOYMENT, {"size": 5}, "scaling: spec.size: 1 server is deleted with its keys"),
     (
         STATEFUL_SET,
         {"size": 4},
-        "scaling: spec.size: 2 servers are taken off the list, from the highest ordinal, and removed with their keys "
-        "30 s later",
+        "scaling: spec.size: 2 servers are removed from the list, from the highest ordinal, and deleted with their "
+        "keys 30 s later",
     ),
     (
         DEPLOYMENT,
         {"workload": "StatefulSet"},
-        "moving: spec.workload: 6 servers are made by a StatefulSet, without keys; once all are ready they are the "
-        "list, and those of the Deployment are removed 30 s later",
+        "moving: spec.workload: 6 servers are created by a StatefulSet, without keys; once all are ready they become "
+        "the list, and those of the Deployment are deleted 30 s later",
     ),
-    (DEPLOYMENT, {"publish": "ConfigMap"}, "beside: spec.publish: no server is touched"),
+    (DEPLOYMENT, {"publish": "ConfigMap"}, "beside: spec.publish: no server is affected"),
 ]
 
 

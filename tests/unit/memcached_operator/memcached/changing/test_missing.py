@@ -46,7 +46,7 @@ async def test_a_pod_that_does_not_end_is_named_with_its_node_and_what_to_do(nam
     await look(named)
     assert named.condition("Degraded") == ("True", "TerminationStalled")
     told = named.message("Degraded")
-    assert f"{SERVER} has been terminating since {since}, and its node worker-2 does not say that it has" in told
+    assert f"{SERVER} has been terminating since {since}, and its node worker-2 has not reported that it" in told
     assert f"`kubectl delete pod {SERVER} --force --grace-period=0`" in told
     assert "2 of 3 servers are ready: 2 of 3 pods exist. " in named.message("Available")
     assert told in named.message("Available")
@@ -68,7 +68,9 @@ async def test_a_finalizer_that_keeps_a_pod_is_named(named: World) -> None:
     await look(named)
     told = named.message("Degraded")
     assert f"{SERVER} has been terminating since " in told
-    assert ", kept by the finalizers example.com/hold, example.com/too: what put it there must take it off" in told
+    assert (
+        "because of the finalizers example.com/hold, example.com/too: the client that added it must remove it" in told
+    )
     assert "--force" not in told
 
 
@@ -94,7 +96,7 @@ async def test_a_pod_that_is_none_of_its_servers_and_bears_the_name_of_one_is_to
     await look(named)
     assert named.condition("Degraded") == ("True", "NotControlled")
     told = named.message("Degraded")
-    assert f"A pod named {SERVER} is in the way of the server of that name: {words}, so that" in told
+    assert f"Pod {SERVER} blocks the server of that name: {words}, so it does" in told
     assert f"`kubectl delete pod {SERVER}`" in told
     assert ("kubectl label pod" in told) == (owner is None)
 

@@ -86,8 +86,8 @@ def test_a_server_of_which_no_pod_comes_stops_it_and_is_told_in_time() -> None:
     assert (evicted(found), found.stuck, found.next_s) == (None, "", 5.0)
     found = ask(server(0), server(1), server(4), missing_s=STUCK_AFTER_S)
     assert (found.stale, evicted(found)) == (2, None)
-    assert f"There is no pod of the server {NAME}-2, so the other 2 are left as they are. " in found.stuck
-    assert f"There is no pod of the server {NAME}-2, and of 1 more, so " in ask(server(0), missing_s=9999).stuck
+    assert f"The server {NAME}-2 has no pod, so the other 2 are not replaced. " in found.stuck
+    assert f"The server {NAME}-2 has no pod, nor has another, so " in ask(server(0), missing_s=9999).stuck
 
 
 def test_servers_that_drain_or_move_make_up_for_none_that_is_missing() -> None:
@@ -130,7 +130,7 @@ def test_the_last_new_server_is_told_too_where_a_rollout_is_on_its_way() -> None
     found = rollout(SPEC, stateful_set(), pods, (), START, underway=True)
     assert found.stuck.startswith(f"The new server {NAME}-0 is not ready (ImagePullBackOff). Correct the ")
     found = rollout(SPEC, stateful_set(), pods[1:], (), START, STUCK_AFTER_S, underway=True)
-    assert f"There is no pod of the server {NAME}-0. " in found.stuck
+    assert f"The server {NAME}-0 has no pod. " in found.stuck
     new = [server(each, "b", for_s=1) for each in range(3)]
     assert rollout(SPEC, stateful_set(), new, (), START, underway=True) == DONE
 
