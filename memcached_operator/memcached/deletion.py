@@ -182,7 +182,7 @@ class Deletion:
         self._client = client
         self._caches = caches
         self._repairs = repairs
-        self._status_writer = status_writer
+        self._status = status_writer
         self._clock = clock
         self._progress = repairs.memory.slot(_Progress)
         self._finalizer = Finalizer(
@@ -237,13 +237,13 @@ class Deletion:
             why = progress.step.why
             logger.info("removed the finalizer: %s", why, extra={"fields": {"action": "release", "why": why}})
             note = f"Removed the finalizer {FINALIZER}: {why}"
-            self._status_writer.tell(memcached, "Normal", "Finalized", "Release", note)
+            self._status.tell(memcached, "Normal", "Finalized", "Release", note)
         # Without our finalizer, what becomes of its objects is the garbage collector's, in the mode that the user
         # chose. Until others take theirs off, clients go on to read the status.
         self._progress.drop(key)
         if stage is not Stage.CLEANED and (holders := _holders(memcached)):
             return await self._tell(memcached, None, holders)
-        self._status_writer.forget(key)
+        self._status.forget(key)
         return Result()
 
     async def _clean_up(self, memcached: MemcachedRecord) -> Waiting | None:
@@ -283,7 +283,7 @@ class Deletion:
             raise StaleCache(f"the {live.kind} changed: {error}", retry_s=CONFLICT_PAUSE_S) from error
         logger.info("deleted %s, as the Memcached is being deleted", live.kind, extra={"fields": {"action": "delete"}})
         note = f"Deleted {live.kind} {live.name}, as the Memcached is being deleted"
-        self._status_writer.tell(memcached, "Normal", "Deleted", "Delete", note)
+        self._status.tell(memcached, "Normal", "Deleted", "Delete", note)
 
     async def _report(self, memcached: MemcachedRecord, problem: Problem | None = None) -> Result:
         """Say in the status what is waited for, and that it takes too long."""
@@ -304,7 +304,7 @@ class Deletion:
             spec = None
         ours, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
         seen = unplanned(memcached, last, ours, pods, problem, spec=spec, terminating=terminating)
-        result = await self._status_writer.report(memcached, last, seen)
+        result = await self._status.report(memcached, last, seen)
         if spec is None or await self._follow(memcached, spec, last):
             return result
         return _at_latest(result, SLOW_RETRY_S)
@@ -337,7 +337,7 @@ class Deletion:
         if progress.waits_for != wait.why:
             if not progress.waits_for:
                 logger.info("being deleted: %s", wait.why, extra={"fields": {"action": "wait"}})
-                self._status_writer.tell(memcached, "Normal", "Terminating", "Delete", wait.why)
+                self._status.tell(memcached, "Normal", "Terminating", "Delete", wait.why)
             progress.waits_for, progress.since_s = wait.why, now
         stalled = Problem(
             Reason.TERMINATION_STALLED, f"No progress for {STALLED_AFTER_S:.0f} s: {wait.why} {wait.remedy}"

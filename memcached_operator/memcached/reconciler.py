@@ -73,7 +73,7 @@ class MemcachedReconciler:
         self._caches = caches
         self._utc_now = utc_now
         self._repairs = operator.repairs(MEMCACHEDS)
-        self._status_writer = StatusWriter(
+        self._status = StatusWriter(
             operator.client,
             self._repairs,
             operator.events,
@@ -86,14 +86,14 @@ class MemcachedReconciler:
             operator,
             caches,
             config.objects,
-            self._status_writer.tell,
+            self._status.tell,
             tell_memory=tell_memory,
             wake=wake,
             answers=answers,
             clock=clock,
         )
         self._deletion = Deletion(
-            operator.client, caches, self._repairs, self._status_writer, wanted=config.finalizer, clock=clock
+            operator.client, caches, self._repairs, self._status, wanted=config.finalizer, clock=clock
         )
 
     async def reconcile(self, key: ObjectKey) -> Result:
@@ -102,12 +102,12 @@ class MemcachedReconciler:
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
-        self._status_writer.begin(key)
+        self._status.begin(key)
         memcached = self._caches.memcacheds.get(key)  # look
         if memcached is None or memcached.deleting:
             self._objects.release(key)  # others wait for it no longer
         if memcached is None:
-            self._status_writer.forget(key)
+            self._status.forget(key)
             return Result()
         if memcached.deleting:  # finalize
             return await self._deletion.finalize(memcached)
@@ -119,9 +119,7 @@ class MemcachedReconciler:
             spec = read_spec(memcached.spec)  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
-            return await self._status_writer.report(
-                memcached, last, unreadable(memcached, last, ours, pods, str(error))
-            )
+            return await self._status.report(memcached, last, unreadable(memcached, last, ours, pods, str(error)))
         now = self._utc_now()
         plan = plan_servers(key, spec, last, ours, pods, now)  # plan
         outcome = await self._objects.keep(memcached, spec, plan, last, pods, now)  # act
@@ -130,14 +128,14 @@ class MemcachedReconciler:
             return Result()
         found = observed(memcached, spec, plan, outcome, ours, pods)  # report
         outcome.look_again(plan.next_s)
-        result = await self._status_writer.report(memcached, last, found, next_s=outcome.next_s)
+        result = await self._status.report(memcached, last, found, next_s=outcome.next_s)
         if outcome.failure is not None:
             raise outcome.failure
         return result
 
     def awaited(self, key: ObjectKey) -> int | None:
         """How many pods a Memcached is to have before an event of its servers is worth a look; None for any event."""
-        return self._status_writer.awaited(key)
+        return self._status.awaited(key)
 
     def families(self) -> Iterator[Metric]:
         """What was put right, and how many are contested."""
