@@ -220,7 +220,7 @@ STEPS = (
     Step("Delete its Deployment", "it is recreated, with 4 new servers", _delete_deployment),
     Step("Edit the Deployment's replicas to 1 by hand", "4 again: the Memcached decides", _edit_replicas),
     Step(
-        f"Create the Memcached {TAKEN}, where another client owns a Deployment of that name",
+        f"Create the Memcached {TAKEN}, while a Deployment has that name",
         "that Deployment is left alone, and the status says so",
         _stranger_in_the_way,
     ),

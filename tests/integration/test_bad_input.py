@@ -124,11 +124,11 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "typo": (
         {"extraArgs": ["--thread-count=4"]},
-        "spec.extraArgs[0]: must be a flag of memcached, as memcached --help",
+        "spec.extraArgs[0]: must be a flag of memcached, as listed by",
     ),
     "limit": (
         {"memory": "1Gi", "resources": {"limits": {"memory": "1Gi"}}},
-        "takes with spec.memory 1Gi, spec.maxConnections 1024 and spec.threads 4; raise the limit or lower those",
+        "needs with spec.memory 1Gi, spec.maxConnections 1024 and spec.threads 4; raise the limit or lower",
     ),
     "more": (
         {"resources": {"requests": {"cpu": 2}, "limits": {"cpu": "1"}}},
@@ -208,7 +208,7 @@ BAD: dict[str, tuple[object, str]] = {
     ),
     "surge": (
         {"workload": "StatefulSet", "rollout": {"maxSurge": 1}},
-        "spec.rollout.maxSurge: must be left out with spec.workload StatefulSet, whose servers are replaced one at a",
+        "spec.rollout.maxSurge: must be omitted when spec.workload is StatefulSet, whose servers are replaced one",
     ),
     "none": (
         {"rollout": {"maxUnavailable": "0%"}},
