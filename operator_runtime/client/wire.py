@@ -63,7 +63,7 @@ class Wire(ResponseHandler):
 
     def data_received(self, data: bytes) -> None:
         if self._rests:
-            logger.debug("closed an idle connection, on which came what nobody asked for: %r", data[:_QUOTED_BYTES])
+            logger.debug("closed an idle connection that received data without a request: %r", data[:_QUOTED_BYTES])
             self.abort()
             return
         self._heard = True

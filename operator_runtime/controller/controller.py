@@ -250,7 +250,9 @@ class Controller(Generic[K]):
                 await asyncio.sleep(0)
                 slice_ends = now + _SLICE_S
         if not self._stopping.is_set():
-            raise RuntimeError(f"a worker of controller {self.name!r} found its queue shut down, but nobody stopped it")
+            raise RuntimeError(
+                f"a worker of controller {self.name!r} found its queue shut down, although it was not stopped"
+            )
 
     async def _process(self, key: K) -> None:
         if self._delay_s is not None and (wait_s := self._delay_s(key)) > 0.0:

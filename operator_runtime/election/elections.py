@@ -124,7 +124,7 @@ def election_families(election: Election) -> Iterator[Metric]:
     )
     yield counter(
         "leader_election_slowpath_total",
-        "Renewals that had to look at the Lease first, as somebody had touched it.",
+        "Renewals that read the Lease first, because another client had changed it.",
         ("name",),
         [((name,), election.slow_paths)],
     )

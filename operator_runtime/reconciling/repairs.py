@@ -173,7 +173,7 @@ class Repairs(Generic[O]):
             elif not owner.deleting:
                 if fields := self._contention.over(key):
                     self._told.drop(key)
-                    logger.info("no longer contested: nobody has %s for %d s", _done(fields), QUIET_S)
+                    logger.info("no longer contested: no other client has %s for %d s", _done(fields), QUIET_S)
                 self._contention.look(key, owner.generation)
             result = await reconcile(key)
             # One on its way out is not put right, and waits for nothing of this.

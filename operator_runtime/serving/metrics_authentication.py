@@ -234,7 +234,11 @@ class MetricsAuthentication:
             if isinstance(error, Forbidden)
             else ""
         )
-        logger.warning("cannot ask the API server who may scrape, so nobody may: %s.%s", str(error).rstrip("."), remedy)
+        logger.warning(
+            "cannot ask the API server who may scrape, so every scrape is refused: %s.%s",
+            str(error).rstrip("."),
+            remedy,
+        )
 
 
 _UNAUTHORIZED = HttpResponse(401, b"Unauthorized\n", headers={"WWW-Authenticate": "Bearer"})

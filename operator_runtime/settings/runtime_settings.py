@@ -112,7 +112,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
     operator_name: Annotated[
         DnsLabel,
         Setting(
-            "What is made",
+            "What is created",
             help="Name of this operator: its User-Agent, and the reporter of its events.",
             why="One name for both, so that the audit log and the events can be laid side by side.",
             metavar="NAME",

@@ -246,7 +246,7 @@ async def test_when_it_is_quiet_again_that_is_said_and_repairs_are_made_at_once(
         world.clock.advance(next_s)
         waited_s += next_s
     assert waited_s < QUIET_S + 2 * LOOK_S
-    assert caplog.messages == [f"no longer contested: nobody has changed {IMAGE_FIELD} for 60 s"]
+    assert caplog.messages == [f"no longer contested: no other client has changed {IMAGE_FIELD} for 60 s"]
     of_image.strike()
     assert world.wait_s(KEY) == 0.0
     await of_image.look()
@@ -340,7 +340,7 @@ async def test_when_nobody_deletes_it_any_more_that_is_said(
         world.clock.advance(next_s)
         waited_s += next_s
         assert waited_s < QUIET_S + 4 * LOOK_S
-    assert caplog.messages == ["no longer contested: nobody has deleted the Deployment for 60 s"]
+    assert caplog.messages == ["no longer contested: no other client has deleted the Deployment for 60 s"]
     of_existence.strike()
     await of_existence.look()
     assert CREATE in world.api.verbs()

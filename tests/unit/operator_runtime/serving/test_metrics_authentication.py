@@ -185,7 +185,7 @@ async def test_while_the_api_server_cannot_be_asked_nobody_may_and_the_log_says_
     reviews.error = Unreachable("refused.")
     for _ in range(3):
         assert await status_of(authentication, "Bearer good") == 503
-    assert caplog.messages == ["cannot ask the API server who may scrape, so nobody may: refused."]
+    assert caplog.messages == ["cannot ask the API server who may scrape, so every scrape is refused: refused."]
     reviews.error = None
     assert await status_of(authentication, "Bearer good") == 200
 
