@@ -62,7 +62,7 @@ def test_a_new_server_that_does_not_get_ready_stops_it_and_the_old_specification
     assert shop.next() == "shop-2"
     shop.fail("shop-2", "ImagePullBackOff")
     words = shop.await_condition("Degraded", "RolloutStuck")
-    assert words.startswith("The new server shop-2 is not ready (ImagePullBackOff), so the other 2 are left as they")
+    assert words.startswith("The new server shop-2 is not ready (ImagePullBackOff), so the other 2 are not replaced")
     assert shop.get()["status"]["readyReplicas"] == 2
 
     shop.change(image=FORMER)
