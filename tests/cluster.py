@@ -18,7 +18,7 @@ import contextlib
 import os
 import subprocess
 import uuid
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -38,11 +38,22 @@ REQUIRED_VARIABLE = "MEMCACHED_OPERATOR_TEST_CLUSTER_REQUIRED"
 
 CLUSTERS = ("simulator", "kubernetes")
 
-# For `kubectl wait` of a CRD. `--for=condition=Established` fails at once where a new one has no conditions yet.
-ESTABLISHED = '--for=jsonpath={.status.conditions[?(@.type=="Established")].status}=True'
 
 # Off by default, and on in some distributions. Permissions that are enough with it are enough without.
 ADMISSION_PLUGINS = ("OwnerReferencesPermissionEnforcement",)
+
+
+def await_established(kubectl: Callable[..., object], *what: str) -> None:
+    """Wait until CustomResourceDefinitions are served.
+
+    `kubectl wait` for a condition fails at once while a new one has no conditions. They come with the accepted names.
+
+    Args:
+        kubectl: runs kubectl with these arguments.
+        what: names them as `kubectl wait` does.
+    """
+    kubectl("wait", "--for=jsonpath={.status.acceptedNames.listKind}", *what, "--timeout=60s")
+    kubectl("wait", "--for=condition=Established", *what, "--timeout=60s")
 
 
 class Cluster(Protocol):

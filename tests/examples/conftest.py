@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from operator_runtime.testing.waiting import eventually
-from tests.cluster import ESTABLISHED, Cluster
+from tests.cluster import Cluster, await_established
 from tests.examples.shells import MANIFESTS
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
@@ -26,7 +26,7 @@ def installed(cluster: Cluster) -> Cluster:
         manifests = PROJECT / "examples" / example / "manifests"
         for name in ("namespace", "crd", "rbac"):
             cluster.kubectl("apply", "--server-side", "-f", str(manifests / f"{name}.yaml"))
-        cluster.kubectl("wait", ESTABLISHED, "-f", str(manifests / "crd.yaml"), "--timeout=60s")
+        await_established(cluster.kubectl, "-f", str(manifests / "crd.yaml"))
     # The garbage collector learns of a new kind when it starts, and every 30 s: too long for each test of a deletion.
     cluster.stop_controller_manager()
     cluster.start_controller_manager()

@@ -10,7 +10,7 @@ import pytest
 
 from kube_simulator.faults import Break, Delay, End, Fault, Refuse, Rule, SendError, Stall
 from operator_runtime.testing.waiting import eventually
-from tests.cluster import ESTABLISHED, make_namespace
+from tests.cluster import await_established, make_namespace
 from tests.faults.conftest import troubles
 from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.oracle import wait
@@ -55,7 +55,7 @@ def simulated() -> Iterator[SimulatedCluster]:
     """A simulator of this module's own, with the CRD."""
     with SimulatedCluster() as cluster:
         cluster.kubectl("apply", "--server-side", "-f", str(CRD))
-        cluster.kubectl("wait", ESTABLISHED, "crd/memcacheds.cache.example.com", "--timeout=60s")
+        await_established(cluster.kubectl, "crd/memcacheds.cache.example.com")
         yield cluster
 
 

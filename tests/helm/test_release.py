@@ -21,7 +21,7 @@ from lab.packaging.chart import CHART
 from lab.packaging.manifests import MANIFESTS
 from lab.programs.helm import HelmError, helm
 from operator_runtime.testing.waiting import DEADLINE_S
-from tests.cluster import ESTABLISHED, Cluster, another, make_namespace
+from tests.cluster import Cluster, another, await_established, make_namespace
 from tests.definitions import MEMCACHEDS, forget
 from tests.operator_process import OperatorProcess
 
@@ -92,7 +92,7 @@ def test_a_release_is_installed_upgraded_and_uninstalled_without_a_trace(
         "serviceaccount/memcached-operator",
     }
     assert objects(apart, namespace) == everywhere
-    apart.kubectl("wait", ESTABLISHED, f"crd/{MEMCACHEDS}", f"--timeout={DEADLINE_S:.0f}s")
+    await_established(apart.kubectl, f"crd/{MEMCACHEDS}")
 
     said = release("upgrade", RELEASE, str(CHART), *SIMPLE, f"--set=watchNamespaces={{{namespace}}},replicas=1").stdout
     assert f"watches {namespace}." in said
@@ -126,7 +126,7 @@ def test_the_crd_is_brought_up_to_date_by_the_command_that_the_upgrade_tells(
     _copy(CHART, old_chart)
     (old_chart / "crds" / "cache.example.com_memcacheds.yaml").write_text(yaml.safe_dump(older))
     release("install", RELEASE, str(old_chart), *SIMPLE)
-    apart.kubectl("wait", ESTABLISHED, f"crd/{MEMCACHEDS}", f"--timeout={DEADLINE_S:.0f}s")
+    await_established(apart.kubectl, f"crd/{MEMCACHEDS}")
 
     def spec() -> Any:
         [served] = get(apart, "crd", MEMCACHEDS)["spec"]["versions"]
@@ -158,7 +158,7 @@ def test_an_operator_with_the_release_s_account_and_environment_does_its_work(
             ends.callback(apart.kubectl, "delete", "namespace", watched, "--wait=false")
         namespaces = [] if scope == "all" else [watched]
         release("install", RELEASE, str(CHART), *SIMPLE, "--set-json", f"watchNamespaces={json.dumps(namespaces)}")
-        apart.kubectl("wait", ESTABLISHED, f"crd/{MEMCACHEDS}", f"--timeout={DEADLINE_S:.0f}s")
+        await_established(apart.kubectl, f"crd/{MEMCACHEDS}")
 
         deployment = get(apart, "deployment", RELEASE, "-n", namespace)
         [container] = deployment["spec"]["template"]["spec"]["containers"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster import ESTABLISHED, Cluster, make_namespace
+from tests.cluster import Cluster, await_established, make_namespace
 from tests.integration.demo_process import Demo
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
@@ -37,7 +37,7 @@ def memcached(name: str, size: object = None, **spec: object) -> dict[str, Any]:
 def installed(cluster: Cluster) -> Cluster:
     """The cluster with our CRD, and with the operator's account as users install it for all namespaces."""
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
-    cluster.kubectl("wait", ESTABLISHED, "crd/memcacheds.cache.example.com", "--timeout=60s")
+    await_established(cluster.kubectl, "crd/memcacheds.cache.example.com")
     # The garbage collector learns of a new kind when it starts, and every 30 s: too long for each test of a deletion.
     cluster.stop_controller_manager()
     cluster.start_controller_manager()

@@ -18,7 +18,7 @@ from lab.cache import BuildError
 from lab.control_plane import ControlPlane
 from lab.packaging import manifests
 from lab.programs import prometheus, prometheus_operator
-from tests.cluster import ESTABLISHED
+from tests.cluster import await_established
 from tests.integration.conftest import MANIFESTS
 
 PLAIN = ("prometheus",)
@@ -60,7 +60,7 @@ def executable(kubectl: Callable[..., object]) -> str:
         kubectl("apply", "--server-side", "-f", str(file))
     for file in files:
         name = f"crd/{yaml.safe_load(file.read_text())['metadata']['name']}"
-        kubectl("wait", ESTABLISHED, name, "--timeout=60s")
+        await_established(kubectl, name)
     return str(path)
 
 

@@ -15,7 +15,7 @@ import pytest
 from benchmarks.operators import GREETING_LOCK, PEERS, go_peer, kopf_environment
 from lab.cache import BuildError
 from operator_runtime.testing.waiting import DEADLINE_S, eventually, until
-from tests.cluster import ESTABLISHED, Cluster
+from tests.cluster import Cluster, await_established
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT
 from tests.shell_blocks import files
@@ -60,7 +60,7 @@ def greetings(cluster: Cluster, namespace: str, tmp_path: Path) -> Kubectl:
         [sys.executable, str(tmp_path / "greeting_api.py")], env=environment, check=True, capture_output=True, text=True
     )
     cluster.kubectl("apply", "--server-side", "-f", "-", input=crd.stdout)
-    cluster.kubectl("wait", ESTABLISHED, "crd/greetings.example.com", "--timeout=60s")
+    await_established(cluster.kubectl, "crd/greetings.example.com")
     return Kubectl(cluster, namespace)
 
 

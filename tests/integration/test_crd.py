@@ -15,7 +15,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from operator_runtime.crd.definition import CustomResource, Scale, custom_resource_definition, to_yaml
-from tests.cluster import ESTABLISHED, Cluster
+from tests.cluster import Cluster, await_established
 from tests.definitions import forget
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
@@ -52,7 +52,7 @@ def succeeded(answer: Outcome) -> bool:
 
 def install(cluster: Cluster, manifest: str, name: str) -> None:
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=manifest)
-    cluster.kubectl("wait", ESTABLISHED, f"crd/{name}", "--timeout=60s")
+    await_established(cluster.kubectl, f"crd/{name}")
 
 
 @pytest.fixture(scope="module", name="installed")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import ESTABLISHED
+from tests.cluster import await_established
 from tests.integration.conftest import CRD, Operators
 from tests.integration.guides import EXAMPLE, SAMPLE
 from tests.integration.oracle import make_ready, pods_of, wait, wait_condition
@@ -97,5 +97,5 @@ def test_the_sample_is_patched_from_2_to_3(kubectl: Kubectl, operators: Operator
 def test_the_crd_is_created_by_kubectl_create_as_the_guides_say(kubectl: Kubectl) -> None:
     kubectl("delete", "-f", str(CRD))
     kubectl("create", "-f", str(CRD))
-    kubectl("wait", ESTABLISHED, "crd/memcacheds.cache.example.com", "--timeout=60s")
+    await_established(kubectl, "crd/memcacheds.cache.example.com")
     assert kubectl("get", "memcacheds") == ""

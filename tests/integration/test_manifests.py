@@ -17,7 +17,7 @@ import yaml
 
 from lab.packaging.manifests import INSTALL, MANIFESTS, NAMESPACE, kustomize
 from operator_runtime.testing.waiting import eventually, until
-from tests.cluster import ESTABLISHED, Cluster, another, make_namespace
+from tests.cluster import Cluster, another, await_established, make_namespace
 from tests.definitions import served
 from tests.integration.conftest import CRD
 from tests.kubectl_in_namespace import Kubectl
@@ -60,7 +60,7 @@ def test_each_file_alone_can_be_created(kubectl: Kubectl, fresh: Cluster, path: 
 def test_the_guides_steps_install_and_remove_the_operator_file_by_file(fresh: Cluster) -> None:
     kubectl = Kubectl(fresh, "default")
     kubectl("create", "-f", str(CRD))
-    kubectl("wait", ESTABLISHED, "crd/memcacheds.cache.example.com", "--timeout=60s")
+    await_established(kubectl, "crd/memcacheds.cache.example.com")
     files = [MANIFESTS / "rbac" / f"{name}.yaml" for name in ("service_account", "role", "role_binding")]
     for path in files:
         kubectl("create", "-f", str(path))

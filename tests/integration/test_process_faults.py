@@ -14,7 +14,7 @@ import pytest
 from kube_simulator.access.pki import Authority
 from lab.audit import Mark
 from operator_runtime.testing.waiting import DEADLINE_S, eventually
-from tests.cluster import ESTABLISHED, Cluster
+from tests.cluster import Cluster, await_established
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, grant, operator_rules
 from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.oracle import catch_up, condition, wait, wait_condition
@@ -34,7 +34,7 @@ def said(operator: OperatorProcess, *texts: str, after: int = 0) -> list[str]:
 
 def install_crd(cluster: Cluster) -> None:
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
-    cluster.kubectl("wait", ESTABLISHED, "crd/memcacheds.cache.example.com", "--timeout=60s")
+    await_established(cluster.kubectl, "crd/memcacheds.cache.example.com")
 
 
 class TestCrd:

@@ -11,7 +11,7 @@ import pytest
 
 from kube_simulator.access.pki import Authority
 from lab.audit import AuditEvent
-from tests.cluster import ESTABLISHED, Cluster, another
+from tests.cluster import Cluster, another, await_established
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.oracle import create_memcached, deployment, pods_of, wait, wait_condition
@@ -105,7 +105,7 @@ def older(cluster: Cluster) -> Iterator[Cluster]:
     """A cluster of an older release, as it were: without streaming lists."""
     with another(cluster, streaming_lists=False) as older:
         older.kubectl("apply", "--server-side", "-f", str(CRD))
-        older.kubectl("wait", ESTABLISHED, "crd/memcacheds.cache.example.com", "--timeout=60s")
+        await_established(older.kubectl, "crd/memcacheds.cache.example.com")
         yield older
 
 

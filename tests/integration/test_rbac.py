@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from operator_runtime.testing.waiting import until
-from tests.cluster import ESTABLISHED, Cluster, another, make_namespace
+from tests.cluster import Cluster, another, await_established, make_namespace
 from tests.integration import permissions
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules
 from tests.integration.conftest import CRD, Operators
@@ -27,7 +27,7 @@ def older(installed: Cluster) -> Iterator[Cluster]:
     """A second cluster, without streaming lists."""
     with another(installed, streaming_lists=False) as other:
         other.kubectl("apply", "--server-side", "-f", str(CRD))
-        other.kubectl("wait", ESTABLISHED, "crd/memcacheds.cache.example.com", "--timeout=60s")
+        await_established(other.kubectl, "crd/memcacheds.cache.example.com")
         yield other
 
 

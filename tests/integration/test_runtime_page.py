@@ -37,7 +37,7 @@ from operator_runtime.client.errors import NotFound
 from operator_runtime.testing.cluster import UNDER_TEST, SimulatedCluster
 from operator_runtime.testing.running import running_operator, settings_of
 from operator_runtime.testing.waiting import async_eventually, async_until
-from tests.cluster import ESTABLISHED, Cluster, make_namespace
+from tests.cluster import Cluster, await_established, make_namespace
 from tests.operator_process import PROJECT
 from tests.shell_blocks import files
 
@@ -125,7 +125,7 @@ async def shops(
     caplog.set_level(logging.INFO)
     crd = to_yaml(custom_resource_definition(example("shops").SHOP), "From docs/runtime.md.")
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=crd)
-    cluster.kubectl("wait", ESTABLISHED, "crd/shops.example.com", "--timeout=60s")
+    await_established(cluster.kubectl, "crd/shops.example.com")
     async with client_of(cluster) as client:
         yield ShopNamespace(cluster, namespace, client)
 
@@ -248,7 +248,7 @@ async def test_a_kind_without_a_model_is_made_and_kept(shops: ShopNamespace, exa
         cluster.kubectl("apply", "--server-side", "-f", str(file))
     else:
         cluster.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(ANY_MONITOR))
-    cluster.kubectl("wait", ESTABLISHED, f"crd/{ANY_MONITOR['metadata']['name']}", "--timeout=60s")
+    await_established(cluster.kubectl, f"crd/{ANY_MONITOR['metadata']['name']}")
     key = shops.key("corner")
 
     def monitored() -> Any:

@@ -18,7 +18,7 @@ from lab.programs.kubernetes import kubectl_path
 from memcached_operator.memcached.kinds import MEMCACHEDS
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.auth import load_access
-from tests.cluster import ESTABLISHED
+from tests.cluster import await_established
 from tests.integration.conftest import CRD, memcached
 from tests.operator_process import PROJECT, OperatorProcess
 
@@ -107,7 +107,7 @@ def test_three_thousand_memcacheds_complete_with_one_create_each_and_kubectl_sti
         return finished.stdout
 
     kubectl("apply", "--server-side", "-f", CRD)
-    kubectl("wait", ESTABLISHED, "crd/memcacheds.cache.example.com", "--timeout=60s")
+    await_established(kubectl, "crd/memcacheds.cache.example.com")
     operator = OperatorProcess("--kubeconfig", str(kubeconfig), environment={})
     seen: set[str] = set()
     done: set[str] = set()
