@@ -21,7 +21,7 @@ export BUNDLE_IMG := env("BUNDLE_IMG", "")
 demo *args:
     @exec python -m memcached_operator demo "$@"
 
-# Run the checks and tests that need Python alone (--gate, --all, --coverage); other arguments go to pytest
+# Run the checks and tests that need Python alone (--gate, --all); other arguments go to pytest
 [group('test')]
 [no-exit-message]
 test *args:

@@ -71,24 +71,21 @@ SMALL_BUILDS: Mapping[Run, frozenset[str]] = {Run.QUICK: frozenset(_KUBECTL), Ru
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """A tier is either a recipe of the justfile or a folder of tests.
+    """A tier is either a recipe of the justfile or folders of tests that run as one.
 
     ``since`` is the shortest run that has it. ``shorter`` is pytest's expression of marks for those of its tests that
     runs shorter than the longest take; slow tests they leave out everywhere. ``lacking`` says what keeps the tier from
     running on this machine, or None. ``needs`` is what must be built before: inside, deadlines would pass meanwhile.
     ``cluster`` is which of the servers that its tests know they run on. ``workers`` is how many processes share its
-    tests, each with a cluster of its own; ``distribution`` is how (pytest-xdist's ``--dist``). Those that are
-    ``measured`` are traced where coverage is asked for, which makes them slower. One that runs ``beside`` the tier
-    before it shares the machine with it.
+    tests, each with a cluster of its own; ``distribution`` is how (pytest-xdist's ``--dist``).
 
-    There are never more test processes than the two processors that the runs are made for, and what needs a processor
-    for itself, as a type checker does, ends before the first test begins: a deadline that passed for lack of a
-    processor says nothing about the code.
+    Tiers run one after the other, none with more test processes than the two processors that the runs are made for: a
+    deadline that passed for lack of a processor says nothing about the code.
     """
 
     name: str
     recipe: tuple[str, ...] = ()
-    folder: str | None = None
+    folders: tuple[str, ...] = ()
     since: Run = Run.ALL
     shorter: str = ""
     cluster: str | None = None
@@ -96,68 +93,53 @@ class Tier:
     lacking: Callable[[], str | None] | None = None
     workers: int = 1
     distribution: str = "loadfile"
-    measured: bool = False
-    beside: bool = False
 
 
 TIERS = (
     Tier("lint", recipe=("lint",), since=Run.QUICK),
-    Tier("docs", recipe=("docs",), since=Run.QUICK, beside=True),
+    Tier("docs", recipe=("docs",), since=Run.QUICK),
     Tier("demo", recipe=("demo", "--plain"), since=Run.QUICK),
+    Tier("unit", folders=("tests/unit",), since=Run.QUICK, needs=_KUBECTL, workers=2, distribution="worksteal"),
     Tier(
-        "unit",
-        folder="tests/unit",
+        "conformance and examples on the simulator",
+        folders=("tests/conformance", "tests/examples"),
         since=Run.QUICK,
+        cluster="simulator",
         needs=_KUBECTL,
         workers=2,
-        distribution="worksteal",
-        measured=True,
-    ),
-    Tier(
-        "conformance on the simulator",
-        folder="tests/conformance",
-        since=Run.QUICK,
-        cluster="simulator",
-        needs=_KUBECTL,
-    ),
-    Tier(
-        "examples on the simulator",
-        folder="tests/examples",
-        since=Run.QUICK,
-        cluster="simulator",
-        needs=_KUBECTL,
-        beside=True,
     ),
     Tier(
         "integration on the simulator",
-        folder="tests/integration",
+        folders=("tests/integration",),
         since=Run.QUICK,
         shorter="not core",
         cluster="simulator",
         needs={**_KUBECTL, **_MONITORING},
         workers=2,
-        measured=True,
     ),
     Tier(
         "integration on kubernetes",
-        folder="tests/integration",
+        folders=("tests/integration",),
         since=Run.GATE,
         shorter="core",
         cluster="kubernetes",
         needs={**_HELM, **_MONITORING, **_PEERS},
         workers=2,
     ),
-    Tier("conformance on kubernetes", folder="tests/conformance", cluster="kubernetes", needs=_KUBERNETES),
-    Tier("examples on kubernetes", folder="tests/examples", cluster="kubernetes", needs=_KUBERNETES, beside=True),
-    Tier("kubectl on both", folder="tests/kubectl", needs=_KUBERNETES),
-    Tier("helm on both", folder="tests/helm", needs=_HELM, beside=True),
-    Tier("image", folder="tests/image", needs=_IMAGE, lacking=_no_image),
-    # Not beside the image's: a node must leave the machine's mounts as they were.
-    Tier("e2e on a real node", folder="tests/e2e", needs={**_NODE, **_HELM, **_MONITORING}, lacking=_no_node),
-    Tier("faults on the simulator", folder="tests/faults", cluster="simulator", needs=_KUBECTL, beside=True),
+    Tier(
+        "conformance and examples on kubernetes",
+        folders=("tests/conformance", "tests/examples"),
+        cluster="kubernetes",
+        needs=_KUBERNETES,
+        workers=2,
+    ),
+    Tier("kubectl and helm on both", folders=("tests/kubectl", "tests/helm"), needs=_HELM, workers=2),
+    Tier("image", folders=("tests/image",), needs=_IMAGE, lacking=_no_image),
+    Tier("e2e on a real node", folders=("tests/e2e",), needs={**_NODE, **_HELM, **_MONITORING}, lacking=_no_node),
+    Tier("faults on the simulator", folders=("tests/faults",), cluster="simulator", needs=_KUBECTL, workers=2),
     Tier(
         "faults on kubernetes",
-        folder="tests/faults",
+        folders=("tests/faults",),
         cluster="kubernetes",
         needs=_KUBERNETES,
         workers=2,
