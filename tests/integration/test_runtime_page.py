@@ -362,7 +362,7 @@ async def test_metrics_and_checks_of_ones_own_are_served(
         assert await shown("probes", "/readyz/clerks") == "ok"
         await shops.change("corner", spec={"size": 0})
         await async_eventually(
-            lambda: shown("probes", "/readyz/clerks"), lambda text: "nobody serves in corner" in text
+            lambda: shown("probes", "/readyz/clerks"), lambda text: "no shop serves in corner" in text
         )
 
 
