@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 
 from memcached_operator.memcached.asking.connection import Failure, Trouble
-from tests.unit.memcached_operator.memcached.fake_api import Json
+from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, live_pod
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 

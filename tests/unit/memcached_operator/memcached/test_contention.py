@@ -12,7 +12,7 @@ import pytest
 from operator_runtime.client.errors import Conflict, ServerError
 from operator_runtime.reconciling.contention import LOOK_S, QUIET_S, REPAIRS, WINDOW_S
 from operator_runtime.reconciling.repairs import REASON
-from tests.unit.memcached_operator.memcached.fake_api import Json
+from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, container_of
 from tests.unit.memcached_operator.memcached.world import (
     CREATE,

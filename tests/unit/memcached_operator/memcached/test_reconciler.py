@@ -14,7 +14,7 @@ from memcached_operator.memcached.records import memcached_record
 from operator_runtime.cache.store import Store
 from operator_runtime.client.errors import Conflict, KubeError, MalformedAnswer, Unreachable
 from operator_runtime.client.resources import Resource
-from tests.unit.memcached_operator.memcached.fake_api import Json
+from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import (
     DEPLOYMENT_UID,
     IMAGE,

@@ -13,8 +13,9 @@ from memcached_operator.memcached.kinds import BUDGETS
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION, labels
 from operator_runtime import UnreadableObject
 from operator_runtime.client.errors import Forbidden, ServerError
+from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached import live
-from tests.unit.memcached_operator.memcached.fake_api import FakeApi, Json
+from tests.unit.memcached_operator.memcached.fake_api import FakeApi
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID
 from tests.unit.memcached_operator.memcached.world import DELAY_S, SLOWLY, WRITE_STATUS, World
 

@@ -23,7 +23,7 @@ async def fail(world: World, error: KubeError = DOWN, *, times: int = 3) -> None
         world.show()
         with pytest.raises(type(error)):
             await world.reconcile(after_s=DELAY_S)
-        world.api.refusals.clear()
+        world.api.refusals_of.clear()
 
 
 @pytest.mark.parametrize("error", FAILURES, ids=["500", "429"])

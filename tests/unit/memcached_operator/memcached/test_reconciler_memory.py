@@ -148,7 +148,7 @@ async def test_a_resize_that_the_api_server_fails_at_is_told_and_keeps_nothing_e
         control(named)
     assert "failed calling webhook" in named.message("Ready")
     assert "NotResized" not in reasons(named)
-    named.api.refusals.clear()
+    named.api.refusals_of.clear()
     assert await sent(named) == [RESIZE, RESIZE, RESIZE, "strategic_merge_patch StatefulSet"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.memcached_operator.memcached.fake_api import Json
+from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 MISSING = "SecretNotFound: there is no Secret cache-tls with the key tls.crt"

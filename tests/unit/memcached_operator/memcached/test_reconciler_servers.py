@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.memcached_operator.memcached.fake_api import Json
+from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.server_model import name_of
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, live_pod
 from tests.unit.memcached_operator.memcached.world import DELAY_S, WRITE_STATUS, World
@@ -112,7 +112,7 @@ async def test_servers_move_without_a_moment_in_which_the_list_names_none(runnin
     running.show()
     await running.reconcile()
     (deletion,) = [each for each in running.api.calls if each.verb == "delete"]
-    assert (deletion.kind, deletion.body["propagation"]) == ("Deployment", "Foreground")
+    assert (deletion.kind, deletion.body["propagationPolicy"]) == ("Deployment", "Foreground")
     running.deployment["metadata"] |= {"deletionTimestamp": "2026-11-21T12:00:00Z", "finalizers": ["their.io/hold"]}
     running.api.put(running.deployment)
     await writes(running)
@@ -192,7 +192,7 @@ async def test_a_stateful_set_that_another_release_made_otherwise_is_replaced_an
     named.show()
     await named.reconcile(after_s=DELAY_S)
     (deletion,) = [each for each in named.api.calls if each.verb == "delete"]
-    assert deletion.body["propagation"] == "Orphan"
+    assert deletion.body["propagationPolicy"] == "Orphan"
     for ordinal in range(3):
         pod = named.api.objects["Pod", NAMESPACE, f"{NAME}-{ordinal}"]
         del pod["metadata"]["ownerReferences"]

@@ -9,7 +9,7 @@ import pytest
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, RESTORED_ANNOTATION
 from memcached_operator.memcached.records import memcached_record
 from operator_runtime.client.errors import Conflict, Forbidden, KubeError, ServerError, TooManyRequests
-from tests.unit.memcached_operator.memcached.fake_api import Json
+from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
@@ -131,7 +131,7 @@ async def test_why_something_was_not_handed_over_is_told_in_the_api_servers_word
         restored.api.refuse("merge_patch", "Service", Forbidden(403, "Forbidden", "no right"))
         restored.show()
         await restored.reconcile(after_s=DELAY_S)
-        restored.api.refusals.clear()
+        restored.api.refusals_of.clear()
     assert restored.condition("Degraded") == ("True", "NotControlled")
     assert "The Service cannot be handed over: no right" in restored.message("Degraded")
     assert f"set the annotation {RESTORED_ANNOTATION}" not in restored.message("Degraded")

@@ -52,7 +52,8 @@ from operator_runtime.controller.controller import ReconcileContext, current_rec
 from operator_runtime.events.event_bodies import ObjectReference
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.memcached_operator.memcached.fake_api import FakeApi, Json
+from tests.unit.fake_server import Json
+from tests.unit.memcached_operator.memcached.fake_api import FakeApi
 from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, UID, live_pod
 
 VANISHED_RETRY_S = StaleCache("").retry_s

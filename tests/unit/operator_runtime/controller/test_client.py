@@ -16,7 +16,7 @@ from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, For
 from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import ReconcileContext, current_reconcile
 from operator_runtime.objects.kinds import Object, PlainObject, UnreadableObject, plain, typed
-from tests.unit.operator_runtime.fake_server import FakeServer
+from tests.unit.fake_server import FakeServer
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class Fixture:
 
     def cached(self) -> Object[Spec, Status]:
         """The stored object, as the watch has brought it."""
-        obj = SHELLS.decode(msgspec.json.encode(self.server.objects[PATH]))
+        obj = SHELLS.decode(msgspec.json.encode(self.server.by_path[PATH]))
         self.store.put(obj)
         return obj
 
@@ -75,7 +75,7 @@ def reconciling(key: object = OWNER, controller: str = "shells") -> Iterator[Non
 
 
 async def test_an_object_is_read_live_and_typed(at: Fixture) -> None:
-    at.server.put(PATH, shell(3))
+    at.server.store(PATH, shell(3))
     found = await at.client.get(SHELLS, KEY)
     assert found.spec.size == 3
     with pytest.raises(NotFound):
@@ -83,7 +83,7 @@ async def test_an_object_is_read_live_and_typed(at: Fixture) -> None:
 
 
 async def test_an_object_of_a_cluster_scoped_kind_has_no_namespace_in_its_path(at: Fixture) -> None:
-    at.server.put("/apis/example.com/v1/farms/f", {"metadata": {"name": "f"}})
+    at.server.store("/apis/example.com/v1/farms/f", {"metadata": {"name": "f"}})
     assert (await at.client.get(FARMS, ObjectKey("", "f"))).key == ObjectKey("", "f")
     await at.client.patch(FARMS, ObjectKey("", "f"), {"spec": {"x": 1}})
     await at.client.delete(FARMS, ObjectKey("", "f"))
@@ -91,13 +91,13 @@ async def test_an_object_of_a_cluster_scoped_kind_has_no_namespace_in_its_path(a
 
 
 async def test_an_answer_that_cannot_be_read_names_the_object(at: Fixture) -> None:
-    at.server.put(PATH, shell() | {"spec": {"size": "x"}})
+    at.server.store(PATH, shell() | {"spec": {"size": "x"}})
     with pytest.raises(UnreadableObject, match=r"Shell ns/a: spec\.size"):
         await at.client.get(SHELLS, KEY)
 
 
 async def test_an_answer_that_is_no_object_at_all_says_nothing_about_the_object(at: Fixture) -> None:
-    at.server.objects[PATH] = {"error": "log in first"}
+    at.server.by_path[PATH] = {"error": "log in first"}
     with pytest.raises(MalformedAnswer, match=r"not an object of the API: .*log in first"):
         await at.client.get(SHELLS, KEY)
 
@@ -105,7 +105,7 @@ async def test_an_answer_that_is_no_object_at_all_says_nothing_about_the_object(
 async def test_a_list_is_read_page_by_page(at: Fixture) -> None:
     at.server.pages = 2
     for name in "abcde":
-        at.server.put(f"{COLLECTION}/{name}", shell(name=name))
+        at.server.store(f"{COLLECTION}/{name}", shell(name=name))
     found = await at.client.list(SHELLS, "ns", "app=x")
     assert [each.name for each in found] == list("abcde")
     assert [each.query for each in at.server.sent] == [
@@ -119,7 +119,7 @@ async def test_a_list_is_selected_by_fields_as_well(at: Fixture) -> None:
 
 
 async def test_a_list_whose_pages_expire_is_read_at_once(at: Fixture) -> None:
-    at.server.put(PATH, shell())
+    at.server.store(PATH, shell())
     at.server.refusals["GET"] = [Expired(410)]
     assert len(await at.client.list(SHELLS, "ns")) == 1
     assert at.server.last.query == {}
@@ -155,7 +155,7 @@ async def test_an_apply_takes_fields_from_others_unless_told_not_to(at: Fixture)
 
 async def test_an_apply_that_only_creates_leaves_alone_what_is_there(at: Fixture) -> None:
     body = shell(2, resourceVersion="77")
-    at.server.put(PATH, shell(5))
+    at.server.store(PATH, shell(5))
     with pytest.raises(Conflict):
         await at.client.apply(SHELLS, body, create_only=True)
     assert at.server.last.body["metadata"] == {"namespace": "ns", "name": "a", "resourceVersion": "1"}
@@ -165,7 +165,7 @@ async def test_an_apply_that_only_creates_leaves_alone_what_is_there(at: Fixture
 
 async def test_what_was_created_is_taken_over_before_it_is_applied(at: Fixture) -> None:
     managed = {"manager": "shells", "operation": "Update", "apiVersion": "example.com/v1", "fieldsV1": {"f:spec": {}}}
-    at.server.put(PATH, shell(2, managedFields=[managed]))
+    at.server.store(PATH, shell(2, managedFields=[managed]))
     live = at.cached()
     assert await at.client.take_over(SHELLS, live)
     assert at.server.methods == ["GET", "PATCH"]
@@ -180,9 +180,9 @@ async def test_what_was_created_is_taken_over_before_it_is_applied(at: Fixture) 
 
 
 async def test_of_a_successor_nothing_is_taken_over(at: Fixture) -> None:
-    at.server.put(PATH, shell(2))
+    at.server.store(PATH, shell(2))
     before = at.cached()
-    at.server.put(PATH, shell(2) | {"metadata": {"namespace": "ns", "name": "a", "uid": "another"}})
+    at.server.store(PATH, shell(2) | {"metadata": {"namespace": "ns", "name": "a", "uid": "another"}})
     with pytest.raises(Conflict):
         await at.client.take_over(SHELLS, before)
     assert at.server.methods == ["GET"]
@@ -212,7 +212,7 @@ async def test_nothing_is_sent_of_what_makes_no_sense(at: Fixture) -> None:
 
 
 async def test_a_patch_changes_what_it_names(at: Fixture) -> None:
-    at.server.put(PATH, shell(2))
+    at.server.store(PATH, shell(2))
     changed = await at.client.patch(SHELLS, KEY, {"spec": {"size": 4}})
     assert changed.spec.size == 4
     assert (at.server.last.content_type, at.server.last.query) == (MERGE_PATCH, MANAGER)
@@ -220,7 +220,7 @@ async def test_a_patch_changes_what_it_names(at: Fixture) -> None:
 
 
 async def test_a_status_is_written_where_it_differs_and_on_that_version(at: Fixture) -> None:
-    at.server.put(PATH, shell() | {"status": {"ready": 1, "note": "old", "foreign": 7}})
+    at.server.store(PATH, shell() | {"status": {"ready": 1, "note": "old", "foreign": 7}})
     obj = await at.client.get(SHELLS, KEY)
     written = await at.client.patch_status(SHELLS, obj, Status(ready=1, pods=("p",)))
     assert at.server.last.path == f"{PATH}/status"
@@ -229,13 +229,13 @@ async def test_a_status_is_written_where_it_differs_and_on_that_version(at: Fixt
         "status": {"pods": ["p"], "note": None},
     }
     assert written.status == Status(ready=1, pods=("p",))
-    assert at.server.objects[PATH]["status"]["foreign"] == 7
+    assert at.server.by_path[PATH]["status"]["foreign"] == 7
     with pytest.raises(Conflict):
         await at.client.patch_status(SHELLS, obj, Status(ready=2))
 
 
 async def test_nothing_is_sent_for_a_status_that_is_so_already(at: Fixture) -> None:
-    at.server.put(PATH, shell() | {"status": {"ready": 1}})
+    at.server.store(PATH, shell() | {"status": {"ready": 1}})
     obj = await at.client.get(SHELLS, KEY)
     assert await at.client.patch_status(SHELLS, obj, Status(ready=1)) is obj
     monitor = await at.client.get(PLAIN_SHELLS, KEY)
@@ -244,7 +244,7 @@ async def test_nothing_is_sent_for_a_status_that_is_so_already(at: Fixture) -> N
 
 
 async def test_a_plain_status_is_written_whole(at: Fixture) -> None:
-    at.server.put(PATH, shell())
+    at.server.store(PATH, shell())
     obj = await at.client.get(PLAIN_SHELLS, KEY)
     first: PlainObject = await at.client.patch_status(PLAIN_SHELLS, obj, {"ready": 1, "at": {"x": 1}})
     assert first.body["status"] == {"ready": 1, "at": {"x": 1}}
@@ -253,28 +253,28 @@ async def test_a_plain_status_is_written_whole(at: Fixture) -> None:
 
 
 async def test_a_kind_without_a_status_is_told_from_an_object_that_is_gone(at: Fixture) -> None:
-    at.server.put(PATH, shell())
+    at.server.store(PATH, shell())
     obj = await at.client.get(SHELLS, KEY)
     at.server.refusals["PATCH"] = [NotFound(404, "NotFound", "not found")]
     with pytest.raises(
         NotFound, match=r"Shell has no status subresource: .* CustomResourceDefinition shells\.example\."
     ):
         await at.client.patch_status(SHELLS, obj, Status(ready=2))
-    del at.server.objects[PATH]
+    del at.server.by_path[PATH]
     with pytest.raises(NotFound, match="a not found"):
         await at.client.patch_status(SHELLS, obj, Status(ready=2))
 
 
 async def test_a_deletion_is_of_that_object_and_with_its_dependents_as_told(at: Fixture) -> None:
-    uid = at.server.put(PATH, shell())["metadata"]["uid"]
+    uid = at.server.store(PATH, shell())["metadata"]["uid"]
     await at.client.delete(SHELLS, KEY, uid=uid, propagation="Foreground")
     assert (at.server.last.method, at.server.last.path) == ("DELETE", PATH)
     assert at.server.last.body == {"preconditions": {"uid": uid}, "propagationPolicy": "Foreground"}
-    assert PATH not in at.server.objects
+    assert at.server.by_path[PATH]["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
 async def test_what_is_written_to_an_object_is_of_that_one_and_no_successor(at: Fixture) -> None:
-    at.server.put(PATH, shell())
+    at.server.store(PATH, shell())
     obj = await at.client.get(SHELLS, KEY)
     await at.client.patch(SHELLS, obj, {"spec": {"size": 2}, "metadata": {"labels": {"tier": "test"}}})
     assert at.server.last.body["metadata"] == {"uid": obj.uid, "labels": {"tier": "test"}}
@@ -282,16 +282,16 @@ async def test_what_is_written_to_an_object_is_of_that_one_and_no_successor(at: 
     assert "metadata" not in at.server.last.body
     await at.client.delete(SHELLS, obj)
     assert at.server.last.body == {"preconditions": {"uid": obj.uid}}
-    at.server.put(PATH, shell())
+    at.server.store(PATH, shell())
     await at.client.delete(SHELLS, obj)
-    assert PATH in at.server.objects
+    assert PATH in at.server.by_path
     await at.client.delete(SHELLS, KEY)
-    assert PATH not in at.server.objects
+    assert PATH not in at.server.by_path
 
 
 async def test_a_page_that_is_too_long_is_asked_for_in_smaller_ones(at: Fixture) -> None:
     for name in "abc":
-        at.server.put(f"{COLLECTION}/{name}", shell(name=name))
+        at.server.store(f"{COLLECTION}/{name}", shell(name=name))
     at.server.pages = 2
     at.server.refusals["GET"] = [AnswerTooLong("it is"), AnswerTooLong("it is")]
     assert [each.name for each in await at.client.list(SHELLS, "ns")] == ["a", "b", "c"]
@@ -308,16 +308,16 @@ async def test_an_object_alone_that_is_too_long_is_told(at: Fixture) -> None:
 async def test_an_object_that_is_gone_need_not_be_deleted(at: Fixture) -> None:
     await at.client.delete(SHELLS, KEY)
     await at.client.delete(SHELLS, KEY, uid="u")
-    at.server.put(PATH, shell())
+    at.server.store(PATH, shell())
     await at.client.delete(SHELLS, KEY, uid="of-a-predecessor")
-    assert PATH in at.server.objects
+    assert PATH in at.server.by_path
     at.server.refusals["DELETE"] = [Conflict(409)]
     at.server.refusals["GET"] = [NotFound(404)]
     await at.client.delete(SHELLS, KEY, uid="of-a-predecessor")
 
 
 async def test_a_deletion_that_is_refused_is_not_taken_for_done(at: Fixture) -> None:
-    uid = at.server.put(PATH, shell())["metadata"]["uid"]
+    uid = at.server.store(PATH, shell())["metadata"]["uid"]
     at.server.refusals["DELETE"] = [Forbidden(403), Conflict(409), Conflict(409)]
     with pytest.raises(Forbidden):
         await at.client.delete(SHELLS, KEY)
@@ -336,7 +336,7 @@ async def test_a_write_within_a_reconcile_is_awaited_by_its_key(at: Fixture) -> 
 
 
 async def test_each_write_is_awaited_and_no_read(at: Fixture) -> None:
-    at.server.put(PATH, shell())
+    at.server.store(PATH, shell())
     obj = at.cached()
     with reconciling():
         await at.client.get(SHELLS, KEY)
@@ -360,7 +360,7 @@ async def test_each_write_is_awaited_and_no_read(at: Fixture) -> None:
 
 
 async def test_a_write_that_changed_nothing_is_not_awaited(at: Fixture) -> None:
-    at.server.put(PATH, shell(2))
+    at.server.store(PATH, shell(2))
     at.cached()
     with reconciling():
         await at.client.patch(SHELLS, KEY, {"spec": {"size": 2}})
@@ -368,7 +368,7 @@ async def test_a_write_that_changed_nothing_is_not_awaited(at: Fixture) -> None:
 
 
 async def test_the_last_write_to_an_object_that_left_with_it_is_not_awaited(at: Fixture) -> None:
-    at.server.put(PATH, shell(2))
+    at.server.store(PATH, shell(2))
     with reconciling():
         await at.client.patch(SHELLS, KEY, {"spec": {"size": 3}})
     assert not at.own.pending(OWNER)
@@ -376,11 +376,11 @@ async def test_the_last_write_to_an_object_that_left_with_it_is_not_awaited(at: 
 
 async def test_who_takes_the_last_finalizer_off_waits_until_the_object_has_left(at: Fixture) -> None:
     going: dict[str, Any] = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["a.b/c"]}
-    at.server.put(PATH, shell(**going))
+    at.server.store(PATH, shell(**going))
     at.cached()
     with reconciling():
         await at.client.patch(SHELLS, KEY, {"metadata": {"finalizers": None}})
-    assert PATH not in at.server.objects
+    assert PATH not in at.server.by_path
     assert at.own.pending(OWNER)
     at.store.remove(KEY)
     assert not at.own.pending(OWNER)
@@ -388,7 +388,7 @@ async def test_who_takes_the_last_finalizer_off_waits_until_the_object_has_left(
 
 async def test_who_changes_an_object_under_deletion_waits_for_that_change_alone(at: Fixture) -> None:
     going: dict[str, Any] = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["a.b/c"]}
-    at.server.put(PATH, shell(**going))
+    at.server.store(PATH, shell(**going))
     at.cached()
     with reconciling():
         await at.client.patch(SHELLS, KEY, {"spec": {"size": 9}})
@@ -398,9 +398,9 @@ async def test_who_changes_an_object_under_deletion_waits_for_that_change_alone(
 
 
 async def test_a_deletion_of_what_was_gone_is_not_awaited(at: Fixture) -> None:
-    at.server.put(PATH, shell())
+    at.server.store(PATH, shell())
     at.cached()
-    del at.server.objects[PATH]
+    del at.server.by_path[PATH]
     with reconciling():
         await at.client.delete(SHELLS, KEY)
     assert not at.own.pending(OWNER)
@@ -420,12 +420,12 @@ async def test_a_cache_that_takes_an_answer_says_whether_the_writer_knew_what_it
     at: Fixture, behind: bool
 ) -> None:
     client = Client(at.server, field_manager="shells", stores_of=lambda _: [at.store])
-    at.server.put(PATH, shell(1))
+    at.server.store(PATH, shell(1))
     at.cached()
     known_to: list[str] = []
     at.store.add_handler(lambda *_: known_to.append(at.store.known_to))
     if behind:  # what somebody else changed meanwhile is shown by this answer, and by nothing after it
-        at.server.put(PATH, shell(2, uid=at.server.objects[PATH]["metadata"]["uid"]))
+        at.server.store(PATH, shell(2, uid=at.server.by_path[PATH]["metadata"]["uid"]))
     live = await client.get(SHELLS, KEY)
     with reconciling(KEY):
         await client.patch_status(SHELLS, live, Status(ready=1))

@@ -21,7 +21,7 @@ from operator_runtime.objects.conditions import Condition
 from operator_runtime.objects.kinds import PlainObject, plain
 from operator_runtime.reconciling.finalizer import Finalizer, Stage, Waiting
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.fake_server import FakeServer
+from tests.unit.fake_server import FakeServer
 
 NAME = "shells.example.com/finalizer"
 FOREIGN = "others.example.com/hold"
@@ -73,7 +73,7 @@ class Fixture:
     def stored(self, *finalizers: str, **metadata: Any) -> PlainObject:
         """The object in the server, with those finalizers."""
         body = {"metadata": {"namespace": "ns", "name": "a", "finalizers": list(finalizers), **metadata}}
-        return DEPLOYMENTS.decode(msgspec.json.encode(self.server.put(PATH, body)))
+        return DEPLOYMENTS.decode(msgspec.json.encode(self.server.store(PATH, body)))
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ async def test_an_object_under_deletion_goes_when_its_cleanup_is_done(
     caplog.set_level(logging.INFO)
     stage, _ = await at.finalizer.finalize(at.stored(NAME, **GOING))
     assert (stage, at.cleaned) == (Stage.CLEANED, ["a"])
-    assert PATH not in at.server.objects
+    assert PATH not in at.server.by_path
     assert at.told == []
     # One controller may have finalizers on two kinds, whose objects have one name.
     assert f"cleaned up after the Deployment, and removed its finalizer {NAME}" in caplog.text
@@ -124,7 +124,7 @@ async def test_an_object_under_deletion_goes_when_its_cleanup_is_done(
 
 async def test_finalizers_of_others_stay(at: Fixture) -> None:
     await at.finalizer.finalize(at.stored(FOREIGN, NAME, "more/of-it", **GOING))
-    assert at.server.objects[PATH]["metadata"]["finalizers"] == [FOREIGN, "more/of-it"]
+    assert at.server.by_path[PATH]["metadata"]["finalizers"] == [FOREIGN, "more/of-it"]
 
 
 async def test_a_cleanup_that_is_not_done_keeps_the_object_and_says_what_for(at: Fixture) -> None:
@@ -169,7 +169,7 @@ async def test_a_cleanup_that_fails_is_told_and_raised(at: Fixture, error: Excep
     assert (event.type, event.reason, event.action, event.note) == ("Warning", "CleanupFailed", "Cleanup", note)
     assert (event.regarding.kind, event.regarding.name) == ("Deployment", "a")
     assert at.reports == [Condition("Finalized", "False", "CleanupFailed", note)]
-    assert at.server.objects[PATH]["metadata"]["finalizers"] == [NAME]
+    assert at.server.by_path[PATH]["metadata"]["finalizers"] == [NAME]
 
 
 async def test_a_cleanup_that_finds_the_caches_behind_has_not_failed(at: Fixture) -> None:
@@ -193,7 +193,7 @@ async def test_a_cleanup_that_is_cancelled_is_told_too(at: Fixture) -> None:
         await at.finalizer.finalize(at.stored(NAME, **GOING))
     (event,) = at.told
     assert "it was cancelled, as it took longer than a reconcile may" in event.note
-    assert NAME in at.server.objects[PATH]["metadata"]["finalizers"]
+    assert NAME in at.server.by_path[PATH]["metadata"]["finalizers"]
 
 
 async def test_a_cleanup_that_was_cancelled_is_reported_when_the_next_attempt_begins(at: Fixture) -> None:
@@ -243,7 +243,7 @@ async def test_who_changes_the_object_during_its_cleanup_does_not_have_it_cleane
     obj = at.stored(NAME, **GOING)
     at.stored(NAME, FOREIGN, uid=obj.uid, **GOING)
     assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
-    assert at.server.objects[PATH]["metadata"]["finalizers"] == [FOREIGN]
+    assert at.server.by_path[PATH]["metadata"]["finalizers"] == [FOREIGN]
     assert at.cleaned == ["a"]
 
 
@@ -251,7 +251,7 @@ async def test_a_successor_is_not_released_in_its_predecessors_place(at: Fixture
     obj = at.stored(NAME, **GOING)
     at.stored(NAME, uid="of-another")
     assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
-    assert at.server.objects[PATH]["metadata"]["finalizers"] == [NAME]
+    assert at.server.by_path[PATH]["metadata"]["finalizers"] == [NAME]
 
 
 async def test_one_that_another_took_off_during_the_cleanup_is_no_failure(at: Fixture) -> None:
@@ -269,7 +269,7 @@ async def test_what_seems_to_be_gone_is_looked_for_again(at: Fixture, refusals: 
     with pytest.raises(StaleCache):
         await at.finalizer.finalize(obj)
     assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
-    assert PATH not in at.server.objects
+    assert PATH not in at.server.by_path
 
 
 async def test_an_object_that_changes_all_the_time_is_left_to_the_backoff(at: Fixture) -> None:
@@ -324,6 +324,6 @@ async def test_a_cleanup_that_gives_back_something_else_is_named_and_the_object_
         TypeError, match=r"^the cleanup .*careless \(.*\) gave back True: give None when all is done, or"
     ):
         await finalizer.finalize(at.stored(NAME, **GOING))
-    assert PATH in at.server.objects
+    assert PATH in at.server.by_path
     assert [event.reason for event in at.told] == ["CleanupFailed"]
     assert [report.reason for report in at.reports] == ["CleanupFailed"]

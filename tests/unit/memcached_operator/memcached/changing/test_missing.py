@@ -11,7 +11,7 @@ from memcached_operator.memcached.changing.missing import LOOK_AFTER_S, LOOK_AGA
 from memcached_operator.memcached.workloads.pods import pod_record
 from memcached_operator.memcached.workloads.terminating import OVERDUE_S, why_not_ended
 from operator_runtime.client.errors import Forbidden, Invalid, KubeError, NotFound, ServerError
-from tests.unit.memcached_operator.memcached.fake_api import Json
+from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import control, pod, reasons, rfc3339, stateful_set
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, OTHER_UID
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
