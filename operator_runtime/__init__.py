@@ -103,10 +103,7 @@ if TYPE_CHECKING:
         Operator as Operator,
         serve as serve,
     )
-    from operator_runtime.process.command import (
-        run as run,
-    )
-    from operator_runtime.reconciling.comparison import (
+    from operator_runtime.owned.comparison import (
         Difference as Difference,
         Entry as Entry,
         Fields as Fields,
@@ -115,34 +112,37 @@ if TYPE_CHECKING:
         field_name as field_name,
         field_names as field_names,
     )
-    from operator_runtime.reconciling.finalizer import (
+    from operator_runtime.owned.finalizer import (
         Finalized as Finalized,
         Finalizer as Finalizer,
         Stage as Stage,
         Waiting as Waiting,
     )
-    from operator_runtime.reconciling.keeper import (
+    from operator_runtime.owned.keeper import (
         Keeper as Keeper,
     )
-    from operator_runtime.reconciling.memory import (
+    from operator_runtime.owned.memory import (
         Memory as Memory,
         Slot as Slot,
     )
-    from operator_runtime.reconciling.names import (
+    from operator_runtime.owned.names import (
         names_of as names_of,
         no_longer as no_longer,
     )
-    from operator_runtime.reconciling.repairs import (
+    from operator_runtime.owned.repairs import (
         Refused as Refused,
         Repairs as Repairs,
     )
-    from operator_runtime.reconciling.rules import (
+    from operator_runtime.owned.rules import (
         Change as Change,
         Kept as Kept,
         NotOwned as NotOwned,
         Reverted as Reverted,
         Rules as Rules,
         Unwatched as Unwatched,
+    )
+    from operator_runtime.process.command import (
+        run as run,
     )
     from operator_runtime.serving.probes import (
         Checks as Checks,
@@ -210,13 +210,13 @@ _PLACES = {
     ),
     "operator": ("Operator", "serve"),
     "process.command": ("run",),
-    "reconciling.comparison": ("Difference", "Entry", "Fields", "Steps", "differences", "field_name", "field_names"),
-    "reconciling.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
-    "reconciling.keeper": ("Keeper",),
-    "reconciling.memory": ("Memory", "Slot"),
-    "reconciling.names": ("names_of", "no_longer"),
-    "reconciling.repairs": ("Refused", "Repairs"),
-    "reconciling.rules": ("Change", "Kept", "NotOwned", "Reverted", "Rules", "Unwatched"),
+    "owned.comparison": ("Difference", "Entry", "Fields", "Steps", "differences", "field_name", "field_names"),
+    "owned.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
+    "owned.keeper": ("Keeper",),
+    "owned.memory": ("Memory", "Slot"),
+    "owned.names": ("names_of", "no_longer"),
+    "owned.repairs": ("Refused", "Repairs"),
+    "owned.rules": ("Change", "Kept", "NotOwned", "Reverted", "Rules", "Unwatched"),
     "serving.probes": ("Checks",),
     "settings.runtime_settings": ("RuntimeSettings",),
     "settings.setting": ("Setting", "Switch"),

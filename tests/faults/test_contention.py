@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lab.audit import AuditEvent
-from operator_runtime.reconciling.contention import REPAIRS
+from operator_runtime.owned.contention import REPAIRS
 from operator_runtime.testing.waiting import eventually, until
 from tests.faults.other_managers import OtherManager, assert_at_most_one_a_second, writes_on
 from tests.integration.conftest import Operators, memcached

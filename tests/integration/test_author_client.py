@@ -36,7 +36,7 @@ from tests.integration.author_kinds import (
 )
 from tests.integration.requests import writes_of, written
 from tests.unit.operator_runtime.operator_support import settings
-from tests.unit.operator_runtime.reconciling.bodies_kept import CHANGES_NOTHING, CHANGES_SOMETHING, otherwise
+from tests.unit.operator_runtime.owned.bodies_kept import CHANGES_NOTHING, CHANGES_SOMETHING, otherwise
 
 PROGRAM = Program(FIELD_MANAGER, "0.1.0")
 MONITOR = {"selector": {"matchLabels": {"app": "shop"}}, "endpoints": [{"port": "metrics", "interval": "30s"}]}

@@ -31,7 +31,7 @@ from memcached_operator.memcached.wanted.shape import OwnedRecord
 from memcached_operator.memcached.wanted.workload_rules import STATEFUL_SET_RULES
 from memcached_operator.memcached.workloads.records import stateful_set_record
 from operator_runtime import Difference, Kind, Rules
-from operator_runtime.reconciling.patching import patch_of
+from operator_runtime.owned.patching import patch_of
 from tests.unit.memcached_operator.memcached.support import HERE, NAME, NAMESPACE, UID
 
 Json = dict[str, Any]

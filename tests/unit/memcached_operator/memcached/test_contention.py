@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from operator_runtime.client.errors import Conflict, ServerError
-from operator_runtime.reconciling.contention import LOOK_S, QUIET_S, REPAIRS, WINDOW_S
-from operator_runtime.reconciling.repairs import REASON
+from operator_runtime.owned.contention import LOOK_S, QUIET_S, REPAIRS, WINDOW_S
+from operator_runtime.owned.repairs import REASON
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, container_of
 from tests.unit.memcached_operator.memcached.world import (

@@ -17,7 +17,7 @@ from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.workload_rules import DEPLOYMENT_RULES, STATEFUL_SET_RULES
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.workloads.records import deployment_record, stateful_set_record
-from operator_runtime.reconciling.patching import needs_live, patch_of
+from operator_runtime.owned.patching import needs_live, patch_of
 from tests.unit.memcached_operator.memcached.live import full_spec, spec_of
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from operator_runtime.cache.store import ObjectKey
-from operator_runtime.reconciling.contention import LOOK_S, QUIET_S, REPAIRS, WINDOW_S, FieldContention
-from operator_runtime.reconciling.memory import Memory
+from operator_runtime.owned.contention import LOOK_S, QUIET_S, REPAIRS, WINDOW_S, FieldContention
+from operator_runtime.owned.memory import Memory
 from operator_runtime.testing.clock import FakeClock
 
 KEY, OTHER = ObjectKey("shop", "sessions"), ObjectKey("shop", "baskets")

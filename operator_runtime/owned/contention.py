@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.diagnostics.reminder import Reminder
-from operator_runtime.reconciling.memory import Memory
+from operator_runtime.owned.memory import Memory
 
 F = TypeVar("F", bound=Hashable)
 

@@ -7,9 +7,9 @@ from array import array
 import pytest
 
 from operator_runtime.cache.store import ObjectKey
-from operator_runtime.reconciling.contention import WINDOW_S
-from operator_runtime.reconciling.memory import Memory
-from operator_runtime.reconciling.repairs import _Written
+from operator_runtime.owned.contention import WINDOW_S
+from operator_runtime.owned.memory import Memory
+from operator_runtime.owned.repairs import _Written
 from operator_runtime.testing.clock import FakeClock
 
 KEY, OTHER = ObjectKey("shop", "a"), ObjectKey("shop", "b")

@@ -20,8 +20,8 @@ from operator_runtime.controller.controller import Result
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.kinds import Kind, reference
 from operator_runtime.objects.managed_fields import Writers
-from operator_runtime.reconciling.contention import QUIET_S, REPAIRS, WINDOW_S, FieldContention
-from operator_runtime.reconciling.memory import Memory
+from operator_runtime.owned.contention import QUIET_S, REPAIRS, WINDOW_S, FieldContention
+from operator_runtime.owned.memory import Memory
 
 logger = logging.getLogger(__name__)
 

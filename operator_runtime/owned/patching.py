@@ -15,7 +15,7 @@ import msgspec
 
 from operator_runtime.client.resources import Resource
 from operator_runtime.objects.bodies import merge_diff
-from operator_runtime.reconciling.comparison import Difference, Entry, Steps, is_merged, value_of
+from operator_runtime.owned.comparison import Difference, Entry, Steps, is_merged, value_of
 
 # Whose kinds take strategic merge patches. Kinds that are not built in may be of a group that ends in k8s.io, too.
 _BUILT_IN: Final = frozenset(

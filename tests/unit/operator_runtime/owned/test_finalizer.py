@@ -19,7 +19,7 @@ from operator_runtime.events.event_bodies import Event
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.conditions import Condition
 from operator_runtime.objects.kinds import PlainObject, plain
-from operator_runtime.reconciling.finalizer import Finalizer, Stage, Waiting
+from operator_runtime.owned.finalizer import Finalizer, Stage, Waiting
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.fake_server import FakeServer
 

@@ -28,9 +28,9 @@ from operator_runtime import (
     typed,
 )
 from operator_runtime.cache.selection import Selection
-from operator_runtime.reconciling.contention import REPAIRS
-from operator_runtime.reconciling.repairs import REFUSED_S
-from tests.unit.operator_runtime.reconciling.keeper_support import CONFIG_MAPS, WORDS, Keeping, words
+from operator_runtime.owned.contention import REPAIRS
+from operator_runtime.owned.repairs import REFUSED_S
+from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping, words
 
 
 async def test_it_is_made_and_then_left_as_it_is(at: Keeping) -> None:

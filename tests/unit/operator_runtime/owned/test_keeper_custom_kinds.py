@@ -8,7 +8,7 @@ import pytest
 
 from operator_runtime import Client, PlainObject, StaleCache, owner_reference, plain
 from operator_runtime.testing.cluster import SimulatedCluster
-from tests.unit.operator_runtime.reconciling.keeper_support import CONFIG_MAPS, WORDS, Keeping
+from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping
 from tests.unit.operator_runtime.testing.greetings import API_VERSION, CRD
 
 GREETINGS = plain(API_VERSION, "Greeting", "greetings")

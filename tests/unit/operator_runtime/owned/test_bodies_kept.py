@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from operator_runtime import Client, typed
-from operator_runtime.reconciling.rules import rules_for_bodies
+from operator_runtime.owned.rules import rules_for_bodies
 from operator_runtime.testing.cluster import SimulatedCluster
-from tests.unit.operator_runtime.reconciling.bodies_kept import (
+from tests.unit.operator_runtime.owned.bodies_kept import (
     CHANGES_NOTHING,
     CHANGES_SOMETHING,
     CLERK,

@@ -30,11 +30,11 @@ from operator_runtime.client.errors import (
 from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import StaleCache
 from operator_runtime.objects.kinds import Kind, PlainObject, plain
-from operator_runtime.reconciling.comparison import Difference
-from operator_runtime.reconciling.memory import Memory, Slot
-from operator_runtime.reconciling.patching import is_strategic, needs_live, patch_of
-from operator_runtime.reconciling.repairs import REFUSED_S, UNWANTED, Owner, Refused, Repairs
-from operator_runtime.reconciling.rules import Change, Kept, NotOwned, Ownable, Reverted, Rules, Unwatched
+from operator_runtime.owned.comparison import Difference
+from operator_runtime.owned.memory import Memory, Slot
+from operator_runtime.owned.patching import is_strategic, needs_live, patch_of
+from operator_runtime.owned.repairs import REFUSED_S, UNWANTED, Owner, Refused, Repairs
+from operator_runtime.owned.rules import Change, Kept, NotOwned, Ownable, Reverted, Rules, Unwatched
 
 # What nobody may change of an object that is there, of the kinds of these groups: Deployments, StatefulSets, Jobs.
 _FIXED, _FIXED_IN = "spec.selector", ("apps", "batch")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from operator_runtime import Client, Difference, Invalid, PlainObject, Rules
-from operator_runtime.reconciling.comparison import differences
+from operator_runtime.owned.comparison import differences
 from operator_runtime.testing.cluster import SimulatedCluster
-from tests.unit.operator_runtime.reconciling.keeper_support import CONFIG_MAPS, WORDS, Keeping
+from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping
 
 
 def differ(wanted: Mapping[str, Any], live: PlainObject) -> Iterable[Difference]:

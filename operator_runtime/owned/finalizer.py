@@ -30,7 +30,7 @@ from operator_runtime.diagnostics.failure_log import TerminalError
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.conditions import Condition
 from operator_runtime.objects.kinds import Kind, reference
-from operator_runtime.reconciling.repairs import Owner, Repairs
+from operator_runtime.owned.repairs import Owner, Repairs
 
 logger = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ import pytest
 
 from operator_runtime import Client, Forbidden, KubeError, PlainObject, Refused, StaleCache, Unwatched, plain
 from operator_runtime.client.errors import Unreachable
-from operator_runtime.reconciling.contention import REPAIRS
-from operator_runtime.reconciling.repairs import REFUSED_S
-from operator_runtime.reconciling.rules import rules_for_bodies, telling
-from tests.unit.operator_runtime.reconciling.keeper_support import CONFIG_MAPS, WORDS, Keeping
+from operator_runtime.owned.contention import REPAIRS
+from operator_runtime.owned.repairs import REFUSED_S
+from operator_runtime.owned.rules import rules_for_bodies, telling
+from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping
 
 FIXED = 'data[a] was "1", is to be "2"'
 REPLACED = f"The ConfigMap is being replaced, as {FIXED}, which Kubernetes does not allow; a new one follows."

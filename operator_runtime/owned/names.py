@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from operator_runtime.reconciling.comparison import NAMED_BY_PEOPLE, Difference, Entry, Steps, key_of, value_of
+from operator_runtime.owned.comparison import NAMED_BY_PEOPLE, Difference, Entry, Steps, key_of, value_of
 
 _LEAF = 0
 # Dicts of which each entry is a field of its own, whatever becomes of the others.
