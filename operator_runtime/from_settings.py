@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from operator_runtime.client.auth import ClusterAccess, load_access
+from operator_runtime.client.access.auth import ClusterAccess, load_access
 from operator_runtime.election.elections import ElectionConfig
 from operator_runtime.identity import Program
 from operator_runtime.serving.monitoring import MonitoringConfig

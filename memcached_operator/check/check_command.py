@@ -32,8 +32,8 @@ from memcached_operator.check.version import judge_version
 from memcached_operator.memcached.crd import memcached_crd
 from memcached_operator.settings import Settings
 from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.access.auth import ClusterAccess, NoClusterAccess
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.auth import ClusterAccess, NoClusterAccess
 from operator_runtime.client.errors import (
     AuthenticationUnavailable,
     Forbidden,

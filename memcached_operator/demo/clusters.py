@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memcached_operator.demo.kubelet import play_the_kubelet
+from operator_runtime.client.access.auth import load_access
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.auth import load_access
 
 _USER_AGENT = "memcached-operator-demo/1"
 _READY_AFTER_S = 0.4

@@ -15,12 +15,12 @@ from typing import Literal
 
 import orjson
 
-from operator_runtime.client.late_trust import aiohttp  # before all that imports it
+from operator_runtime.client.access.late_trust import aiohttp  # before all that imports it
 
 # isort: split
+from operator_runtime.client.access.auth import ClusterAccess
 from operator_runtime.client.answers import MAX_OBJECT_BYTES, read_beginning, read_whole
 from operator_runtime.client.asked import Asked, AskedObject
-from operator_runtime.client.auth import ClusterAccess
 from operator_runtime.client.connections import Connections, describe
 from operator_runtime.client.errors import (
     KubeError,

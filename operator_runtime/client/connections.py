@@ -19,7 +19,7 @@ from typing import Any
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
-from operator_runtime.client.credentials import ClusterAccess
+from operator_runtime.client.access.credentials import ClusterAccess
 from operator_runtime.client.exchange import Answer, Origin, exchange
 from operator_runtime.client.wire import Wire, reason_of
 from operator_runtime.client.write_fence import WriteFence

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from prometheus_client import Metric
 
 from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.access.auth import ClusterAccess
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.auth import ClusterAccess
 from operator_runtime.client.errors import KubeError
 from operator_runtime.telemetry.metrics import counter, gauge
 

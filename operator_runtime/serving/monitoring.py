@@ -14,8 +14,8 @@ from typing import Any
 from prometheus_client import Gauge, GCCollector, Metric, PlatformCollector, ProcessCollector
 
 from operator_runtime.cache.reflector import Reflector
+from operator_runtime.client.access.auth import ClusterAccess
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.auth import ClusterAccess
 from operator_runtime.controller.manager import Manager
 from operator_runtime.events.recorder import DROP_REASONS, EventRecorder
 from operator_runtime.identity import Program

@@ -29,8 +29,8 @@ import uvloop
 
 from kube_simulator.faults import Fault, Rule
 from kube_simulator.simulator import Options, Simulator
+from operator_runtime.client.access.auth import load_access
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.auth import load_access
 from operator_runtime.client.resources import Resource
 from operator_runtime.controller.client import Client
 from operator_runtime.identity import Program

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from operator_runtime import Condition, Kind, Object, plain, typed
+from operator_runtime.client.access.auth import load_access
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.auth import load_access
 from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster
 from tests.conformance.sample_objects import GROUP, custom_resource_definition

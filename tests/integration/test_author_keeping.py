@@ -21,8 +21,8 @@ from operator_runtime import (
     owner_reference,
     plain,
 )
+from operator_runtime.client.access.auth import load_access
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.auth import load_access
 from operator_runtime.client.errors import NotFound
 from operator_runtime.testing.waiting import async_eventually, async_until
 from tests.cluster import Cluster

@@ -31,8 +31,8 @@ from operator_runtime import (
     plain,
     to_yaml,
 )
+from operator_runtime.client.access.auth import load_access
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.auth import load_access
 from operator_runtime.client.errors import NotFound
 from operator_runtime.testing.cluster import UNDER_TEST, SimulatedCluster
 from operator_runtime.testing.running import running_operator, settings_of

@@ -16,8 +16,8 @@ import pytest
 from lab import audit
 from lab.programs.kubernetes import kubectl_path
 from memcached_operator.memcached.kinds import MEMCACHEDS
+from operator_runtime.client.access.auth import load_access
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.auth import load_access
 from tests.cluster import await_established
 from tests.integration.conftest import CRD, memcached
 from tests.operator_process import PROJECT, OperatorProcess

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from operator_runtime.client.access.credentials import ClusterAccess
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.credentials import ClusterAccess
 
 PATH = "/apis/apps/v1/deployments"
 SILENCE_LIMIT_S = 70.0

@@ -13,11 +13,11 @@ from aiohttp import ClientConnectorError
 from aiohttp.client_reqrep import ConnectionKey
 
 from operator_runtime.client import connections
+from operator_runtime.client.access.tls import Pem, Tls
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.connections import KEEPALIVE_IDLE_S, describe
 from operator_runtime.client.errors import Unreachable
-from operator_runtime.client.tls import Pem, Tls
-from tests.unit.operator_runtime.client.auth_support import make_authority, server_context
+from tests.unit.operator_runtime.client.access.auth_support import make_authority, server_context
 from tests.unit.operator_runtime.client.client_support import (
     PATH,
     SILENCE_LIMIT_S,

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from operator_runtime.client import connections
+from operator_runtime.client.access.credentials import ClusterAccess
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.credentials import ClusterAccess
 from operator_runtime.client.errors import WriteRefused
 from operator_runtime.client.resources import DEPLOYMENTS
 from tests.unit.operator_runtime.client.client_support import (

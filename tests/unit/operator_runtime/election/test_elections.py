@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from operator_runtime.cache.store import ObjectKey
-from operator_runtime.client.credentials import ClusterAccess
+from operator_runtime.client.access.credentials import ClusterAccess
 from operator_runtime.election.elections import ElectionConfig, ElectionError, election_families, election_of
 from operator_runtime.election.leader_for_life import LifeElection
 from operator_runtime.election.lease_election import LeaseElection

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from operator_runtime.client.credentials import ClusterAccess, Credentials, NoClusterAccess
-from operator_runtime.client.service_account import DEFAULT_DIRECTORY, ServiceAccount, is_there
+from operator_runtime.client.access.credentials import ClusterAccess, Credentials, NoClusterAccess
+from operator_runtime.client.access.service_account import DEFAULT_DIRECTORY, ServiceAccount, is_there
 
 __all__ = ["ClusterAccess", "Credentials", "NoClusterAccess", "load_access"]
 
@@ -39,8 +39,8 @@ def load_access(
 
     def from_kubeconfigs(paths: tuple[Path, ...]) -> ClusterAccess:
         # Imported here: YAML is not needed in a pod.
-        from operator_runtime.client.contexts import context_access
-        from operator_runtime.client.kubeconfig import read_kubeconfigs
+        from operator_runtime.client.access.contexts import context_access
+        from operator_runtime.client.access.kubeconfig import read_kubeconfigs
 
         config = read_kubeconfigs(paths, home=home)
         return context_access(config, context or None, environ=environ, clock=time.monotonic, wall_clock=time.time)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from operator_runtime.client.auth import NoClusterAccess, load_access
+from operator_runtime.client.access.auth import NoClusterAccess, load_access
 
 IN_POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 
@@ -159,7 +159,7 @@ def test_a_pod_loads_no_yaml_and_nobody_loads_the_python_client(everything: dict
     program = """if True:
         import sys
         from pathlib import Path
-        from operator_runtime.client.auth import load_access
+        from operator_runtime.client.access.auth import load_access
         home = Path(sys.argv[1])
         pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
         load_access(service_account_dir=home / "sa", environ=pod)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from operator_runtime.client.access.auth import load_access
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.auth import load_access
 from operator_runtime.client.errors import KubeError, Unreachable
 
 SECRET = "hunter2hunter2"

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from operator_runtime.client.access.tls import ClientCertificate, Tls
 from operator_runtime.client.errors import AuthenticationUnavailable, KubeError
-from operator_runtime.client.tls import ClientCertificate, Tls
 
 log = logging.getLogger(__name__)
 

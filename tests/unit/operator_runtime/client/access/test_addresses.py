@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from operator_runtime.client.addresses import is_host, server_url
+from operator_runtime.client.access.addresses import is_host, server_url
 
 SECRET = "hunter2hunter2"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from operator_runtime.client.access.tls import ClientCertificate, Pem, Tls
 from operator_runtime.client.errors import AuthenticationUnavailable
-from operator_runtime.client.tls import ClientCertificate, Pem, Tls
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.client.auth_support import handshake, make_authority, server_context
+from tests.unit.operator_runtime.client.access.auth_support import handshake, make_authority, server_context
 
 AUTHORITY = make_authority()
 SERVER = AUTHORITY.issue("server.test")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from operator_runtime.client.credentials import ClusterAccess, NoClusterAccess
+from operator_runtime.client.access.credentials import ClusterAccess, NoClusterAccess
+from operator_runtime.client.access.service_account import ServiceAccount
 from operator_runtime.client.errors import AuthenticationUnavailable
-from operator_runtime.client.service_account import ServiceAccount
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.client.auth_support import handshake, make_authority, server_context
+from tests.unit.operator_runtime.client.access.auth_support import handshake, make_authority, server_context
 
 
 def environ(host: str = "10.96.0.1", **more: str) -> dict[str, str]:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from operator_runtime.client.access.exec_plugin import API_VERSIONS, ExecPlugin
 from operator_runtime.client.errors import AuthenticationUnavailable
-from operator_runtime.client.exec_plugin import API_VERSIONS, ExecPlugin
-from tests.unit.operator_runtime.client.auth_support import make_authority
+from tests.unit.operator_runtime.client.access.auth_support import make_authority
 
 DEADLINE_S = 60.0
 SECRET = "hunter2hunter2"

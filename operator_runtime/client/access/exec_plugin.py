@@ -17,9 +17,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from operator_runtime.client.credentials import Identity, bearer, is_token
+from operator_runtime.client.access.credentials import Identity, bearer, is_token
+from operator_runtime.client.access.tls import ClientCertificate
 from operator_runtime.client.errors import UNDECODABLE, AuthenticationUnavailable
-from operator_runtime.client.tls import ClientCertificate
 
 # client-go dropped v1alpha1 with 1.24.
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")

@@ -6,8 +6,8 @@ import ipaddress
 from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
-from operator_runtime.client.addresses import split_address
-from operator_runtime.client.credentials import NoClusterAccess
+from operator_runtime.client.access.addresses import split_address
+from operator_runtime.client.access.credentials import NoClusterAccess
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 

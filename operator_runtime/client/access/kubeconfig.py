@@ -15,8 +15,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import yaml
 
-from operator_runtime.client.credentials import NoClusterAccess
-from operator_runtime.client.exec_plugin import InteractiveMode
+from operator_runtime.client.access.credentials import NoClusterAccess
+from operator_runtime.client.access.exec_plugin import InteractiveMode
 from operator_runtime.client.nesting import LEVELS
 
 

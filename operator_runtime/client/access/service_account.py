@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from operator_runtime.client.addresses import server_url
-from operator_runtime.client.credentials import (
+from operator_runtime.client.access.addresses import server_url
+from operator_runtime.client.access.credentials import (
     TOKEN_FILE_PERIOD_S,
     CachedIdentity,
     ClusterAccess,
@@ -15,9 +15,9 @@ from operator_runtime.client.credentials import (
     NoClusterAccess,
     token_file,
 )
+from operator_runtime.client.access.proxy import environment_proxy
+from operator_runtime.client.access.tls import Pem, Tls
 from operator_runtime.client.dns_names import is_label
-from operator_runtime.client.proxy import environment_proxy
-from operator_runtime.client.tls import Pem, Tls
 
 DEFAULT_DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

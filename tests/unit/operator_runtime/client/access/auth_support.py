@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
-from operator_runtime.client.tls import ClientCertificate
+from operator_runtime.client.access.tls import ClientCertificate
 
 
 def _name(common_name: str) -> x509.Name:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from operator_runtime.client.credentials import (
+from operator_runtime.client.access.credentials import (
     CachedIdentity,
     ClusterAccess,
     ClusterCredentials,
@@ -19,10 +19,10 @@ from operator_runtime.client.credentials import (
     bearer,
     token_file,
 )
+from operator_runtime.client.access.tls import ClientCertificate, Pem, Tls
 from operator_runtime.client.errors import AuthenticationUnavailable
-from operator_runtime.client.tls import ClientCertificate, Pem, Tls
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.client.auth_support import make_authority
+from tests.unit.operator_runtime.client.access.auth_support import make_authority
 
 DEADLINE_S = 60.0
 SECRET = "hunter2hunter2"

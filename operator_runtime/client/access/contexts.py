@@ -12,8 +12,8 @@ from typing import TypeVar
 
 import msgspec
 
-from operator_runtime.client.addresses import is_host, server_url
-from operator_runtime.client.credentials import (
+from operator_runtime.client.access.addresses import is_host, server_url
+from operator_runtime.client.access.credentials import (
     TOKEN_FILE_PERIOD_S,
     CachedIdentity,
     ClusterAccess,
@@ -25,11 +25,11 @@ from operator_runtime.client.credentials import (
     is_token,
     token_file,
 )
+from operator_runtime.client.access.exec_plugin import API_VERSIONS, INTERACTIVE_TIMEOUT_S, TIMEOUT_S, ExecPlugin
+from operator_runtime.client.access.kubeconfig import Cluster, Context, Entry, Exec, Kubeconfig, User, shown
+from operator_runtime.client.access.proxy import check_proxy, environment_proxy
+from operator_runtime.client.access.tls import Pem, Tls
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
-from operator_runtime.client.exec_plugin import API_VERSIONS, INTERACTIVE_TIMEOUT_S, TIMEOUT_S, ExecPlugin
-from operator_runtime.client.kubeconfig import Cluster, Context, Entry, Exec, Kubeconfig, User, shown
-from operator_runtime.client.proxy import check_proxy, environment_proxy
-from operator_runtime.client.tls import Pem, Tls
 
 T = TypeVar("T")
 

@@ -15,11 +15,11 @@ import yaml
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import load_kube_config
 
-from operator_runtime.client.contexts import context_access
-from operator_runtime.client.credentials import ClusterAccess, NoClusterAccess
-from operator_runtime.client.kubeconfig import read_kubeconfigs
+from operator_runtime.client.access.contexts import context_access
+from operator_runtime.client.access.credentials import ClusterAccess, NoClusterAccess
+from operator_runtime.client.access.kubeconfig import read_kubeconfigs
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.client.auth_support import handshake, make_authority, server_context
+from tests.unit.operator_runtime.client.access.auth_support import handshake, make_authority, server_context
 
 AUTHORITY = make_authority()
 SECRET = "hunter2hunter2"

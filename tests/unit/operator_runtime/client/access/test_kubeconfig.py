@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from operator_runtime.client.credentials import NoClusterAccess
-from operator_runtime.client.kubeconfig import read_kubeconfigs
+from operator_runtime.client.access.credentials import NoClusterAccess
+from operator_runtime.client.access.kubeconfig import read_kubeconfigs
 
 SECRET = "hunter2hunter2"
 
