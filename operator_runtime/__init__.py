@@ -129,10 +129,8 @@ if TYPE_CHECKING:
         names_of as names_of,
         no_longer as no_longer,
     )
-    from operator_runtime.owned.repairs import (
-        Refused as Refused,
-        Repairs as Repairs,
-    )
+    from operator_runtime.owned.owners import Owners as Owners
+    from operator_runtime.owned.refusals import Refused as Refused
     from operator_runtime.owned.rules import (
         Change as Change,
         Kept as Kept,
@@ -215,7 +213,8 @@ _PLACES = {
     "owned.keeper": ("Keeper",),
     "owned.memory": ("Memory", "Slot"),
     "owned.names": ("names_of", "no_longer"),
-    "owned.repairs": ("Refused", "Repairs"),
+    "owned.owners": ("Owners",),
+    "owned.refusals": ("Refused",),
     "owned.rules": ("Change", "Kept", "NotOwned", "Reverted", "Rules", "Unwatched"),
     "serving.probes": ("Checks",),
     "settings.runtime_settings": ("RuntimeSettings",),

@@ -41,7 +41,7 @@ from operator_runtime.from_settings import (
 from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
 from operator_runtime.owned.keeper import Keeper
-from operator_runtime.owned.repairs import Owner, Repairs
+from operator_runtime.owned.owners import Owner, Owners
 from operator_runtime.owned.rules import Change, Ownable, Rules, rules_for_bodies, telling
 from operator_runtime.serving.monitoring import add_sources, served
 from operator_runtime.serving.probes import Checks
@@ -124,7 +124,7 @@ class Operator:
         )
         self._builders: list[ControllerBuilder] = []
         self._own_writes: dict[str, OwnWrites] = {}
-        self._repairs: dict[int, Repairs[Any]] = {}  # by the identity of a kind
+        self._owners: dict[int, Owners[Any]] = {}  # by the identity of a kind
         self.manager.add_service("event recorder", self.events)
         self.manager.add_service("event-loop watchdog", EventLoopWatchdog(loop_metrics(self.metrics)))
 
@@ -157,23 +157,14 @@ class Operator:
         """
         return self._informers.store(kind, labels=labels, fields=fields, missing=missing, optional=optional)
 
-    def repairs(self, owners: Kind[O]) -> Repairs[O]:
-        """The writes that put something right for the objects of `owners`, and what is remembered of each.
+    def owners(self, kind: Kind[O]) -> Owners[O]:
+        """The objects of `kind` as owners of others: what is remembered of each, and how often is written for it.
 
-        To be asked for, as `owned` does, before their controller is added.
-
-        Raises:
-            RuntimeError: their controller was added before, and would be held back from nothing.
+        It concerns the controller of that very `kind`.
         """
-        if id(owners) not in self._repairs:
-            if any(each.kind is owners for each in self._builders):
-                kind = owners.resource.kind
-                raise RuntimeError(
-                    f"what a {kind} owns is asked for after the controller of the kind {kind} was added: make the "
-                    "reconciler, with its operator.owned(…), before operator.controller(…)"
-                )
-            self._repairs[id(owners)] = Repairs(self.client, self.events, owners, self.informer(owners))
-        return self._repairs[id(owners)]
+        if id(kind) not in self._owners:
+            self._owners[id(kind)] = Owners(self.client, self.events, kind, self.informer(kind))
+        return self._owners[id(kind)]
 
     @overload
     def owned(
@@ -210,7 +201,7 @@ class Operator:
         tell: Callable[[O, Change[P]], None] | None = None,
         optional: bool = False,
     ) -> Keeper[O, Any, P]:
-        """Keeps objects of `kind` for those of `owners`, whose controller is added after this.
+        """Keeps objects of `kind` for those of `owners`, before or after their controller is added.
 
         Args:
             owners: the kind that owns.
@@ -224,11 +215,9 @@ class Operator:
         """
         store = self.informer(kind, labels=labels, optional=optional)
         return Keeper(
-            self.client,
-            owners,
+            self.owners(owners),
             kind,
             store,
-            self.repairs(owners),
             rules or rules_for_bodies(self.program.name, kind.resource, fixed=fixed, replace=replace),
             tell or telling(self.events, owners, kind),
             self._informers.refusal_of(store),
@@ -263,9 +252,6 @@ class Operator:
             ValueError: there is a controller of that name.
         """
         own = OwnWrites()
-        delay_s = own_writes_delay_s(own)
-        if (repairs := self._repairs.get(id(kind))) is not None:
-            reconcile, delay_s = repairs.guarded(reconcile), repairs.delayed(delay_s)
         config = ControllerConfig(
             workers=self.settings.workers if workers is None else workers,
             reconcile_timeout_s=self.settings.reconcile_timeout_s,
@@ -283,7 +269,7 @@ class Operator:
             config=config,
             queue=queue,
             initial_keys=initial_keys,
-            delay_s=delay_s,
+            delay_s=own_writes_delay_s(own),
             observer=observer,
         )
         self.manager.add_runnable(controller)
@@ -328,6 +314,10 @@ class Operator:
             )
         for builder in self._builders:
             builder.finish()
+            if (owners := self._owners.get(id(builder.kind))) is not None:
+                controller = builder.controller
+                controller.reconcile = owners.guarded(controller.reconcile)
+                controller.delay_s = owners.delayed(controller.delay_s)
         return self.manager
 
 

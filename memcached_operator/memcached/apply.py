@@ -126,7 +126,7 @@ class Objects:
             "Deployment": owned(DEPLOYMENTS, DEPLOYMENT_RULES),
             "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET_RULES, optional=True),
         }
-        remembered = operator.repairs(MEMCACHEDS).memory
+        remembered = operator.owners(MEMCACHEDS).memory
         self._unmet = remembered.slot(_nothing_unmet)
         self._restoring = Restoring(operator.client, caches, remembered, tell)
         memory = LiveMemory(operator.client, remembered, tell_memory, tell, clock=clock)

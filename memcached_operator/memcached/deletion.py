@@ -39,7 +39,7 @@ from operator_runtime import (
     Invalid,
     NotFound,
     ObjectKey,
-    Repairs,
+    Owners,
     Result,
     ServerError,
     Stage,
@@ -164,7 +164,7 @@ class Deletion:
         self,
         client: Client,
         caches: Caches,
-        repairs: Repairs[MemcachedRecord],
+        owners: Owners[MemcachedRecord],
         status_writer: StatusWriter,
         *,
         wanted: bool,
@@ -174,19 +174,19 @@ class Deletion:
         Args:
             client: reads and deletes workloads.
             caches: of all kinds.
-            repairs: of Memcacheds.
+            owners: the Memcacheds.
             status_writer: tells of it.
             wanted: each Memcached is to have the finalizer. What carries it is released in any case.
             clock: monotonic seconds.
         """
         self._client = client
         self._caches = caches
-        self._repairs = repairs
+        self._owners = owners
         self._status = status_writer
         self._clock = clock
-        self._progress = repairs.memory.slot(_Progress)
+        self._progress = owners.memory.slot(_Progress)
         self._finalizer = Finalizer(
-            FINALIZER, client, MEMCACHEDS, self._clean_up, add=wanted, events=None, repairs=repairs, clock=clock
+            FINALIZER, client, MEMCACHEDS, self._clean_up, add=wanted, events=None, owners=owners, clock=clock
         )
 
     async def add_finalizer(
@@ -273,11 +273,9 @@ class Deletion:
         """
         kind = WORKLOADS[live.kind]
 
-        async def delete() -> None:
-            await self._client.delete(kind, live, resource_version=live.resource_version, propagation="Foreground")
-
         try:
-            await self._repairs.write(memcached, kind, memcached.key, delete, what=("delete", live.uid))
+            with self._owners.refusals.trying(memcached.key, kind, memcached.key, ("delete", live.uid)):
+                await self._client.delete(kind, live, resource_version=live.resource_version, propagation="Foreground")
         except Conflict as error:
             self._client.outdated(kind, live)
             raise StaleCache(f"the {live.kind} changed: {error}", retry_s=CONFLICT_PAUSE_S) from error

@@ -72,10 +72,10 @@ class MemcachedReconciler:
         """
         self._caches = caches
         self._utc_now = utc_now
-        self._repairs = operator.repairs(MEMCACHEDS)
+        self._owners = operator.owners(MEMCACHEDS)
         self._status = StatusWriter(
             operator.client,
-            self._repairs,
+            self._owners,
             operator.events,
             status_delay_s=config.status_delay_s,
             clock=clock,
@@ -93,7 +93,7 @@ class MemcachedReconciler:
             clock=clock,
         )
         self._deletion = Deletion(
-            operator.client, caches, self._repairs, self._status, wanted=config.finalizer, clock=clock
+            operator.client, caches, self._owners, self._status, wanted=config.finalizer, clock=clock
         )
 
     async def reconcile(self, key: ObjectKey) -> Result:
@@ -124,7 +124,7 @@ class MemcachedReconciler:
         plan = plan_servers(key, spec, last, ours, pods, now)  # plan
         outcome = await self._objects.keep(memcached, spec, plan, last, pods, now)  # act
         outcome.of_finalizer(aside)
-        if self._repairs.is_spent(memcached):
+        if self._owners.contention.is_spent(key):
             return Result()
         found = observed(memcached, spec, plan, outcome, ours, pods)  # report
         outcome.look_again(plan.next_s)
@@ -140,4 +140,4 @@ class MemcachedReconciler:
     def families(self) -> Iterator[Metric]:
         """What was put right, and how many are contested."""
         yield from self._objects.families()
-        yield contested_family(self._repairs.contested)
+        yield contested_family(len(self._owners.contention))

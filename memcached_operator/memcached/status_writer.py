@@ -32,7 +32,7 @@ from operator_runtime import (
     EventRecorder,
     NotFound,
     ObjectKey,
-    Repairs,
+    Owners,
     Result,
     StaleCache,
     reference,
@@ -106,7 +106,7 @@ class StatusWriter:
     def __init__(
         self,
         client: Client,
-        repairs: Repairs[MemcachedRecord],
+        owners: Owners[MemcachedRecord],
         recorder: EventRecorder,
         *,
         status_delay_s: float,
@@ -115,7 +115,7 @@ class StatusWriter:
         answers: Answers | None = None,
     ) -> None:
         self._client = client
-        self._repairs = repairs
+        self._owners = owners
         self._recorder = recorder
         self._status_delay_s = status_delay_s
         self._clock = clock
@@ -221,14 +221,14 @@ class StatusWriter:
             return await self._client.patch(MEMCACHEDS, memcached.key, body, subresource="status")
 
         try:
-            await self._repairs.write_status(memcached, our_part(wanted), patch, send)
+            await self._owners.write_status(memcached, our_part(wanted), patch, send)
         except Conflict as error:
             pause_s = max(self._status_delay_s, CONFLICT_PAUSE_S)
             self._unwritten.setdefault(memcached.key, _Unwritten()).not_before_s = self._clock() + pause_s
             self._client.outdated(MEMCACHEDS, memcached)
             raise StaleCache(f"another client wrote the Memcached: {error}", retry_s=CONFLICT_PAUSE_S) from error
         except NotFound as error:
-            if await self._repairs.still_there(memcached):
+            if await self._owners.still_there(memcached):
                 # It is there, its status is not: the CRD in the cluster is not the operator's.
                 raise NotFound(404, "NotFound", _NO_STATUS) from None
             raise StaleCache("the Memcached no longer exists, whatever the cache contains") from error

@@ -51,7 +51,7 @@ class ControllerBuilder:
             informers: where the caches come from.
             own: the controller's own writes, for which its keys wait.
         """
-        self._controller = controller
+        self.controller = controller
         self.kind = kind
         self._informers = informers
         self._own_writes = own
@@ -116,13 +116,13 @@ class ControllerBuilder:
         """
         if self._finished:
             raise RuntimeError(
-                f"a watch of {kind.resource.kind} comes too late for controller {self._controller.name!r}: "
+                f"a watch of {kind.resource.kind} comes too late for controller {self.controller.name!r}: "
                 "add it in the set-up function, as the operator runs already"
             )
-        check_plain(when, f"the predicate of controller {self._controller.name!r} for {kind.resource.kind}")
+        check_plain(when, f"the predicate of controller {self.controller.name!r} for {kind.resource.kind}")
         store = self._informers.store(kind, labels=labels, fields=fields, missing=missing, optional=optional)
         keys = self._keys(map_to_keys, kind.resource.kind)
-        controller, own, name = self._controller, self._own_writes, kind.resource.qualified_name
+        controller, own, name = self.controller, self._own_writes, kind.resource.qualified_name
 
         def changed(before: R | None, after: R | None) -> None:
             if not controller.begun:
@@ -153,7 +153,7 @@ class ControllerBuilder:
 
         def received(event: E) -> None:
             for key in keys(event):
-                self._controller.enqueue(key)
+                self.controller.enqueue(key)
 
         channel.listen(received)
         return self
@@ -172,7 +172,7 @@ class ControllerBuilder:
         Raises:
             TypeError: `overdue` is a coroutine function.
         """
-        check_plain(overdue, f"what controller {self._controller.name!r} begins with")
+        check_plain(overdue, f"what controller {self.controller.name!r} begins with")
         self._first.append(lambda: (key_of(each) for each in store.values() if self._is(overdue, each)))
         return self
 
@@ -183,7 +183,7 @@ class ControllerBuilder:
     def _look_at_all(self) -> None:
         """What was done without a cache is to be done with it, also for those of whom it has nothing."""
         for key in self.initial_keys():
-            self._controller.enqueue(key, priority=LOW_PRIORITY)
+            self.controller.enqueue(key, priority=LOW_PRIORITY)
 
     def finish(self) -> None:
         """Nothing more is added: let the caches tell which own writes have arrived.
@@ -203,12 +203,12 @@ class ControllerBuilder:
 
     def _knows(self, known_to: str) -> object:
         """The key whose reconcile knows of a change, as it is the answer to its own write."""
-        context = current_reconcile.get() if known_to == self._controller.name else None
+        context = current_reconcile.get() if known_to == self.controller.name else None
         return None if context is None else context.key
 
     def _keys(self, map_to_keys: Callable[[E], MappedKeys], what: str) -> Callable[[E], Iterable[ObjectKey]]:
         """`map_to_keys` as a function that always gives several keys, and tells the author where it does not."""
-        check_plain(map_to_keys, f"the mapping function of controller {self._controller.name!r} for {what}")
+        check_plain(map_to_keys, f"the mapping function of controller {self.controller.name!r} for {what}")
 
         def checked(of: E) -> Iterable[ObjectKey]:
             found = map_to_keys(of)
@@ -220,7 +220,7 @@ class ControllerBuilder:
             for key in several:
                 if not isinstance(key, ObjectKey):
                     raise TypeError(
-                        f"controller {self._controller.name!r} was given {key!r} as a key for {what}: "
+                        f"controller {self.controller.name!r} was given {key!r} as a key for {what}: "
                         "give ObjectKey(namespace, name), several of them, or None"
                     )
             return several
@@ -229,7 +229,7 @@ class ControllerBuilder:
             try:
                 return checked(of)
             except Exception as error:
-                instead = f"Controller {self._controller.name} does not reconcile for it."
+                instead = f"Controller {self.controller.name} does not reconcile for it."
                 self._callback_errors.tell(map_to_keys, _in_words(what, of), instead, error)
                 return ()
 

@@ -154,7 +154,7 @@ class Controller(Generic[K]):
         config: ControllerConfig | None = None,
         queue: AsyncWorkQueue[K] | None = None,
         initial_keys: Callable[[], Iterable[K]] = tuple,
-        delay_s: Callable[[K], float] | None = None,
+        delay_s: Callable[[K], float] = lambda _: 0.0,
         observer: ReconcileObserver | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -178,9 +178,9 @@ class Controller(Generic[K]):
         self.name = name
         self.config = config or ControllerConfig()
         self.queue: AsyncWorkQueue[K] = AsyncWorkQueue() if queue is None else queue
-        self._reconcile = reconcile
+        self.reconcile = reconcile
         self._initial_keys = initial_keys
-        self._delay_s = delay_s
+        self.delay_s = delay_s
         self._observer = observer
         self._clock = clock
         self._sequence = itertools.count(1)
@@ -255,7 +255,7 @@ class Controller(Generic[K]):
             )
 
     async def _process(self, key: K) -> None:
-        if self._delay_s is not None and (wait_s := self._delay_s(key)) > 0.0:
+        if (wait_s := self.delay_s(key)) > 0.0:
             self.queue.requeue(key, after_s=wait_s)
             return
         token = current_reconcile.set(ReconcileContext(self.name, key, next(self._sequence)))
@@ -279,7 +279,7 @@ class Controller(Generic[K]):
         limit = asyncio.timeout(self.config.reconcile_timeout_s)
         try:
             async with limit:
-                result = await self._reconcile(key)
+                result = await self.reconcile(key)
             if not isinstance(result, Result):
                 raise TypeError(f"the reconciler of controller {self.name!r} returned {result!r}: return a Result")
         except asyncio.CancelledError as error:

@@ -1,208 +1,236 @@
-"""Pure: which fields another manager writes against us in a loop, and how rarely their owner is looked at then.
+"""Pure: which objects another client writes against us in a loop, and how rarely their owner is looked at then.
 
-Putting a field right at once is what drift asks for. When another manager rewrites it in a loop, that would be a write
-for each of its writes, for ever. So a field that had to be put right `REPAIRS` times within `WINDOW_S` is contested,
-and its owner is looked at once in `LOOK_S` only, until nobody has touched such a field for `QUIET_S`.
+Drift is put right at once. Of a loop, that would make a write for each write of the other client, for ever. So each
+object has a bucket of `REPAIRS` tokens, one for each repair; it is full again `WINDOW_S` after the first was taken. An
+object whose bucket is empty is contested until it is left alone for `WINDOW_S`.
 
-A look at a contested owner makes one write at most: a repair of an owned object or one of the owner's status, and never
-a repair of the former in two looks running, so that neither keeps the other waiting for ever. What the user asks for,
-which is seen by a new `metadata.generation`, is not held back at all.
+The owner of a contested object is looked at once in `LOOK_S`. Such a look makes one write at most, a repair of an owned
+object or of the owner's status, and two looks in a row never both repair an owned object, so that neither keeps the
+other waiting for ever. What the user asks for, which is seen by a new `metadata.generation`, is not held back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Literal, NamedTuple
 
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.diagnostics.reminder import Reminder
 from operator_runtime.owned.memory import Memory
 
-F = TypeVar("F", bound=Hashable)
-
 # A person who tries to edit a field gives up before; a loop is here within a second.
 REPAIRS = 5
 WINDOW_S = 60.0
-# At most one write a second on a contested key.
 LOOK_S = 1.0
-QUIET_S = 60.0
-# Histories that are kept before old ones are looked for.
-_SWEEP_AT = 64
+
+Verb = Literal["changed", "deleted", "made"]
+"""What another client did to an object, and a repair undoes."""
+
+
+class Undone(NamedTuple):
+    """What a repair undoes, and to which object; the fields of one that was changed."""
+
+    verb: Verb
+    name: str
+    fields: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        return f"{self.verb} {', '.join(self.fields) or f'the {self.name}'}"
+
+    def note(self, who: str, owner: str) -> str:
+        """What is told of it where it is contested.
+
+        Args:
+            who: the other client.
+            owner: the owner's kind.
+        """
+        often = f"{REPAIRS} times within {WINDOW_S:.0f} s, from now on once a second at most. Stop that client."
+        match self.verb:
+            case "changed":
+                return (
+                    f"{who} keeps changing {', '.join(self.fields)} of the {self.name}: put right {often} What "
+                    f"is to change for good belongs in the {owner}."
+                )
+            case "deleted":
+                return f"{who} keeps deleting the {self.name}: made again {often} It goes for good with the {owner}."
+            case "made":
+                return f"{who} keeps making the {self.name}, which the {owner} is to be without: deleted {often}"
+
+
+@dataclass(slots=True, eq=False)
+class _Bucket:
+    """The tokens of one object.
+
+    Attributes:
+        wish: what it was last put right to, and for which generation of the owner.
+        tokens: how many are left.
+        full_s: when it is full again.
+    """
+
+    wish: Hashable = None
+    tokens: int = REPAIRS
+    full_s: float = 0.0
+
+    def is_drift(self, generation: int, wish: Hashable) -> bool:
+        """Whether another client did what is put right: the same was wanted before. What is new is believed once."""
+        return wish is None or self.wish == (generation, wish)
+
+    def left(self, now: float) -> int:
+        return self.tokens if now < self.full_s else REPAIRS
+
+    def take(self, now: float, tokens: int) -> None:
+        self.tokens = max(0, self.left(now) - tokens)
+        if now >= self.full_s or not self.tokens:
+            self.full_s = now + WINDOW_S
 
 
 @dataclass(slots=True)
-class _History(Generic[F]):
-    """The repairs for one owner.
+class _Loop:
+    """An owner of contested objects.
 
     Attributes:
-        wishes: by object, of which generation of the owner, and to what, it was last put right.
-        looked_generation: at the last look; another one is looked at at once.
-        free: the last look was not damped, because of what the user asked for.
-        repaired: when each field was last put right, `REPAIRS` times at most.
-        repaired_s: when any was.
-        contested: the contested fields, by when they became it.
-        looked_s: when it was last looked at, since it is contested.
-        held: the last look was not allowed to repair.
-        wrote: the last look put something right.
-        repairs: how many there were since it is contested.
+        generation: of the owner at the last look.
+        looked_s: when that was.
+        buckets: of the contested objects.
+        undone: what another client did to each.
+        notes: what was told of each.
+        free: the user asked for something just before the last look, which is then as any other.
+        rests: the last look may not repair owned objects, as the one before did.
+        wrote: the last look has had its one write.
+        repairs: how many there were since the first object is contested.
     """
 
-    wishes: dict[Hashable, tuple[int, Hashable]] = field(default_factory=dict)
-    repaired_s: float = 0.0
-    repaired: dict[F, list[float]] = field(default_factory=dict)
-    contested: list[F] = field(default_factory=list)
+    generation: int = 0
     looked_s: float = 0.0
-    looked_generation: int = 0
+    buckets: list[_Bucket] = field(default_factory=list)
+    undone: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     free: bool = False
-    held: bool = False
+    rests: bool = False
     wrote: bool = False
     repairs: int = 0
     reminder: Reminder = field(default_factory=Reminder)
 
 
-class FieldContention(Generic[F]):
-    """Remembers the repairs of the last minute and what is contested; nothing of an owner that is left alone."""
+class Contention:
+    """The repairs of the last minute, and the owners of contested objects."""
 
     def __init__(self, memory: Memory, clock: Callable[[], float]) -> None:
         """
         Args:
-            memory: of the owners' controller.
+            memory: of the owners.
             clock: monotonic seconds.
         """
         self._clock = clock
-        self._histories = memory.slot(_History[F])
-        self._begun, self._sweep_at = 0, _SWEEP_AT
+        self._buckets = memory.slot(dict[Hashable, _Bucket])
+        self._loops = memory.slot(_Loop)
+        self._swept_s = clock()
 
     def __len__(self) -> int:
-        """Owners of which something is contested."""
-        return sum(1 for _, history in self._histories.items() if history.contested)
-
-    def contested(self, key: ObjectKey) -> tuple[F, ...]:
-        """The contested fields, in the order in which they became it."""
-        history = self._histories.find(key)
-        return () if history is None else tuple(history.contested)
+        """How many owners have a contested object."""
+        return len(self._loops.items())
 
     def wait_s(self, key: ObjectKey, generation: int) -> float:
-        """Seconds until the next look at an owner of that generation; 0.0 when it may be now."""
-        history = self._histories.find(key)
-        if history is None or not history.contested or history.looked_generation != generation:
+        """Seconds until the next look at an owner of that generation; 0.0 where it may be now."""
+        loop = self._loops.find(key)
+        if loop is None or loop.generation != generation:
             return 0.0
-        return max(0.0, history.looked_s + LOOK_S - self._clock())
+        return max(0.0, loop.looked_s + LOOK_S - self._clock())
 
-    def allowed(self, key: ObjectKey) -> bool:
-        """Whether this look may put owned objects right, as the one before did not."""
-        history = self._histories.find(key)
-        return history is None or not (history.contested and history.held)
+    def look(self, key: ObjectKey, generation: int) -> str:
+        """A look begins; what is over by now, "" for nothing."""
+        loop, now = self._loops.find(key), self._clock()
+        if loop is None:
+            return ""
+        if all(now >= each.full_s for each in loop.buckets):
+            self._loops.drop(key)
+            return f"no longer contested: no other client has {' or '.join(loop.undone)} for {WINDOW_S:.0f} s"
+        loop.looked_s, loop.free = now, loop.generation != generation
+        loop.generation = generation
+        loop.rests, loop.wrote = loop.wrote and not loop.free, False
+        return ""
 
-    def look(self, key: ObjectKey, generation: int) -> bool:
-        """A look begins, as `wait_s` is 0.0: whether it may put owned objects right."""
-        history = self._histories.find(key)
-        if history is None or not history.contested:
-            return True
-        history.looked_s = self._clock()
-        history.free = history.looked_generation != generation
-        if history.free:
-            history.looked_generation = generation
-            history.held = history.wrote = False
-            return True
-        history.held, history.wrote = history.wrote, False
-        return not history.held
+    def may_repair(self, key: ObjectKey) -> bool:
+        """Whether this look may put owned objects right; where not, it is the turn of the owner's status."""
+        loop = self._loops.find(key)
+        return loop is None or not loop.rests
 
-    def damped(self, key: ObjectKey) -> bool:
+    def is_damped(self, key: ObjectKey) -> bool:
         """Whether this look is one of the rare ones at a contested owner: one write, and no words about it."""
-        history = self._histories.find(key)
-        return history is not None and bool(history.contested) and not history.free
+        loop = self._loops.find(key)
+        return loop is not None and not loop.free
 
-    def wrote(self, key: ObjectKey) -> bool:
-        """Whether something was put right in this look and nothing more may be written in it."""
-        return self.damped(key) and self._histories.of(key).wrote
+    def is_spent(self, key: ObjectKey) -> bool:
+        """Whether this look has had its one write."""
+        loop = self._loops.find(key)
+        return loop is not None and loop.wrote and not loop.free
 
-    def would_begin(self, key: ObjectKey, fields: Iterable[F]) -> tuple[F, ...]:
-        """Which of these fields one more repair would make contested."""
-        history = self._histories.find(key)
-        if history is None:
-            return ()
-        since = self._clock() - WINDOW_S
-        return tuple(
-            each
-            for each in fields
-            if each not in history.contested and sum(at > since for at in history.repaired.get(each, ())) == REPAIRS - 1
-        )
+    def next_look_s(self, key: ObjectKey) -> float | None:
+        """Seconds after which to look again at the latest; None where nothing is contested."""
+        loop = self._loops.find(key)
+        if loop is None:
+            return None
+        if loop.rests or loop.wrote:
+            return LOOK_S
+        return max(LOOK_S, *(each.full_s - self._clock() for each in loop.buckets))
+
+    def is_last(self, key: ObjectKey, generation: int, of: Hashable, wish: Hashable) -> bool:
+        """Whether one more repair of that object, which `repaired` tells of, makes it contested."""
+        bucket = (self._buckets.find(key) or {}).get(of)
+        return bucket is not None and bucket.is_drift(generation, wish) and bucket.left(self._clock()) == 1
 
     def repaired(
         self,
         key: ObjectKey,
         generation: int,
-        fields: Iterable[F],
+        of: Hashable,
+        undone: Undone,
+        note: str,
         *,
-        asked: bool,
-        of: Hashable = None,
         wish: Hashable = None,
-    ) -> bool:
-        """These fields were put right; whether it is time to say again that they are contested.
+    ) -> tuple[int, Sequence[str]]:
+        """An object was put right; how many repairs came since it is contested, and what is to be told.
 
         Args:
             key: the owner's.
             generation: its `metadata.generation`.
-            fields: of one object.
-            asked: by what is known, this is what is wanted since just now. Believed once for each generation and wish.
-            of: the object.
-            wish: what is wanted of it, or a digest.
+            of: the object, None for the owner's status.
+            undone: what the repair undid.
+            note: what is told where it becomes contested.
+            wish: what is wanted of the object, or a digest, where that may be new; None where only another client can
+                have made the object other than it was wanted before.
         """
-        now = self._clock()
-        history = self._histories.find(key)
-        if history is None:
-            self._sweep(now)
-            history = self._histories.of(key)
-        elif history.wishes.get(of) == (generation, wish):
-            asked = False
-        history.wishes[of] = (generation, wish)
-        history.repaired_s = now
-        history.wrote = True
-        if asked:
-            return False
-        history.repairs += bool(history.contested)
-        for each in fields:
-            times = history.repaired.setdefault(each, [])
-            times.append(now)
-            del times[:-REPAIRS]
-            if each not in history.contested and len(times) == REPAIRS and times[0] > now - WINDOW_S:
-                if not history.contested:
-                    history.looked_s, history.looked_generation = now, generation
-                    history.reminder.due(now)  # it is said as it begins
-                history.contested.append(each)
-        return bool(history.contested) and history.reminder.due(now)
-
-    def repairs(self, key: ObjectKey) -> int:
-        """How often something was put right since the owner is contested."""
-        history = self._histories.find(key)
-        return 0 if history is None else history.repairs
-
-    def over(self, key: ObjectKey) -> tuple[F, ...]:
-        """The fields that were contested, if that is over; it is forgotten then."""
-        history = self._histories.find(key)
-        if history is None or not history.contested or self._clock() < history.repaired_s + QUIET_S:
-            return ()
-        self._histories.drop(key)
-        return tuple(history.contested)
-
-    def next_look_s(self, key: ObjectKey) -> float | None:
-        """Seconds after which to look again at the latest; None when it is not contested."""
-        history = self._histories.find(key)
-        if history is None or not history.contested:
-            return None
-        if history.held or history.wrote:
-            return LOOK_S
-        return max(LOOK_S, history.repaired_s + QUIET_S - self._clock())
+        now, loop = self._clock(), self._loops.find(key)
+        self._sweep(now)
+        bucket = self._buckets.of(key).setdefault(of, _Bucket())
+        if not bucket.is_drift(generation, wish):
+            bucket.wish = (generation, wish)
+            bucket.take(now, 0)
+            if loop is not None and of is not None:
+                loop.wrote = True
+            return 0, ()
+        bucket.take(now, 1)
+        if loop is not None:
+            loop.repairs, loop.wrote = loop.repairs + 1, True
+        if not bucket.tokens and (loop is None or bucket not in loop.buckets):
+            if loop is None:
+                loop = self._loops.of(key)
+                loop.generation, loop.looked_s, loop.wrote = generation, now, True
+                loop.reminder.due(now)  # it is said as it begins
+            loop.buckets.append(bucket)
+            loop.undone.append(str(undone))
+            loop.notes.append(note)
+            return 0, [note]
+        if loop is not None and loop.reminder.due(now):
+            return loop.repairs, loop.notes
+        return 0, ()
 
     def _sweep(self, now: float) -> None:
-        """Forget what happened once and not again, now and then. What is contested ends by `over`."""
-        self._begun += 1
-        if self._begun < self._sweep_at:
+        """Forget, once in a while, the objects of which nothing was put right for `WINDOW_S`."""
+        if now < self._swept_s + WINDOW_S:
             return
-        for key, history in self._histories.items():
-            if not history.contested and history.repaired_s <= now - WINDOW_S:
-                self._histories.drop(key)
-        self._begun = len(self._histories.items())
-        self._sweep_at = max(_SWEEP_AT, 2 * self._begun)
+        self._swept_s = now
+        for key, buckets in self._buckets.items():
+            if all(now >= each.full_s for each in buckets.values()):
+                self._buckets.drop(key)

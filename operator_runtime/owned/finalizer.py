@@ -17,6 +17,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -30,7 +31,7 @@ from operator_runtime.diagnostics.failure_log import TerminalError
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.conditions import Condition
 from operator_runtime.objects.kinds import Kind, reference
-from operator_runtime.owned.repairs import Owner, Repairs
+from operator_runtime.owned.owners import Owner, Owners
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +125,7 @@ class Finalizer(Generic[A]):
         *,
         add: bool = True,
         events: EventRecorder | None,
-        repairs: Repairs[A] | None = None,
+        owners: Owners[A] | None = None,
         report: Callable[[A, Condition], Awaitable[object]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -140,7 +141,7 @@ class Finalizer(Generic[A]):
             add: put it on objects; False: it is only taken off those that carry it.
             events: where a failure is told, on the object, and what a cleanup waits for, each time that this changes;
                 None where the cleanup tells of itself, also in the log.
-            repairs: of the objects, so that one that takes the finalizer off in a loop is not raced with.
+            owners: the objects, so that one that takes the finalizer off in a loop is not raced with.
             report: writes the condition `Finalized` into the object's status while the cleanup fails or waits; it is
                 called at each attempt, and sends nothing where nothing differs, as `Client.patch_status` does.
             clock: monotonic seconds.
@@ -162,7 +163,7 @@ class Finalizer(Generic[A]):
         self._cleanup = cleanup
         self._add = add
         self._events = events
-        self._repairs = repairs
+        self._owners = owners
         self._report = report
         self._clock = clock
         self._unfinished: OrderedDict[str, _Unfinished] = OrderedDict()
@@ -224,9 +225,9 @@ class Finalizer(Generic[A]):
         return Finalized(Stage.CLEANED, obj)
 
     async def _put_on(self, obj: A) -> A:
-        if self._repairs is not None and not self._repairs.allowed(obj):
+        if self._owners is not None and not self._owners.contention.may_repair(key_of(obj)):
             return obj
-        held = await self._write(obj, (*obj.finalizers, self.name), fields=["metadata.finalizers"])
+        held = await self._write(obj, [*obj.finalizers, self.name])
         logger.log(logging.DEBUG if self._events else logging.INFO, "added the finalizer %s", self.name)
         return held
 
@@ -295,14 +296,16 @@ class Finalizer(Generic[A]):
     def _gone(self) -> StaleCache:
         return StaleCache(f"the {self._kind.resource.kind} is gone, whatever the cache shows")
 
-    async def _write(self, obj: A, finalizers: Sequence[str], *, fields: Sequence[str] = ()) -> A:
+    async def _write(self, obj: A, finalizers: Sequence[str]) -> A:
         # A merge patch replaces the list: the version guards what others have put there since.
         patch = {"metadata": {"resourceVersion": obj.resource_version, "finalizers": list(finalizers)}}
 
-        async def write() -> A:
-            return await self._client.patch(self._kind, key_of(obj), patch)
-
-        if self._repairs is None:
-            return await write()
-        what = (self.name, tuple(finalizers))
-        return await self._repairs.write(obj, self._kind, key_of(obj), write, fields=fields, what=what)
+        key = key_of(obj)
+        async with AsyncExitStack() as around:
+            if self._owners is not None:
+                around.enter_context(self._owners.refusals.trying(key, self._kind, key, (self.name, finalizers)))
+                if self.name in finalizers:
+                    await around.enter_async_context(
+                        self._owners.repair(obj, self._kind, key, "changed", ["metadata.finalizers"])
+                    )
+            return await self._client.patch(self._kind, key, patch)

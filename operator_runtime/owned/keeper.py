@@ -11,6 +11,7 @@ it is. Before something is made or taken again, or deleted, the API server is as
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -27,13 +28,14 @@ from operator_runtime.client.errors import (
     NotFound,
     Unreachable,
 )
-from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import StaleCache
 from operator_runtime.objects.kinds import Kind, PlainObject, plain
 from operator_runtime.owned.comparison import Difference
-from operator_runtime.owned.memory import Memory, Slot
+from operator_runtime.owned.contention import Verb
+from operator_runtime.owned.memory import Slot
+from operator_runtime.owned.owners import Owner, Owners
 from operator_runtime.owned.patching import is_strategic, needs_live, patch_of
-from operator_runtime.owned.repairs import REFUSED_S, UNWANTED, Owner, Refused, Repairs
+from operator_runtime.owned.refusals import REFUSED_S, Refused
 from operator_runtime.owned.rules import Change, Kept, NotOwned, Ownable, Reverted, Rules, Unwatched
 
 # What nobody may change of an object that is there, of the kinds of these groups: Deployments, StatefulSets, Jobs.
@@ -63,45 +65,20 @@ def _field(part: Any, name: str) -> Any:
     return part.get(name) if isinstance(part, dict) else getattr(part, name, None)
 
 
-class _Attempt(NamedTuple):
-    """A create, for the owner of this uid; one that is not answered may have been done all the same."""
+class _Done(NamedTuple):
+    """What was done last to an object for the owner of this uid, while no status tells of it.
+
+    Attributes:
+        owner_uid: the owner's.
+        answered: a create that is not answered may have been done all the same.
+        deleted_uid: of the object where it was deleted, "" where it was created.
+        fields: what could not be changed of the deleted one, which is to be replaced.
+    """
 
     owner_uid: str
-    answered: bool
-
-
-class _Deletion(NamedTuple):
-    """What we deleted for the owner of this uid: which object, and what could not be changed of it, to be replaced."""
-
-    owner_uid: str
-    uid: str
-    fields: Sequence[Difference]
-
-
-D = TypeVar("D", bound=_Attempt | _Deletion)
-
-
-class _Done(Generic[D]):
-    """What was done last to each object of an owner."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._done: Slot[dict[ObjectKey, D]] = memory.slot(dict)
-
-    def find(self, owner: Owner, key: ObjectKey) -> D | None:
-        """What was done to that object, for this very owner and no predecessor of its name."""
-        done = (self._done.find(key_of(owner)) or {}).get(key)
-        return done if done is not None and done.owner_uid == owner.uid else None
-
-    def add(self, owner: Owner, key: ObjectKey, done: D) -> None:
-        """Remember this of that object, in place of what was done before."""
-        self._done.of(key_of(owner))[key] = done
-
-    def forget(self, owner: Owner, key: ObjectKey) -> None:
-        """Forget what was done to that object."""
-        if (done := self._done.find(key_of(owner))) is not None:
-            done.pop(key, None)
-            if not done:
-                self._done.drop(key_of(owner))
+    answered: bool = True
+    deleted_uid: str = ""
+    fields: Sequence[Difference] = ()
 
 
 def _always_watched(_namespace: str) -> None:
@@ -113,37 +90,31 @@ class Keeper(Generic[O, W, P]):
 
     def __init__(
         self,
-        client: Client,
-        owners: Kind[O],
+        owners: Owners[O],
         kind: Kind[P],
         store: Store[P],
-        repairs: Repairs[O],
         rules: Rules[W, P],
         tell: Callable[[O, Change[P]], None],
         refusal: Callable[[str], KubeError | None] = _always_watched,
     ) -> None:
         """
         Args:
-            client: writes.
-            owners: kind of the owners.
+            owners: for which they are kept.
             kind: of what is owned.
             store: its cache.
-            repairs: of the owners.
             rules: how it is kept.
             tell: told of each write that was done.
             refusal: why the cache has nothing of a namespace, which the API server refuses to list.
         """
-        self._client = client
+        self._client = owners.client
         self._owners = owners
         self._kind = kind
         self._store = store
-        self._repairs = repairs
         self._rules = rules
         self._tell = tell
         self._refusal = refusal
         self._fixed = rules.fixed + ((_FIXED,) if kind.resource.group in _FIXED_IN else ())
-        self._made = _Done[_Attempt](repairs.memory)  # while no status tells of it
-        self._deleted = _Done[_Deletion](repairs.memory)  # until it is made again
+        self._done: Slot[dict[ObjectKey, _Done]] = owners.memory.slot(dict)
 
     async def keep(self, owner: O, wanted: W, *, seen: bool | None = None, asked: bool = True) -> Kept[P]:
         """Make the object where there is none, and put right, or replace, what is not as wanted.
@@ -170,11 +141,11 @@ class Keeper(Generic[O, W, P]):
             raise self._unwatched(why)
         live = self._store.get(key)
         seen = _has_status(owner) if seen is None else seen
-        if seen:
-            self._made.forget(owner, key)
+        if seen and (done := self._last(owner, key)) is not None and not done.deleted_uid:
+            self._forget(owner, key)
         try:
             if live is None:
-                if not self._repairs.allowed(owner):
+                if not self._owners.contention.may_repair(key_of(owner)):
                     return Kept(None, f"The {self._kind.resource.kind} was deleted; a new one follows.")
                 if (made := await self._make(owner, wanted, key, seen=seen)) is not None:
                     return self._judged(owner, made)
@@ -186,7 +157,7 @@ class Keeper(Generic[O, W, P]):
             return kept
         except NotOwned as error:
             if live is not None and not self._may_show(live):
-                self._repairs.refused(owner, self._kind, key, wanted, error)
+                self._owners.refusals.add(key_of(owner), self._kind, key, wanted, error)
             raise
         except Forbidden as error:
             if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
@@ -224,48 +195,39 @@ class Keeper(Generic[O, W, P]):
         going = f"The {self._kind.resource.kind} is being deleted."
         if live.deleting:
             return Kept(None, going)
-        if not self._repairs.allowed(owner):
+        if not self._owners.contention.may_repair(key_of(owner)):
             return Kept(live)
         try:
-            await self._delete(owner, live, (), propagation, paths=[UNWANTED], asked=True)
+            await self._delete(owner, live, (), propagation, wish="absent")
         except Conflict as error:
             raise self._stale(live, error) from error
         return Kept(None, going)
 
     async def _make(self, owner: O, wanted: W, key: ObjectKey, *, seen: bool) -> P | None:
         """Create the object; None when one of that name exists."""
-        attempt = self._made.find(owner, key)
-        deletion = self._deleted.find(owner, key)
-        # Somebody else had deleted it.
-        again = deletion is None and (seen or (attempt is not None and attempt.answered))
-        known = seen or attempt is not None or deletion is not None
-
-        async def create() -> P:
-            if known and not await self._repairs.still_there(owner):
-                raise self._gone()
-            return await self._client.create(self._kind, self._rules.body(wanted))
-
+        done = self._last(owner, key)
+        replaces = done is not None and bool(done.deleted_uid)
+        deleted_by_another = not replaces and (seen or (done is not None and done.answered))
         try:
-            made = await self._repairs.write(
-                owner,
-                self._kind,
-                key,
-                create,
-                fields=[""] if again else [],
-                what=wanted,
-                wish=self._digest(wanted) if again else None,
-            )
+            with self._owners.refusals.trying(key_of(owner), self._kind, key, wanted):
+                if (seen or done is not None) and not await self._owners.still_there(owner):
+                    raise self._gone()
+                repair = self._owners.repair(owner, self._kind, key, "deleted")
+                async with repair if deleted_by_another else nullcontext():
+                    made = await self._client.create(self._kind, self._rules.body(wanted))
         except Conflict:
             return None
         except (Unreachable, MalformedAnswer):
-            if not again:
-                self._made.add(owner, key, _Attempt(owner.uid, answered=False))
+            if done is None and not seen:
+                self._note(owner, key, _Done(owner.uid, answered=False))
             raise
-        if not seen:
-            self._made.add(owner, key, _Attempt(owner.uid, answered=True))
-        self._deleted.forget(owner, key)
-        routine = (again or deletion is not None) and self._repairs.is_routine(owner)
-        self._tell(owner, Change(None, made, () if deletion is None else deletion.fields, not again, routine))
+        if seen:
+            self._forget(owner, key)
+        else:
+            self._note(owner, key, _Done(owner.uid))
+        damped = (deleted_by_another or replaces) and self._owners.contention.is_damped(key_of(owner))
+        fields = done.fields if done is not None else ()
+        self._tell(owner, Change(None, made, fields, not deleted_by_another, damped))
         return made
 
     async def _put_right(self, owner: O, wanted: W, live: P, *, asked: bool) -> Kept[P]:
@@ -274,51 +236,41 @@ class Keeper(Generic[O, W, P]):
             return self._somebody_elses(owner, live)
         if live.deleting:
             return Kept(None, f"The {kind} is being deleted; a new one follows.")
-        deletion = self._deleted.find(owner, key_of(live))
-        if deletion is not None and deletion.uid != live.uid:
-            self._deleted.forget(owner, key_of(live))  # somebody else has made it
+        key, done = key_of(live), self._last(owner, key_of(live))
+        if done is not None and done.deleted_uid not in ("", live.uid):
+            self._forget(owner, key)  # another client has made it
         found = tuple(self._rules.differences(wanted, live))
-        if not found or not self._repairs.allowed(owner):
+        if not found or not self._owners.contention.may_repair(key_of(owner)):
             return Kept(live)
+        wish = self._digest(wanted) if asked else None
         if fixed := [each for each in found if each.path.startswith(self._fixed)]:
             if self._rules.replace is None:
                 raise Refused(
                     f"The {kind}'s {fixed[0]}, which Kubernetes does not allow. Delete the {kind}: a new one follows."
                 )
-            paths, wish = [each.path for each in fixed], self._digest(wanted)
-            await self._delete(owner, live, fixed, self._rules.replace, paths=paths, asked=asked, wish=wish)
+            await self._delete(owner, live, fixed, self._rules.replace, wish=wish)
             return Kept(
                 None,
                 f"The {kind} is being replaced, as {fixed[0]}, which Kubernetes does not allow; a new one follows.",
             )
         disowned = any(each.path.startswith(_OWNERS) for each in found)
-        if disowned and not await self._repairs.still_there(owner):
+        if disowned and not await self._owners.still_there(owner):
             # Deleted with --cascade=orphan, which the watch has not shown yet. Owned by it again, the object would be
             # the garbage collector's.
             raise self._gone()
         told = tuple(each for each in found if each.path not in self._rules.unsaid) or found
 
-        async def send() -> P:
-            kept = await self._patch(live, found, wanted)
-            if self._rules.is_ours(kept, owner.uid) and tuple(self._rules.differences(wanted, kept)) == found:
-                fields = "; ".join(map(str, told))
-                raise Reverted(
-                    f"Something reverts our changes of the {kind}, such as a mutating admission policy: {fields}."
-                )
-            return kept
-
-        kept = await self._repairs.write(
-            owner,
-            self._kind,
-            key_of(live),
-            send,
-            fields=[each.path for each in found],
-            what=(live.uid, wanted, found),
-            asked=asked,
-            wish=self._digest(wanted),
-        )
+        with self._owners.refusals.trying(key_of(owner), self._kind, key, (live.uid, wanted, found)):
+            paths = [each.path for each in found]
+            async with self._owners.repair(owner, self._kind, key, "changed", paths, wish=wish):
+                kept = await self._patch(live, found, wanted)
+                if self._rules.is_ours(kept, owner.uid) and tuple(self._rules.differences(wanted, kept)) == found:
+                    fields = "; ".join(map(str, told))
+                    raise Reverted(
+                        f"Something reverts our changes of the {kind}, such as a mutating admission policy: {fields}."
+                    )
         judged = self._judged(owner, kept)
-        self._tell(owner, Change(live, kept, told, asked, self._repairs.is_routine(owner)))
+        self._tell(owner, Change(live, kept, told, asked, self._owners.contention.is_damped(key_of(owner))))
         return judged
 
     async def _patch(self, live: P, found: Sequence[Difference], wanted: W) -> P:
@@ -339,28 +291,43 @@ class Keeper(Generic[O, W, P]):
         fields: Sequence[Difference],
         propagation: Propagation | None,
         *,
-        paths: Sequence[str],
-        asked: bool,
-        wish: int | None = None,
+        wish: object,
     ) -> None:
-        """Delete this very version of an object; `paths` is what is put right by it, as `Repairs.write` has it."""
-
-        async def send() -> None:
-            if not await self._repairs.still_there(owner):
-                # Deleted with --cascade=orphan, which the watch has not shown yet: then the object is to stay.
-                raise self._gone()
-            await self._client.delete(self._kind, live, resource_version=live.resource_version, propagation=propagation)
-
-        key, deletion = key_of(live), _Deletion(owner.uid, live.uid, fields)
+        """Delete this very version of an object: to replace it, as these fields cannot be changed, or for good."""
+        key, done = key_of(live), _Done(owner.uid, deleted_uid=live.uid, fields=fields)
+        paths = [each.path for each in fields]
         try:
-            await self._repairs.write(
-                owner, self._kind, key, send, fields=paths, what=(live.uid, propagation), asked=asked, wish=wish
-            )
+            with self._owners.refusals.trying(key_of(owner), self._kind, key, (live.uid, propagation)):
+                if not await self._owners.still_there(owner):
+                    # Deleted with --cascade=orphan, which the watch has not shown yet: then the object is to stay.
+                    raise self._gone()
+                verb: Verb = "changed" if paths else "made"
+                async with self._owners.repair(owner, self._kind, key, verb, paths, wish=wish):
+                    await self._client.delete(
+                        self._kind, live, resource_version=live.resource_version, propagation=propagation
+                    )
         except (Unreachable, MalformedAnswer):
-            self._deleted.add(owner, key, deletion)  # it may have been done all the same
+            self._note(owner, key, done)  # it may have been done all the same
             raise
-        self._deleted.add(owner, key, deletion)
-        self._tell(owner, Change(live, live, fields, asked, self._repairs.is_routine(owner), deleted=True))
+        self._note(owner, key, done)
+        asked = wish is not None
+        self._tell(
+            owner, Change(live, live, fields, asked, self._owners.contention.is_damped(key_of(owner)), deleted=True)
+        )
+
+    def _last(self, owner: O, key: ObjectKey) -> _Done | None:
+        """What was done last to an object for this very owner, and no predecessor of its name."""
+        done = (self._done.find(key_of(owner)) or {}).get(key)
+        return done if done is not None and done.owner_uid == owner.uid else None
+
+    def _note(self, owner: O, key: ObjectKey, done: _Done) -> None:
+        self._done.of(key_of(owner))[key] = done
+
+    def _forget(self, owner: O, key: ObjectKey) -> None:
+        if (done := self._done.find(key_of(owner))) is not None:
+            done.pop(key, None)
+            if not done:
+                self._done.drop(key_of(owner))
 
     def _digest(self, wanted: W) -> int:
         return hash(msgspec.json.encode(self._rules.body(wanted)))
@@ -373,7 +340,7 @@ class Keeper(Generic[O, W, P]):
         return Kept(answer) if self._rules.is_ours(answer, owner.uid) else self._somebody_elses(owner, answer)
 
     def _somebody_elses(self, owner: O, live: P) -> Kept[P]:
-        kind, resource, holder = self._kind.resource.kind, self._owners.resource, live.controller
+        kind, resource, holder = self._kind.resource.kind, self._owners.kind.resource, live.controller
         predecessor = (resource.api_version, resource.kind, owner.name)
         if holder and (holder.api_version, holder.kind, holder.name) == predecessor:
             # The garbage collector has not come by yet. Its owner is gone for good: uids are never used twice.
@@ -398,7 +365,7 @@ class Keeper(Generic[O, W, P]):
         return Unwatched(f"The {resource.kind} is left as it is, as {resource.plural} cannot be watched: {why}")
 
     def _gone(self) -> StaleCache:
-        return StaleCache(f"the {self._owners.resource.kind} is gone, whatever the cache shows")
+        return StaleCache(f"the {self._owners.kind.resource.kind} is gone, whatever the cache shows")
 
     def _stale(self, live: P | None, error: Exception) -> StaleCache:
         """An object was deleted or made anew since the cache saw it."""

@@ -24,7 +24,7 @@ from operator_runtime.objects.bodies import body_of, controller_in, whole_body, 
 from operator_runtime.objects.kinds import Kind, reference
 from operator_runtime.owned.comparison import Difference, differences
 from operator_runtime.owned.names import names_of, no_longer
-from operator_runtime.owned.repairs import Refused
+from operator_runtime.owned.refusals import Refused
 
 logger = logging.getLogger(__name__)
 

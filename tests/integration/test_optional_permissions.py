@@ -18,7 +18,7 @@ from tests.integration.requests import received_at, requests_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess, said_in_a_loop
 
-# What was refused is not asked for again for so long (`operator_runtime.owned.repairs.REFUSED_S`), less what the
+# What was refused is not asked for again for so long (`operator_runtime.owned.refusals.REFUSED_S`), less what the
 # times in an audit log may be off by.
 PAUSE = timedelta(seconds=29)
 ALL = {name: value for kind in KINDS for name, value in kind.asked.items() if name != "workload"}

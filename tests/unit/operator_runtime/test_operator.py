@@ -16,11 +16,13 @@ from operator_runtime import (
     plain,
 )
 from operator_runtime.from_settings import election_config
+from operator_runtime.owned.contention import REPAIRS
 from tests.unit.operator_runtime.client.client_support import client_of
 from tests.unit.operator_runtime.controller.test_builder import SHELLS, begun, some
 from tests.unit.operator_runtime.operator_support import settings
 from tests.unit.operator_runtime.series import series
 
+CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")
 PROGRAM = Program("my-own-shell", "1.2.3", leader_election_id="a9b2e162.jgato.io")
 
 
@@ -77,10 +79,9 @@ def test_a_key_that_wrote_is_not_looked_at_before_the_cache_has_shown_it() -> No
     shells.put(some(SHELLS, "a"))
     own = operator._own_writes["shell"]
     own.expect(ObjectKey("shop", "a"), SHELLS.resource.qualified_name, "uid-a", "2")
-    delay_s = vars(controller)["_delay_s"]
-    assert delay_s(ObjectKey("shop", "a")) > 0
+    assert controller.delay_s(ObjectKey("shop", "a")) > 0
     shells.put(some(SHELLS, "a", 2))
-    assert delay_s(ObjectKey("shop", "a")) == 0.0
+    assert controller.delay_s(ObjectKey("shop", "a")) == 0.0
 
 
 def test_the_lock_of_its_leader_is_the_settings_or_bears_the_operators_name() -> None:
@@ -125,8 +126,19 @@ async def test_a_service_of_an_authors_own_runs_from_the_start_to_the_end() -> N
     assert clockwork.stopping.is_set()
 
 
-def test_what_is_asked_for_too_late_to_hold_a_controller_back_is_told_with_the_remedy() -> None:
-    operator = operator_of()
+@pytest.mark.parametrize("owned_first", [True, False])
+async def test_what_is_owned_holds_a_controller_back_whichever_is_added_first(owned_first: bool) -> None:
+    operator, key = operator_of(), ObjectKey("shop", "a")
+    if owned_first:
+        operator.owned(SHELLS, CONFIG_MAPS)
     operator.controller("shell", SHELLS, reconcile)
-    with pytest.raises(RuntimeError, match=r"make the reconciler, with its operator\.owned\(…\), before "):
-        operator.owned(SHELLS, plain("v1", "ConfigMap", "configmaps"))
+    if not owned_first:
+        operator.owned(SHELLS, CONFIG_MAPS)
+    controller, shell = begun(operator), some(SHELLS, "a")
+    operator.informer(SHELLS).put(shell)
+    for _ in range(REPAIRS):
+        assert controller.delay_s(key) == 0.0
+        async with operator.owners(SHELLS).repair(shell, CONFIG_MAPS, key, "deleted"):
+            pass
+    assert controller.delay_s(key) > 0.0
+    assert (await controller.reconcile(key)).requeue_after_s is not None

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from operator_runtime.client.errors import Conflict, ServerError
-from operator_runtime.owned.contention import LOOK_S, QUIET_S, REPAIRS, WINDOW_S
-from operator_runtime.owned.repairs import REASON
+from operator_runtime.owned.contention import LOOK_S, REPAIRS, WINDOW_S
+from operator_runtime.owned.owners import REASON
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, container_of
 from tests.unit.memcached_operator.memcached.world import (
@@ -245,7 +245,7 @@ async def test_when_it_is_quiet_again_that_is_said_and_repairs_are_made_at_once(
     while (next_s := await of_image.look()) is not None:
         world.clock.advance(next_s)
         waited_s += next_s
-    assert waited_s < QUIET_S + 2 * LOOK_S
+    assert waited_s < WINDOW_S + 2 * LOOK_S
     assert caplog.messages == [f"no longer contested: no other client has changed {IMAGE_FIELD} for 60 s"]
     of_image.strike()
     assert world.wait_s(KEY) == 0.0
@@ -339,7 +339,7 @@ async def test_when_nobody_deletes_it_any_more_that_is_said(
     while (next_s := await of_existence.look()) is not None:
         world.clock.advance(next_s)
         waited_s += next_s
-        assert waited_s < QUIET_S + 4 * LOOK_S
+        assert waited_s < WINDOW_S + 4 * LOOK_S
     assert caplog.messages == ["no longer contested: no other client has deleted the Deployment for 60 s"]
     of_existence.strike()
     await of_existence.look()
@@ -394,7 +394,7 @@ async def test_a_status_that_changes_with_the_pods_is_no_contention(running: Wor
         running.pods(number % 3)
         await running.settle()
     assert not [event for event in running.recorder.events if event.type == "Warning"]
-    assert running.repairs._contention._histories.items() == []
+    assert len(running.owners.contention) == 0
 
 
 async def test_a_condition_that_somebody_else_keeps_is_no_contention(running: World) -> None:
@@ -407,4 +407,4 @@ async def test_a_condition_that_somebody_else_keeps_is_no_contention(running: Wo
         ]
         running.api.put(memcached)
         await running.settle()
-    assert running.repairs._contention._histories.items() == []
+    assert len(running.owners.contention) == 0

@@ -213,7 +213,7 @@ async def test_a_new_leader_tells_servers_once_more_and_nobody_of_it(named: Worl
     named.memcached(size=3, workload="StatefulSet", memory="128Mi")
     await sent(named)
     named.told.clear()
-    named.repairs.memory.forget(KEY)
+    named.owners.memory.forget(KEY)
     assert await sent(named) == []
     assert sorted(named.told) == [(f"10.0.0.{each}", 128) for each in range(3)]
     assert reasons(named).count("Resized") == 1
@@ -256,7 +256,7 @@ async def test_a_busy_server_keeps_its_keys_and_is_told_when_it_has_a_moment(nam
 async def test_a_new_leader_that_reaches_no_server_replaces_none_for_it(named: World, trouble: Trouble) -> None:
     named.memcached(size=3, workload="StatefulSet", memory="128Mi")
     await sent(named)
-    named.repairs.memory.forget(KEY)
+    named.owners.memory.forget(KEY)
     named.untold = Failure(trouble, "it does not answer")
     for _ in range(3):
         named.clock.advance(PATIENCE_S)
@@ -272,7 +272,7 @@ async def test_a_new_leader_that_reaches_no_server_replaces_none_for_it(named: W
 async def test_a_new_leader_that_may_not_read_pods_replaces_none_for_it(named: World) -> None:
     named.memcached(size=3, workload="StatefulSet", memory="128Mi")
     await sent(named)
-    named.repairs.memory.forget(KEY)
+    named.owners.memory.forget(KEY)
     refusal = Forbidden(403, "Forbidden", 'pods "a" is forbidden: cannot get resource "pods"')
     named.api.refuse("get", "Pod", *[refusal] * 99)
     for _ in range(3):
@@ -286,7 +286,7 @@ async def test_a_new_leader_goes_on_with_a_resize_that_its_node_is_at(named: Wor
         resize(named, pod(named, each), type="PodResizePending", reason="Deferred", message="Node has no room")
     named.memcached(size=3, workload="StatefulSet", memory="128Mi")
     assert await sent(named, looks=1) == [RESIZE, RESIZE, RESIZE]
-    named.repairs.memory.forget(KEY)
+    named.owners.memory.forget(KEY)
     assert await sent(named) == []
     named.clock.advance(PATIENCE_S)
     assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]

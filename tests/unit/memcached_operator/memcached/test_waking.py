@@ -163,7 +163,7 @@ class Many:
         self.world = world = World()
         self.reporter = StatusWriter(
             world.parts.client,
-            world.repairs,
+            world.owners,
             cast(EventRecorder, world.recorder),
             status_delay_s=status_delay_s,
             clock=world.clock,

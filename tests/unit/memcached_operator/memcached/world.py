@@ -38,7 +38,7 @@ from operator_runtime import (
     Kind,
     ObjectKey,
     Operator,
-    Repairs,
+    Owners,
     Result,
     StaleCache,
     Store,
@@ -105,14 +105,14 @@ class Parts:
         self.client = client
         self.events = events
         self.stores = stores
-        self.of_memcacheds = Repairs(client, events, MEMCACHEDS, stores[MEMCACHEDS], clock=clock)
+        self.of_memcacheds = Owners(client, events, MEMCACHEDS, stores[MEMCACHEDS], clock=clock)
 
-    def repairs(self, owners: Kind[Any]) -> Repairs[Any]:
-        assert owners is MEMCACHEDS
+    def owners(self, kind: Kind[Any]) -> Owners[Any]:
+        assert kind is MEMCACHEDS
         return self.of_memcacheds
 
     def owned(self, owners: Kind[Any], kind: Kind[Any], *, rules: Any, tell: Any, **_: Any) -> Keeper[Any, Any, Any]:
-        return Keeper(self.client, owners, kind, self.stores[kind], self.of_memcacheds, rules, tell)
+        return Keeper(self.owners(owners), kind, self.stores[kind], rules, tell)
 
 
 class World:
@@ -149,7 +149,7 @@ class World:
             stores_of=lambda kind: [stores[kind]] if kind in stores else [],
         )
         self.parts = Parts(client, cast(EventRecorder, self.recorder), stores, self.clock)
-        self.repairs = self.parts.of_memcacheds
+        self.owners = self.parts.of_memcacheds
         self.reconciler = MemcachedReconciler(
             cast(Operator, self.parts),
             self.caches,
@@ -160,7 +160,7 @@ class World:
             clock=self.clock,
             utc_now=lambda: datetime.fromtimestamp(1_800_000_000 + self.clock.now, UTC),
         )
-        self.wait_s = self.repairs.delayed(own_writes_delay_s(self.own_writes))
+        self.wait_s = self.owners.delayed(own_writes_delay_s(self.own_writes))
 
     async def tell_memory(self, pod: PodRecord, mib: int) -> Failure | None:
         """A memcached that does as it is told, unless `untold` says why not."""
@@ -212,7 +212,7 @@ class World:
         self.api.calls.clear()
         token = current_reconcile.set(ReconcileContext("memcached", KEY, 1))
         try:
-            return await self.repairs.guarded(self.reconciler.reconcile)(KEY)
+            return await self.owners.guarded(self.reconciler.reconcile)(KEY)
         except StaleCache as error:
             return Result(requeue_after_s=error.retry_s)
         finally:

@@ -105,8 +105,7 @@ def test_what_a_predicate_does_not_count_enqueues_nothing_but_a_key_that_was_put
     assert enqueued(controller) == set()
     own.expect(A, SHELLS.resource.qualified_name, "uid-a", "3")
     if put_off:
-        assert controller._delay_s is not None
-        assert controller._delay_s(A) > 0.0
+        assert controller.delay_s(A) > 0.0
     shells.put(some(SHELLS, "a", 3, labels={"new": "no"}))
     assert enqueued(controller) == ({A} if put_off else set())
     assert not own.pending(A), "and its write has arrived"

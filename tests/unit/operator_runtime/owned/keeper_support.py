@@ -15,8 +15,8 @@ from operator_runtime import (
     Kind,
     KubeError,
     ObjectKey,
+    Owners,
     PlainObject,
-    Repairs,
     Rules,
     Store,
     owner_reference,
@@ -56,16 +56,14 @@ class Keeping:
         self.recorder = Recorder()
         self.changes: list[Change[PlainObject]] = []
         self.refusal: KubeError | None = None
-        self.owners: Store[PlainObject] = Store()
-        self.owners.put(owner)
+        self.store_of_owners: Store[PlainObject] = Store()
+        self.store_of_owners.put(owner)
         events = cast(EventRecorder, self.recorder)
-        self.repairs = Repairs(client, events, CONFIG_MAPS, self.owners, clock=self.clock)
+        self.owners = Owners(client, events, CONFIG_MAPS, self.store_of_owners, clock=self.clock)
         self.keeper: Keeper[PlainObject, Any, PlainObject] = Keeper(
-            client,
-            CONFIG_MAPS,
+            self.owners,
             kind,
             self.store,
-            self.repairs,
             rules or rules_for_bodies(client.field_manager, kind.resource),
             lambda _, change: self.changes.append(change),
             lambda _: self.refusal,

@@ -29,7 +29,7 @@ from operator_runtime import (
 )
 from operator_runtime.cache.selection import Selection
 from operator_runtime.owned.contention import REPAIRS
-from operator_runtime.owned.repairs import REFUSED_S
+from operator_runtime.owned.refusals import REFUSED_S
 from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping, words
 
 
@@ -195,7 +195,7 @@ async def test_nothing_is_made_again_for_an_owner_that_is_gone(at: Keeping) -> N
     for _ in range(2):
         with pytest.raises(StaleCache):
             await at.keep(at.words(a="1"))
-    assert at.repairs.wait_s(at.owner.key) > 0.0
+    assert at.owners.wait_s(at.owner.key) > 0.0
     assert await at.client.list(CONFIG_MAPS, "default", "app=words") == []
 
 
@@ -251,16 +251,16 @@ async def test_a_field_that_another_manager_rewrites_in_a_loop_is_left_to_it_and
     for _ in range(REPAIRS + 1):  # the first may have been asked for
         at.cached(await at.client.patch(CONFIG_MAPS, WORDS, {"data": {"a": "theirs"}}))
         at.cached(await at.keep(at.words(a="1"), seen=True))
-    assert at.repairs.contested == 1
+    assert len(at.owners.contention) == 1
     (note,) = at.recorder.notes
     assert " keeps changing data[a] of the ConfigMap default/words: put right 5 times within 60 s" in note
-    assert at.repairs.wait_s(at.owner.key) > 0.0
+    assert at.owners.wait_s(at.owner.key) > 0.0
 
 
 async def test_what_the_owner_wants_otherwise_again_and_again_is_nobody_elses_doing(at: Keeping) -> None:
     for turn in range(2 * REPAIRS):
         at.cached(await at.keep(at.words(a=str(turn)), seen=True))
-    assert at.repairs.contested == 0
+    assert len(at.owners.contention) == 0
 
 
 async def test_the_fields_of_a_successor_are_put_right_although_the_same_write_missed_its_predecessor(
@@ -312,7 +312,7 @@ async def test_a_deletion_in_a_loop_is_told_also_of_an_owner_without_a_status(at
         made = (await at.keeper.keep(at.owner, at.words(a="1"))).obj
         assert made is not None
         await at.client.delete(CONFIG_MAPS, made)
-    assert at.repairs.contested == 1
+    assert len(at.owners.contention) == 1
     (note,) = at.recorder.notes
     assert " keeps deleting the ConfigMap default/words: made again 5 times within 60 s" in note
     assert [change.asked for change in at.changes] == [True] + [False] * REPAIRS
@@ -353,9 +353,9 @@ async def test_an_owner_that_is_contested_and_on_its_way_out_is_not_looked_at_fo
     async def reconcile(_: ObjectKey) -> Result:
         return Result()
 
-    guarded = at.repairs.guarded(reconcile)
+    guarded = at.owners.guarded(reconcile)
     assert await guarded(at.owner.key) != Result()
     await at.client.patch(CONFIG_MAPS, at.owner, {"metadata": {"finalizers": ["example.com/wait"]}})
     await at.client.delete(CONFIG_MAPS, at.owner)
-    at.owners.put(await at.client.get(CONFIG_MAPS, at.owner.key))
+    at.store_of_owners.put(await at.client.get(CONFIG_MAPS, at.owner.key))
     assert await guarded(at.owner.key) == Result()

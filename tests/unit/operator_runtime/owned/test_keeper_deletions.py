@@ -11,7 +11,7 @@ import pytest
 from operator_runtime import Client, Forbidden, KubeError, PlainObject, Refused, StaleCache, Unwatched, plain
 from operator_runtime.client.errors import Unreachable
 from operator_runtime.owned.contention import REPAIRS
-from operator_runtime.owned.repairs import REFUSED_S
+from operator_runtime.owned.refusals import REFUSED_S
 from operator_runtime.owned.rules import rules_for_bodies, telling
 from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping
 
@@ -138,7 +138,7 @@ class TestReplacing:
             at.user_asks()
             await replaced(at, at.words(a=str(turn)))
             at.cached(await at.keep(at.words(a=str(turn)), seen=True))
-        assert at.repairs.contested == 0
+        assert len(at.owners.contention) == 0
         assert all(change.asked for change in at.changes)
 
     async def test_one_that_somebody_else_deletes_afterwards_is_told_as_such(self, replacing: Keeping) -> None:
@@ -154,10 +154,10 @@ class TestReplacing:
         for _ in range(REPAIRS + 1):  # the first may have been asked for
             at.cached(await at.client.apply(CONFIG_MAPS, at.words(a="1")))
             await replaced(at, at.words(a="2"))
-        assert at.repairs.contested == 1
+        assert len(at.owners.contention) == 1
         (note,) = at.recorder.notes
         assert " keeps changing data[a] of the ConfigMap default/words: put right 5 times within 60 s" in note
-        assert at.repairs.wait_s(at.owner.key) > 0.0
+        assert at.owners.wait_s(at.owner.key) > 0.0
 
     async def test_a_deletion_without_an_answer_is_ours_all_the_same(
         self, replacing: Keeping, monkeypatch: pytest.MonkeyPatch
@@ -233,7 +233,7 @@ class TestRemoving:
             at.uncached()
         assert (await at.keep(at.words(a="1"), seen=True)).body["data"] == {"a": "1"}
         assert all(change.asked and not change.fields for change in at.changes)
-        assert at.repairs.contested == 0
+        assert len(at.owners.contention) == 0
 
     async def test_whoever_keeps_making_it_is_told_of_and_held_back_for(self, at: Keeping) -> None:
         for _ in range(REPAIRS + 1):
@@ -244,7 +244,7 @@ class TestRemoving:
             "Another client keeps making the ConfigMap default/words, which the ConfigMap is to be without: deleted 5 "
             "times within 60 s, from now on once a second at most. Stop that client."
         )
-        assert at.repairs.wait_s(at.owner.key) > 0.0
+        assert at.owners.wait_s(at.owner.key) > 0.0
 
 
 @pytest.mark.parametrize("seen", [True, False])

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
-
-import pytest
-
 from operator_runtime.cache.store import ObjectKey
-from operator_runtime.owned.contention import WINDOW_S
 from operator_runtime.owned.memory import Memory
-from operator_runtime.owned.repairs import _Written
-from operator_runtime.testing.clock import FakeClock
 
 KEY, OTHER = ObjectKey("shop", "a"), ObjectKey("shop", "b")
 
@@ -33,28 +26,3 @@ def test_a_slot_begins_a_thing_once_and_drops_it() -> None:
     assert (lists.of(KEY), lists.items()) == ([1], [(KEY, [1])])
     lists.drop(KEY)
     assert (lists.find(KEY), len(memory)) == (None, 0)
-
-
-@pytest.mark.parametrize("first_s", [0.0, 0.5 * WINDOW_S, 0.99 * WINDOW_S])
-def test_what_was_written_of_a_status_is_known_for_the_window_whatever_else_is_written(first_s: float) -> None:
-    clock = FakeClock()
-    written = _Written(clock)
-    clock.advance(first_s)
-    written.set("ours", array("q", [1]))
-    for _ in range(9):
-        clock.advance(WINDOW_S / 10)
-        written.set("another", array("q", [2]))
-        assert 1 in written.of("ours")
-
-
-@pytest.mark.parametrize("steps", [2, 20])
-def test_what_was_written_of_a_status_goes_with_the_writes_of_two_windows(steps: int) -> None:
-    clock = FakeClock()
-    written = _Written(clock)
-    written.set("ours", array("q", [1]))
-    for _ in range(steps):
-        clock.advance(2 * WINDOW_S / steps)
-        written.set("another", array("q", [2]))
-    clock.advance(WINDOW_S)
-    written.set("another", array("q", [2]))
-    assert 1 not in written.of("ours")

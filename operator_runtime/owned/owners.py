@@ -1,0 +1,227 @@
+"""The objects of one kind that own others: what is remembered of each, and how often is written for it.
+
+`Owners.guarded` stands around the reconcile of their controller, and `Owners.repair` around each write that puts
+something right; the rule is in `contention`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from operator_runtime.cache.store import ObjectKey, Store, key_of
+from operator_runtime.client.errors import Conflict, KubeError, NotFound
+from operator_runtime.client.watch import Record
+from operator_runtime.controller.client import Client
+from operator_runtime.controller.controller import Result
+from operator_runtime.events.recorder import EventRecorder
+from operator_runtime.objects.kinds import Kind, reference
+from operator_runtime.owned.contention import Contention, Undone, Verb
+from operator_runtime.owned.memory import Memory
+from operator_runtime.owned.refusals import Refusals
+
+logger = logging.getLogger(__name__)
+
+# The reason of the event.
+REASON = "Contested"
+# How long an owner that the API server no longer has is believed to be gone, whatever the cache shows.
+GONE_S = 5.0
+_ANOTHER = "Another client"
+
+
+class Owner(Record, Protocol):
+    """What is read of an owner."""
+
+    @property
+    def generation(self) -> int: ...
+    @property
+    def deleting(self) -> bool: ...
+
+
+O = TypeVar("O", bound=Owner)  # noqa: E741 -- for owner, as in the signatures below
+T = TypeVar("T")
+
+Reconcile = Callable[[ObjectKey], Awaitable[Result]]
+
+
+class _Gone(NamedTuple):
+    """Which version of an owner the cache still had when the API server had none, and until when that is believed."""
+
+    version: str = ""
+    until_s: float = 0.0
+
+
+class Owners(Generic[O]):
+    """The objects of one kind that own others, each of which is reconciled by one controller.
+
+    Attributes:
+        client: writes, and reads who else does.
+        kind: theirs.
+        memory: what is remembered of each, and goes with it.
+        refusals: the writes for them that the API server refused.
+        contention: what another client writes against us in a loop, by the owner's key.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        events: EventRecorder,
+        kind: Kind[O],
+        store: Store[O],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        Args:
+            client: writes, and reads who else does.
+            events: where contention is told, on the owner.
+            kind: theirs.
+            store: their cache.
+            clock: monotonic seconds.
+        """
+        self.client = client
+        self.kind = kind
+        self.memory = Memory()
+        self.refusals = Refusals(self.memory, clock)
+        self._events = events
+        self._store = store
+        self._clock = clock
+        self.contention = Contention(self.memory, clock)
+        self._gone = self.memory.slot(_Gone)
+
+    def wait_s(self, key: ObjectKey) -> float:
+        """Seconds for which an owner is not looked at: it is gone, whatever the cache shows, or contested.
+
+        What the user asks for is not kept waiting.
+        """
+        owner = self._store.get(key)
+        if owner is None or owner.deleting:
+            return 0.0
+        return self._gone_for_s(owner) or self.contention.wait_s(key, owner.generation)
+
+    def guarded(self, reconcile: Reconcile) -> Reconcile:
+        """`reconcile`, with what is to be done before and after it; what is remembered of an owner goes with it."""
+
+        async def guarded(key: ObjectKey) -> Result:
+            owner = self._store.get(key)
+            if owner is None:
+                self.memory.forget(key)
+            elif not owner.deleting and (over := self.contention.look(key, owner.generation)):
+                logger.info("%s", over)
+            result = await reconcile(key)
+            # One on its way out is not put right, and waits for nothing of this.
+            next_s = None if owner is None or owner.deleting else self.contention.next_look_s(key)
+            if next_s is None or (result.requeue_after_s is not None and result.requeue_after_s <= next_s):
+                return result
+            return Result(requeue_after_s=next_s, priority=result.priority)
+
+        return guarded
+
+    def delayed(self, delay_s: Callable[[ObjectKey], float]) -> Callable[[ObjectKey], float]:
+        """`delay_s`, and after it `wait_s`: seconds for which a controller leaves a key alone."""
+        return lambda key: delay_s(key) or self.wait_s(key)
+
+    @asynccontextmanager
+    async def repair(
+        self,
+        owner: O,
+        kind: Kind[Any],
+        at: ObjectKey,
+        verb: Verb,
+        fields: Sequence[str] = (),
+        *,
+        wish: object = None,
+        status: bool = False,
+    ) -> AsyncIterator[None]:
+        """Around a write that puts an object right. Where that is one too many, it is told, with who else writes.
+
+        Args:
+            owner: for which it is written.
+            kind: of the object.
+            at: its key.
+            verb: what is undone by the write.
+            fields: of the object, where they were changed.
+            wish: see `Contention.repaired`.
+            status: the object is the owner, and its status is written. A conflict counts as much then: another client
+                wrote it meanwhile.
+        """
+        key, name, who = key_of(owner), kind.resource.kind, _ANOTHER
+        of = None if status else (name, at)
+        # Once this is written, the managedFields name nobody else.
+        if fields and self.contention.is_last(key, owner.generation, of, wish):
+            who = await self._other_manager(kind, at, fields)
+        undone = Undone(verb, name if at == key else f"{name} {at}", fields)
+
+        def count() -> None:
+            note = undone.note(who, self.kind.resource.kind)
+            times, notes = self.contention.repaired(key, owner.generation, of, undone, note, wish=wish)
+            for each in notes:
+                if times:
+                    logger.warning("still contested, put right %d times more: %s", times, each)
+                else:
+                    logger.warning("contested: %s", each)
+                about = reference(self.kind, owner)
+                self._events.emit(about, type="Warning", reason=REASON, action="Repair", note=each)
+
+        try:
+            yield
+        except Conflict:
+            if status:
+                count()
+            raise
+        count()
+
+    async def write_status(
+        self, owner: O, status: Mapping[str, object], changed: Iterable[str], write: Callable[[], Awaitable[T]]
+    ) -> T:
+        """Do what `write` does, which writes the owner's status; who changes what we wrote before is another manager.
+
+        Args:
+            owner: whose status.
+            status: what is wanted of it, as far as it is ours, by field.
+            changed: the fields that differ from the live status.
+            write: sends it.
+        """
+        fields, wish = [f"status.{each}" for each in changed], hash(tuple(status.items()))
+        async with self.repair(owner, self.kind, key_of(owner), "changed", fields, wish=wish, status=True):
+            return await write()
+
+    async def still_there(self, owner: O) -> bool:
+        """Whether this owner is there now and is not being deleted, whatever the cache shows.
+
+        Without this, a watch that is down would have us make again what the garbage collector deletes.
+        """
+        key = key_of(owner)
+        if self._gone_for_s(owner) > 0.0:
+            return False
+        try:
+            live = await self.client.get(self.kind, key)
+        except NotFound:
+            self._gone.set(key, _Gone(owner.resource_version, self._clock() + GONE_S))
+            return False
+        return live.uid == owner.uid and not live.deleting
+
+    def _gone_for_s(self, owner: O) -> float:
+        gone = self._gone.find(key_of(owner))
+        if gone is None or gone.version != owner.resource_version:
+            return 0.0
+        return max(0.0, gone.until_s - self._clock())
+
+    async def _other_manager(self, kind: Kind[Any], at: ObjectKey, fields: Sequence[str]) -> str:
+        """Who else writes these fields, as well as can be told."""
+        ours = self.client.field_manager
+        try:
+            writers = await self.client.writers(kind, at)
+        except KubeError as error:
+            logger.debug("cannot read who writes %s: %s", ", ".join(fields), error)
+            return _ANOTHER
+        owners = [each for field in fields for each in writers.owners(field)]
+        if others := [each for each in owners if each.manager != ours]:
+            return f'"{max(others, key=lambda each: each.time).manager}"'
+        if owners:
+            return f'{_ANOTHER} that calls itself "{ours}" (does a second operator run?)'
+        latest = next((each.manager for each in writers.latest(fields[0]) if each.manager != ours), None)
+        return f'{_ANOTHER} (the last one to write the object is "{latest}")' if latest else _ANOTHER

@@ -1,0 +1,66 @@
+"""What the API server refused is not sent again at once, as its answer would be the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.errors import Forbidden, Invalid, KubeError
+from operator_runtime.objects.kinds import Kind
+from operator_runtime.owned.memory import Memory
+
+# No watch tells of a right that was granted, or of a quota that was raised.
+REFUSED_S = 30.0
+
+
+class Refused(KubeError):
+    """A write did not do what it should, although the API server took it; the message says why, and the remedy."""
+
+
+class _Refusal(NamedTuple):
+    what: object
+    error: KubeError
+    until_s: float
+
+
+class _Refusals(dict[tuple[str, ObjectKey], _Refusal]):
+    """By kind and key of the object."""
+
+
+class Refusals:
+    """The last refusal for each object of each owner."""
+
+    def __init__(self, memory: Memory, clock: Callable[[], float]) -> None:
+        """
+        Args:
+            memory: of the owners.
+            clock: monotonic seconds.
+        """
+        self._clock = clock
+        self._refusals = memory.slot(_Refusals)
+
+    @contextmanager
+    def trying(self, owner: ObjectKey, kind: Kind[Any], at: ObjectKey, what: object) -> Iterator[None]:
+        """Around a write: raises the error of the same write where that was refused within `REFUSED_S`.
+
+        Args:
+            owner: for which it is written.
+            kind: of the object that is written.
+            at: the object's key.
+            what: equal for the same write.
+        """
+        refusal = (self._refusals.find(owner) or _Refusals()).get((kind.resource.qualified_name, at))
+        if refusal is not None and refusal.what == what and self._clock() < refusal.until_s:
+            raise refusal.error.with_traceback(None)
+        try:
+            yield
+        except (Forbidden, Invalid, Refused) as error:
+            self.add(owner, kind, at, what, error)
+            raise
+
+    def add(self, owner: ObjectKey, kind: Kind[Any], at: ObjectKey, what: object, error: KubeError) -> None:
+        """This write was refused, as the error says."""
+        refusal = _Refusal(what, error, self._clock() + REFUSED_S)
+        self._refusals.of(owner)[kind.resource.qualified_name, at] = refusal
