@@ -32,7 +32,6 @@ from operator_runtime.objects.bodies import (
 )
 from operator_runtime.objects.kinds import Kind, Object, PlainObject
 from operator_runtime.objects.managed_fields import Writers
-from operator_runtime.objects.taken_over import taken_over
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
@@ -40,9 +39,6 @@ T = TypeVar("T")
 
 # Objects in one page of a list, as kubectl and client-go ask for.
 PAGE_SIZE = 500
-# An apply that bears it creates an absent object, and is answered 409 where there is one, whoever's: no object that is
-# stored has this version.
-_NEVER_STORED = "1"
 
 
 def _nobody(_controller: str) -> None:
@@ -140,9 +136,7 @@ class Client:
         )
         return self._wrote(kind, answer)
 
-    async def apply(
-        self, kind: Kind[R], body: Mapping[str, object], *, force: bool = True, create_only: bool = False
-    ) -> R:
+    async def apply(self, kind: Kind[R], body: Mapping[str, object], *, force: bool = True) -> R:
         """Server-side apply: the fields of `body` become ours, and fields that we applied before and left out vanish.
 
         The object is created where there is none, also again after somebody deleted it: put `metadata.uid` into the
@@ -152,48 +146,20 @@ class Client:
             kind: of the object.
             body: what we want of it, as in a manifest; apiVersion and kind may be left out; a None is.
             force: take fields from other managers, as a controller should; else that is a Conflict.
-            create_only: leave alone an object that is there already, whoever's: a Conflict.
         """
         whole = whole_body(kind.resource, body)
         if not whole.name:
             raise ValueError("metadata.name is missing: an apply needs the whole name; `create` makes generated ones")
         content = without_nones(whole.content)
-        if create_only:
-            content = content | {"metadata": content["metadata"] | {"resourceVersion": _NEVER_STORED}}
         answer = await self._api.apply(
             kind.resource,
             whole.namespace,
             whole.name,
             content,
             field_manager=self.field_manager,
-            force=force and not create_only,
+            force=force,
         )
         return self._wrote(kind, answer, updated="uid" in content["metadata"])
-
-    async def take_over(self, kind: Kind[R], which: ObjectKey | R) -> bool:
-        """Make what was created or patched under this manager's name applied: the next `apply` takes back what its body
-        leaves out of it, but finalizers. No field changes by it.
-
-        Args:
-            kind: of the object.
-            which: as for `patch`.
-
-        Returns:
-            Whether there was anything to take over.
-
-        Raises:
-            NotFound: there is no such object.
-            Conflict: somebody wrote the object in this moment, or it is another one of that name.
-        """
-        key, uid = identity_of(which)
-        live = await self._api.get(kind.resource, checked_key(kind.resource, key), key.name)
-        if uid is not None and uid != object_of(kind.decode, live).uid:
-            raise Conflict(409, "Conflict", f"{kind.resource.kind} {key} is another one of that name")
-        metadata = taken_over(live, self.field_manager, kind.resource.api_version)
-        if metadata is None:
-            return False
-        await self._merge(kind, patch_body(kind.resource, key, {"metadata": metadata}), None)
-        return True
 
     async def patch(
         self,

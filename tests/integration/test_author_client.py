@@ -151,20 +151,6 @@ async def test_a_kind_without_a_status_subresource_is_named(client: Client, name
         await client.patch_status(FARMS, farm, {"ready": 1})
 
 
-async def test_what_was_created_and_patched_is_taken_back_by_an_apply_once_it_is_taken_over(
-    client: Client, cluster: Cluster, namespace: str
-) -> None:
-    metadata = {"namespace": namespace, "name": "a"}
-    made = await client.create(CONFIG_MAPS, {"metadata": metadata, "data": {"x": "1", "y": "2"}})
-    await client.patch(CONFIG_MAPS, made, {"data": {"z": "3"}})
-    cluster.kubectl("patch", "cm/a", "-n", namespace, "--type=merge", "-p", '{"data":{"theirs":"4"}}')
-    body = {"metadata": metadata, "data": {"x": "1"}}
-    assert set((await client.apply(CONFIG_MAPS, body)).body["data"]) == {"x", "y", "z", "theirs"}
-    assert await client.take_over(CONFIG_MAPS, made)
-    assert set((await client.apply(CONFIG_MAPS, body)).body["data"]) == {"x", "theirs"}
-    assert not await client.take_over(CONFIG_MAPS, made)
-
-
 async def test_an_apply_makes_changes_and_takes_back(client: Client, cluster: Cluster, namespace: str) -> None:
     body = {"metadata": {"namespace": namespace, "name": "a"}, "data": {"x": "1", "y": "2"}}
     made = await client.apply(CONFIG_MAPS, body)
@@ -175,13 +161,11 @@ async def test_an_apply_makes_changes_and_takes_back(client: Client, cluster: Cl
     with pytest.raises(Conflict):
         await client.apply(CONFIG_MAPS, body, force=False)
     assert (await client.apply(CONFIG_MAPS, body)).body["data"] == {"x": "1", "y": "2"}
-    with pytest.raises(Conflict):
-        await client.apply(CONFIG_MAPS, body, create_only=True)
     await client.delete(CONFIG_MAPS, made.key)
     of_that_one = body | {"metadata": {"namespace": namespace, "name": "a", "uid": made.uid}}
     with pytest.raises((Conflict, Invalid)):
         await client.apply(CONFIG_MAPS, of_that_one)
-    again = await client.apply(CONFIG_MAPS, body, create_only=True)
+    again = await client.apply(CONFIG_MAPS, body)
     assert again.uid != made.uid
 
 

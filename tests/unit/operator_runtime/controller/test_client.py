@@ -153,41 +153,6 @@ async def test_an_apply_takes_fields_from_others_unless_told_not_to(at: Fixture)
     assert at.server.last.query == MANAGER
 
 
-async def test_an_apply_that_only_creates_leaves_alone_what_is_there(at: Fixture) -> None:
-    body = shell(2, resourceVersion="77")
-    at.server.store(PATH, shell(5))
-    with pytest.raises(Conflict):
-        await at.client.apply(SHELLS, body, create_only=True)
-    assert at.server.last.body["metadata"] == {"namespace": "ns", "name": "a", "resourceVersion": "1"}
-    assert at.server.last.query == MANAGER
-    assert body["metadata"]["resourceVersion"] == "77"
-
-
-async def test_what_was_created_is_taken_over_before_it_is_applied(at: Fixture) -> None:
-    managed = {"manager": "shells", "operation": "Update", "apiVersion": "example.com/v1", "fieldsV1": {"f:spec": {}}}
-    at.server.store(PATH, shell(2, managedFields=[managed]))
-    live = at.cached()
-    assert await at.client.take_over(SHELLS, live)
-    assert at.server.methods == ["GET", "PATCH"]
-    expected = {
-        "uid": live.uid,
-        "resourceVersion": live.resource_version,
-        "managedFields": [managed | {"operation": "Apply"}],
-    }
-    assert at.server.last.body == {"metadata": expected}
-    assert not await at.client.take_over(SHELLS, KEY)
-    assert at.server.methods == ["GET", "PATCH", "GET"]
-
-
-async def test_of_a_successor_nothing_is_taken_over(at: Fixture) -> None:
-    at.server.store(PATH, shell(2))
-    before = at.cached()
-    at.server.store(PATH, shell(2) | {"metadata": {"namespace": "ns", "name": "a", "uid": "another"}})
-    with pytest.raises(Conflict):
-        await at.client.take_over(SHELLS, before)
-    assert at.server.methods == ["GET"]
-
-
 async def test_an_apply_needs_a_whole_name(at: Fixture) -> None:
     with pytest.raises(ValueError, match="an apply needs the whole name"):
         await at.client.apply(SHELLS, {"metadata": {"namespace": "ns", "generateName": "a-"}})
