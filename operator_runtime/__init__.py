@@ -103,7 +103,7 @@ if TYPE_CHECKING:
         Operator as Operator,
         serve as serve,
     )
-    from operator_runtime.owned.comparison import (
+    from operator_runtime.owned.compare import (
         Difference as Difference,
         Entry as Entry,
         Fields as Fields,
@@ -111,6 +111,8 @@ if TYPE_CHECKING:
         differences as differences,
         field_name as field_name,
         field_names as field_names,
+        names_of as names_of,
+        no_longer as no_longer,
     )
     from operator_runtime.owned.finalizer import (
         Finalized as Finalized,
@@ -124,10 +126,6 @@ if TYPE_CHECKING:
     from operator_runtime.owned.memory import (
         Memory as Memory,
         Slot as Slot,
-    )
-    from operator_runtime.owned.names import (
-        names_of as names_of,
-        no_longer as no_longer,
     )
     from operator_runtime.owned.owners import Owners as Owners
     from operator_runtime.owned.refusals import Refused as Refused
@@ -208,11 +206,20 @@ _PLACES = {
     ),
     "operator": ("Operator", "serve"),
     "process.command": ("run",),
-    "owned.comparison": ("Difference", "Entry", "Fields", "Steps", "differences", "field_name", "field_names"),
+    "owned.compare": (
+        "Difference",
+        "Entry",
+        "Fields",
+        "Steps",
+        "differences",
+        "field_name",
+        "field_names",
+        "names_of",
+        "no_longer",
+    ),
     "owned.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
     "owned.keeper": ("Keeper",),
     "owned.memory": ("Memory", "Slot"),
-    "owned.names": ("names_of", "no_longer"),
     "owned.owners": ("Owners",),
     "owned.refusals": ("Refused",),
     "owned.rules": ("Change", "Kept", "NotOwned", "Reverted", "Rules", "Unwatched"),

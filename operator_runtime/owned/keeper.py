@@ -30,7 +30,7 @@ from operator_runtime.client.errors import (
 )
 from operator_runtime.controller.controller import StaleCache
 from operator_runtime.objects.kinds import Kind, PlainObject, plain
-from operator_runtime.owned.comparison import Difference
+from operator_runtime.owned.compare import Difference
 from operator_runtime.owned.contention import Verb
 from operator_runtime.owned.memory import Slot
 from operator_runtime.owned.owners import Owner, Owners

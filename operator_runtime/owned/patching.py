@@ -15,7 +15,7 @@ import msgspec
 
 from operator_runtime.client.resources import Resource
 from operator_runtime.objects.bodies import merge_diff
-from operator_runtime.owned.comparison import Difference, Entry, Steps, is_merged, value_of
+from operator_runtime.owned.compare import Difference, Entry, Steps, entry_of, is_merged, value_of
 
 # Whose kinds take strategic merge patches. Kinds that are not built in may be of a group that ends in k8s.io, too.
 _BUILT_IN: Final = frozenset(
@@ -166,7 +166,7 @@ def _change(body: Any, steps: Steps, value: Any) -> None:
 def _at(body: Any, steps: Steps) -> Any:
     for step in steps:
         if isinstance(step, Entry):
-            body = next(each for each in body if value_of(each, step.field) == step.key)
+            body = entry_of(body, step)
         else:
             body = body[step]
     return body

@@ -22,8 +22,7 @@ from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.api_objects import OwnerReference
 from operator_runtime.objects.bodies import body_of, controller_in, whole_body, without_nones
 from operator_runtime.objects.kinds import Kind, reference
-from operator_runtime.owned.comparison import Difference, differences
-from operator_runtime.owned.names import names_of, no_longer
+from operator_runtime.owned.compare import Difference, differences, names_of, no_longer
 from operator_runtime.owned.refusals import Refused
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ import pytest
 
 from memcached_operator.memcached.wanted.common import comparable
 from memcached_operator.memcached.wanted.workload_types import Container, PodSpec
-from operator_runtime.owned.comparison import Difference, differences
+from operator_runtime.owned.compare import Difference, differences
 from tests.unit.memcached_operator.memcached.support import (
     OTHER_UID,
     UID,

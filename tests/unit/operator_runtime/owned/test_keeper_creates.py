@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from operator_runtime import Client, Difference, Invalid, PlainObject, Rules
-from operator_runtime.owned.comparison import differences
+from operator_runtime.owned.compare import differences
 from operator_runtime.testing.cluster import SimulatedCluster
 from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping
 

@@ -10,7 +10,7 @@ import pytest
 from kube_simulator.schema import kubernetes
 from kube_simulator.schema.node import Node
 from operator_runtime import Difference, Entry, Fields, plain
-from operator_runtime.owned.comparison import is_merged
+from operator_runtime.owned.compare import is_merged
 from operator_runtime.owned.patching import is_strategic, needs_live, patch_of
 
 DEPLOYMENTS = plain("apps/v1", "Deployment", "deployments").resource

@@ -1,14 +1,16 @@
 """Pure: how a live object differs from the wanted one, field by field.
 
 Only what the wanted object says is compared. Labels, annotations, containers and owner references that others added
-stay as they are; a field that we say nothing about is not ours. What was said once and is not any more is in `names`.
+stay as they are; a field that we say nothing about is not ours. One that was wanted before would look as if it were not
+ours either, and managedFields, which know better, may be cleared. An operator that may want less of an object later
+keeps the names of what it wanted in an annotation (`names_of`), and takes away what is `no_longer` wanted.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -28,7 +30,10 @@ _PORTS, _SPREAD = "ports", "topologySpreadConstraints"
 # Of lists that stand beside `metadata` and not in a part of the object, it merges these alone, and these in it alone.
 _AT_THE_TOP, _IN_METADATA = ("webhooks", "secrets"), ("ownerReferences", "finalizers")
 # Fields whose keys are no fields.
-NAMED_BY_PEOPLE = ("labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "stringData")
+_NAMED_BY_PEOPLE = ("labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "stringData")
+# Dicts of which each entry is a field of its own, whatever becomes of the others.
+_APART = (*_NAMED_BY_PEOPLE, "metadata", "limits", "requests")
+_LEAF = 0
 _PLAIN_NAME = re.compile(r"\w+")
 _KEYS_IN_PATHS = re.compile(r"\[[^\]]*\]")
 
@@ -156,6 +161,47 @@ def field_names(wanted: object, path: str = "") -> Iterator[str]:
             yield path
 
 
+def names_of(wanted: Any, steps: Steps = ()) -> Any:
+    """The fields of a body, without values: dicts as they are, lists where their entries have keys, 0 for all else."""
+    match wanted:
+        case Mapping():
+            return {name: names_of(part, (*steps, name)) for name, part in wanted.items() if part is not None}
+        case [_, *_] if (key := key_of(steps, wanted)) is not None:
+            return [_entry_names(each, key, steps) if key else each for each in wanted]
+        case _:
+            return _LEAF
+
+
+def no_longer(names: Any, wanted: Any, live: Any, steps: Steps = ()) -> Iterator[Difference]:
+    """What a live object has by these names and is not wanted any more.
+
+    Args:
+        names: as `names_of` gives them.
+        wanted: what is wanted now, as dicts and lists.
+        live: likewise.
+        steps: where in the object they stand.
+    """
+    if not isinstance(names, Mapping) or not isinstance(live, Mapping):
+        return
+    ours = wanted if isinstance(wanted, Mapping) else {}
+    for name, inner in names.items():
+        held, part, at = live.get(name), ours.get(name), (*steps, name)
+        if held is None:
+            continue
+        if isinstance(inner, list) and inner and isinstance(held, Sequence) and (key := key_of(at, inner)) is not None:
+            for each in inner:
+                entry = Entry(key, value_of(each, key))
+                there, mine = (entry_of(entries, entry) for entries in (held, part or ()))
+                if there is not None and mine is None:
+                    yield Difference((*at, entry), None, there)
+                else:
+                    yield from no_longer(each, mine, there, (*at, entry))
+        elif part is None and not (isinstance(inner, Mapping) and name in _APART):
+            yield Difference(at, None, held)
+        else:
+            yield from no_longer(inner, part, held, at)
+
+
 def field_name(path: str) -> str:
     """The name of a difference's field, without the keys of lists and labels, of which there is no end."""
     return _KEYS_IN_PATHS.sub("", path)
@@ -193,9 +239,20 @@ def value_of(entry: object, field: str) -> object:
     return entry.get(field) if isinstance(entry, Mapping) else getattr(entry, field)
 
 
+def entry_of(entries: Iterable[Any], entry: Entry) -> Any:
+    """The entry of a list to which that step leads, None where there is none."""
+    return next((each for each in entries if value_of(each, entry.field) == entry.key), None)
+
+
+def _entry_names(entry: Mapping[str, Any], key: str, steps: Steps) -> dict[str, Any]:
+    if key == "uid":
+        return {key: entry[key]}  # an owner is there with all that is said of it, or is not
+    return {**names_of(entry, (*steps, Entry(key, entry[key]))), key: entry[key]}
+
+
 def _inner(path: str, key: str) -> str:
     """Where an entry of a dict stands: a field of a body, or one of what people name themselves, such as a label."""
-    named_by_people = path.rpartition(".")[2] in NAMED_BY_PEOPLE or not _PLAIN_NAME.fullmatch(key)
+    named_by_people = path.rpartition(".")[2] in _NAMED_BY_PEOPLE or not _PLAIN_NAME.fullmatch(key)
     return f"{path}[{key}]" if path and named_by_people else f"{path}.{key}" if path else key
 
 
