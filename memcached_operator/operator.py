@@ -27,7 +27,7 @@ from memcached_operator.memcached.metrics import condition_family, memcached_fam
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.status import is_overdue
 from memcached_operator.memcached.waking import Waking
-from memcached_operator.memcached.wanted.records import BudgetRecord
+from memcached_operator.memcached.wanted.budget import BudgetRecord
 from memcached_operator.memcached.wanted.server_list import publisher
 from memcached_operator.memcached.wanted.shape import OwnedRecord
 from memcached_operator.memcached.workloads.pods import PodRecord

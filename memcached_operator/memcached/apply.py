@@ -33,25 +33,26 @@ from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.restoring import Restoring
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.status import Status
-from memcached_operator.memcached.wanted import budget, workload as desired
-from memcached_operator.memcached.wanted.beside import beside
-from memcached_operator.memcached.wanted.records import (
-    BUDGET_RULES,
-    NETWORK_POLICY_RULES,
+from memcached_operator.memcached.wanted import workload as desired
+from memcached_operator.memcached.wanted.budget import BUDGET, budget, in_the_way, others_budget
+from memcached_operator.memcached.wanted.common import Manifest
+from memcached_operator.memcached.wanted.network_policy import NETWORK_POLICY, network_policy
+from memcached_operator.memcached.wanted.server_list import (
     PUBLICATION,
-    PUBLICATION_RULES,
-    SERVICE_RULES,
+    is_untouched,
+    publication,
+    publication_name,
 )
-from memcached_operator.memcached.wanted.server_list import is_untouched
-from memcached_operator.memcached.wanted.service import with_names
+from memcached_operator.memcached.wanted.service import SERVICE, service, with_names
 from memcached_operator.memcached.wanted.shape import OwnedRecord
-from memcached_operator.memcached.wanted.workload_rules import DEPLOYMENT_RULES, STATEFUL_SET_RULES
+from memcached_operator.memcached.wanted.workload import DEPLOYMENT, STATEFUL_SET
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.wording import in_words
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime import (
     Change,
     Keeper,
+    Kept,
     Kind,
     ObjectKey,
     Operator,
@@ -82,10 +83,8 @@ class ObjectsConfig:
         self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool
     ) -> WorkloadManifest:
         """The workload of that kind that a Memcached wants."""
-        key, image = memcached.key, spec.image or self.image
-        return desired.workload(
-            kind, key.name, key.namespace, memcached.uid, replicas, image, self.user_id, spec, paused=paused
-        )
+        image = spec.image or self.image
+        return desired.workload(kind, memcached.owner, replicas, image, self.user_id, spec, paused=paused)
 
 
 class Objects:
@@ -123,8 +122,8 @@ class Objects:
             return operator.owned(MEMCACHEDS, kind, rules=rules, tell=self._teller(kind), **cache)
 
         workloads: Keepers = {
-            "Deployment": owned(DEPLOYMENTS, DEPLOYMENT_RULES),
-            "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET_RULES, optional=True),
+            "Deployment": owned(DEPLOYMENTS, DEPLOYMENT.rules),
+            "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET.rules, optional=True),
         }
         remembered = operator.owners(MEMCACHEDS).memory
         self._unmet = remembered.slot(_nothing_unmet)
@@ -134,11 +133,11 @@ class Objects:
             operator.client, caches, workloads, config.workload, memory, remembered, tell, wake, answers
         )
         self._beside: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
-            "Service": owned(SERVICES, SERVICE_RULES, optional=True),
-            "PodDisruptionBudget": owned(BUDGETS, BUDGET_RULES, optional=True),
+            "Service": owned(SERVICES, SERVICE.rules, optional=True),
+            "PodDisruptionBudget": owned(BUDGETS, BUDGET.rules, optional=True),
             # Others have many of these, which are none of our affair.
-            "NetworkPolicy": owned(NETWORK_POLICIES, NETWORK_POLICY_RULES, labels=POD_SELECTOR, optional=True),
-            "ConfigMap": owned(CONFIG_MAPS, PUBLICATION_RULES, labels=POD_SELECTOR, optional=True),
+            "NetworkPolicy": owned(NETWORK_POLICIES, NETWORK_POLICY.rules, labels=POD_SELECTOR, optional=True),
+            "ConfigMap": owned(CONFIG_MAPS, PUBLICATION.rules, labels=POD_SELECTOR, optional=True),
         }
 
     async def keep(
@@ -161,7 +160,11 @@ class Objects:
         # in between. Any other is as the status has it, which coalesces what comes together.
         leave = not set(plan.servers.draining) <= set(last.draining or ())
         published = plan.servers.listed if leave else last.serverList or ()
-        await self._keep_beside(memcached, spec, plan, last, published, outcome)
+        await self._keep_service(memcached, spec, plan, last, outcome)
+        await self._keep_budget(memcached, spec, last, outcome)
+        policy = network_policy(memcached.owner, spec, self._config.operator_namespace)
+        await self._keep_one("NetworkPolicy", memcached, policy, last, outcome)
+        await self._keep_list(memcached, spec, published, last, outcome)
         if outcome.strange and (remedy := self._restoring.remedy(memcached)):
             outcome.problems.append(Problem(Reason.NOT_CONTROLLED, remedy, blocking=False))
         if outcome.failed or outcome.failure is not None:
@@ -187,55 +190,68 @@ class Objects:
         """Nothing is done for the Memcached of that key any more: others wait for it no longer."""
         self._running.release(key)
 
-    async def _keep_beside(
-        self,
-        memcached: MemcachedRecord,
-        spec: Spec,
-        plan: Plan,
-        last: Status,
-        published: Sequence[str],
-        outcome: Outcome,
+    async def _keep_service(
+        self, memcached: MemcachedRecord, spec: Spec, plan: Plan, last: Status, outcome: Outcome
     ) -> None:
-        namespace, uid = memcached.namespace, memcached.uid
-        # That its status is of this generation says that these were made before.
-        seen = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
         named = spec.workload == "StatefulSet" or plan.servers.has_names
         if spec.workload != "StatefulSet" and named and last.service is not None:
             spec = with_names(spec)  # the names that clients know stay as long as their servers do
-        operators = self._config.operator_namespace
-        all_wanted = beside(memcached.name, namespace, uid, spec, published, operators, named=named)
-        for kind, name, wanted in all_wanted:
-            keeper, manifest = self._beside[kind], wanted
-            if kind == "PodDisruptionBudget" and wanted is not None and (other := self._others_budget(memcached, spec)):
-                manifest = None
-                outcome.problems.append(
-                    Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, budget.in_the_way(other, name), blocking=False)
-                )
-            if kind == "ConfigMap" and wanted is not None and last.serverList is None:
-                continue  # nothing is published yet
-            if manifest is None:
-                if keeper.has(ObjectKey(namespace, name)):
-                    await outcome.attempt(kind, keeper.remove(memcached, ObjectKey(namespace, name)))
-                continue
-            newer = not seen or kind in outcome.unmet
-            made_before, asked = not newer, newer
-            if kind == "Service":  # it follows the servers' names
-                asked = asked or any(each.workload == "StatefulSet" for each in last.draining or ())
-            if kind == "ConfigMap":  # it follows the servers
-                made_before, asked = False, asked or self._is_untouched(ObjectKey(namespace, name))
-            doing = keeper.keep(memcached, manifest, seen=made_before, asked=asked)
-            kept = await outcome.attempt(kind, doing, newer=newer)
-            if kind == "Service" and kept is not None and kept.obj is not None:
-                outcome.service = name
+        wanted = service(memcached.owner, spec, named=named)
+        follows = any(each.workload == "StatefulSet" for each in last.draining or ())
+        kept = await self._keep_one("Service", memcached, wanted, last, outcome, asked=follows)
+        if kept is not None and kept.obj is not None:
+            outcome.service = memcached.name
 
-    def _is_untouched(self, key: ObjectKey) -> bool:
-        """Whether a list that is no longer right is so because the servers have changed since."""
-        live = self._caches.config_maps.get(key)
-        return live is not None and bool(live.form) and is_untouched(PUBLICATION.held(live))
-
-    def _others_budget(self, memcached: MemcachedRecord, spec: Spec) -> str:
+    async def _keep_budget(self, memcached: MemcachedRecord, spec: Spec, last: Status, outcome: Outcome) -> None:
+        wanted = budget(memcached.owner, spec)
         others = self._caches.others_budgets(memcached.namespace)
-        return budget.others_budget(others, memcached.name, spec)
+        if wanted is not None and (other := others_budget(others, memcached.name, spec)):
+            wanted, message = None, in_the_way(other, memcached.name)
+            outcome.problems.append(Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, message, blocking=False))
+        await self._keep_one("PodDisruptionBudget", memcached, wanted, last, outcome)
+
+    async def _keep_list(
+        self, memcached: MemcachedRecord, spec: Spec, servers: Sequence[str], last: Status, outcome: Outcome
+    ) -> None:
+        key, wanted = memcached.key._replace(name=publication_name(memcached.name)), None
+        if spec.publish is not None:
+            if last.serverList is None:
+                return  # nothing is published yet
+            wanted = publication(memcached.owner, spec, servers)
+        live = self._caches.config_maps.get(key)
+        # One that is as it was written is no longer right because the servers have changed since.
+        follows = live is not None and bool(live.form) and is_untouched(PUBLICATION.held(live))
+        await self._keep_one("ConfigMap", memcached, wanted, last, outcome, key=key, seen=False, asked=follows)
+
+    async def _keep_one(
+        self,
+        kind: str,
+        memcached: MemcachedRecord,
+        wanted: Manifest | None,
+        last: Status,
+        outcome: Outcome,
+        *,
+        key: ObjectKey | None = None,
+        seen: bool = True,
+        asked: bool = False,
+    ) -> Kept[OwnedRecord] | None:
+        """Make an object beside the servers, put it right or remove it; None where it is not there, as far as is known.
+
+        Args:
+            kind: of the object.
+            wanted: the object, None for none.
+            key: of the object, None where it is the Memcached's.
+            seen: a status of this generation says that it was made before.
+            asked: a difference follows from what has changed elsewhere.
+        """
+        keeper = self._beside[kind]
+        if wanted is None:
+            await outcome.attempt(kind, keeper.remove(memcached, key or memcached.key))
+            return None
+        told = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
+        newer = not told or kind in outcome.unmet
+        doing = keeper.keep(memcached, wanted, seen=seen and not newer, asked=asked or newer)
+        return await outcome.attempt(kind, doing, newer=newer)
 
     def families(self) -> Iterator[Metric]:
         """What was put right."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.records import MemcachedRecord
-from memcached_operator.memcached.wanted.records import BudgetRecord
+from memcached_operator.memcached.wanted.budget import BudgetRecord
 from memcached_operator.memcached.wanted.shape import OwnedRecord, is_ours
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord

@@ -25,8 +25,7 @@ from memcached_operator.memcached.refusals import refusal_reason
 from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.status import Status, decode_status
 from memcached_operator.memcached.status_writer import CONFLICT_PAUSE_S, SLOW_RETRY_S, StatusWriter
-from memcached_operator.memcached.wanted.records import PUBLICATION
-from memcached_operator.memcached.wanted.server_list import publication, publication_name
+from memcached_operator.memcached.wanted.server_list import PUBLICATION, publication, publication_name
 from memcached_operator.memcached.wanted.shape import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
@@ -316,7 +315,7 @@ class Deletion:
         if live is None or live.deleting or live.owner_uid != memcached.uid or last.serverList is None:
             return True
         held = PUBLICATION.held(live)
-        wanted = publication(memcached.name, memcached.namespace, memcached.uid, spec, last.serverList)
+        wanted = publication(memcached.owner, spec, last.serverList)
         if wanted is None or held.immutable or held.data == wanted.data:
             return True
         body = {"metadata": {"annotations": wanted.metadata.annotations}, "data": wanted.data}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from memcached_operator.api import names
 from memcached_operator.api.names import API_VERSION, KIND
@@ -32,6 +32,14 @@ POD_SELECTOR: Final = "app=memcached,memcached_cr"
 """Which objects are watched of kinds that others have many of: those of any Memcached."""
 
 
+class Owner(NamedTuple):
+    """Of a Memcached, what the objects that it owns say of it."""
+
+    name: str
+    namespace: str
+    uid: str
+
+
 def selector_labels(name: str) -> dict[str, str]:
     """The labels by which pods are found. The selector of a workload can never change, so neither may these."""
     return {"app": "memcached", "memcached_cr": name}
@@ -54,28 +62,26 @@ def labels(name: str) -> dict[str, str]:
 
 
 def metadata(
-    memcached: str,
-    namespace: str,
-    uid: str,
+    owner: Owner,
     *,
     name: str | None = None,
     more_labels: dict[str, str] | None = None,
     annotations: dict[str, str] | None = None,
 ) -> ObjectMeta:
-    """The metadata of an object that the Memcached of that name, namespace and uid owns.
+    """The metadata of an object that a Memcached owns.
 
     Args:
         name: the object's, None for the Memcached's.
         more_labels: what the user wants beside ours, which nobody takes away.
         annotations: likewise.
     """
-    owner = OwnerRef(API_VERSION, KIND, memcached, uid, controller=True, blockOwnerDeletion=True)
+    reference = OwnerRef(API_VERSION, KIND, owner.name, owner.uid, controller=True, blockOwnerDeletion=True)
     return ObjectMeta(
-        name=name or memcached,
-        namespace=namespace,
-        labels=(more_labels or {}) | labels(memcached),
-        annotations=(annotations or {}) | {OWNER_UID_ANNOTATION: uid},
-        ownerReferences=(owner,),
+        name=name or owner.name,
+        namespace=owner.namespace,
+        labels=(more_labels or {}) | labels(owner.name),
+        annotations=(annotations or {}) | {OWNER_UID_ANNOTATION: owner.uid},
+        ownerReferences=(reference,),
     )
 
 

@@ -11,6 +11,7 @@ from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
 from memcached_operator.api.names import InvalidSpec
+from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.observation import Reason
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.spec import NetworkPolicy, Spec, read_spec
@@ -58,14 +59,14 @@ class RepairCounts:
 
 def _examples() -> Mapping[str, Manifest]:
     """An object of each kind, without what names it, as a Memcached wants it."""
-    named = ("name", "namespace", "uid")
+    owner = Owner("name", "namespace", "uid")
     spec = Spec(size=2, networkPolicy=NetworkPolicy(allowFrom=()), publish="ConfigMap")
     manifests = (
-        desired.workload("Deployment", *named, 1, "image"),
-        desired.workload("StatefulSet", *named, 1, "image"),
-        *(each.manifest for each in beside(*named, spec, ())),
+        desired.workload("Deployment", owner, 1, "image"),
+        desired.workload("StatefulSet", owner, 1, "image"),
+        *beside(owner, spec, ()),
     )
-    return {each.kind or "": without_names(each) for each in manifests if each is not None}
+    return {each.kind or "": without_names(each) for each in manifests}
 
 
 def contested_family(contested: int) -> Metric:

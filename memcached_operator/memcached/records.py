@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import msgspec
 
-from memcached_operator.memcached.labels import RESTORED_ANNOTATION
+from memcached_operator.memcached.labels import RESTORED_ANNOTATION, Owner
 from operator_runtime import ObjectKey, Packing, shared
 
 
@@ -74,6 +74,11 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
     def key(self) -> ObjectKey:
         """Its namespace and name."""
         return ObjectKey(self.namespace, self.name)
+
+    @property
+    def owner(self) -> Owner:
+        """As the objects that it owns name it."""
+        return Owner(self.name, self.namespace, self.uid)
 
     @property
     def status(self) -> bytes:

@@ -8,10 +8,9 @@ from memcached_operator.memcached.changing.costs import live as live_memory, rol
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.wanted.pod_template import noted
-from memcached_operator.memcached.wanted.records import PUBLICATION
-from memcached_operator.memcached.wanted.server_list import listed
+from memcached_operator.memcached.wanted.server_list import PUBLICATION, listed
 from memcached_operator.memcached.wanted.template_differences import differing
-from memcached_operator.memcached.wanted.workload_rules import NOTED, REPLICAS, SHAPE
+from memcached_operator.memcached.wanted.workload import NOTED, REPLICAS, SHAPE
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import Change, ObjectKey

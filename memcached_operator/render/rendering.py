@@ -12,7 +12,7 @@ from typing import Any, Final
 from memcached_operator.api.names import API_VERSION, KIND, InvalidSpec
 from memcached_operator.api.v1alpha1 import NAME_MAX_LENGTH, NAME_PATTERN
 from memcached_operator.memcached.crd import memcached_crd
-from memcached_operator.memcached.labels import server
+from memcached_operator.memcached.labels import Owner, server
 from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.beside import beside
@@ -97,24 +97,23 @@ def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: i
     name, metadata = _name(_metadata(content)), _metadata(content)
     spec = read_spec(_json(_without_nulls(content["spec"])) if "spec" in content else b"")
     uid = uid or uid_of(content)
-    place = _namespace(metadata) or namespace
-    named = (name, place, uid or UNKNOWN_UID)
-    workload = desired.workload(spec.workload, *named, spec.size, spec.image or image, user_id, spec)
-    manifests = [workload, *(each.manifest for each in beside(*named, spec, _servers(name, place, spec)))]
+    owner = Owner(name, _namespace(metadata) or namespace, uid or UNKNOWN_UID)
+    workload = desired.workload(spec.workload, owner, spec.size, spec.image or image, user_id, spec)
+    manifests = [workload, *beside(owner, spec, _servers(owner, spec))]
     return Rendered(
-        f"{place}/{name}",
+        f"{owner.namespace}/{name}",
         spec,
-        tuple(each.body() for each in manifests if each is not None),
+        tuple(each.body() for each in manifests),
         bool(uid),
         tuple(unknown_fields(content)),
         _notes(spec),
     )
 
 
-def _servers(name: str, namespace: str, spec: Spec) -> Sequence[str]:
+def _servers(owner: Owner, spec: Spec) -> Sequence[str]:
     """The list, as far as it can be known: a Deployment's pods have no addresses yet."""
     ordinals = range(min(spec.size, _LISTED)) if spec.workload == "StatefulSet" else ()
-    return [server(name, namespace, ordinal) for ordinal in ordinals]
+    return [server(owner.name, owner.namespace, ordinal) for ordinal in ordinals]
 
 
 def _notes(spec: Spec) -> Mapping[str, str]:

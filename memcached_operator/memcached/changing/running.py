@@ -27,7 +27,7 @@ from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.status import Status, decode_status
 from memcached_operator.memcached.wanted.applied_options import mark
 from memcached_operator.memcached.wanted.pod_template import noted
-from memcached_operator.memcached.wanted.workload_rules import SHAPE
+from memcached_operator.memcached.wanted.workload import SHAPE
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.wording import announced
 from memcached_operator.memcached.workloads.pods import PodRecord

@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 
-from memcached_operator.memcached.labels import labels, metadata, selector_labels
+from memcached_operator.memcached.labels import Owner, labels, metadata, selector_labels
 from memcached_operator.memcached.spec import DisruptionBudget, Spec
 from memcached_operator.memcached.wanted.common import Manifest
+from memcached_operator.memcached.wanted.shape import OwnedRecord, Shape
 from operator_runtime import Fields
 
 _NO_LIMIT: Final = "100%"
@@ -37,6 +38,16 @@ class BudgetManifest(Manifest, frozen=True, omit_defaults=True):
     spec: BudgetSpec = BudgetSpec()
 
 
+class BudgetRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
+    """A PodDisruptionBudget.
+
+    Attributes:
+        selector: JSON of the selector of one that is no Memcached's.
+    """
+
+    selector: bytes = b""
+
+
 class _Requirement(msgspec.Struct):
     key: str
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
@@ -49,45 +60,61 @@ class _Selector(msgspec.Struct):
     matchExpressions: tuple[_Requirement, ...] | None = None
 
 
+class _Spec(msgspec.Struct):
+    selector: msgspec.Raw = msgspec.Raw()
+
+
+class _Object(msgspec.Struct):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
 _decode_selector = msgspec.json.Decoder(_Selector | None).decode
+_decode_object = msgspec.json.Decoder(_Object).decode
+BUDGET: Final = Shape(BudgetManifest)
 
 
-def budget(name: str, namespace: str, uid: str, spec: Spec) -> BudgetManifest | None:
-    """The PodDisruptionBudget that a Memcached of that name, namespace and uid wants, if it wants one."""
+def budget_record(raw: msgspec.Raw | bytes) -> BudgetRecord:
+    """A record from a PodDisruptionBudget's JSON.
+
+    Raises:
+        msgspec.DecodeError: another client's selector cannot be read. That is found here, and not where Memcacheds
+            are looked at: it would fail all of the namespace.
+    """
+    record = BUDGET.record(raw)
+    fields = {field: getattr(record, field) for field in record.__struct_fields__}
+    # Of ours it stands in the form.
+    selector = b"" if record.form else bytes(_decode_object(raw).spec.selector)
+    if selector:
+        try:
+            _decode_selector(selector)
+        except msgspec.ValidationError as error:
+            raise msgspec.ValidationError(f"spec.selector: {error}") from None
+    return BudgetRecord(**fields, selector=selector)
+
+
+def budget(owner: Owner, spec: Spec) -> BudgetManifest | None:
+    """The PodDisruptionBudget that a Memcached wants, if it wants one."""
     wanted = spec.disruptionBudget or (DisruptionBudget() if spec.size > 1 else None)
     if wanted is None or wanted.maxUnavailable == _NO_LIMIT:
         return None
     return BudgetManifest(
         apiVersion="policy/v1",
         kind="PodDisruptionBudget",
-        metadata=metadata(name, namespace, uid),
+        metadata=metadata(owner),
         spec=BudgetSpec(
             maxUnavailable=wanted.maxUnavailable,
-            selector={"matchLabels": selector_labels(name)},
+            selector={"matchLabels": selector_labels(owner.name)},
             # A server that does not answer anyway must not keep a node from being drained.
             unhealthyPodEvictionPolicy="AlwaysAllow",
         ),
     )
 
 
-def check_selector(selector: bytes) -> None:
-    """Read the selector of somebody's budget, for its object to count as unreadable where it cannot be.
-
-    Raises:
-        msgspec.DecodeError: it is none.
-    """
-    try:
-        _decode_selector(selector)
-    except msgspec.ValidationError as error:
-        raise msgspec.ValidationError(f"spec.selector: {error}") from None
-
-
 def others_budget(selectors: Mapping[str, bytes], name: str, spec: Spec) -> str:
     """The name of a budget of others that selects a Memcached's pods, "" where there is none.
 
     Args:
-        selectors: of the budgets in its namespace that are no Memcached's, as JSON that `check_selector` has passed,
-            by name.
+        selectors: of the budgets in its namespace that are no Memcached's, by name, as `BudgetRecord` has them.
     """
     pods = spec.podTemplate.metadata.labels | labels(name)
     return min((budget for budget, selector in selectors.items() if _selects(selector, pods)), default="")

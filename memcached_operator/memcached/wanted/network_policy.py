@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from memcached_operator.memcached.labels import PORT, metadata, selector_labels
+import msgspec
+
+from memcached_operator.memcached.labels import PORT, Owner, metadata, selector_labels
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.wanted.applied_options import as_kept
 from memcached_operator.memcached.wanted.common import Manifest
+from memcached_operator.memcached.wanted.shape import Shape
 from operator_runtime import Fields
 
 # By which the operator's own pods are known, in its own namespace; each of its manifests has this label.
@@ -31,8 +34,16 @@ class PolicyManifest(Manifest, frozen=True, omit_defaults=True):
     spec: PolicySpec = PolicySpec()
 
 
-def network_policy(name: str, namespace: str, uid: str, spec: Spec, operator_namespace: str) -> PolicyManifest | None:
-    """The NetworkPolicy that a Memcached of that name, namespace and uid wants, if it wants one.
+def _ours(live: PolicyManifest) -> PolicyManifest:
+    # The API server leaves out an empty list; the wanted form says that there are no rules.
+    return msgspec.structs.replace(live, spec=msgspec.structs.replace(live.spec, ingress=live.spec.ingress or ()))
+
+
+NETWORK_POLICY: Final = Shape(PolicyManifest, _ours)
+
+
+def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyManifest | None:
+    """The NetworkPolicy that a Memcached wants, if it wants one.
 
     Args:
         operator_namespace: where the operator's own pods are, "" where it runs in no pod.
@@ -52,6 +63,8 @@ def network_policy(name: str, namespace: str, uid: str, spec: Spec, operator_nam
     return PolicyManifest(
         apiVersion="networking.k8s.io/v1",
         kind="NetworkPolicy",
-        metadata=metadata(name, namespace, uid),
-        spec=PolicySpec(ingress=rules, podSelector={"matchLabels": selector_labels(name)}, policyTypes=("Ingress",)),
+        metadata=metadata(owner),
+        spec=PolicySpec(
+            ingress=rules, podSelector={"matchLabels": selector_labels(owner.name)}, policyTypes=("Ingress",)
+        ),
     )

@@ -7,13 +7,16 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, metadata
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, Owner, metadata
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.wanted.applied_options import mark, taken
 from memcached_operator.memcached.wanted.common import Manifest
+from memcached_operator.memcached.wanted.shape import Shape
+from operator_runtime import Difference, differences
 
 _SUFFIX: Final = "-servers"
 _LIST, _JSON = "servers", "servers.json"
+_IMMUTABLE: Final = "immutable"
 
 
 class PublicationManifest(Manifest, frozen=True, omit_defaults=True):
@@ -26,6 +29,15 @@ class PublicationManifest(Manifest, frozen=True, omit_defaults=True):
     immutable: bool | None = None
 
 
+def _in_the_way(wanted: PublicationManifest, live: PublicationManifest) -> Sequence[Difference]:
+    """A list that nobody can change is in the way of another one. As long as it is right it stays."""
+    right = not any(differences(wanted.data, live.data))
+    return () if right or not live.immutable else [Difference((_IMMUTABLE,), None, True)]
+
+
+PUBLICATION: Final = Shape(PublicationManifest, excess=_in_the_way, fixed=(_IMMUTABLE,), replace="Background")
+
+
 def publication_name(name: str) -> str:
     """The ConfigMap's name."""
     return name + _SUFFIX
@@ -36,8 +48,8 @@ def publisher(name: str) -> str:
     return name.removesuffix(_SUFFIX)
 
 
-def publication(name: str, namespace: str, uid: str, spec: Spec, servers: Sequence[str]) -> PublicationManifest | None:
-    """The ConfigMap that a Memcached of that name, namespace and uid wants, if it wants one.
+def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> PublicationManifest | None:
+    """The ConfigMap that a Memcached wants, if it wants one.
 
     Args:
         servers: `host:port` of each, in their order.
@@ -49,10 +61,8 @@ def publication(name: str, namespace: str, uid: str, spec: Spec, servers: Sequen
         apiVersion="v1",
         kind="ConfigMap",
         metadata=metadata(
-            name,
-            namespace,
-            uid,
-            name=publication_name(name),
+            owner,
+            name=publication_name(owner.name),
             annotations={APPLIED_OPTIONS_ANNOTATION: mark} if mark else None,
         ),
         data=_data(servers),

@@ -6,10 +6,18 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, PORT, PORT_NAME, metadata, selector_labels
+from memcached_operator.memcached.labels import (
+    APPLIED_OPTIONS_ANNOTATION,
+    PORT,
+    PORT_NAME,
+    Owner,
+    metadata,
+    selector_labels,
+)
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.wanted.applied_options import taken
 from memcached_operator.memcached.wanted.common import Manifest
+from memcached_operator.memcached.wanted.shape import Shape
 from operator_runtime import Fields
 
 HEADLESS: Final = "None"
@@ -44,8 +52,24 @@ class ServiceManifest(Manifest, frozen=True, omit_defaults=True):
     spec: ServiceSpec = ServiceSpec()
 
 
-def service(name: str, namespace: str, uid: str, spec: Spec, *, named: bool) -> ServiceManifest | None:
-    """The Service that a Memcached of that name, namespace and uid wants, if it wants one.
+def _ours(live: ServiceManifest) -> ServiceManifest:
+    spec = live.spec
+    return msgspec.structs.replace(
+        live,
+        spec=msgspec.structs.replace(
+            spec,
+            clusterIP=HEADLESS if spec.clusterIP == HEADLESS else None,
+            publishNotReadyAddresses=bool(spec.publishNotReadyAddresses),  # the API server leaves out what is false
+        ),
+    )
+
+
+# Neither can a Service get an address that has none, nor lose it.
+SERVICE: Final = Shape(ServiceManifest, _ours, fixed=("spec.clusterIP",), replace="Background")
+
+
+def service(owner: Owner, spec: Spec, *, named: bool) -> ServiceManifest | None:
+    """The Service that a Memcached wants, if it wants one.
 
     Args:
         named: clients know its servers by names that the Service gives them.
@@ -59,13 +83,13 @@ def service(name: str, namespace: str, uid: str, spec: Spec, *, named: bool) -> 
     return ServiceManifest(
         apiVersion="v1",
         kind="Service",
-        metadata=metadata(name, namespace, uid, more_labels=wanted.labels, annotations=wanted.annotations | mark),
+        metadata=metadata(owner, more_labels=wanted.labels, annotations=wanted.annotations | mark),
         spec=ServiceSpec(
             clusterIP=HEADLESS if wanted.type == "Headless" else None,
             ports=(ServicePort(PORT_NAME, PORT, "TCP", PORT_NAME),),
             # Names must not come and go with a server's readiness. Where it has none, its address must.
             publishNotReadyAddresses=named,
-            selector=selector_labels(name),
+            selector=selector_labels(owner.name),
             type="ClusterIP",
         ),
     )

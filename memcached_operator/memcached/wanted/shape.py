@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -21,10 +21,12 @@ from operator_runtime import (
     Difference,
     ObjectKey,
     OwnerReference,
-    Rules,
     differences,
     shared,
 )
+
+if TYPE_CHECKING:
+    from operator_runtime import Rules
 
 M = TypeVar("M", bound=Manifest)
 
@@ -141,16 +143,22 @@ class Shape(Generic[M]):
         type_: type[M],
         ours: Callable[[M], M] = lambda live: live,
         excess: Callable[[M, M], Iterable[Difference]] = lambda _wanted, _live: (),
+        *,
+        fixed: tuple[str, ...] = (),
+        replace: Literal["Background", "Orphan"] | None = None,
     ) -> None:
         """
         Args:
             type_: what is ours of such an object.
             ours: brings a live object's specification to the form in which the wanted one is built.
             excess: what a live object has that must not be there, beside what the types say of it.
+            fixed, replace: see `Rules`.
         """
         self._decode = msgspec.json.Decoder(type_).decode
         self._ours = ours
         self._excess = excess
+        self._fixed = fixed
+        self._replace: Literal["Background", "Orphan"] | None = replace
 
     def record(self, raw: msgspec.Raw | bytes) -> OwnedRecord:
         """A record from an object's JSON."""
@@ -182,21 +190,19 @@ class Shape(Generic[M]):
             found.append(Difference(("metadata", "annotations", APPLIED_OPTIONS_ANNOTATION), None, before))
         return found
 
-    def rules(
-        self,
-        *,
-        fixed: tuple[str, ...] = (),
-        replace: Literal["Background", "Orphan"] | None = None,
-    ) -> Rules[M, Any]:
-        """How such objects are kept; the arguments are those of `Rules`."""
+    @property
+    def rules(self) -> Rules[M, Any]:
+        """How such objects are kept."""
+        from operator_runtime import Rules  # loads the client, which commands that only print do without
+
         return Rules(
             differences=self.differ,
             key=lambda wanted: ObjectKey(wanted.metadata.namespace or "", wanted.metadata.name or ""),
             body=lambda wanted: wanted.body(),
             is_ours=is_ours,
             handover=HANDOVER,
-            fixed=fixed,
-            replace=replace,
+            fixed=self._fixed,
+            replace=self._replace,
         )
 
 
@@ -208,9 +214,7 @@ def _quoted(text: str) -> bytes:
     return msgspec.json.encode(text)
 
 
-@lru_cache(
-    maxsize=1024
-)  # kinds times sizes times images times states of repair; one that falls out is merely held twice
+@lru_cache(maxsize=1024)  # bounds the number of distinct forms; evicting one costs a duplicate copy
 def _one_of_many(form: bytes) -> bytes:
     """The object that stands for all equal ones."""
     return form

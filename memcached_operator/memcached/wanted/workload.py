@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
 import msgspec
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, metadata, selector_labels
+from memcached_operator.memcached.labels import (
+    APPLIED_OPTIONS_ANNOTATION,
+    MEMORY_ANNOTATION,
+    TEMPLATE_ANNOTATION,
+    Owner,
+    metadata,
+    selector_labels,
+)
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.wanted.applied_options import taken
 from memcached_operator.memcached.wanted.pod_template import DEFAULTS, USER_ID, template
+from memcached_operator.memcached.wanted.shape import Shape
 from memcached_operator.memcached.wanted.workload_types import (
     LabelSelector,
     RollingUpdate,
@@ -19,18 +28,22 @@ from memcached_operator.memcached.wanted.workload_types import (
     WorkloadManifest,
     WorkloadSpec,
 )
-from operator_runtime import names_of
+from operator_runtime import Difference, names_of, no_longer
 
 # How long a Deployment waits for a server beyond its pause, before it says that it gave up, in seconds: Kubernetes' own
 # default.
 DEADLINE_S: Final = 600
+REPLICAS: Final = "spec.replicas"
+NOTED: Final = {
+    f"spec.template.metadata.annotations[{annotation}]": annotation
+    for annotation in (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION)
+}
+"""Paths of what a template says of itself, to the annotations."""
 
 
 def workload(
     kind: Workload,
-    name: str,
-    namespace: str,
-    uid: str,
+    owner: Owner,
     size: int,
     image: str,
     user_id: int | None = USER_ID,
@@ -38,7 +51,7 @@ def workload(
     *,
     paused: bool = False,
 ) -> WorkloadManifest:
-    """What runs the servers of a Memcached of that name, namespace and uid.
+    """What runs the servers of a Memcached.
 
     Args:
         kind: a StatefulSet's servers keep their names; it is governed by the Service of the Memcached's name.
@@ -48,27 +61,20 @@ def workload(
         spec: how the servers are set, what is passed through to the pods, and how they are replaced.
         paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
-    pods, passed, options = template(name, image, user_id, spec)
+    pods, passed, options = template(owner.name, image, user_id, spec)
     mark = taken(passed, options) if passed or options else None  # most have neither
     common = WorkloadSpec(
         replicas=size,
-        selector=LabelSelector(selector_labels(name)),
+        selector=LabelSelector(selector_labels(owner.name)),
         template=pods,
     )
     return WorkloadManifest(
         apiVersion="apps/v1",
         kind=kind,
-        metadata=metadata(name, namespace, uid, annotations={APPLIED_OPTIONS_ANNOTATION: mark} if mark else None),
-        spec=_of_stateful_set(common, name) if kind == "StatefulSet" else _of_deployment(common, spec, paused),
+        metadata=metadata(owner, annotations={APPLIED_OPTIONS_ANNOTATION: mark} if mark else None),
+        spec=_of_stateful_set(common, owner.name) if kind == "StatefulSet" else _of_deployment(common, spec, paused),
         passed=passed,
     )
-
-
-@cache
-def names_of_any(kind: str | None) -> Any:
-    """The names of the fields that a workload of that kind has by default."""
-    made = workload("StatefulSet" if kind == "StatefulSet" else "Deployment", "", "", "", 1, "")
-    return names_of({"spec": msgspec.to_builtins(made.spec)})
 
 
 def _of_stateful_set(common: WorkloadSpec, name: str) -> WorkloadSpec:
@@ -95,3 +101,27 @@ def _of_deployment(common: WorkloadSpec, spec: Spec, paused: bool) -> WorkloadSp
         progressDeadlineSeconds=rollout.pauseSeconds + DEADLINE_S,
         paused=paused,
     )
+
+
+@cache
+def _names_of_any(kind: str | None) -> Any:
+    """The names of the fields that a workload of that kind has by default."""
+    made = workload("StatefulSet" if kind == "StatefulSet" else "Deployment", Owner("", "", ""), 1, "")
+    return names_of({"spec": msgspec.to_builtins(made.spec)})
+
+
+def _excess(wanted: WorkloadManifest, live: WorkloadManifest) -> Iterator[Difference]:
+    """What any workload of the kind has, and this one is to be without: user ids, a pause before servers end."""
+    return no_longer(_names_of_any(wanted.kind), wanted.body(), live.body())
+
+
+DEPLOYMENT: Final = Shape(WorkloadManifest, excess=_excess, fixed=("spec.selector",))
+STATEFUL_SET: Final = Shape(
+    WorkloadManifest,
+    excess=_excess,
+    # Made otherwise by another release: its pods stay, and are taken over by the new one.
+    fixed=("spec.selector", "spec.serviceName", "spec.podManagementPolicy"),
+    replace="Orphan",
+)
+SHAPE: Final = DEPLOYMENT
+"""By which either is held and compared."""

@@ -16,23 +16,17 @@ from memcached_operator.memcached.kinds import BUDGETS, CONFIG_MAPS, NETWORK_POL
 from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.beside import beside
+from memcached_operator.memcached.wanted.budget import BUDGET, budget_record
 from memcached_operator.memcached.wanted.common import Manifest
-from memcached_operator.memcached.wanted.records import (
-    BUDGET_RULES,
-    NETWORK_POLICY,
-    NETWORK_POLICY_RULES,
-    PUBLICATION,
-    PUBLICATION_RULES,
-    SERVICE,
-    SERVICE_RULES,
-    budget_record,
-)
+from memcached_operator.memcached.wanted.network_policy import NETWORK_POLICY
+from memcached_operator.memcached.wanted.server_list import PUBLICATION
+from memcached_operator.memcached.wanted.service import SERVICE
 from memcached_operator.memcached.wanted.shape import OwnedRecord
-from memcached_operator.memcached.wanted.workload_rules import STATEFUL_SET_RULES
+from memcached_operator.memcached.wanted.workload import STATEFUL_SET
 from memcached_operator.memcached.workloads.records import stateful_set_record
 from operator_runtime import Difference, Kind, Rules
-from operator_runtime.owned.patching import patch_of
-from tests.unit.memcached_operator.memcached.support import HERE, NAME, NAMESPACE, UID
+from operator_runtime.reconciling.patching import patch_of
+from tests.unit.memcached_operator.memcached.support import HERE, OWNER
 
 Json = dict[str, Any]
 Edit = Callable[[Json], object]
@@ -49,13 +43,13 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "StatefulSet": Case("wanted/live_stateful_set.json", stateful_set_record, STATEFUL_SET_RULES, STATEFUL_SETS),
-    "Service": Case("wanted/live_service.json", SERVICE.record, SERVICE_RULES, SERVICES),
-    "PodDisruptionBudget": Case("wanted/live_budget.json", budget_record, BUDGET_RULES, BUDGETS),
+    "StatefulSet": Case("wanted/live_stateful_set.json", stateful_set_record, STATEFUL_SET.rules, STATEFUL_SETS),
+    "Service": Case("wanted/live_service.json", SERVICE.record, SERVICE.rules, SERVICES),
+    "PodDisruptionBudget": Case("wanted/live_budget.json", budget_record, BUDGET.rules, BUDGETS),
     "NetworkPolicy": Case(
-        "wanted/live_network_policy.json", NETWORK_POLICY.record, NETWORK_POLICY_RULES, NETWORK_POLICIES
+        "wanted/live_network_policy.json", NETWORK_POLICY.record, NETWORK_POLICY.rules, NETWORK_POLICIES
     ),
-    "ConfigMap": Case("wanted/live_config_map.json", PUBLICATION.record, PUBLICATION_RULES, CONFIG_MAPS),
+    "ConfigMap": Case("wanted/live_config_map.json", PUBLICATION.record, PUBLICATION.rules, CONFIG_MAPS),
 }
 
 
@@ -73,11 +67,8 @@ def wanted(kind: str, spec: Spec | None = None, servers: Sequence[str] = (), ope
     """The object of that kind; it is wanted."""
     spec = spec or spec_of()
     if kind in ("Deployment", "StatefulSet"):
-        return desired.workload(spec.workload, NAME, NAMESPACE, UID, spec.size, spec.image or IMAGE, spec=spec)
-    found = {each.kind: each.manifest for each in beside(NAME, NAMESPACE, UID, spec, servers, operator_namespace)}
-    manifest = found[kind]
-    assert manifest is not None
-    return manifest
+        return desired.workload(spec.workload, OWNER, spec.size, spec.image or IMAGE, spec=spec)
+    return next(each for each in beside(OWNER, spec, servers, operator_namespace) if each.kind == kind)
 
 
 def live(kind: str, edit: Edit = lambda _: None, file: str = "") -> OwnedRecord:

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.workloads.pods import PodRecord
@@ -21,6 +22,7 @@ from memcached_operator.memcached.workloads.records import WorkloadRecord, deplo
 HERE = Path(__file__).parent
 NAMESPACE, NAME = "shop", "sessions"
 UID = "eba450eb-158b-4e83-8977-681c598117da"
+OWNER = Owner(NAME, NAMESPACE, UID)
 DEPLOYMENT_UID = "ee1bd256-f1c6-4348-900f-b28016451d1f"
 IMAGE = "memcached:1.6.45-alpine"
 SIZE = 2
@@ -96,7 +98,7 @@ def container_of(deployment: dict[str, Any]) -> dict[str, Any]:
 
 def wanted_deployment(size: int = SIZE, image: str = IMAGE) -> WorkloadManifest:
     """What the Memcached of these tests wants."""
-    return desired.workload("Deployment", NAME, NAMESPACE, UID, size, image)
+    return desired.workload("Deployment", OWNER, size, image)
 
 
 def deployment_of(live: dict[str, Any] | None = None, **changes: object) -> WorkloadRecord:

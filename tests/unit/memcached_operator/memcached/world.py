@@ -27,7 +27,7 @@ from memcached_operator.memcached.kinds import (
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.status_writer import SLOW_RETRY_S
 from memcached_operator.memcached.wanted.pod_template import USER_ID
-from memcached_operator.memcached.wanted.workload_rules import DEPLOYMENT_RULES
+from memcached_operator.memcached.wanted.workload import DEPLOYMENT
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
@@ -222,7 +222,7 @@ class World:
         """Keep the Memcached's Deployment, and nothing else."""
         memcached = self.caches.memcacheds.get(KEY)
         assert memcached is not None
-        keeper = self.parts.owned(MEMCACHEDS, DEPLOYMENTS, rules=DEPLOYMENT_RULES, tell=lambda *_: None)
+        keeper = self.parts.owned(MEMCACHEDS, DEPLOYMENTS, rules=DEPLOYMENT.rules, tell=lambda *_: None)
         return cast("Kept[WorkloadRecord]", await keeper.keep(memcached, wanted))
 
     def repairs_counted(self) -> dict[str, float]:

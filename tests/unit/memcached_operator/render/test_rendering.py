@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.api.names import InvalidSpec
+from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.pod_template import USER_ID
@@ -25,7 +26,7 @@ def rendered(content: dict[str, Any]) -> Rendered:
 
 
 def wanted(size: int, image: str = DEFAULT_IMAGE, *, namespace: str = "default", uid: str = UNKNOWN_UID) -> object:
-    return desired.workload("Deployment", "example", namespace, uid, size, image).body()
+    return desired.workload("Deployment", Owner("example", namespace, uid), size, image).body()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.beside import beside
 from memcached_operator.memcached.wanted.pod_template import noted
-from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, UID
+from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
 
 DEPLOYMENT, STATEFUL_SET = {"size": 6}, {"size": 6, "workload": "StatefulSet"}
 
@@ -313,15 +313,15 @@ def specs(draw: st.DrawFn) -> Spec:
 
 
 def wanted(of: Spec) -> tuple[object, ...]:
-    workload = desired.workload(of.workload, NAME, NAMESPACE, UID, of.size, of.image or IMAGE, spec=of)
-    return (workload, *(each.manifest for each in beside(NAME, NAMESPACE, UID, of, ())))
+    workload = desired.workload(of.workload, OWNER, of.size, of.image or IMAGE, spec=of)
+    return (workload, *beside(OWNER, of, ()))
 
 
 @given(specs(), specs())
 def test_what_is_said_is_what_the_wanted_objects_say(old: Spec, new: Spec) -> None:
     told = {change.cost for change in changes(old, new, IMAGE)}
     (rolls, memory), (rolled, tells) = (
-        noted(desired.workload(each.workload, NAME, NAMESPACE, UID, 1, each.image or IMAGE, spec=each).spec.template)
+        noted(desired.workload(each.workload, OWNER, 1, each.image or IMAGE, spec=each).spec.template)
         for each in (old, new)
     )
     moves = old.workload != new.workload

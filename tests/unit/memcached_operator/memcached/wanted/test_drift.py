@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.memcached.wanted.common import comparable
-from memcached_operator.memcached.wanted.workload_rules import NOTED
+from memcached_operator.memcached.wanted.workload import NOTED
 from tests.unit.memcached_operator.memcached.live import (
     CASES,
     Edit,

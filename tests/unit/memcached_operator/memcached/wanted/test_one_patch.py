@@ -14,17 +14,17 @@ from kube_simulator.schema import kubernetes
 from memcached_operator.memcached.kinds import DEPLOYMENTS, STATEFUL_SETS
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.wanted import workload as desired
-from memcached_operator.memcached.wanted.workload_rules import DEPLOYMENT_RULES, STATEFUL_SET_RULES
+from memcached_operator.memcached.wanted.workload import DEPLOYMENT, STATEFUL_SET
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.workloads.records import deployment_record, stateful_set_record
 from operator_runtime.owned.patching import needs_live, patch_of
 from tests.unit.memcached_operator.memcached.live import full_spec, spec_of
-from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID
+from tests.unit.memcached_operator.memcached.support import OWNER
 
 Json = dict[str, Any]
 KINDS = {
-    "Deployment": (DEPLOYMENTS.resource, deployment_record, DEPLOYMENT_RULES),
-    "StatefulSet": (STATEFUL_SETS.resource, stateful_set_record, STATEFUL_SET_RULES),
+    "Deployment": (DEPLOYMENTS.resource, deployment_record, DEPLOYMENT.rules),
+    "StatefulSet": (STATEFUL_SETS.resource, stateful_set_record, STATEFUL_SET.rules),
 }
 SCHEMAS = {each.kind: each.schema for each in kubernetes.builtin_resources()}
 
@@ -77,7 +77,7 @@ THEIRS: Json = {
 
 
 def wanted(kind: Any, spec: Spec, user_id: int | None = 11211) -> WorkloadManifest:
-    return desired.workload(kind, NAME, NAMESPACE, UID, 2, "memcached:1", user_id, spec)
+    return desired.workload(kind, OWNER, 2, "memcached:1", user_id, spec)
 
 
 def made(manifest: WorkloadManifest) -> Json:

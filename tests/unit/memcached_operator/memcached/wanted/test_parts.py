@@ -11,7 +11,7 @@ from memcached_operator.api.pod_template import keyed
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 from memcached_operator.memcached.wanted.common import as_json
 from memcached_operator.memcached.wanted.parts import drift, way
-from memcached_operator.memcached.wanted.workload_rules import SHAPE
+from memcached_operator.memcached.wanted.workload import SHAPE
 from memcached_operator.memcached.workloads.records import deployment_record
 from operator_runtime import Entry
 from tests.unit.memcached_operator.memcached.support import wanted_deployment

@@ -11,7 +11,7 @@ from memcached_operator.api.names import Workload
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.pod_template import command
-from tests.unit.memcached_operator.memcached.support import HERE, IMAGE, NAME, NAMESPACE, UID
+from tests.unit.memcached_operator.memcached.support import HERE, IMAGE, OWNER
 
 SPECS = {
     "nothing": b"",
@@ -27,7 +27,7 @@ SPECS = {
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 def test_without_options_the_template_is_that_of_the_first_release_byte_for_byte(kind: Workload, spec: bytes) -> None:
     read = read_spec(spec)
-    made = desired.workload(kind, NAME, NAMESPACE, UID, read.size, IMAGE, spec=read)
+    made = desired.workload(kind, OWNER, read.size, IMAGE, spec=read)
     # The order of fields is the API server's own.
     template = json.dumps(msgspec.to_builtins(made.spec.template), indent=2, sort_keys=True)
     assert template.encode() + b"\n" == (HERE / "wanted" / "template_of_first_release.json").read_bytes()
@@ -37,7 +37,7 @@ def test_without_options_the_template_is_that_of_the_first_release_byte_for_byte
 def test_an_account_has_both_its_names_or_the_api_server_would_put_one_back_that_is_taken_out_again() -> None:
     account = b'{"podTemplate": {"spec": {"serviceAccountName": "robot"}}}'
     for spec, names in ((account, ["robot"] * 2), (b"{}", [])):
-        made = desired.workload("Deployment", NAME, NAMESPACE, UID, 1, IMAGE, spec=read_spec(spec))
+        made = desired.workload("Deployment", OWNER, 1, IMAGE, spec=read_spec(spec))
         pod = made.body()["spec"]["template"]["spec"]
         assert [value for field, value in pod.items() if field.startswith("serviceAccount")] == names
 

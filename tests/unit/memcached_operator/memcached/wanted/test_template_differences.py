@@ -11,12 +11,12 @@ from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.pod_template import noted
 from memcached_operator.memcached.wanted.template_differences import differing
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
-from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, UID
+from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
 
 
 def made(fields: dict[str, Any]) -> WorkloadManifest:
     spec = read_spec(json.dumps(fields).encode())
-    return desired.workload("Deployment", NAME, NAMESPACE, UID, 1, spec.image or IMAGE, spec=spec)
+    return desired.workload("Deployment", OWNER, 1, spec.image or IMAGE, spec=spec)
 
 
 def pods(**fields: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
 from memcached_operator.memcached.wanted.common import encode
 from memcached_operator.memcached.wanted.shape import is_ours
-from memcached_operator.memcached.wanted.workload_rules import DEPLOYMENT_RULES, SHAPE
+from memcached_operator.memcached.wanted.workload import DEPLOYMENT, SHAPE
 from operator_runtime import Difference, NotOwned
 from tests.unit.memcached_operator.memcached.support import (
     DEPLOYMENT_UID,
@@ -106,5 +106,5 @@ async def test_what_a_deleted_memcached_of_the_same_name_left_to_the_garbage_col
 
 
 def test_the_body_is_what_a_manifest_has() -> None:
-    body = DEPLOYMENT_RULES.body(wanted_deployment())
+    body = DEPLOYMENT.rules.body(wanted_deployment())
     assert (body["kind"], body["metadata"]["name"], body["spec"]["replicas"]) == ("Deployment", NAME, 2)
