@@ -13,8 +13,9 @@ from prometheus_client import Metric
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.caches import Caches
-from memcached_operator.memcached.changing.live_memory import LiveMemory, Say, Tell
+from memcached_operator.memcached.changing.live_memory import LiveMemory, Tell
 from memcached_operator.memcached.changing.running import Keepers, Running
+from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.kinds import (
     BUDGETS,
     CONFIG_MAPS,
@@ -95,7 +96,6 @@ class Objects:
         operator: Operator,
         caches: Caches,
         config: ObjectsConfig,
-        tell: Say,
         *,
         tell_memory: Tell,
         wake: Callable[[ObjectKey], None],
@@ -104,10 +104,9 @@ class Objects:
     ) -> None:
         """
         Args:
-            operator: keeps and deletes.
+            operator: keeps, deletes and records events.
             caches: of all kinds.
             config: the settings.
-            tell: records an event.
             tell_memory: tells a server of other memory.
             wake: has another Memcached looked at.
             answers: what servers say that are asked; None where none is.
@@ -115,7 +114,7 @@ class Objects:
         """
         self._caches = caches
         self._config = config
-        self._tell_event = tell
+        self._say = say = recorded_by(operator.events)
         self._counts = RepairCounts()
 
         def owned(kind: Kind[Any], rules: Any, **cache: Any) -> Keeper[MemcachedRecord, Any, Any]:
@@ -127,10 +126,10 @@ class Objects:
         }
         remembered = operator.owners(MEMCACHEDS).memory
         self._unmet = remembered.slot(_nothing_unmet)
-        self._restoring = Restoring(operator.client, caches, remembered, tell)
-        memory = LiveMemory(operator.client, remembered, tell_memory, tell, clock=clock)
+        self._restoring = Restoring(operator.client, caches, remembered, say)
+        memory = LiveMemory(operator.client, remembered, tell_memory, say, clock=clock)
         self._running = Running(
-            operator.client, caches, workloads, config.workload, memory, remembered, tell, wake, answers
+            operator.client, caches, workloads, config.workload, memory, remembered, say, wake, answers
         )
         self._beside: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
             "Service": owned(SERVICES, SERVICE.rules, optional=True),
@@ -270,4 +269,4 @@ class Objects:
         level = logging.DEBUG if change.routine else logging.INFO
         logger.log(level, "%s", text.line, extra={"fields": text.fields})
         if text.note and not change.routine:
-            self._tell_event(memcached, "Normal", text.reason, text.action, text.note)
+            self._say(memcached, "Normal", text.reason, text.action, text.note)

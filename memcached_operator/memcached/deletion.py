@@ -17,6 +17,7 @@ import msgspec
 
 from memcached_operator.api.names import FINALIZER, InvalidSpec
 from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.events import Say
 from memcached_operator.memcached.kinds import CONFIG_MAPS, MEMCACHEDS, WORKLOADS
 from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.observing import unplanned
@@ -165,6 +166,7 @@ class Deletion:
         caches: Caches,
         owners: Owners[MemcachedRecord],
         status_writer: StatusWriter,
+        say: Say,
         *,
         wanted: bool,
         clock: Callable[[], float],
@@ -173,8 +175,9 @@ class Deletion:
         Args:
             client: reads and deletes workloads.
             caches: of all kinds.
-            owners: the Memcacheds.
-            status_writer: tells of it.
+            repairs: of Memcacheds.
+            status_writer: writes how far it has come.
+            say: records an event.
             wanted: each Memcached is to have the finalizer. What carries it is released in any case.
             clock: monotonic seconds.
         """
@@ -182,6 +185,7 @@ class Deletion:
         self._caches = caches
         self._owners = owners
         self._status = status_writer
+        self._say = say
         self._clock = clock
         self._progress = owners.memory.slot(_Progress)
         self._finalizer = Finalizer(
@@ -236,7 +240,7 @@ class Deletion:
             why = progress.step.why
             logger.info("removed the finalizer: %s", why, extra={"fields": {"action": "release", "why": why}})
             note = f"Removed the finalizer {FINALIZER}: {why}"
-            self._status.tell(memcached, "Normal", "Finalized", "Release", note)
+            self._say(memcached, "Normal", "Finalized", "Release", note)
         # Without our finalizer, what becomes of its objects is the garbage collector's, in the mode that the user
         # chose. Until others take theirs off, clients go on to read the status.
         self._progress.drop(key)
@@ -280,7 +284,7 @@ class Deletion:
             raise StaleCache(f"the {live.kind} changed: {error}", retry_s=CONFLICT_PAUSE_S) from error
         logger.info("deleted %s, as the Memcached is being deleted", live.kind, extra={"fields": {"action": "delete"}})
         note = f"Deleted {live.kind} {live.name}, as the Memcached is being deleted"
-        self._status.tell(memcached, "Normal", "Deleted", "Delete", note)
+        self._say(memcached, "Normal", "Deleted", "Delete", note)
 
     async def _report(self, memcached: MemcachedRecord, problem: Problem | None = None) -> Result:
         """Say in the status what is waited for, and that it takes too long."""
@@ -334,7 +338,7 @@ class Deletion:
         if progress.waits_for != wait.why:
             if not progress.waits_for:
                 logger.info("being deleted: %s", wait.why, extra={"fields": {"action": "wait"}})
-                self._status.tell(memcached, "Normal", "Terminating", "Delete", wait.why)
+                self._say(memcached, "Normal", "Terminating", "Delete", wait.why)
             progress.waits_for, progress.since_s = wait.why, now
         stalled = Problem(
             Reason.TERMINATION_STALLED, f"No progress for {STALLED_AFTER_S:.0f} s: {wait.why} {wait.remedy}"

@@ -19,6 +19,7 @@ from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.changing.live_memory import Tell
 from memcached_operator.memcached.deletion import Deletion
+from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.kinds import MEMCACHEDS
 from memcached_operator.memcached.metrics import contested_family
 from memcached_operator.memcached.observing import observed, unreadable
@@ -72,11 +73,12 @@ class MemcachedReconciler:
         """
         self._caches = caches
         self._utc_now = utc_now
-        self._owners = operator.owners(MEMCACHEDS)
+        self._repairs = operator.repairs(MEMCACHEDS)
+        say = recorded_by(operator.events)
         self._status = StatusWriter(
             operator.client,
-            self._owners,
-            operator.events,
+            self._repairs,
+            say,
             status_delay_s=config.status_delay_s,
             clock=clock,
             utc_now=utc_now,
@@ -86,14 +88,13 @@ class MemcachedReconciler:
             operator,
             caches,
             config.objects,
-            self._status.tell,
             tell_memory=tell_memory,
             wake=wake,
             answers=answers,
             clock=clock,
         )
         self._deletion = Deletion(
-            operator.client, caches, self._owners, self._status, wanted=config.finalizer, clock=clock
+            operator.client, caches, self._repairs, self._status, say, wanted=config.finalizer, clock=clock
         )
 
     async def reconcile(self, key: ObjectKey) -> Result:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from memcached_operator.memcached.caches import Caches
-from memcached_operator.memcached.changing.live_memory import Say
+from memcached_operator.memcached.events import Say
 from memcached_operator.memcached.kinds import (
     BUDGETS,
     CONFIG_MAPS,

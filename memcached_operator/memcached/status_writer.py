@@ -1,4 +1,4 @@
-"""What is told of a Memcached: its status, when it is written, and what is said of it in events and in the log."""
+"""When the status of a Memcached is written, and what is said of it in events and in the log."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 
 from msgspec.structs import replace
 
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.asking.certificates import next_change_s
 from memcached_operator.memcached.asking.judging import certificates
+from memcached_operator.memcached.events import Say
 from memcached_operator.memcached.kinds import MEMCACHEDS
 from memcached_operator.memcached.observation import Advice, Observation, client_names
 from memcached_operator.memcached.records import MemcachedRecord
@@ -29,13 +30,11 @@ from operator_runtime import (
     Client,
     Condition,
     Conflict,
-    EventRecorder,
     NotFound,
     ObjectKey,
     Owners,
     Result,
     StaleCache,
-    reference,
     rfc3339,
 )
 
@@ -106,8 +105,8 @@ class StatusWriter:
     def __init__(
         self,
         client: Client,
-        owners: Owners[MemcachedRecord],
-        recorder: EventRecorder,
+        repairs: Repairs[MemcachedRecord],
+        say: Say,
         *,
         status_delay_s: float,
         clock: Callable[[], float],
@@ -115,8 +114,8 @@ class StatusWriter:
         answers: Answers | None = None,
     ) -> None:
         self._client = client
-        self._owners = owners
-        self._recorder = recorder
+        self._repairs = repairs
+        self._say = say
         self._status_delay_s = status_delay_s
         self._clock = clock
         self._utc_now = utc_now
@@ -191,13 +190,6 @@ class StatusWriter:
         unwritten = self._unwritten.get(key)
         return unwritten.pods if unwritten is not None and unwritten.due_s > self._clock() else None
 
-    def tell(
-        self, memcached: MemcachedRecord, type_: Literal["Normal", "Warning"], reason: str, action: str, note: str
-    ) -> None:
-        """Record an event about the Memcached."""
-        about = reference(MEMCACHEDS, memcached)
-        self._recorder.emit(about, type=type_, reason=reason, action=action, note=note)
-
     def _held_back_s(self, key: ObjectKey, wanted: Status, last: Status, observed: Observation) -> float:
         """Seconds for which a status that differs is not written yet."""
         now, unwritten = self._clock(), self._unwritten.setdefault(key, _Unwritten())
@@ -243,10 +235,10 @@ class StatusWriter:
         if was and before is not None and before.message == degraded.message:
             return
         logger.warning("degraded: %s: %s", degraded.reason, degraded.message)
-        self.tell(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
+        self._say(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
 
     def _advise(self, memcached: MemcachedRecord, advice: Advice, before: Condition | None) -> None:
         """Say once what a person should know although all is as they asked: not again while the condition says it."""
         if before is None or advice.message not in before.message:
             logger.warning("%s", advice.message)
-            self.tell(memcached, "Warning", advice.reason, "Reconcile", advice.message)
+            self._say(memcached, "Warning", advice.reason, "Reconcile", advice.message)

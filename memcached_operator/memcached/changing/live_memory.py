@@ -9,11 +9,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from memcached_operator.memcached.asking.connection import Failure, Trouble
 from memcached_operator.memcached.asking.credentials import Ways
 from memcached_operator.memcached.asking.protocol import memlimit
+from memcached_operator.memcached.events import Say
 from memcached_operator.memcached.kinds import RESIZABLE_PODS
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.workloads.pods import PodRecord
@@ -54,7 +55,6 @@ _NODE_TOO_SMALL: Final = "NodeCapacity"
 
 Tell: TypeAlias = Callable[[PodRecord, int], Awaitable[Failure | None]]
 """Has a pod's memcached use so many MiB; why not, None when it does."""
-Say: TypeAlias = Callable[[MemcachedRecord, Literal["Normal", "Warning"], str, str, str], None]
 
 
 def telling(ways: Ways) -> Tell:

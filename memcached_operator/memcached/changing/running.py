@@ -12,10 +12,11 @@ import msgspec
 from memcached_operator.api.names import InvalidSpec, Workload
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.caches import Caches
-from memcached_operator.memcached.changing.live_memory import NOTHING, LiveMemory, Say, Telling
+from memcached_operator.memcached.changing.live_memory import NOTHING, LiveMemory, Telling
 from memcached_operator.memcached.changing.missing import Missing
 from memcached_operator.memcached.changing.rollout import rollout
 from memcached_operator.memcached.changing.turns import Turns
+from memcached_operator.memcached.events import Say
 from memcached_operator.memcached.kinds import PODS
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 from memcached_operator.memcached.observation import Problem, Reason

@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.observation import Observation, Servers
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.status import Status
@@ -163,8 +164,8 @@ class Many:
         self.world = world = World()
         self.reporter = StatusWriter(
             world.parts.client,
-            world.owners,
-            cast(EventRecorder, world.recorder),
+            world.repairs,
+            recorded_by(cast(EventRecorder, world.recorder)),
             status_delay_s=status_delay_s,
             clock=world.clock,
             utc_now=lambda: datetime.fromtimestamp(1_800_000_000, UTC),
