@@ -158,12 +158,14 @@ class Objects:
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
         # in between. Any other is as the status has it, which coalesces what comes together.
         leave = not set(plan.servers.draining) <= set(last.draining or ())
-        published = plan.servers.listed if leave else last.serverList or ()
+        published = plan.servers.listed if leave else last.serverList
         await self._keep_service(memcached, spec, plan, last, outcome)
         await self._keep_budget(memcached, spec, last, outcome)
         policy = network_policy(memcached.owner, spec, self._config.operator_namespace)
         await self._keep_one("NetworkPolicy", memcached, policy, last, outcome)
-        await self._keep_list(memcached, spec, published, last, outcome)
+        if spec.publish is None or last.serverList is not None:
+            outcome.published = published
+            await self._keep_list(memcached, spec, published or (), last, outcome)
         if outcome.strange and (remedy := self._restoring.remedy(memcached)):
             outcome.problems.append(Problem(Reason.NOT_CONTROLLED, remedy, blocking=False))
         if outcome.failed or outcome.failure is not None:
@@ -172,6 +174,12 @@ class Objects:
         else:
             self._unmet.drop(memcached.key)
         return outcome
+
+    async def publish(self, memcached: MemcachedRecord, spec: Spec, status: Status) -> bool:
+        """Have the published list follow a status that was just written; whether nothing was in the way of it."""
+        outcome = Outcome()
+        await self._keep_list(memcached, spec, status.serverList or (), status, outcome)
+        return not (outcome.problems or outcome.waiting)
 
     def _unmet_of(self, memcached: MemcachedRecord, last: Status) -> frozenset[str]:
         """The kinds that are yet to be written for this generation; what a former leader could not is in the status."""
@@ -212,11 +220,8 @@ class Objects:
     async def _keep_list(
         self, memcached: MemcachedRecord, spec: Spec, servers: Sequence[str], last: Status, outcome: Outcome
     ) -> None:
-        key, wanted = memcached.key._replace(name=publication_name(memcached.name)), None
-        if spec.publish is not None:
-            if last.serverList is None:
-                return  # nothing is published yet
-            wanted = publication(memcached.owner, spec, servers)
+        key = ObjectKey(memcached.namespace, publication_name(memcached.name))
+        wanted = publication(memcached.owner, spec, servers)
         live = self._caches.config_maps.get(key)
         # One that is as it was written is no longer right because the servers have changed since.
         follows = live is not None and bool(live.form) and is_untouched(PUBLICATION.held(live))

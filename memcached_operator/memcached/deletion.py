@@ -305,21 +305,21 @@ class Deletion:
             spec = None
         ours, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
         seen = unplanned(memcached, last, ours, pods, problem, spec=spec, terminating=terminating)
-        result = await self._status.report(memcached, last, seen)
-        if spec is None or await self._follow(memcached, spec, last):
+        status, result = await self._status.report(memcached, last, seen)
+        if spec is None or await self._follow(memcached, spec, status):
             return result
         return _at_latest(result, SLOW_RETRY_S)
 
-    async def _follow(self, memcached: MemcachedRecord, spec: Spec, last: Status) -> bool:
+    async def _follow(self, memcached: MemcachedRecord, spec: Spec, status: Status) -> bool:
         """Have the published list follow the status as long as both are there; whether that is so.
 
         It is neither made anew nor replaced: its owner is about to go.
         """
         live = self._caches.config_maps.get(ObjectKey(memcached.namespace, publication_name(memcached.name)))
-        if live is None or live.deleting or live.owner_uid != memcached.uid or last.serverList is None:
+        if live is None or live.deleting or live.owner_uid != memcached.uid or status.serverList is None:
             return True
         held = PUBLICATION.held(live)
-        wanted = publication(memcached.owner, spec, last.serverList)
+        wanted = publication(memcached.owner, spec, status.serverList)
         if wanted is None or held.immutable or held.data == wanted.data:
             return True
         body = {"metadata": {"annotations": wanted.metadata.annotations}, "data": wanted.data}

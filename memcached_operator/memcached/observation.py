@@ -147,7 +147,6 @@ class Observation(msgspec.Struct, frozen=True):
         terminating: what its deletion waits for, "" while it is not being deleted.
         leaving: the kind of the workload that is there beside, which the servers move from; None for none.
         advice: what a person should know although all is as they asked.
-        followed: something else is made of the list that the status has.
         rollout: how far the servers have come to the present template.
         absent: why servers of a StatefulSet are missing, "" where nobody knows, or none is.
         paused: the user holds the rollout.
@@ -171,7 +170,6 @@ class Observation(msgspec.Struct, frozen=True):
     terminating: str = ""
     leaving: Workload | None = None
     advice: Sequence[Advice] = ()
-    followed: bool = False
     rollout: Rollout = DONE
     absent: str = ""
     paused: bool = False

@@ -67,7 +67,6 @@ def observed(
         unwritten=bool(outcome.unwritten),
         leaving=other.kind if other is not None else None,
         advice=tuple(_advice(spec)),
-        followed=spec.publish is not None,
         rollout=outcome.rollout,
         absent=outcome.absent,
         paused=spec.rollout.paused,
@@ -124,7 +123,6 @@ def unplanned(
         last.service or "",
         problem,
         terminating=terminating,
-        followed=spec is not None and spec.publish is not None,
     )
 
 

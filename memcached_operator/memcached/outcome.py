@@ -32,6 +32,7 @@ class Outcome:
     Attributes:
         workload: what is to run the servers, None while there is none.
         service: the name of the Service, "" without one.
+        published: the list of servers that was published, if it is to be; None before there is one.
         problems: what was in the way.
         waiting: what is waited for before all is there.
         strange: kinds of which somebody else's bears the name.
@@ -49,6 +50,7 @@ class Outcome:
     failed: set[str] = field(default_factory=set)
     workload: WorkloadRecord | None = None
     service: str = ""
+    published: tuple[str, ...] | None = None
     problems: list[Problem] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     strange: set[str] = field(default_factory=set)

@@ -120,7 +120,8 @@ class MemcachedReconciler:
             spec = read_spec(memcached.spec)  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
-            return await self._status.report(memcached, last, unreadable(memcached, last, ours, pods, str(error)))
+            _, result = await self._status.report(memcached, last, unreadable(memcached, last, ours, pods, str(error)))
+            return result
         now = self._utc_now()
         plan = plan_servers(key, spec, last, ours, pods, now)  # plan
         outcome = await self._objects.keep(memcached, spec, plan, last, pods, now)  # act
@@ -129,7 +130,10 @@ class MemcachedReconciler:
             return Result()
         found = observed(memcached, spec, plan, outcome, ours, pods)  # report
         outcome.look_again(plan.next_s)
-        result = await self._status.report(memcached, last, found, next_s=outcome.next_s)
+        status, result = await self._status.report(memcached, last, found, next_s=outcome.next_s)
+        follows = status.serverList not in (last.serverList, outcome.published)
+        if follows and not await self._objects.publish(memcached, spec, status):
+            result = Result(requeue_after_s=0.0)  # to tell what is in the way
         if outcome.failure is not None:
             raise outcome.failure
         return result

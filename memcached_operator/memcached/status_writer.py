@@ -125,8 +125,10 @@ class StatusWriter:
 
     async def report(
         self, memcached: MemcachedRecord, last: Status, observed: Observation, *, next_s: float | None = None
-    ) -> Result:
+    ) -> tuple[Status, Result]:
         """Write the status if it differs: at once where its servers are all there, else after a while.
+
+        Returns the status as it is now, and when to look again.
 
         That is `status_delay_s`, and more while many are on their way and nobody is to act on it, so that the API
         server's time goes into what they wait for: as long as all that wait together take to get their servers.
@@ -158,9 +160,9 @@ class StatusWriter:
         retry = Result(requeue_after_s=min(again)) if again else Result()
         if not patch:
             self.forget(key)
-            return retry
+            return last, retry
         if (held_back_s := self._held_back_s(key, wanted, last, observed)) > 0.0:
-            return Result(requeue_after_s=min([held_back_s, *again]))
+            return last, Result(requeue_after_s=min([held_back_s, *again]))
         await self._write(memcached, wanted, patch)
         if is_settled(wanted, last, observed.size):
             self._pace.settled()
@@ -168,8 +170,7 @@ class StatusWriter:
         self._warn(memcached, wanted.condition("Degraded"), last.condition("Degraded"))
         for advice in observed.advice:
             self._advise(memcached, advice, last.condition(DISCOURAGED))
-        # What is published besides follows the status.
-        return Result(requeue_after_s=0.0) if observed.followed and wanted.serverList != last.serverList else retry
+        return wanted, retry
 
     def forget(self, key: ObjectKey) -> None:
         """Nothing of the status waits to be written."""

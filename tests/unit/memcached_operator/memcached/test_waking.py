@@ -176,7 +176,8 @@ class Many:
         servers = Servers("Deployment", ())
         observed = Observation(record.name, 1, 2, "Deployment", deployment_of(), (), servers)
         observed = msgspec.structs.replace(observed, **found)
-        return (await self.reporter.report(record, Status(), observed)).requeue_after_s
+        _, result = await self.reporter.report(record, Status(), observed)
+        return result.requeue_after_s
 
     async def settle(self, number: int) -> None:
         """One has got its servers, and its status is written."""

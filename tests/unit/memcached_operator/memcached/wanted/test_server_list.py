@@ -7,8 +7,9 @@ from copy import deepcopy
 
 import pytest
 
+from operator_runtime import Forbidden, Result
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, live_pod
-from tests.unit.memcached_operator.memcached.world import DELAY_S, WRITE_STATUS, World
+from tests.unit.memcached_operator.memcached.world import DELAY_S, DONE, WRITE_STATUS, World
 
 SIZE = 3
 WRITE_LIST = ["strategic_merge_patch ConfigMap"]
@@ -42,6 +43,24 @@ async def test_servers_come_to_the_published_list_with_the_status(named: World) 
         _make_pod(named, ordinal)
     assert await _writes(named) == [WRITE_STATUS, *WRITE_LIST]
     assert _published(named) == named.status["serverList"] == _names(SIZE + 2)
+
+
+async def test_one_look_writes_the_status_and_the_list_that_follows_it(named: World) -> None:
+    _ask_for(named, SIZE + 1)
+    await _writes(named)
+    _make_pod(named, SIZE)
+    assert await named.look() == DONE
+    assert named.api.verbs() == [WRITE_STATUS, *WRITE_LIST]
+
+
+async def test_what_keeps_the_list_from_following_is_told_by_the_next_look(named: World) -> None:
+    _ask_for(named, SIZE + 1)
+    await _writes(named)
+    _make_pod(named, SIZE)
+    named.api.refuse("strategic_merge_patch", "ConfigMap", Forbidden(403, "Forbidden", "no rights"))
+    assert await named.look() == Result(requeue_after_s=0.0)
+    await _writes(named)
+    assert named.condition("Degraded") == ("True", "Forbidden")
 
 
 async def test_a_growing_list_is_no_event_each_time_or_none_would_be_left_for_what_goes_wrong(named: World) -> None:
