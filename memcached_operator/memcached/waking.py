@@ -37,6 +37,8 @@ class Waking:
         """Whether a change of a pod counts."""
         if after is None or not _starts(after) or not (before is None or _starts(before)):
             return True
+        if before is not None and _as_placed(before, after) == after:
+            return False
         key = after.memcached_key
         awaited = self._awaited(key) if key is not None else None
         if key is None or awaited is None:
@@ -65,6 +67,13 @@ class Waking:
             and workload.generation == 1
             and sum(pod.active and pod.ready for pod in self._caches.pods_of(key)) < workload.replicas
         )
+
+
+def _as_placed(before: PodRecord, after: PodRecord) -> PodRecord:
+    """A pod with what it gets on its way: a node, and an address, which is listed once it is ready."""
+    return msgspec.structs.replace(
+        before, resource_version=after.resource_version, address=after.address, since_s=after.since_s
+    )
 
 
 def _starts(pod: PodRecord) -> bool:
