@@ -73,11 +73,11 @@ class MemcachedReconciler:
         """
         self._caches = caches
         self._utc_now = utc_now
-        self._repairs = operator.repairs(MEMCACHEDS)
+        self._owners = operator.owners(MEMCACHEDS)
         say = recorded_by(operator.events)
         self._status = StatusWriter(
             operator.client,
-            self._repairs,
+            self._owners,
             say,
             status_delay_s=config.status_delay_s,
             clock=clock,
@@ -94,7 +94,7 @@ class MemcachedReconciler:
             clock=clock,
         )
         self._deletion = Deletion(
-            operator.client, caches, self._repairs, self._status, say, wanted=config.finalizer, clock=clock
+            operator.client, caches, self._owners, self._status, say, wanted=config.finalizer, clock=clock
         )
 
     async def reconcile(self, key: ObjectKey) -> Result:

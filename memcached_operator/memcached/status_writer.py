@@ -105,7 +105,7 @@ class StatusWriter:
     def __init__(
         self,
         client: Client,
-        repairs: Repairs[MemcachedRecord],
+        owners: Owners[MemcachedRecord],
         say: Say,
         *,
         status_delay_s: float,
@@ -114,7 +114,7 @@ class StatusWriter:
         answers: Answers | None = None,
     ) -> None:
         self._client = client
-        self._repairs = repairs
+        self._owners = owners
         self._say = say
         self._status_delay_s = status_delay_s
         self._clock = clock

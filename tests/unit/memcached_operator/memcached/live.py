@@ -25,7 +25,7 @@ from memcached_operator.memcached.wanted.shape import OwnedRecord
 from memcached_operator.memcached.wanted.workload import STATEFUL_SET
 from memcached_operator.memcached.workloads.records import stateful_set_record
 from operator_runtime import Difference, Kind, Rules
-from operator_runtime.reconciling.patching import patch_of
+from operator_runtime.owned.patching import patch_of
 from tests.unit.memcached_operator.memcached.support import HERE, OWNER
 
 Json = dict[str, Any]

@@ -165,7 +165,7 @@ class Many:
         self.world = world = World()
         self.reporter = StatusWriter(
             world.parts.client,
-            world.repairs,
+            world.owners,
             recorded_by(cast(EventRecorder, world.recorder)),
             status_delay_s=status_delay_s,
             clock=world.clock,
