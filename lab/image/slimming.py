@@ -52,6 +52,8 @@ def without_sections(elf: bytes) -> bytes:
 def slim(folder: Path) -> None:
     """Remove what is not for running, compile the rest, and give every file the same time and a mode that all may read.
 
+    Empty folders go, too: a checkout keeps those that its history once had files in.
+
     Args:
         folder: as ``pip install --target`` fills it. It can be moved afterwards.
     """
@@ -61,6 +63,9 @@ def slim(folder: Path) -> None:
             path.unlink()
         elif ".so" in path.suffixes:
             path.write_bytes(without_sections(path.read_bytes()))
+    for path in sorted((each for each in folder.rglob("*") if each.is_dir()), reverse=True):
+        if not any(path.iterdir()):
+            path.rmdir()
     # Unchecked: nothing in the image changes, and no start has to look whether it did. The path that is compiled in is
     # replaced as a module is imported, and the same one makes the same bytes.
     compiled = compileall.compile_dir(

@@ -58,6 +58,7 @@ def _package(folder: Path) -> Path:
     (package / "fast.pyx").write_text("")
     (package / "typed.pyi").write_text("")
     (package / "py.typed").write_text("")
+    (package / "once" / "inner").mkdir(parents=True)
     (folder / "bin").mkdir()
     (folder / "bin" / "script").write_text("")
     (folder / "package-1.dist-info").mkdir()
@@ -65,7 +66,7 @@ def _package(folder: Path) -> Path:
     return package
 
 
-def test_what_only_compilers_and_checkers_read_goes_and_licences_stay(tmp_path: Path) -> None:
+def test_what_only_compilers_and_checkers_read_goes_with_empty_folders_and_licences_stay(tmp_path: Path) -> None:
     package = _package(tmp_path)
     slim(tmp_path)
     assert {path.name for path in package.iterdir()} == {"__init__.py", "__pycache__", "py.typed"}
