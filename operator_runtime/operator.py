@@ -69,7 +69,7 @@ class Operator:
         settings: what it is told.
         namespaces: what is watched, () for all namespaces.
         own_namespace: of the pod that this process runs in, "" where it runs in none.
-        api: the API server, in bytes.
+        api: the API server, in bytes; closed by the caller.
         events: records Kubernetes Events.
         metrics: what /metrics shows: the `registry` for prometheus-client's counters, gauges and histograms; `add`
             takes what is to be read at each scrape.
@@ -88,15 +88,6 @@ class Operator:
         own_namespace: str = "",
         leadership: Leadership | None = None,
     ) -> None:
-        """
-        Args:
-            settings: what it is told.
-            program: which operator this is.
-            api: speaks to the API server; closed by the caller.
-            namespaces: what is watched, () for all namespaces.
-            own_namespace: of the pod that this process runs in, "" where it runs in none.
-            leadership: what the controllers wait for.
-        """
         self.settings = settings
         self.program = program
         self.api = api

@@ -118,37 +118,18 @@ class OwnWrites:
     def expect_gone(
         self, key: ObjectKey, kind: str, uid: str | None = None, *, object_key: ObjectKey | None = None
     ) -> None:
-        """An object was deleted for `key`: await that it leaves, or bears a deletionTimestamp.
-
-        Args:
-            key: what is reconciled.
-            kind: of the object, as `observe` names it.
-            uid: of the object; None for whichever a store holds.
-            object_key: of the object; None where it is `key` itself.
-        """
+        """An object was deleted for `key`: await that it leaves, or bears a deletionTimestamp."""
         self._expect_end(key, kind, uid, object_key or key, _is_deleting)
 
     def expect_released(self, key: ObjectKey, kind: str, uid: str, *, object_key: ObjectKey | None = None) -> None:
         """The last finalizer was taken off an object under deletion for `key`: await that it leaves, or is without.
 
         The answer to such a write bears the version from before it: the object is not stored once more, but deleted.
-
-        Args:
-            key: what is reconciled.
-            kind: of the object, as `observe` names it.
-            uid: of the object.
-            object_key: of the object; None where it is `key` itself.
         """
         self._expect_end(key, kind, uid, object_key or key, _is_released)
 
     def expect_change(self, key: ObjectKey, kind: str, held: Record) -> None:
-        """A write for `key` found an object in another version than `held`, or gone: await that a store shows it.
-
-        Args:
-            key: what is reconciled.
-            kind: of the object, as `observe` names it.
-            held: the object, as it was cached.
-        """
+        """A write for `key` found an object in another version than `held`, or gone: await that a store shows it."""
         at, version = ObjectKey(held.namespace, held.name), held.resource_version
         if any(
             (record := store.get(at)) is not None and record.resource_version == version

@@ -73,11 +73,6 @@ class Store(Generic[R]):
     def __init__(
         self, indexes: Mapping[str, IndexFunction[R]] | None = None, *, selection: Selection | None = None
     ) -> None:
-        """
-        Args:
-            indexes: see `add_index`.
-            selection: which objects it is fed with; None for all.
-        """
         self.selection = selection or Selection()
         self._records: dict[ObjectKey, R] = {}
         self._functions = dict(indexes or {})

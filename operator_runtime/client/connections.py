@@ -59,16 +59,7 @@ class Pool:
         timeout_s: float | None = None,
         fence: WriteFence | None = None,
     ) -> Answer:
-        """Send a request; see `exchange`.
-
-        Args:
-            method: of HTTP.
-            target: path and query.
-            lines: the headers, apart from those that say where it goes.
-            body: of the request; its headers say how long it is.
-            timeout_s: bound on the exchange to its last byte; None: the caller holds it.
-            fence: see `exchange`.
-        """
+        """Send a request; see `exchange`."""
         first = f"{method} {self._origin.prefix}{target} HTTP/1.1\r\n".encode("ascii")
         request = b"".join((first, self._head, lines, b"\r\n", body))
         return await exchange(self.connector, self._template, request, timeout_s, fence)

@@ -23,11 +23,7 @@ class _ResourceList(msgspec.Struct):
 
 
 def misnamed(resource: Resource, answer: bytes) -> tuple[str, bool]:
-    """Why a kind was not found although its group and version are served.
-
-    Args:
-        resource: what was asked for.
-        answer: the body at `resource.group_path`.
+    """Why a kind was not found although its group and version are served; `answer` is the body at their path.
 
     Returns:
         A sentence, and whether the kind is there under another name or scope, so that nothing is to be installed.

@@ -44,13 +44,6 @@ class ControllerBuilder:
     def __init__(
         self, controller: Controller[ObjectKey], kind: Kind[Any], informers: Informers, own: OwnWrites
     ) -> None:
-        """
-        Args:
-            controller: whose queue it is.
-            kind: what its keys name.
-            informers: where the caches come from.
-            own: the controller's own writes, for which its keys wait.
-        """
         self.controller = controller
         self.kind = kind
         self._informers = informers

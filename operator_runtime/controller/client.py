@@ -198,14 +198,7 @@ class Client:
         strict: bool = False,
     ) -> R:
         """Strategic merge patch, of Kubernetes' own kinds alone: lists merge by their entries' keys, unless they say
-        `$patch: replace`.
-
-        Args:
-            kind: of the object.
-            which: as for `patch`.
-            body: as for `patch`.
-            subresource: as for `patch`, such as `resize` of a pod.
-            strict: as for `patch`.
+        `$patch: replace`. Otherwise as `patch`; subresources are such as `resize` of a pod.
 
         Raises:
             NotFound: there is no such object, or its kind has no such subresource.
@@ -301,12 +294,8 @@ class Client:
             own.expect_gone(reconciled, kind.resource.qualified_name, uid, object_key=key)
 
     async def evict(self, kind: Kind[R], pod: R) -> None:
-        """Ask for the end of a pod, as a drain of its node does, so that disruption budgets hold; one that is gone is
-        as good.
-
-        Args:
-            kind: of pods.
-            pod: that very pod, and no successor of its name.
+        """Ask for the end of that very pod, as a drain of its node does, so that disruption budgets hold; one that is
+        gone is as good.
 
         Raises:
             TooManyRequests: a disruption budget forbids it for now.

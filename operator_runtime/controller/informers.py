@@ -42,14 +42,6 @@ class Informers:
         page_size: int,
         silence_limit_s: float,
     ) -> None:
-        """
-        Args:
-            client: watches with it.
-            manager: runs the reflectors.
-            namespaces: the scope of kinds that live in namespaces, () for all.
-            page_size: see `Reflector`.
-            silence_limit_s: see `Reflector`.
-        """
         self._client = client
         self._manager = manager
         self._namespaces = namespaces
@@ -62,13 +54,7 @@ class Informers:
     ) -> Store[R]:
         """The cache of the objects of `kind` that the selectors choose; the same one for the same question.
 
-        Args:
-            kind: one instance stands for one way to decode: share it to share the cache.
-            labels: label selector, as in the API's query.
-            fields: field selector, likewise.
-            missing: what to do where the cluster does not know the kind, for the log; a sentence of its own if "".
-            optional: nobody waits for the first list once that was refused, as the account may not have it or the
-                cluster does without the kind. Not where another asks for the same cache and waits.
+        Kinds are the same by identity. Where one asks for a cache that is not optional, it is for none.
         """
         selection = _Selection(id(kind), labels, fields)
         informer = self._stores.get(selection)

@@ -31,10 +31,6 @@ class CallbackErrors:
     _MOST = 1000
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """
-        Args:
-            clock: monotonic seconds.
-        """
         self._clock = clock
         self._told: dict[tuple[str, str], Reminder] = {}
 

@@ -31,11 +31,7 @@ class Reminder:
         self._kept_quiet = self.untold = 0
 
     def due(self, now: float) -> bool:
-        """It happens: whether to say it now. If so, the next pause begins.
-
-        Args:
-            now: monotonic seconds.
-        """
+        """It happens: whether to say it now. If so, the next pause begins."""
         if now - self._last > self._longest_s:
             self._pause_s = self._first_s
         self._last = now

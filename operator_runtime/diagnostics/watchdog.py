@@ -98,11 +98,6 @@ class StallDetector:
     """
 
     def __init__(self, after_s: float, now: float) -> None:
-        """
-        Args:
-            after_s: a loop that is late by so much is stalled.
-            now: the clock.
-        """
         self._after_s = after_s
         self._reminder = Reminder(FIRST_PAUSE_S)
         self._counted: float | None = None
@@ -110,12 +105,7 @@ class StallDetector:
         self.look_at = now + after_s
 
     def look(self, now: float, due_at: float) -> Stall | None:
-        """What is to be told now; `look_at` says when to come back.
-
-        Args:
-            now: the clock.
-            due_at: when the loop is to do what it has been asked to do next.
-        """
+        """What is to be told now; `look_at` says when to come back."""
         if now - self.look_at > self._after_s / 2:
             # We come late, too: the whole process had no processor or was stopped. The loop gets its time from now on.
             self._grace_until = now + self._after_s

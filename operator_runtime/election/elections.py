@@ -62,11 +62,6 @@ def election_of(
 ) -> Election | None:
     """The election to stand for; None where this process leads without one.
 
-    Args:
-        config: None where the settings ask for no election.
-        connect: the way to the API server, with credentials that nobody else uses.
-        environ: the variables of the process.
-
     Raises:
         ElectionError: an election was asked for that cannot be held here.
     """
@@ -93,10 +88,6 @@ def election_of(
 
 def lock_of(config: ElectionConfig, *, own: str | None, in_pod: bool) -> ObjectKey | None:
     """Namespace and name of the Lease or the ConfigMap of an election; None where none is held in that place.
-
-    Args:
-        own: namespace of the pod, or of the context.
-        in_pod: whether this is a pod.
 
     Raises:
         ElectionError: an election was asked for that cannot be held here.

@@ -132,19 +132,11 @@ class LifeElection:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        """
-        Args:
-            client: without a write fence, as it writes before this process leads. It is closed.
-            lock: namespace of this pod, and name of the ConfigMap.
-            pod_name: of this process's pod.
-            field_manager: named by every write.
-            sleep: waits between two looks.
-            uniform: the source of jitter.
-        """
         self.lock = lock
         self.leading = False
-        self.slow_paths = 0  # nothing is renewed
+        # Without a write fence, as it writes before this process leads.
         self._client = client
+        self.slow_paths = 0  # nothing is renewed
         self._pod_name = pod_name
         self._field_manager = field_manager
         self._sleep = sleep

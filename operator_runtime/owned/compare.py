@@ -173,14 +173,7 @@ def names_of(wanted: Any, steps: Steps = ()) -> Any:
 
 
 def no_longer(names: Any, wanted: Any, live: Any, steps: Steps = ()) -> Iterator[Difference]:
-    """What a live object has by these names and is not wanted any more.
-
-    Args:
-        names: as `names_of` gives them.
-        wanted: what is wanted now, as dicts and lists.
-        live: likewise.
-        steps: where in the object they stand.
-    """
+    """What a live object has by these names and is not wanted any more."""
     if not isinstance(names, Mapping) or not isinstance(live, Mapping):
         return
     ours = wanted if isinstance(wanted, Mapping) else {}

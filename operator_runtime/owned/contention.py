@@ -39,12 +39,7 @@ class Undone(NamedTuple):
         return f"{self.verb} {', '.join(self.fields) or f'the {self.name}'}"
 
     def note(self, who: str, owner: str) -> str:
-        """What is told of it where it is contested.
-
-        Args:
-            who: the other client.
-            owner: the owner's kind.
-        """
+        """What is told of it where it is contested."""
         often = f"{REPAIRS} times within {WINDOW_S:.0f} s, from now on once a second at most. Stop that client."
         match self.verb:
             case "changed":
@@ -117,11 +112,6 @@ class Contention:
     """The repairs of the last minute, and the owners of contested objects."""
 
     def __init__(self, memory: Memory, clock: Callable[[], float]) -> None:
-        """
-        Args:
-            memory: of the owners.
-            clock: monotonic seconds.
-        """
         self._clock = clock
         self._buckets = memory.slot(dict[Hashable, _Bucket])
         self._loops = memory.slot(_Loop)

@@ -97,22 +97,13 @@ class Keeper(Generic[O, W, P]):
         tell: Callable[[O, Change[P]], None],
         refusal: Callable[[str], KubeError | None] = _always_watched,
     ) -> None:
-        """
-        Args:
-            owners: for which they are kept.
-            kind: of what is owned.
-            store: its cache.
-            rules: how it is kept.
-            tell: told of each write that was done.
-            refusal: why the cache has nothing of a namespace, which the API server refuses to list.
-        """
         self._client = owners.client
         self._owners = owners
         self._kind = kind
         self._store = store
         self._rules = rules
         self._tell = tell
-        self._refusal = refusal
+        self._refusal = refusal  # why the cache has nothing of a namespace
         self._fixed = rules.fixed + ((_FIXED,) if kind.resource.group in _FIXED_IN else ())
         self._done: Slot[dict[ObjectKey, _Done]] = owners.memory.slot(dict)
 

@@ -74,14 +74,6 @@ class Owners(Generic[O]):
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """
-        Args:
-            client: writes, and reads who else does.
-            events: where contention is told, on the owner.
-            kind: theirs.
-            store: their cache.
-            clock: monotonic seconds.
-        """
         self.client = client
         self.kind = kind
         self.memory = Memory()
@@ -179,11 +171,7 @@ class Owners(Generic[O]):
     ) -> T:
         """Do what `write` does, which writes the owner's status; who changes what we wrote before is another manager.
 
-        Args:
-            owner: whose status.
-            status: what is wanted of it, as far as it is ours, by field.
-            changed: the fields that differ from the live status.
-            write: sends it.
+        `status` is our part of what is wanted, by field, and `changed` what of it differs from the live status.
         """
         fields, wish = [f"status.{each}" for each in changed], hash(tuple(status.items()))
         async with self.repair(owner, self.kind, key_of(owner), "changed", fields, wish=wish, status=True):

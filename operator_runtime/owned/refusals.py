@@ -33,11 +33,6 @@ class Refusals:
     """The last refusal for each object of each owner."""
 
     def __init__(self, memory: Memory, clock: Callable[[], float]) -> None:
-        """
-        Args:
-            memory: of the owners.
-            clock: monotonic seconds.
-        """
         self._clock = clock
         self._refusals = memory.slot(_Refusals)
 

@@ -124,12 +124,6 @@ def rules_for_bodies(
 ) -> Rules[Any, Any]:
     """For what is wanted as dicts. An annotation of the object has the names of what the last body said, so that what
     the next one leaves out is taken away.
-
-    Args:
-        manager: writes it, and gives the annotation its name.
-        resource: of the objects.
-        fixed: see `Rules`.
-        replace: see `Rules`.
     """
     annotation = f"{manager}/{_SAID}"
 

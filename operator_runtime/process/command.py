@@ -133,15 +133,7 @@ def operate(
     *,
     own_packages: Iterable[str] = (),
 ) -> int:
-    """Set up logging, warn of variables that set nothing, and run the operator; the exit code.
-
-    Args:
-        program: which one it is.
-        schema: its settings.
-        settings: their values.
-        serve: runs until it is told to stop.
-        own_packages: whose log lines are the operator's besides the runtime's.
-    """
+    """Set up logging, warn of variables that set nothing, and run the operator; the exit code."""
     from operator_runtime.controller.controller import current_reconcile
     from operator_runtime.process import logs
     from operator_runtime.process.process import run_to_the_end

@@ -75,14 +75,6 @@ class HttpServer:
     def __init__(
         self, name: str, flag: str, address: ListenAddress, handler: Handler, context: ssl.SSLContext | None = None
     ) -> None:
-        """
-        Args:
-            name: what it serves, for the log.
-            flag: the flag that sets the address, for messages.
-            address: where to listen.
-            handler: answers a request; whatever it raises is answered 500 and logged.
-            context: for TLS, None for plain HTTP.
-        """
         self.name = name
         self._flag = flag
         self._address = address

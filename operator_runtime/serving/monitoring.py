@@ -61,16 +61,7 @@ def add_sources(
     recorder: EventRecorder,
     expected_writes: Iterable[tuple[str, str]],
 ) -> None:
-    """Show what any operator on this runtime has to show.
-
-    Args:
-        metrics: shows it.
-        program: which operator this is.
-        manager: has the watches.
-        client: counts requests and writes.
-        recorder: counts events.
-        expected_writes: by resource (with its subresource) and verb, those that are shown before there was one.
-    """
+    """Show what any operator on this runtime has to show."""
     metrics.add(lambda: stream_families(manager.reflectors))
     host = client.access.server.partition("://")[2]
     expected = tuple(expected_writes)

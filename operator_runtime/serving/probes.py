@@ -174,10 +174,6 @@ class Probes:
     """Answers the requests of a probe server."""
 
     def __init__(self, *probes: Probe) -> None:
-        """
-        Args:
-            probes: each at the path of its name.
-        """
         self._probes = {each.name: each for each in probes}
 
     async def answer(self, request: HttpRequest) -> HttpResponse:

@@ -47,12 +47,6 @@ class Scrapes:
     def __init__(
         self, metrics: Metrics, refusal: Refusal | None = None, *, further: Mapping[str, Metrics] | None = None
     ) -> None:
-        """
-        Args:
-            metrics: what there is to see.
-            refusal: asked about each request before anything else; None lets everybody in.
-            further: what there is to see elsewhere, by its path.
-        """
         self._metrics = {PATH: metrics, **(further or {})}
         self._refusal = refusal
         self._callback_errors = CallbackErrors()
@@ -112,10 +106,6 @@ class Scrapes:
 
 
 def content_type(accept: str) -> str:
-    """The format that a scraper is answered in.
-
-    Args:
-        accept: its Accept header, "" if it sent none.
-    """
+    """The format that a scraper is answered in."""
     asked = {each.partition(";")[0].strip() for each in accept.split(",")}
     return OPENMETRICS if _OPENMETRICS in asked else CONTENT_TYPE_PLAIN_0_0_4

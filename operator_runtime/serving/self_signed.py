@@ -22,10 +22,6 @@ _LONGEST_COMMON_NAME = 64
 def self_signed(names: Sequence[str], now: datetime.datetime) -> bytes:
     """Key and certificate, PEM, in this order.
 
-    Args:
-        names: host names and addresses that it is for, at least one.
-        now: in UTC.
-
     Raises:
         ImportError: cryptography is not installed.
     """

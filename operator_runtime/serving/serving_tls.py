@@ -41,10 +41,6 @@ class CertificateFiles:
 
     def __init__(self, directory: Path, flag: str) -> None:
         """
-        Args:
-            directory: holds the files.
-            flag: the flag that names it, for messages.
-
         Raises:
             ServingError: the files are not there, or are no certificate and its key.
         """

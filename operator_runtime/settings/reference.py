@@ -10,13 +10,7 @@ from operator_runtime.settings.setting import Option
 
 
 def reference(schema: Schema[Any], *, title: str, origin: str) -> str:
-    """How settings are read, a table of them to look up, then a section for each.
-
-    Args:
-        schema: the settings of one program.
-        title: the page's heading.
-        origin: how the page is made, for anyone who would edit it.
-    """
+    """How settings are read, a table of them to look up, then a section for each."""
     options = schema.options
     empty = ", ".join(f"`{option.variable}`" for option in options if option.setting.empty_counts)
     introduction = (

@@ -134,10 +134,6 @@ class ControllerMetrics:
     """What controller-runtime shows of controllers and their queues, for all of an operator."""
 
     def __init__(self, metrics: Metrics) -> None:
-        """
-        Args:
-            metrics: shows it.
-        """
         prefix, controller, queue = "controller_runtime_", ("controller",), ("name", "controller")
         self._results = Counter(
             f"{prefix}reconcile_total", "Reconciles by how they ended.", (*controller, "result"), registry=metrics
@@ -180,12 +176,7 @@ class ControllerMetrics:
         metrics.add(self._of_queues)
 
     def observer(self, name: str, workers: int) -> ControllerObserver:
-        """The observer of one controller and its queue.
-
-        Args:
-            name: the controller's; its queue bears it too.
-            workers: how many reconciles there may be at once.
-        """
+        """The observer of one controller and its queue."""
         self._workers.labels(name).set(workers)
         errors = [(counter.labels(name), outcomes) for counter, outcomes in self._errors]
         counters = {

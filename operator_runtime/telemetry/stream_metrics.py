@@ -72,14 +72,7 @@ def client_families(
     writes: Mapping[tuple[str, str], int],
     expected_writes: Iterable[tuple[str, str]] = (),
 ) -> Iterator[Metric]:
-    """Requests to the API server, as client-go counts them, and those of them that changed something.
-
-    Args:
-        host: the API server.
-        requests: how many, by code (0 where no answer came) and method.
-        writes: how many went well, by resource (with its subresource) and verb.
-        expected_writes: those that are shown before there was one.
-    """
+    """Requests to the API server, as client-go counts them, and those of them that changed something."""
     # From 0 on, or the first 403 would be no increase.
     answers = dict.fromkeys(product(_ANSWERS, _METHODS), 0) | dict(requests)
     yield counter(

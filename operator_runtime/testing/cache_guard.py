@@ -34,12 +34,7 @@ class CacheGuard:
         self._changed: dict[str, None] = {}
 
     def watch(self, kind: str, store: Store[Any]) -> None:
-        """Guard what comes into a store from now on.
-
-        Args:
-            kind: of its objects, for messages.
-            store: may be watched once.
-        """
+        """Guard what comes into a store from now on."""
 
         def changed(before: Record | None, after: Record | None) -> None:
             if before is not None and (held := self._held.pop((id(store), key_of(before)), None)) is not None:

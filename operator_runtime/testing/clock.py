@@ -99,10 +99,6 @@ class FakeClock:
     async def asleep(self, sleepers: int = 1, *, deadline_s: float = _ASLEEP_DEADLINE_S) -> None:
         """Wait until so many sleep, or more: an `advance` before that would wake nobody.
 
-        Args:
-            sleepers: how many.
-            deadline_s: for how many real seconds to wait.
-
         Raises:
             AssertionError: the deadline has passed.
         """

@@ -59,11 +59,7 @@ def eventually(
 
 
 def await_none(look: Callable[[], object | None], *, deadline_s: float = DEADLINE_S) -> None:
-    """Wait until there is nothing wrong. Blocks the thread.
-
-    Args:
-        look: what is wrong at present, in words or as an object that shows it; None for nothing.
-        deadline_s: how many seconds to try.
+    """Wait until there is nothing wrong: `look` gives what is, in words or as an object. Blocks the thread.
 
     Raises:
         AssertionError: the deadline has passed; the message has what was wrong last.
@@ -73,12 +69,7 @@ def await_none(look: Callable[[], object | None], *, deadline_s: float = DEADLIN
 
 
 def until(complaint: str, look: Callable[[], bool], *, deadline_s: float = DEADLINE_S) -> None:
-    """Wait until it is so. Blocks the thread.
-
-    Args:
-        complaint: what is wrong for as long as it is not so, such as "the Deployment is not scaled".
-        look: whether it is so.
-        deadline_s: how many seconds to try.
+    """Wait until it is so; `complaint` says what is wrong until then. Blocks the thread.
 
     Raises:
         AssertionError: the deadline has passed; the message has the complaint.
@@ -117,14 +108,7 @@ async def async_eventually(
     deadline_s: float = DEADLINE_S,
     ignoring: Errors = (),
 ) -> T:
-    """As `eventually`, and the event loop runs meanwhile.
-
-    Args:
-        ask: looks at the present state: a function or a coroutine function. A look that hangs ends at the deadline.
-        wanted: whether an answer is what the test waits for.
-        what: what is awaited, in words, for the message.
-        deadline_s: how many seconds to try.
-        ignoring: errors of `ask` that mean "not yet", such as NotFound.
+    """As `eventually`, and the event loop runs meanwhile; a look that hangs ends at the deadline.
 
     Raises:
         AssertionError: the deadline has passed; the message has `what` and the last answer, or the last error.
@@ -136,11 +120,6 @@ async def async_until(
     complaint: str, look: Callable[[], bool] | Callable[[], Awaitable[bool]], *, deadline_s: float = DEADLINE_S
 ) -> None:
     """As `until`, and the event loop runs meanwhile.
-
-    Args:
-        complaint: what is wrong for as long as it is not so, such as "the Deployment is not scaled".
-        look: whether it is so: a function or a coroutine function.
-        deadline_s: how many seconds to try.
 
     Raises:
         AssertionError: the deadline has passed; the message has the complaint.
