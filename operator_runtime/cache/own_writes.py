@@ -27,7 +27,7 @@ class _Expectation(NamedTuple):
 
     Attributes:
         shown_by: whether a record of the object shows it.
-        version: that our write was answered with, "" of what somebody else did, or what ends an object.
+        version: that our write was answered with, "" of what another client did, or what ends an object.
     """
 
     kind: str

@@ -102,7 +102,7 @@ class Reflector(Generic[R]):
     """Keeps a store up to date with one kind and scope; see `run`.
 
     It is the sink of its own `Watch`. While a snapshot is built, its records wait in `_snapshot` and reach the store in
-    one go: readers never see half a snapshot. `_kept` holds what the snapshot has but nobody could read. `_unreadable`
+    one go: readers never see half a snapshot. `_kept` holds what the snapshot has and could not be read. `_unreadable`
     holds the unreadable objects that were named in the log. `_causes` counts why requests failed since the watch last
     worked.
 
@@ -290,7 +290,7 @@ class Reflector(Generic[R]):
         if pause.failures:
             self._causes[pause.cause] += 1
         if isinstance(error, StreamStalled) and self._causes[Cause.SILENT] == 1:
-            # Not quiet as others are the first time: whoever wonders why a change was seen late finds it here.
+            # Not quiet as others are the first time: it explains why a change was seen late.
             logger.warning(
                 "the watch of %s has fallen silent (%s) and is replaced; what changed in this time is seen only now. "
                 "If it happens again, check what stands between the operator and the API server.",

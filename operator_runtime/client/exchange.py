@@ -73,7 +73,7 @@ class Origin:
 class Answer:
     """The head of an answer, and its body as it comes.
 
-    Invariant: whoever has one either reads it to its end and calls `release`, or calls `abort`.
+    Invariant: its holder either reads it to its end and calls `release`, or calls `abort`.
 
     Attributes:
         status: of HTTP.

@@ -152,7 +152,7 @@ class ControllerBuilder:
         return self
 
     def begins_with(self, store: Store[R], overdue: Callable[[R], bool]) -> ControllerBuilder:
-        """Look first at those for whom somebody waits, when the controller begins: after them it looks at everything.
+        """Look first at those that a user waits for, when the controller begins: after them it looks at everything.
 
         A new process finds thousands for which there is nothing to do, and a few that were changed while no operator
         ran. Where `overdue` fails, an object keeps its turn.

@@ -122,7 +122,7 @@ class Client:
                 not have.
 
         Raises:
-            Conflict: there is one of that name, whoever's. Of a whole name, it may be what this very call made, where
+            Conflict: there is one of that name. Of a whole name, it may be what this very call made, where
                 its first answer was lost.
         """
         whole = whole_body(kind.resource, body)
@@ -139,7 +139,7 @@ class Client:
     async def apply(self, kind: Kind[R], body: Mapping[str, object], *, force: bool = True) -> R:
         """Server-side apply: the fields of `body` become ours, and fields that we applied before and left out vanish.
 
-        The object is created where there is none, also again after somebody deleted it: put `metadata.uid` into the
+        The object is created where there is none, also again after it was deleted: put `metadata.uid` into the
         body to change that very one or none.
 
         Args:
@@ -345,7 +345,7 @@ class Client:
             answer: its JSON.
             updated: it was there before. So its caches take the answer at once, but for one that has left them; what
                 was just created they do not, as no event would ever take out what was deleted meanwhile.
-            guard: the version that alone the write was of. Whoever made it knows all that is new to a cache that held
+            guard: the version that alone the write was of. Its maker knows all that is new to a cache that held
                 this one.
         """
         obj = object_of(kind.decode, answer)

@@ -1,4 +1,4 @@
-"""Shared informers: one cache and one set of watches for each kind and selection, whoever asks for it."""
+"""Shared informers: one cache and one set of watches for each kind and selection."""
 
 from __future__ import annotations
 

@@ -408,7 +408,7 @@ def _property(schema: _Schema, place: _Place, *, optional: bool) -> _Schema:
 
 
 def _unwrapped(text: str) -> str:
-    """`text` without the line breaks inside its paragraphs: whoever prints it wraps it."""
+    """`text` without the line breaks inside its paragraphs: a printer wraps it."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 

@@ -191,7 +191,7 @@ class EventLoopWatchdog:
                 continue
             lines = blamed(stack_of(thread_id), Places.here())
             if self._due_at != due_at:
-                continue  # over meanwhile: the stack is somebody else's
+                continue  # over meanwhile: the stack is of something else
             self._told = due_at
             logger.warning(
                 "the event loop has not run for %.1f s, and nothing of this operator has: a blocking call? Have"

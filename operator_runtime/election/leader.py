@@ -80,7 +80,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The answer to `Write` is a conflict: somebody else was first."""
+    """The answer to `Write` is a conflict: another replica was first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class State:
 
     Attributes:
         lease: the record as last seen, None where there was none.
-        held_until: until then somebody else may be writing.
+        held_until: until then another replica may be writing.
         write_until: until then this candidate may write, and is to renew, unless `disputed`.
         stale: `lease` is known to be out of date, or nothing was seen yet: look before anything else.
         next_at: no request before that.
@@ -220,7 +220,7 @@ def step(me: Candidate, state: State, event: Event, now: float) -> tuple[State, 
                 # A change is a reason to act at once: one try for each, so that it cannot become a rush.
                 state = replace(_observed(me, state, lease, now), overtaken=overtaken, next_at=now)
             elif state.phase is Phase.STANDBY and isinstance(state.request, Write) and not ours:
-                # What was there before, or what came after: somebody may have deleted what this write makes.
+                # What was there before, or what came after: another client may have deleted what this write makes.
                 state = replace(state, overtaken=True)
             elif state.phase is Phase.LEADING and not ours:
                 state = replace(state, disputed=True, stale=True, overtaken=overtaken, next_at=now)
@@ -228,7 +228,7 @@ def step(me: Candidate, state: State, event: Event, now: float) -> tuple[State, 
             # Which of the two is the newer one cannot be told: a watch may be behind, and so may an answer be.
             state = replace(state, request=None, trouble="", stale=True, next_at=now)
         case Looked(lease):
-            # One that is gone is made again, and whoever makes it first leads.
+            # One that is gone is made again, and the replica that makes it first leads.
             disputed = state.phase is Phase.LEADING and lease is None
             state = replace(state, request=None, trouble="", in_doubt=False, disputed=disputed)
             state = _observed(me, state, lease, now)
@@ -249,7 +249,7 @@ def step(me: Candidate, state: State, event: Event, now: float) -> tuple[State, 
             state = replace(state, request=None, trouble="", stale=not known, next_at=next_at)
         case Failed(why, retry_after_s):
             # The write may have been taken all the same. A leader just sends the next one: that it was taken costs it
-            # a conflict and a look, and there is no time to lose. Everybody else looks first.
+            # a conflict and a look, and there is no time to lose. All others look first.
             unknown = isinstance(state.request, Write)
             stale = state.stale or (unknown and state.phase is not Phase.LEADING)
             asked_s = 0.0 if state.phase is Phase.LEADING else retry_after_s
@@ -292,7 +292,7 @@ def _observed(me: Candidate, state: State, lease: Lease | None, now: float) -> S
     if lease is not None:
         held_until = -inf if lease.holder in ("", me.identity) else now + lease.duration_s
     elif state.lease is not None and state.held_until > -inf:
-        # Somebody deleted it. Whoever held it need not know that yet.
+        # It was deleted. Its holder need not know that yet.
         held_until = now + state.lease.duration_s
     else:
         held_until = state.held_until
@@ -313,7 +313,7 @@ def _written(me: Candidate, state: State, now: float) -> tuple[State, tuple[Acti
     write_until = state.sent_at + me.timing.renew_deadline_s
     if state.phase is Phase.LEADING:
         return _decide(me, replace(state, write_until=write_until), now)
-    # The Lease may be somebody else's again; or the answer took so long that the right is gone already: so try anew.
+    # The Lease may be another replica's again; or the answer took so long that the right is gone already: so try anew.
     if state.stale or now >= write_until:
         return _decide(me, replace(state, next_at=now), now)
     return replace(state, phase=Phase.LEADING, write_until=write_until), (Lead(),)

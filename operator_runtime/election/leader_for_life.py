@@ -1,8 +1,8 @@
-"""Leader for life: whoever creates the ConfigMap leads until its Pod is gone.
+"""Leader for life: the replica that creates the ConfigMap leads until its Pod is gone.
 
 The ConfigMap is owned by the leader's Pod, so that the garbage collector frees it, and only then. There is no deadline
-and nothing to renew: two cannot lead as long as a Pod that is gone from the API runs nowhere and nobody else touches
-the ConfigMap. A pod whose node is lost stays in the API, being deleted, until somebody says that it is gone; so does
+and nothing to renew: two cannot lead as long as a Pod that is gone from the API runs nowhere and no other client writes
+the ConfigMap. A pod whose node is lost stays in the API, being deleted, until a person says that it is gone; so does
 one that was evicted. The one that waits says so (see `verdict`), and cannot know it of a node that is only cut off.
 """
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 # operator-lib's, which this election is like: 1 s doubling to 16 s, give or take 20 %.
 FIRST_WAIT_S, LONGEST_WAIT_S, SPREAD = 1.0, 16.0, 0.2
-# Phases that a pod never leaves: it was evicted or preempted, its node was shut down or refused it. Nobody deletes it
+# Phases that a pod never leaves: it was evicted or preempted, its node was shut down or refused it. Nothing deletes it
 # before there are thousands of its kind.
 ENDED = ("Failed", "Succeeded")
 
@@ -91,7 +91,7 @@ def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) ->
     Args:
         pod: the leader's.
         node: the pod's, None where there is none of that name.
-        node_known: False where nobody could look at the node.
+        node_known: False where the node could not be looked at.
     """
     if pod.status.phase in ENDED:
         return Verdict.DELETE
@@ -220,7 +220,7 @@ class LifeElection:
         return {"apiVersion": CONFIG_MAPS.api_version, "kind": CONFIG_MAPS.kind, "metadata": metadata}
 
     async def _judge(self, holder: _Holder) -> None:
-        """Delete the leader's pod where nobody else will."""
+        """Delete the leader's pod where nothing else will."""
         try:
             pod = _decode(await self._client.get(PODS, self.lock.namespace, holder.name))
         except NotFound:  # the garbage collector is on its way

@@ -101,8 +101,8 @@ class LeaseElection:
     touched by that thread alone.
 
     Attributes:
-        slow_paths: how often the leader had to look before it could renew, as somebody else seemed to have touched the
-            Lease.
+        slow_paths: how often the leader had to look before it could renew, as another client seemed to have changed
+            the Lease.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class LeaseElection:
         """Stand for election, and wait until this process leads."""
         if self._thread.ident is None:
             self._thread.start()
-        # Whoever waits here may be cancelled, which must not reach the future.
+        # A caller that waits here may be cancelled, which must not reach the future.
         await asyncio.shield(asyncio.wrap_future(self._begun))
         await self._elected.wait()
 
@@ -302,7 +302,7 @@ class LeaseElection:
         elif (hangs_s := now - self._pulse_asked_at) > self._hang_limit_s:
             stack = stack_of(threading.main_thread().ident)
             logger.critical(
-                "the event loop has not turned for %.0f s, and this process holds %s. Deletion at once, so that another"
+                "the event loop has not turned for %.0f s, and this process holds %s. Ending at once, so that another"
                 " can lead. It hangs here:\n%s",
                 hangs_s,
                 self,
@@ -320,7 +320,7 @@ class LeaseElection:
                 logger.info("leading: %s is held by %s", self, self.identity)
                 self._main_loop.call_soon_threadsafe(self._elected.set)
             case Lost(why):
-                logger.critical("lost %s: %s. Deletion at once: another may lead by now", self, why.rstrip("."))
+                logger.critical("lost %s: %s. Ending at once: another may lead by now", self, why.rstrip("."))
                 self._end_process(_LOST_EXIT_CODE)
             case Done():
                 pass

@@ -10,7 +10,7 @@ from operator_runtime.client.resources import LEASES
 from operator_runtime.election.leader import Lease, Write
 from operator_runtime.election.timing import LONGEST_LEASE_S
 
-# The API has 32 bits for them. It refuses one more, and nobody would lead until somebody corrects the Lease by hand.
+# The API has 32 bits for them. It refuses one more, and no replica would lead until a person corrects the Lease.
 _MOST_TRANSITIONS = 2**31 - 1
 
 
@@ -27,7 +27,7 @@ class LeaseRecord(msgspec.Struct, frozen=True):
     transitions: int
 
     def lease(self, default_duration_s: float) -> Lease:
-        """The same for the rules of the election; a Lease that somebody made by hand may lack a duration, or say one
+        """The same for the rules of the election; a Lease that was made by hand may lack a duration, or say one
         that no leader has.
         """
         duration_s = default_duration_s if self.duration_s is None else float(self.duration_s)

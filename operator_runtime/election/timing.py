@@ -12,7 +12,7 @@ from dataclasses import dataclass
 MARGIN = 1.2
 # At least so many tries fit into the time after which a leader gives up (client-go asks for 1.2 retries).
 MIN_TRIES = 2
-# No setting gives a leader longer. A Lease that says so was written by hand, and would keep everybody waiting.
+# No setting gives a leader longer. A Lease that says so was written by hand, and would keep all others waiting.
 LONGEST_LEASE_S = 3600
 
 

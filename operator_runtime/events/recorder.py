@@ -1,7 +1,7 @@
 """Kubernetes events: what an operator did to an object, where `kubectl describe` shows it.
 
 An event is a courtesy. So `EventRecorder.emit` only notes it down; one coroutine writes what was noted to
-events.k8s.io/v1, slowly, and gives up before it gets in anybody's way.
+events.k8s.io/v1, slowly, and gives up before it gets in the way.
 
 Rates and where they come from:
 

@@ -38,7 +38,7 @@ class Metadata(msgspec.Struct, frozen=True, gc=False):
         resource_version: "" in an object that is yet to be stored.
         generation: counts changes of the spec; 0 for kinds that do not count them.
         creation_timestamp: RFC 3339, "" in an object that was never stored.
-        deletion_timestamp: RFC 3339, "" while nobody has asked for its deletion.
+        deletion_timestamp: RFC 3339, "" while it is not being deleted.
     """
 
     namespace: str = ""
@@ -130,7 +130,7 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def deleting(self) -> bool:
-        """Whether somebody has asked for its deletion, which its finalizers may still hold up."""
+        """Whether it is being deleted, which its finalizers may still hold up."""
         return bool(self.metadata.deletion_timestamp)
 
     @property

@@ -1,7 +1,7 @@
 """Pure: who wrote a field, by an object's `metadata.managedFields`.
 
-The caches hold no managedFields, as they are half of an object's bytes. This is for the seldom case that somebody must
-be named; the object is then read once.
+The caches hold no managedFields, as they are half of an object's bytes. This is for the seldom case that another
+client must be named; the object is then read once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Writer(msgspec.Struct, frozen=True):
     """One entry of managedFields, without its fields.
 
     Attributes:
-        manager: the name under which somebody writes.
+        manager: the name under which a client writes.
         time: RFC 3339, when the fields that it owns last changed.
         subresource: "status", "scale", … or "" for the object itself.
     """

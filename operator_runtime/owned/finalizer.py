@@ -1,11 +1,11 @@
-"""Finalizers: what has to be done before an object may go, and who says so while it is not done.
+"""Finalizers: what has to be done before an object may go, and where that is told while it is not done.
 
     stage, shell = await self._finalizer.finalize(shell)
     if stage is not Stage.LIVE:
         return Result()
 
 An object under deletion stays for as long as a finalizer is on it. If the operator that put one there is uninstalled
-first, nobody takes it off: the objects hang until the operator is back or a person removes the finalizer by
+first, nothing takes it off: the objects hang until the operator is back or a person removes the finalizer by
 `kubectl patch KIND NAME --type=merge -p '{"metadata":{"finalizers":null}}'`.
 """
 
@@ -42,7 +42,7 @@ A = TypeVar("A", bound="Finalizable")
 _DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _NAME = re.compile(rf"(?=[^/]{{1,253}}/){_DOMAIN}/[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
 _OLD_NAME = re.compile(rf"(?=.{{1,63}}$)(?=.*\.){_DOMAIN}")
-# Whoever else changes the object between our look and our write does so once or twice, not for ever.
+# Another client that changes the object between our look and our write does so once or twice, not for ever.
 _TRIES = 5
 # What was said of an object that was not looked at for so long is forgotten: it went by another's hand. If it did not,
 # the same is said once more.
@@ -54,7 +54,7 @@ CONDITION = "Finalized"
 class Stage(StrEnum):
     """How an object stands with a finalizer.
 
-    `LIVE`: nobody deletes it and the finalizer is on it: go on with the reconcile. In all other stages there is nothing
+    `LIVE`: it is not being deleted and the finalizer is on it: go on with the reconcile. In all other stages nothing is
     left to do for it. `WAITING`: it is being deleted and the cleanup goes on. `CLEANED`: the cleanup is done and the
     finalizer was taken off just now. `GOING`: it is being deleted without the finalizer, which others may hold up.
     """
@@ -113,7 +113,7 @@ class Finalizer(Generic[A]):
     """One finalizer on the objects of one kind; see `finalize`.
 
     `_unfinished` holds the cleanups that are not done by the object's uid, in the order in which they were last tried.
-    Nobody tells of an object that goes by another's hand, so what was not tried for long is forgotten.
+    Nothing tells of an object that goes by another's hand, so what was not tried for long is forgotten.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Finalizer(Generic[A]):
             name: `DOMAIN/NAME`, such as `shells.example.com/finalizer`. It never changes: objects that carry a former
                 name would never go.
             client: writes the finalizers.
-            kind: of the objects, anybody's: also Deployments.
+            kind: of the objects, also one of Kubernetes' own.
             cleanup: what is to be done before an object goes. It is called again after a failure, and after a write
                 that failed, so whatever it did before must not disturb it. It gives back None when all is done, or
                 `Waiting`.

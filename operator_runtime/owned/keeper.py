@@ -38,7 +38,7 @@ from operator_runtime.owned.patching import is_strategic, needs_live, patch_of
 from operator_runtime.owned.refusals import REFUSED_S, Refused
 from operator_runtime.owned.rules import Change, Kept, NotOwned, Ownable, Reverted, Rules, Unwatched
 
-# What nobody may change of an object that is there, of the kinds of these groups: Deployments, StatefulSets, Jobs.
+# What cannot change of an object that is there, of the kinds of these groups: Deployments, StatefulSets, Jobs.
 _FIXED, _FIXED_IN = "spec.selector", ("apps", "batch")
 _OWNERS = "metadata.ownerReferences"
 _SINCE, _NEVER = "lastTransitionTime", "1970-01-01T00:00:00Z"
@@ -116,7 +116,7 @@ class Keeper(Generic[O, W, P]):
             seen: the owner's status tells of such an object, so that one that is missing was deleted, unless we did
                 that; None: if anything was written into the status.
             asked: the owner's specification is newer than its status, or `wanted` follows from what has changed
-                elsewhere, so that a difference is nobody's doing. It is believed once for each generation and body.
+                elsewhere, so that no other client made a difference. It is believed once for each generation and body.
 
         Raises:
             NotOwned: an object of that name is there and is not this owner's. It is left alone. Where the cache cannot
@@ -140,7 +140,7 @@ class Keeper(Generic[O, W, P]):
                     return Kept(None, f"The {self._kind.resource.kind} was deleted; a new one follows.")
                 if (made := await self._make(owner, wanted, key, seen=seen)) is not None:
                     return self._judged(owner, made)
-                # Somebody was faster, and the watch has not shown it yet: judge the live one.
+                # Another client was faster, and the watch has not shown it yet: judge the live one.
                 live = await self._client.get(self._kind, key)
             kept = await self._put_right(owner, wanted, live, asked=asked)
             if kept.obj is None and self._store.get(key) is None:
@@ -168,7 +168,7 @@ class Keeper(Generic[O, W, P]):
     async def remove(self, owner: O, key: ObjectKey, *, propagation: Propagation | None = None) -> Kept[P]:
         """Delete the object of that name where the cache has one that is the owner's; it may be made again by `keep`.
 
-        What is somebody else's is left alone without a word, and so is whatever is there of an optional kind whose list
+        What is not the owner's is left alone without a word, and so is whatever is there of an optional kind whose list
         the API server refuses.
 
         Args:
@@ -224,7 +224,7 @@ class Keeper(Generic[O, W, P]):
     async def _put_right(self, owner: O, wanted: W, live: P, *, asked: bool) -> Kept[P]:
         kind = self._kind.resource.kind
         if not self._rules.is_ours(live, owner.uid):
-            return self._somebody_elses(owner, live)
+            return self._not_ours(owner, live)
         if live.deleting:
             return Kept(None, f"The {kind} is being deleted; a new one follows.")
         key, done = key_of(live), self._last(owner, key_of(live))
@@ -324,13 +324,13 @@ class Keeper(Generic[O, W, P]):
         return hash(msgspec.json.encode(self._rules.body(wanted)))
 
     def _judged(self, owner: O, answer: P) -> Kept[P]:
-        """What a write was answered with: somebody may have made it another owner's in that moment.
+        """What a write was answered with: another client may have made it another owner's in that moment.
 
-        Its type may have nothing of what is somebody else's, so that nothing but whose it is may be asked of it.
+        Its type may decode nothing of what is not ours, so that only its owner is looked at.
         """
-        return Kept(answer) if self._rules.is_ours(answer, owner.uid) else self._somebody_elses(owner, answer)
+        return Kept(answer) if self._rules.is_ours(answer, owner.uid) else self._not_ours(owner, answer)
 
-    def _somebody_elses(self, owner: O, live: P) -> Kept[P]:
+    def _not_ours(self, owner: O, live: P) -> Kept[P]:
         kind, resource, holder = self._kind.resource.kind, self._owners.kind.resource, live.controller
         predecessor = (resource.api_version, resource.kind, owner.name)
         if holder and (holder.api_version, holder.kind, holder.name) == predecessor:

@@ -1,6 +1,6 @@
 """Pure: what differs -> the one patch that puts it right, and nothing else.
 
-What is to go is set to null by its name, whoever wrote it: managedFields, which others may clear, have no say.
+What is to go is set to null by its name, whichever client wrote it: managedFields, which may be cleared, have no say.
 Kubernetes' own kinds take a strategic merge patch, which merges lists by their entries' keys. All others take a JSON
 merge patch, in which a list is there as a whole, as it is live but for what differs.
 """

@@ -47,15 +47,16 @@ P = TypeVar("P", bound=Ownable)
 
 
 class NotOwned(Refused):
-    """An object of the name that ours should have is somebody else's; the message says whose, and the remedy."""
+    """An object of that name belongs to another owner, or to none; the message says which, and the remedy."""
 
 
 class Unwatched(Refused):
-    """The API server refuses the list of an optional kind, in its words, so that nobody knows what there is to keep."""
+    """The API server refuses the list of an optional kind, in its words, so that what there is to keep is unknown."""
 
 
 class Reverted(Refused):
-    """A change was taken, and the object is as it was: somebody undoes it on its way in. The message names fields."""
+    """A change was taken, and the object is as it was: another client or a policy undoes it on its way in. The message
+    names the fields."""
 
 
 class Kept(NamedTuple, Generic[P]):
@@ -78,7 +79,7 @@ class Change(NamedTuple, Generic[P]):
         obj: as it is now; of a deleted one, as it was.
         fields: what was put right. Of one that was deleted to be replaced, what cannot be changed of it, and so of the
             one that is made in its place; nothing of any other that was made or deleted.
-        asked: the user asked for it; else somebody else had changed the fields, or deleted the object.
+        asked: the user asked for it; else another client had changed the fields, or deleted the object.
         routine: it is contested, and that was said: this one is not worth a word.
         deleted: the object was deleted.
     """
@@ -102,8 +103,8 @@ class Rules(Generic[W, P]):
         body: of what is wanted, as a manifest has it; a None in it is sent as a null.
         is_ours: whether an object is that of the owner of this uid.
         handover: what would make an object ours that has no owner, to follow the remedy; "" for nothing.
-        fixed: what the paths of differences begin with that nobody can put right, as Kubernetes lets nobody change the
-            field. `spec.selector` is one without a word in the groups apps and batch: Deployments, StatefulSets, Jobs.
+        fixed: what the paths of differences begin with that cannot be put right, as Kubernetes does not let the field
+            change. `spec.selector` is one without a word in the groups apps and batch: Deployments, StatefulSets, Jobs.
         replace: an object that differs in such a field is deleted so, and made anew when it is gone; None: it is left
             as it is, and `Refused` says so. "Orphan" leaves its dependents, such as the pods of a StatefulSet.
         unsaid: paths of differences that follow from others, and are told of where nothing else differs.
@@ -185,5 +186,5 @@ def _why(change: Change[Any]) -> str:
     if change.deleted:
         return f"to be replaced, as {fields}" if fields else "no longer wanted"
     if change.before is None:
-        return f"replaced, as {fields}" if fields else "new" if change.asked else "there was none"
+        return f"replaced, as {fields}" if fields else "new" if change.asked else "it was missing"
     return fields

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 Handler = Callable[[HttpRequest], Awaitable[HttpResponse]]
 
-# kubelet and a few scrapers need a handful; whoever opens more only makes the idlest ones close.
+# kubelet and a few scrapers need a handful; a client that opens more only makes the idlest ones close.
 MAX_CONNECTIONS = 64
 # Of bodies that peers have yet to take; one may be of any size. What is one answer to several counts once.
 MAX_UNTAKEN_BYTES = 33_554_432
@@ -68,7 +68,7 @@ def parse_address(text: str) -> ListenAddress | None:
 class HttpServer:
     """Answers GETs at one address; a service of the manager, opened before it runs so that a taken port is found first.
 
-    Anybody may connect, so everything that a connection takes is bounded: their number, from before a TLS handshake
+    Any client may connect, so everything that a connection takes is bounded: their number, from before a TLS handshake
     on, and the bytes of the answers that they do not take (`Connections`).
     """
 

@@ -29,7 +29,7 @@ V = TypeVar("V")
 ACCOUNT_S = 60.0
 ALLOWED_S = 300.0
 DENIED_S = 30.0
-# Scrapers are few; whoever tries tokens must not fill the memory with them.
+# Scrapers are few; a client that tries tokens must not fill the memory with them.
 MAX_REMEMBERED = 256
 # Requests with tokens that were nobody's so far, while the API server is asked about them: of one address a few scrapes
 # at once, of all half of the server's connections, so that the others are there for tokens that are known.
@@ -111,11 +111,11 @@ class MetricsAuthentication:
     """Lets those see the metrics who may `get` the non-resource URL of their path; see `refusal`.
 
     One question about a stranger's token goes out at a time: trying tokens does not make us flood the API server. Nor
-    does it keep out others. A token that was somebody's before does not wait for strangers, is not forgotten for their
+    does it keep out others. A token that was valid before does not wait for strangers, is not forgotten for their
     sake, and few strangers wait.
 
     Invariants:
-        `_accounts` has tokens that were somebody's when last asked about, `_nobodys` those that were not.
+        `_accounts` has tokens that were valid when last asked about, `_nobodys` those that were not.
         `_strangers` counts by address the requests that wait for an answer about a token that is not in `_accounts`.
     """
 

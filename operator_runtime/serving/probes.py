@@ -124,7 +124,7 @@ class Probe:
                 lines.append(f"[+]{check.name} ok")
             else:
                 failures[check.name] = reason
-                # As in Kubernetes: anybody may ask this, so that only /NAME gives the reason.
+                # As in Kubernetes: any client may ask this, so that only /NAME gives the reason.
                 lines.append(f"[-]{check.name} failed: reason withheld")
         if unknown:
             names = ",".join(f'"{each}"' for each in sorted(unknown))

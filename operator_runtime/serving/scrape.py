@@ -30,17 +30,17 @@ _AT_ONCE = 500
 
 
 Refusal = Callable[[HttpRequest], Awaitable[HttpResponse | None]]
-"""What to answer to somebody who may not see the metrics; None to anyone who may."""
+"""What to answer to a client that may not see the metrics; None to one that may."""
 
 
 class Scrapes:
     """Answers GET /metrics, and GET of further paths that have metrics of their own, one scrape at a time.
 
-    Whoever asks while a scrape is being written waits for the next one, and shares it with all who do: many scrapers
-    take no more time and memory than two.
+    A client that asks while a scrape is being written waits for the next one, and shares it with all that do: many
+    scrapers take no more time and memory than two.
 
     Invariants:
-        `_shared` has, for each path and content type, the number of the last answer and the answer, while somebody
+        `_shared` has, for each path and content type, the number of the last answer and the answer, while one
         waits.
     """
 
@@ -56,7 +56,7 @@ class Scrapes:
         self._shared: dict[tuple[str, str], tuple[int, HttpResponse]] = {}
 
     async def answer(self, request: HttpRequest) -> HttpResponse:
-        """The metrics, or a refusal. Whoever may not see them learns nothing else either."""
+        """The metrics, or a refusal. A client that may not see them learns nothing else either."""
         if self._refusal is not None and (refusal := await self._refusal(request)) is not None:
             return refusal
         if (metrics := self._metrics.get(request.path)) is None:

@@ -13,7 +13,7 @@ from operator_runtime.client.watch import Cause
 from operator_runtime.telemetry.metrics import counter, gauge
 
 _STREAM = ("resource", "scope")
-# What is shown from the first scrape on: no answer, success, and what somebody may want an alert on.
+# What is shown from the first scrape on: no answer, success, and what alerts are made of.
 _ANSWERS = (0, 200, 201, 401, 403, 404, 409, 422, 429, 500, 503)
 _METHODS = ("GET", "PATCH", "POST")
 
@@ -21,8 +21,8 @@ _METHODS = ("GET", "PATCH", "POST")
 def stream_families(streams: Iterable[Reflector[Any]]) -> Iterator[Metric]:
     """The state of each watch. `scope` is the namespace that it watches, "" for all; see `Reflector.scope`.
 
-    Of one that is optional and refused only the restarts are shown: nobody waits for it, and it is not to alarm anybody
-    that it brings nothing.
+    Of one that is optional and refused only the restarts are shown: nothing waits for it, and that it
+    brings nothing is not to raise an alarm.
     """
     asked = [((each.resource.qualified_name, each.scope), each) for each in streams]
     held = [(labels, each) for labels, each in asked if not (each.optional and each.refusal is not None)]

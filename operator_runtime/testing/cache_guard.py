@@ -1,6 +1,6 @@
 """Finds out which cached objects an operator under test has changed in place.
 
-What a store gives is shared by all who read it. Whoever writes into a body, a label or a model there changes what
+What a store gives is shared by all who read it. Code that writes into a body, a label or a model there changes what
 every other reader sees, until the next version comes, and hides from comparisons what is really on the server. An
 operator in production pays for no copies and no checks; a test does.
 """

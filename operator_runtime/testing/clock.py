@@ -25,14 +25,14 @@ START_S: Final = 1000.0
 class FakeClock:
     """A clock in seconds that stands still until `advance`; `clock()` is its time, like `time.monotonic()`.
 
-    For one event loop. Invariant: whoever sleeps wakes at a time that is later than now.
+    For one event loop. Invariant: a sleeper wakes at a time that is later than now.
     """
 
     def __init__(self, now: float = START_S, *, autojump: bool = False) -> None:
         """
         Args:
             now: its first time.
-            autojump: a sleep moves the clock to its end at once and nobody waits; for code of one task, of which the
+            autojump: a sleep moves the clock to its end at once without a wait; for code of one task, of which the
                 test asks how long it slept and not what happened meanwhile.
         """
         self.slept_s: list[float] = []
@@ -57,7 +57,7 @@ class FakeClock:
         return sum(not woken.done() for _, _, woken in self._sleepers)
 
     def advance(self, seconds: float) -> None:
-        """Move on, and wake whoever's sleep has ended by then, the earliest first.
+        """Move on, and wake those whose sleep has ended by then, the earliest first.
 
         The woken go on when the event loop runs next, and all of them at the new time: one who then sleeps again sleeps
         from there. Advance in steps where each sleep of a loop counts.
@@ -80,7 +80,7 @@ class FakeClock:
         self._now = time_s
         while self._sleepers and self._sleepers[0][0] <= self._now:
             _, _, woken = heapq.heappop(self._sleepers)
-            if not woken.done():  # else whoever slept was cancelled
+            if not woken.done():  # else the sleeper was cancelled
                 woken.set_result(None)
 
     async def sleep(self, seconds: float) -> None:

@@ -93,7 +93,7 @@ class SimulatedCluster:
 
     def __exit__(self, *_: object) -> None:
         try:
-            # Whoever is still connected would keep its connection open for longer than the loop lives.
+            # A client that is still connected would keep its connection open for longer than the loop lives.
             self.run(self.simulator.kill_apiserver())
             self.run(self._ends.aclose())
         finally:
@@ -231,7 +231,7 @@ class SimulatedCluster:
 
         Raises:
             OperatorEndedError: it ended by itself after it was in sync.
-            CacheChangedError: the block ended well, but somebody changed in place what the caches hold.
+            CacheChangedError: the block ended well, but what the caches hold was changed in place.
             AssertionError: it did not come in sync, or did not end, before the deadline.
             Exception: whatever kept it from starting, what `set_up` raised among it.
             SettingsError: a setting has a value that is not allowed.
@@ -297,7 +297,7 @@ class SimulatedCluster:
         self.call(self.simulator.end_watches)
 
     def forget_history(self) -> None:
-        """Answer 410 to whoever wants to go on from a version before the present one; running watches go on."""
+        """Answer 410 to a watch that wants to go on from a version before the present one; running watches go on."""
         self.call(self.simulator.forget_history)
 
     def stop_apiserver(self) -> None:

@@ -55,7 +55,7 @@ async def running_operator(
 
     Raises:
         OperatorEndedError: it ended by itself after it was in sync.
-        CacheChangedError: the block ended well, but somebody changed in place what the caches hold.
+        CacheChangedError: the block ended well, but what the caches hold was changed in place.
         AssertionError: it did not come in sync, or did not end, before the deadline.
         Exception: whatever kept it from starting, what `set_up` raised among it.
     """
@@ -91,7 +91,7 @@ async def running_operator(
         began = True
         yield made[0]
     except asyncio.CancelledError:
-        # As in asyncio.timeout: a cancellation that somebody else asked for, too, goes on.
+        # As in asyncio.timeout: a cancellation that another task asked for, too, goes on.
         if not ended_by_itself or test.uncancel() > 0:
             raise
     finally:

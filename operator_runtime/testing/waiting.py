@@ -151,7 +151,7 @@ class _Lateness:
     def check(self, seen: object) -> None:
         if self.left_s > 0:
             return
-        # A string is somebody's words already, or a log of many lines; everything else shows what it is.
+        # A string is words already, or a log of many lines; everything else shows what it is.
         shown = seen if isinstance(seen, str) else repr(seen)
         if self._what is None:
             raise AssertionError(f"still so after {self._deadline_s:g} s: {shown}")

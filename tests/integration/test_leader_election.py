@@ -252,7 +252,7 @@ class TestTrouble:
         first.wait_for_log(LEADS)
         kubectl("patch", "lease", LOCK, "--type=merge", "-p", '{"spec":{"holderIdentity":"somebody"}}')
         assert first.wait() == 1
-        assert "the Lease is held by somebody. Deletion at once" in first.log
+        assert "the Lease is held by somebody. Ending at once" in first.log
 
     def test_a_lease_that_counts_as_many_changes_as_the_api_can_and_has_no_end_is_taken(
         self, kubectl: Kubectl, replicas: Replicas

@@ -81,7 +81,7 @@ def context_access(
 
     identity: CachedIdentity | StaticIdentity
     if server.startswith("http://"):
-        # As kubectl: a credential is not sent where everybody on the way can read it.
+        # As kubectl: a credential is not sent where all on the way can read it.
         identity, tls = StaticIdentity({}), None
     else:
         identity = _identity(user, cluster, server, environ, clock, wall_clock, terminal)

@@ -294,7 +294,7 @@ async def test_an_operator_that_hangs_for_too_long_ends_and_says_where(server: S
         ahead_s = 61.0
         ends.wait()  # and with it the event loop
     assert set(ends.codes) == {1}
-    log.wait_for("and this process holds Lease ops/lock. Deletion at once, so that another can lead. It hangs here:")
+    log.wait_for("and this process holds Lease ops/lock. Ending at once, so that another can lead. It hangs here:")
     log.wait_for("in test_an_operator_that_hangs_for_too_long_ends_and_says_where")
 
 
@@ -341,7 +341,7 @@ async def test_a_lease_that_was_taken_ends_the_process(
         ends.wait()
         assert not standing.leading
     assert ends.codes == [1]
-    assert "lost Lease ops/lock: the Lease is held by them. Deletion at once: another may lead by now" in caplog.text
+    assert "lost Lease ops/lock: the Lease is held by them. Ending at once: another may lead by now" in caplog.text
     assert server.holder == "them"
     assert standing.slow_paths == 1
 
@@ -356,7 +356,7 @@ async def test_a_lease_that_somebody_empties_or_edits_ends_the_process_before_it
         server.hold(holder)
         ends.wait()
         assert not standing.leading
-    log.wait_for(f"lost Lease ops/lock: {why}. Deletion at once: another may lead by now")
+    log.wait_for(f"lost Lease ops/lock: {why}. Ending at once: another may lead by now")
     assert ends.codes == [1]
     assert server.holder == holder
     assert standing.slow_paths == 1
