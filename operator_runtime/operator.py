@@ -110,7 +110,6 @@ class Operator:
             api,
             self.manager,
             namespaces=namespaces,
-            page_size=settings.page_size,
             silence_limit_s=settings.watch_silence_limit_s,
         )
         self._builders: list[ControllerBuilder] = []

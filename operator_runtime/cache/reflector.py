@@ -126,7 +126,6 @@ class Reflector(Generic[R]):
         label_selector: str = "",
         field_selector: str = "",
         number: int = 1,
-        page_size: int = 500,
         remedies: Mapping[type[KubeError], str] | None = None,
         silence_limit_s: float = SILENCE_LIMIT_S,
         clock: Callable[[], float] = time.monotonic,
@@ -143,7 +142,6 @@ class Reflector(Generic[R]):
             label_selector: as in the API's query.
             field_selector: likewise.
             number: which watch of this kind and scope it is; from the second on, its names show it.
-            page_size: objects per page where the server has no streaming lists.
             remedies: what to do about an error that a person must mend, for the log; looked up when one occurs.
             silence_limit_s: a stream without a byte for so long is dead.
             clock: monotonic seconds.
@@ -167,7 +165,6 @@ class Reflector(Generic[R]):
             self,
             label_selector=label_selector,
             field_selector=field_selector,
-            page_size=page_size,
             uniform=uniform,
         )
         self._path = resource.path(namespace)

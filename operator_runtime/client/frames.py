@@ -23,6 +23,8 @@ MAX_LIST_BYTES = 1024 * 1024 * 1024
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _QUOTED_CHARS = 80
 _FEWER = 8
+# Objects in one page of a list, as kubectl and client-go ask for.
+PAGE_SIZE = 500
 
 
 def smaller_page(size: int) -> int:

@@ -41,6 +41,7 @@ from operator_runtime.client.errors import (
 from operator_runtime.client.frames import (
     MAX_LIST_BYTES,
     MAX_PAGE_BYTES,
+    PAGE_SIZE,
     bookmark_of,
     frame_of,
     metadata_of,
@@ -180,7 +181,7 @@ class Watch(Generic[R]):
         *,
         label_selector: str = "",
         field_selector: str = "",
-        page_size: int = 500,
+        page_size: int = PAGE_SIZE,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
         """

@@ -15,7 +15,7 @@ from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
 from operator_runtime.client.asked import AskedList
 from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, NotFound
-from operator_runtime.client.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, object_of, page_of, smaller_page
+from operator_runtime.client.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, PAGE_SIZE, object_of, page_of, smaller_page
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.controller import current_reconcile
@@ -36,9 +36,6 @@ from operator_runtime.objects.managed_fields import Writers
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
 T = TypeVar("T")
-
-# Objects in one page of a list, as kubectl and client-go ask for.
-PAGE_SIZE = 500
 
 
 def _nobody(_controller: str) -> None:

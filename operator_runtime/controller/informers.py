@@ -39,13 +39,11 @@ class Informers:
         manager: Manager,
         *,
         namespaces: tuple[str, ...],
-        page_size: int,
         silence_limit_s: float,
     ) -> None:
         self._client = client
         self._manager = manager
         self._namespaces = namespaces
-        self._page_size = page_size
         self._silence_limit_s = silence_limit_s
         self._stores: dict[_Selection, _Informer] = {}
 
@@ -113,7 +111,6 @@ class Informers:
                 label_selector=labels,
                 field_selector=fields,
                 number=number,
-                page_size=self._page_size,
                 silence_limit_s=self._silence_limit_s,
                 remedies=remedies,
             )

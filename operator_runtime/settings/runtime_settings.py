@@ -79,16 +79,6 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
             metavar="SECONDS",
         ),
     ] = 30.0
-    page_size: Annotated[
-        int,
-        Meta(ge=10, le=10_000),
-        Setting(
-            "Which API server",
-            help="Objects per page, where the API server does not stream its lists.",
-            why="client-go's page size: few requests, and a page of Pods stays at a few MiB.",
-            metavar="NUMBER",
-        ),
-    ] = 500
 
     watch_namespaces: Annotated[
         tuple[DnsLabel, ...] | None,

@@ -11,10 +11,11 @@ import pytest
 
 from kube_simulator.access.pki import Authority
 from lab.audit import AuditEvent
+from operator_runtime.client.frames import PAGE_SIZE
 from tests.cluster import Cluster, another, await_established
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import CRD, Operators, memcached
-from tests.integration.oracle import create_memcached, deployment, pods_of, wait, wait_condition
+from tests.integration.oracle import create_memcached, deployment, pods_of, wait
 from tests.integration.requests import requests_of, writes_of, written
 from tests.kubectl_in_namespace import Kubectl
 from tests.relays import TlsFront
@@ -111,29 +112,22 @@ def older(cluster: Cluster) -> Iterator[Cluster]:
 
 def test_without_streaming_lists_pages_are_listed_and_then_watched(older: Cluster) -> None:
     kubectl = Kubectl(older, "default")
-    count, page = 25, 10
-    kubectl.apply(*(memcached(f"cache-{number:02}", 0) for number in range(count)))
+    many = deployment("many", replicas=PAGE_SIZE + 1)
+    labels = {"app": "memcached", "memcached_cr": "many"}
+    many["spec"] |= {"selector": {"matchLabels": labels}}
+    many["spec"]["template"]["metadata"]["labels"] = labels
+    kubectl.apply(many)
+    wait(kubectl, "deployment/many", ".status.replicas", PAGE_SIZE + 1)
     with ExitStack() as ends:
-        operators = Operators(older, ends)
-        usual = operators.start_with_kubeconfig(older.kubeconfig_path, OPERATOR_NAME="usual").ready()
-        wait_condition(kubectl, "cache-24", "Progressing", "Complete")
-        assert usual.stop() == 0
-        paged = operators.start_with_kubeconfig(
-            older.kubeconfig_path, f"--page-size={page}", OPERATOR_NAME="paged"
-        ).ready()
+        operator = Operators(older, ends).start_with_kubeconfig(older.kubeconfig_path, OPERATOR_NAME="paged").ready()
         create_memcached(kubectl, "later", 1)
-        assert "cannot watch" not in usual.log + paged.log, "this server's answer is no fault"
-        assert paged.stop() == 0
-    assert lists(older, "usual", "memcacheds") == [{"limit": "500"}]
-    first, *rest = lists(older, "paged", "memcacheds")
-    assert first == {"limit": str(page)}
-    assert [set(each) for each in rest] == [{"limit", "continue"}] * 2
-    assert lists(older, "paged", "pods")[0]["labelSelector"] == "app=memcached,memcached_cr"
-    verbs = [
-        (each.verb, each.code) for each in requests_of(older, "paged") if each.resource == "memcacheds" and
-        not each.subresource
-    ]  # fmt: skip
-    assert verbs == [("watch", 422), *[("list", 200)] * 3, ("watch", 200)]
+        assert "cannot watch" not in operator.log, "this server's answer is no fault"
+        assert operator.stop() == 0
+    first, second = lists(older, "paged", "pods")
+    assert first == {"limit": str(PAGE_SIZE), "labelSelector": "app=memcached,memcached_cr"}
+    assert second.keys() == {*first, "continue"}
+    verbs = [(each.verb, each.code) for each in requests_of(older, "paged") if each.resource == "pods"]
+    assert verbs == [("watch", 422), *[("list", 200)] * 2, ("watch", 200)]
 
 
 def lists(cluster: Cluster, operator_name: str, resource: str) -> list[dict[str, str]]:

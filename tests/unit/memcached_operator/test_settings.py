@@ -25,7 +25,6 @@ def test_the_defaults_stand_when_nothing_is_said() -> None:
         "context": None,
         "service_account_dir": "/var/run/secrets/kubernetes.io/serviceaccount",
         "request_timeout_s": 30.0,
-        "page_size": 500,
         "watch_namespaces": None,
         "memcached_image": "docker.io/library/memcached:1.6.45-alpine",
         "memcached_user_id": 11211,

@@ -84,7 +84,6 @@ def test_a_wrong_variable_is_not_looked_at_when_the_flag_is_given(monkeypatch: p
         ("SAMPLE_OPERATOR_CONTEXT", "context", "kind", "kind"),
         ("SAMPLE_OPERATOR_SERVICE_ACCOUNT_DIR", "service_account_dir", "/sa", "/sa"),
         ("SAMPLE_OPERATOR_REQUEST_TIMEOUT_S", "request_timeout_s", "2.5", 2.5),
-        ("SAMPLE_OPERATOR_PAGE_SIZE", "page_size", "10", 10),
         ("WATCH_NAMESPACE", "watch_namespaces", "a,b", ("a", "b")),
         ("OPERATOR_NAME", "operator_name", "mine", "mine"),
         ("SAMPLE_OPERATOR_WORKERS", "workers", "256", 256),
@@ -209,7 +208,6 @@ class TestWrongValues:
             ("workers", "1.5", "--workers: '1.5' is not allowed, it must be a whole number from 1 to 256"),
             ("workers", "many", "--workers: 'many' is not allowed, it must be a whole number from 1 to 256"),
             ("workers", "", "--workers: '' is not allowed, it must be a whole number from 1 to 256"),
-            ("page_size", "9", "--page-size: '9' is not allowed, it must be a whole number from 10 to 10000"),
             (
                 "reconcile_timeout_s",
                 "nan",

@@ -54,10 +54,10 @@ def test_a_test_watches_all_namespaces_and_takes_no_port() -> None:
 
 def test_what_a_test_says_wins_and_no_variable_has_a_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELLS_WORKERS", "3")
-    monkeypatch.setenv("SHELLS_PAGE_SIZE", "20")
+    monkeypatch.setenv("SHELLS_REQUEST_TIMEOUT_S", "20")
     monkeypatch.setenv("WATCH_NAMESPACE", "elsewhere")
     settings = settings_of(Program("shells", "1"), RuntimeSettings, {"workers": 5})
-    assert (settings.workers, settings.page_size, settings.watch_namespaces) == (5, 500, ())
+    assert (settings.workers, settings.request_timeout_s, settings.watch_namespaces) == (5, 30.0, ())
 
 
 @pytest.mark.parametrize("values", [{"workers": 0}, {"wokers": 3}])
