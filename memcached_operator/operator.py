@@ -10,7 +10,6 @@ from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.asking.credentials import Secrets, Ways
 from memcached_operator.memcached.asking.families import PATH, server_families
 from memcached_operator.memcached.asking.poll import Poller
-from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.changing.live_memory import telling
 from memcached_operator.memcached.kinds import (
     BUDGETS,
@@ -21,11 +20,12 @@ from memcached_operator.memcached.kinds import (
     PODS,
     SERVICES,
     STATEFUL_SETS,
+    Caches,
 )
 from memcached_operator.memcached.labels import POD_SELECTOR
 from memcached_operator.memcached.metrics import condition_family, memcached_families
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
-from memcached_operator.memcached.status import is_overdue
+from memcached_operator.memcached.state import is_overdue
 from memcached_operator.memcached.waking import Waking
 from memcached_operator.memcached.wanted.budget import BudgetRecord
 from memcached_operator.memcached.wanted.server_list import publisher

@@ -20,7 +20,7 @@ from benchmarks.asking.fake_servers import addresses
 from memcached_operator.memcached.asking.answers import Answers, Verdict
 from memcached_operator.memcached.asking.families import PATH, server_families
 from memcached_operator.memcached.asking.poll import Poller
-from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.kinds import Caches
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime import Channel, Metrics, ObjectKey, Store

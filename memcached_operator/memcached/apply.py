@@ -12,7 +12,6 @@ from prometheus_client import Metric
 
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.asking.answers import Answers
-from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.changing.live_memory import LiveMemory, Tell
 from memcached_operator.memcached.changing.running import Keepers, Running
 from memcached_operator.memcached.events import recorded_by
@@ -24,16 +23,16 @@ from memcached_operator.memcached.kinds import (
     NETWORK_POLICIES,
     SERVICES,
     STATEFUL_SETS,
+    Caches,
 )
 from memcached_operator.memcached.labels import POD_SELECTOR
 from memcached_operator.memcached.metrics import RepairCounts
-from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.outcome import Outcome, told_failing
 from memcached_operator.memcached.plan import Plan
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.restoring import Restoring
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.status import Status
+from memcached_operator.memcached.state import Problem, Reason, Status
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.budget import BUDGET, budget, in_the_way, others_budget
 from memcached_operator.memcached.wanted.common import Manifest

@@ -16,15 +16,13 @@ from dataclasses import dataclass
 import msgspec
 
 from memcached_operator.api.names import FINALIZER, InvalidSpec
-from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.events import Say
-from memcached_operator.memcached.kinds import CONFIG_MAPS, MEMCACHEDS, WORKLOADS
-from memcached_operator.memcached.observation import Problem, Reason
-from memcached_operator.memcached.observing import unplanned
+from memcached_operator.memcached.kinds import CONFIG_MAPS, MEMCACHEDS, WORKLOADS, Caches
+from memcached_operator.memcached.observation import unplanned
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.refusals import refusal_reason
 from memcached_operator.memcached.spec import Spec, read_spec
-from memcached_operator.memcached.status import Status, decode_status
+from memcached_operator.memcached.state import Problem, Reason, Status, decode_status
 from memcached_operator.memcached.status_writer import CONFLICT_PAUSE_S, SLOW_RETRY_S, StatusWriter
 from memcached_operator.memcached.wanted.server_list import PUBLICATION, publication, publication_name
 from memcached_operator.memcached.wanted.shape import FOREGROUND_FINALIZER, ORPHAN_FINALIZER

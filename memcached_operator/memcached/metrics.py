@@ -12,10 +12,9 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.memcached.labels import Owner
-from memcached_operator.memcached.observation import Reason
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.spec import NetworkPolicy, Spec, read_spec
-from memcached_operator.memcached.status import DISCOURAGED, OUR_CONDITIONS
+from memcached_operator.memcached.state import DISCOURAGED, OUR_CONDITIONS, Reason
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.beside import beside
 from memcached_operator.memcached.wanted.common import Manifest, without_names

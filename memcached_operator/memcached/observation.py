@@ -1,132 +1,37 @@
-"""What one look at the caches found, of which a status is made."""
+"""Pure: what a reconcile found and did, of which a status is made."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
-from memcached_operator.api import names
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.asking.answers import Heard
 from memcached_operator.memcached.changing.rollout import DONE, Rollout
+from memcached_operator.memcached.outcome import Outcome
+from memcached_operator.memcached.plan import OTHER, Plan, Servers, as_ending, as_published
+from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.state import Advice, Problem, Reason, Status, joined
+from memcached_operator.memcached.wanted.service import is_load_balanced
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 
-
-class Reason(StrEnum):
-    """Every reason that a condition of ours can bear."""
-
-    PENDING = names.PENDING
-    MINIMUM_REPLICAS_AVAILABLE = "MinimumReplicasAvailable"
-    MINIMUM_REPLICAS_UNAVAILABLE = "MinimumReplicasUnavailable"
-    DEPLOYING = "Deploying"
-    SCALING = "Scaling"
-    UPDATING = "Updating"
-    MIGRATING = "Migrating"
-    TERMINATING = "Terminating"
-    COMPLETE = "Complete"
-    DEADLINE_EXCEEDED = "DeadlineExceeded"
-    NOT_CONTROLLED = "NotControlled"
-    INVALID_SPEC = "InvalidSpec"
-    FORBIDDEN = "Forbidden"
-    DENIED_BY_POLICY = "DeniedByPolicy"
-    REVERTED = "Reverted"
-    IMMUTABLE = "Immutable"
-    QUOTA_EXCEEDED = "QuotaExceeded"
-    TERMINATION_STALLED = "TerminationStalled"
-    CONFLICTING_DISRUPTION_BUDGET = "ConflictingDisruptionBudget"
-    AS_EXPECTED = "AsExpected"
-    ALL_SERVERS_READY = "AllServersReady"
-    SERVERS_NOT_READY = "ServersNotReady"
-    WAITING = "Waiting"
-    ROLLOUT_STUCK = "RolloutStuck"
-    ROLLOUT_PAUSED = "RolloutPaused"
-    SECRET_NOT_FOUND = "SecretNotFound"
-    CERTIFICATE_INVALID = "CertificateInvalid"
-    PASSWORDS_INVALID = "PasswordsInvalid"
-    RELOAD_UNSUPPORTED = "ReloadUnsupported"
-    ANSWERING = "Answering"
-    NOT_ANSWERING = "NotAnswering"
-    CONNECTIONS_EXHAUSTED = "ConnectionsExhausted"
-    CERTIFICATE_EXPIRED = "CertificateExpired"
-    CERTIFICATE_STALE = "CertificateStale"
-    NOT_ASKED = "NotAsked"
-    LOAD_BALANCED_SERVERS = "LoadBalancedServers"
-    PASSWORDS_IN_THE_CLEAR = "PasswordsInTheClear"
-
-
-class Drain(msgspec.Struct, frozen=True):
-    """Servers that left the list and run on for a while.
-
-    Attributes:
-        workload: the kind that runs them.
-        firstOrdinal: the lowest ordinal of those servers; all from it on are meant.
-        startTime: RFC 3339 time at which they left the list.
-    """
-
-    workload: str
-    firstOrdinal: int
-    startTime: str
-
-
-class Problem(NamedTuple):
-    """What makes a Memcached Degraded.
-
-    Attributes:
-        blocking: for its sake its servers are not changed; False when all else goes on.
-    """
-
-    reason: Reason
-    message: str
-    blocking: bool = True
-
-
-class Advice(NamedTuple):
-    """What a person should know although all is as they asked.
-
-    Attributes:
-        reason: of the condition Discouraged, which stands as long as it is so, and of the event that says it once.
-        message: of both.
-    """
-
-    reason: Reason
-    message: str
-
-
-def joined(problems: Sequence[Problem]) -> Problem | None:
-    """Several problems as one, what blocks first; None for none."""
-    if not problems:
-        return None
-    ordered = sorted(problems, key=lambda each: not each.blocking)
-    message = " ".join(sentence(each.message) for each in ordered) if len(ordered) > 1 else ordered[0].message
-    return Problem(ordered[0].reason, message, ordered[0].blocking)
-
-
-def sentence(message: str) -> str:
-    """A message with a full stop: the API server's words have none."""
-    return message if message.endswith(".") else f"{message}."
-
-
-class Servers(NamedTuple):
-    """What is published of the servers.
-
-    Attributes:
-        workload: whose servers are listed.
-        listed: `host:port` of each, in their order.
-        draining: servers that left the list and still run.
-    """
-
-    workload: Workload
-    listed: tuple[str, ...]
-    draining: tuple[Drain, ...] = ()
-
-    @property
-    def has_names(self) -> bool:
-        """Whether clients know some of the servers by names."""
-        return "StatefulSet" in (self.workload, *(each.workload for each in self.draining))
+_LOAD_BALANCED: Final = Advice(
+    Reason.LOAD_BALANCED_SERVERS,
+    "The Service load-balances connections over the servers, so that a client finds a key only by chance. With more "
+    "than one server, set spec.service.type to Headless.",
+)
+_IN_THE_CLEAR: Final = Advice(
+    Reason.PASSWORDS_IN_THE_CLEAR,
+    "Passwords are sent unencrypted and can be intercepted: set spec.tls beside spec.auth.",
+)
+_OF_SECRETS: Final = (
+    *(Reason.SECRET_NOT_FOUND, Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
+)
 
 
 class Observation(msgspec.Struct, frozen=True):
@@ -197,6 +102,112 @@ class Observation(msgspec.Struct, frozen=True):
         wanted = self.size if listed == "StatefulSet" else None
         pods = (pod for pod in self.pods if listed in (None, pod.workload))
         return [pod for pod in pods if wanted is None or pod.ordinal < wanted]
+
+
+def observed(
+    memcached: MemcachedRecord,
+    spec: Spec,
+    plan: Plan,
+    outcome: Outcome,
+    ours: Mapping[Workload, WorkloadRecord],
+    pods: Sequence[PodRecord],
+) -> Observation:
+    """After a reconcile.
+
+    Args:
+        ours: the workloads of the Memcached that there were.
+        pods: the active pods.
+    """
+    other = ours.get(OTHER[plan.target])
+    waiting = list(outcome.waiting)
+    # Under a workload that is not ours, pods with our labels are not ours either.
+    pods = [pod for pod in pods if pod.workload not in outcome.strange]
+    if other is not None and other.held_by:
+        waiting.append(
+            f"The {other.kind} {other.name} has the finalizer {other.held_by}: the client that added it must remove it."
+        )
+    return Observation(
+        memcached.name,
+        memcached.generation,
+        spec.size,
+        plan.target,
+        outcome.workload,
+        pods,
+        plan.servers,
+        outcome.service,
+        joined([*_of_secrets(pods), *outcome.problems]),
+        " ".join(waiting),
+        unwritten=bool(outcome.unwritten),
+        leaving=other.kind if other is not None else None,
+        advice=tuple(_advice(spec)),
+        rollout=outcome.rollout,
+        absent=outcome.absent,
+        paused=spec.rollout.paused,
+        pause_s=spec.rollout.pauseSeconds,
+        queued=outcome.queued,
+    )
+
+
+def _advice(spec: Spec) -> Iterator[Advice]:
+    if is_load_balanced(spec):
+        yield _LOAD_BALANCED
+    if spec.auth is not None and spec.tls is None:
+        yield _IN_THE_CLEAR
+
+
+def _of_secrets(pods: Sequence[PodRecord]) -> Iterator[Problem]:
+    """What servers wait for that are not started, as most of them tell it."""
+    told = Counter(pod.problem for pod in pods if not pod.ready and pod.problem.partition(":")[0] in _OF_SECRETS)
+    if told:
+        # By count, then by name: equal counts must not make the message flap.
+        problem = min(told, key=lambda each: (-told[each], each))
+        reason, _, message = problem.partition(": ")
+        ending = "Running servers continue; new ones start once this is corrected."
+        yield Problem(Reason(reason), f"{message.rstrip('.')}. {ending}", blocking=False)
+
+
+def unplanned(
+    memcached: MemcachedRecord,
+    last: Status,
+    ours: Mapping[Workload, WorkloadRecord],
+    pods: Sequence[PodRecord],
+    problem: Problem | None,
+    *,
+    spec: Spec | None = None,
+    terminating: str = "",
+) -> Observation:
+    """Where nothing is planned: the specification cannot be read, or the Memcached is being deleted.
+
+    Args:
+        spec: the specification, None where it cannot be read.
+        terminating: what its deletion waits for.
+    """
+    published = as_ending(last, ours, pods) if terminating else as_published(last, pods)
+    kind: Workload = published.workload if published else next(iter(ours), "Deployment")
+    workload = ours.get(kind)
+    return Observation(
+        memcached.name,
+        memcached.generation,
+        spec.size if spec is not None else None,
+        kind,
+        workload,
+        pods,
+        published,
+        last.service or "",
+        problem,
+        terminating=terminating,
+    )
+
+
+def unreadable(
+    memcached: MemcachedRecord,
+    last: Status,
+    ours: Mapping[Workload, WorkloadRecord],
+    pods: Sequence[PodRecord],
+    why: str,
+) -> Observation:
+    """Where the specification cannot be read; `why` in words."""
+    return unplanned(memcached, last, ours, pods, Problem(Reason.INVALID_SPEC, why))
 
 
 def client_names(observed: Observation, namespace: str) -> list[str]:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from memcached_operator.memcached.changing.rollout import DONE, Rollout
-from memcached_operator.memcached.observation import Problem, Reason, sentence
 from memcached_operator.memcached.refusals import refused
-from memcached_operator.memcached.status import Status
+from memcached_operator.memcached.state import Problem, Reason, Status, sentence
 from memcached_operator.memcached.wanted.shape import OwnedRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import Forbidden, Invalid, Kept, NotOwned, Refused, ServerError, TooManyRequests

@@ -22,15 +22,33 @@ import msgspec
 
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.labels import PORT, server
-from memcached_operator.memcached.observation import Drain, Servers
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.status import Status
+from memcached_operator.memcached.state import Drain, Status
 from memcached_operator.memcached.workloads.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import ObjectKey, rfc3339
 
 OTHER: Final[Mapping[Workload, Workload]] = {"Deployment": "StatefulSet", "StatefulSet": "Deployment"}
 """The workload that a Memcached moves from, by the one that it moves to."""
+
+
+class Servers(NamedTuple):
+    """What is published of the servers.
+
+    Attributes:
+        workload: whose servers are listed.
+        listed: `host:port` of each, in their order.
+        draining: servers that left the list and still run.
+    """
+
+    workload: Workload
+    listed: tuple[str, ...]
+    draining: tuple[Drain, ...] = ()
+
+    @property
+    def has_names(self) -> bool:
+        """Whether clients know some of the servers by names."""
+        return "StatefulSet" in (self.workload, *(each.workload for each in self.draining))
 
 
 class Plan(NamedTuple):

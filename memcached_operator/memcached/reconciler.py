@@ -16,16 +16,15 @@ from prometheus_client import Metric
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.memcached.apply import Objects, ObjectsConfig
 from memcached_operator.memcached.asking.answers import Answers
-from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.changing.live_memory import Tell
 from memcached_operator.memcached.deletion import Deletion
 from memcached_operator.memcached.events import recorded_by
-from memcached_operator.memcached.kinds import MEMCACHEDS
+from memcached_operator.memcached.kinds import MEMCACHEDS, Caches
 from memcached_operator.memcached.metrics import contested_family
-from memcached_operator.memcached.observing import observed, unreadable
+from memcached_operator.memcached.observation import observed, unreadable
 from memcached_operator.memcached.plan import plan as plan_servers
 from memcached_operator.memcached.spec import read_spec
-from memcached_operator.memcached.status import decode_status
+from memcached_operator.memcached.state import decode_status
 from memcached_operator.memcached.status_writer import StatusWriter
 from operator_runtime import ObjectKey, Operator, Result
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from memcached_operator.api import names
 from memcached_operator.memcached.crd import memcached_crd
-from memcached_operator.memcached.observation import Reason
+from memcached_operator.memcached.state import Reason
 from operator_runtime import crd_reference
 
 CONDITIONS: Final[Mapping[str, str]] = {

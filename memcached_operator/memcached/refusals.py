@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memcached_operator.memcached.observation import Reason
+from memcached_operator.memcached.state import Reason
 from operator_runtime import Forbidden, Invalid, Refused, Reverted, Unwatched
 
 # The first that is found decides; anything else is a permission. Each names what says so, of k8s.io/kubernetes 1.36.

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.events import Say
 from memcached_operator.memcached.kinds import (
     BUDGETS,
@@ -20,6 +19,7 @@ from memcached_operator.memcached.kinds import (
     NETWORK_POLICIES,
     SERVICES,
     STATEFUL_SETS,
+    Caches,
 )
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, RESTORED_ANNOTATION
 from memcached_operator.memcached.records import MemcachedRecord

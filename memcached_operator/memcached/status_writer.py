@@ -13,17 +13,18 @@ from msgspec.structs import replace
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.asking.certificates import next_change_s
 from memcached_operator.memcached.asking.judging import certificates
+from memcached_operator.memcached.conditions import status_of
 from memcached_operator.memcached.events import Say
 from memcached_operator.memcached.kinds import MEMCACHEDS
-from memcached_operator.memcached.observation import Advice, Observation, client_names
+from memcached_operator.memcached.observation import Observation, client_names
 from memcached_operator.memcached.records import MemcachedRecord
-from memcached_operator.memcached.status import (
+from memcached_operator.memcached.state import (
     DISCOURAGED,
+    Advice,
     Status,
     is_settled,
     is_urgent,
     our_part,
-    status_of,
     status_patch,
 )
 from operator_runtime import (

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.kinds import Caches
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import ObjectKey

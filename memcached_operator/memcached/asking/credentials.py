@@ -27,7 +27,7 @@ from memcached_operator.memcached.asking.connection import (
     client_context,
     without_certificate,
 )
-from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.kinds import Caches
 from memcached_operator.memcached.spec import Auth, Tls, read_spec
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime import Client, Forbidden, Kind, KubeError, NotFound, ObjectKey, resource_of, shared

@@ -14,10 +14,9 @@ from memcached_operator.memcached.asking.certificates import (
     newest,
     stale_from_s,
 )
-from memcached_operator.memcached.observation import Reason
+from memcached_operator.memcached.state import SERVING, Reason
 from operator_runtime import Condition
 
-SERVING: Final = "Serving"
 _REASONS: Final = (
     Reason.ANSWERING,
     Reason.NOT_ANSWERING,

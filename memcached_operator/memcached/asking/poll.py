@@ -12,7 +12,7 @@ from memcached_operator.memcached.asking.certificates import read_certificate
 from memcached_operator.memcached.asking.connection import Failure, Way
 from memcached_operator.memcached.asking.credentials import Ways
 from memcached_operator.memcached.asking.protocol import Said, ask
-from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.kinds import Caches
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime import Channel, ObjectKey
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.changing.rollout import missing
+from memcached_operator.memcached.kinds import Caches
 from memcached_operator.memcached.labels import selector_labels, selector_text
-from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.refusals import refusal_reason
 from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.state import Problem, Reason
 from memcached_operator.memcached.workloads.creations import CREATIONS, Creation, about, why_not_made
 from memcached_operator.memcached.workloads.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord

@@ -11,21 +11,19 @@ import msgspec
 
 from memcached_operator.api.names import InvalidSpec, Workload
 from memcached_operator.memcached.asking.answers import Answers
-from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.changing.live_memory import NOTHING, LiveMemory, Telling
 from memcached_operator.memcached.changing.missing import Missing
 from memcached_operator.memcached.changing.rollout import rollout
 from memcached_operator.memcached.changing.turns import Turns
 from memcached_operator.memcached.events import Say
-from memcached_operator.memcached.kinds import PODS
+from memcached_operator.memcached.kinds import PODS, Caches
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
-from memcached_operator.memcached.observation import Problem, Reason
 from memcached_operator.memcached.outcome import Outcome
 from memcached_operator.memcached.plan import OTHER, Plan
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.refusals import refusal_reason
 from memcached_operator.memcached.spec import Spec, read_spec
-from memcached_operator.memcached.status import Status, decode_status
+from memcached_operator.memcached.state import Problem, Reason, Status, decode_status
 from memcached_operator.memcached.wanted.applied_options import mark
 from memcached_operator.memcached.wanted.pod_template import noted
 from memcached_operator.memcached.wanted.workload import SHAPE

@@ -16,8 +16,7 @@ from memcached_operator.memcached.asking.answers import Server
 from memcached_operator.memcached.asking.certificates import Certificate, Shown
 from memcached_operator.memcached.asking.families import server_families
 from memcached_operator.memcached.asking.figures import FIGURES, Answer
-from memcached_operator.memcached.observation import Reason
-from memcached_operator.memcached.status import OUR_CONDITIONS
+from memcached_operator.memcached.state import OUR_CONDITIONS, Reason
 from memcached_operator.memcached.workloads.pods import pod_record
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.election import elections

@@ -10,7 +10,7 @@ from memcached_operator.api.names import Workload
 from memcached_operator.memcached.labels import server
 from memcached_operator.memcached.plan import Plan, plan as plan_servers
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.status import Status
+from memcached_operator.memcached.state import Status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import ObjectKey

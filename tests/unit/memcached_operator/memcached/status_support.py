@@ -9,8 +9,10 @@ import msgspec
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.asking.answers import Heard
 from memcached_operator.memcached.changing.rollout import DONE, Rollout
-from memcached_operator.memcached.observation import Advice, Observation, Problem, Servers
-from memcached_operator.memcached.status import Status, decode_status, status_of
+from memcached_operator.memcached.conditions import status_of
+from memcached_operator.memcached.observation import Observation
+from memcached_operator.memcached.plan import Servers
+from memcached_operator.memcached.state import Advice, Problem, Status, decode_status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of

@@ -11,9 +11,8 @@ import yaml
 from kube_simulator.schema import custom, structural
 from memcached_operator.api import names, v1alpha1 as api
 from memcached_operator.memcached.crd import memcached_crd, memcached_crd_yaml
-from memcached_operator.memcached.observation import Drain
 from memcached_operator.memcached.spec import NetworkPolicy, read_spec
-from memcached_operator.memcached.status import Status
+from memcached_operator.memcached.state import Drain, Status
 from operator_runtime.crd.reference import fields
 
 MANIFESTS = Path(__file__).parents[4] / "manifests"

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.observation import Drain, Servers
-from memcached_operator.memcached.plan import Plan, as_published, plan
+from memcached_operator.memcached.plan import Plan, Servers, as_published, plan
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.status import Status
+from memcached_operator.memcached.state import Drain, Status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import rfc3339

@@ -13,7 +13,7 @@ from hypothesis import example, given, strategies as st
 from memcached_operator.memcached.kinds import MEMCACHEDS
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
 from memcached_operator.memcached.records import MemcachedRecord, memcached_record
-from memcached_operator.memcached.status import Status
+from memcached_operator.memcached.state import Status
 from memcached_operator.memcached.workloads import records
 from memcached_operator.memcached.workloads.pods import PodRecord, pod_record
 from memcached_operator.memcached.workloads.records import WorkloadRecord, deployment_record

@@ -9,8 +9,8 @@ from pathlib import Path
 from memcached_operator.memcached.asking.answers import Heard, Verdict
 from memcached_operator.memcached.asking.certificates import Certificate, Shown
 from memcached_operator.memcached.changing.rollout import Rollout
-from memcached_operator.memcached.observation import Advice, Problem, Reason
 from memcached_operator.memcached.reference import CONDITIONS, REASONS, api_reference
+from memcached_operator.memcached.state import Advice, Problem, Reason
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
     EXCEEDED,

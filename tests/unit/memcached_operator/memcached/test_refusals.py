@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memcached_operator.memcached.observation import Reason
 from memcached_operator.memcached.refusals import refusal_reason, refused
+from memcached_operator.memcached.state import Reason
 from operator_runtime import Forbidden, Invalid, Refused, Reverted, Unwatched
 
 POD = 'pods "sessions-1" is forbidden: '

@@ -10,14 +10,18 @@ from hypothesis import given, strategies as st
 
 from memcached_operator.api.v1alpha1 import MemcachedStatus
 from memcached_operator.memcached.asking.answers import Heard, Verdict
-from memcached_operator.memcached.observation import Drain, Observation, Problem, Reason, Servers
+from memcached_operator.memcached.conditions import status_of
+from memcached_operator.memcached.observation import Observation
+from memcached_operator.memcached.plan import Servers
 from memcached_operator.memcached.records import memcached_record
-from memcached_operator.memcached.status import (
+from memcached_operator.memcached.state import (
+    Drain,
+    Problem,
+    Reason,
     Status,
     decode_status,
     is_overdue,
     is_settled,
-    status_of,
     status_patch,
 )
 from memcached_operator.memcached.workloads.pods import PodRecord

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from memcached_operator.memcached.changing.rollout import Rollout
-from memcached_operator.memcached.observation import Problem, Reason
-from memcached_operator.memcached.status import Status, minimum_available
+from memcached_operator.memcached.conditions import minimum_available
+from memcached_operator.memcached.state import Problem, Reason, Status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from tests.unit.memcached_operator.memcached.status_support import (

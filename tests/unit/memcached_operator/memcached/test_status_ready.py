@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.observation import Drain, Observation, Problem, Reason, Servers, joined
-from memcached_operator.memcached.status import Status, status_of
+from memcached_operator.memcached.conditions import status_of
+from memcached_operator.memcached.observation import Observation
+from memcached_operator.memcached.plan import Servers
+from memcached_operator.memcached.state import Drain, Problem, Reason, Status, joined
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime import Condition
 from tests.unit.memcached_operator.memcached.server_model import named_pod, workload_of

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from memcached_operator.memcached.events import recorded_by
-from memcached_operator.memcached.observation import Observation, Servers
+from memcached_operator.memcached.observation import Observation
+from memcached_operator.memcached.plan import Servers
 from memcached_operator.memcached.records import MemcachedRecord
-from memcached_operator.memcached.status import Status
+from memcached_operator.memcached.state import Status
 from memcached_operator.memcached.status_writer import StatusWriter
 from memcached_operator.memcached.waking import Waking
 from memcached_operator.memcached.workloads.pods import PodRecord

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, cast
 from memcached_operator.memcached.apply import ObjectsConfig
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.asking.connection import Failure
-from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.kinds import (
     BUDGETS,
     CONFIG_MAPS,
@@ -23,6 +22,7 @@ from memcached_operator.memcached.kinds import (
     PODS,
     SERVICES,
     STATEFUL_SETS,
+    Caches,
 )
 from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
 from memcached_operator.memcached.status_writer import SLOW_RETRY_S

@@ -25,8 +25,8 @@ from memcached_operator.memcached.asking.credentials import (
 )
 from memcached_operator.memcached.asking.figures import Answer
 from memcached_operator.memcached.asking.protocol import ask
-from memcached_operator.memcached.caches import Caches
 from memcached_operator.memcached.changing.live_memory import telling
+from memcached_operator.memcached.kinds import Caches
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.wanted.secrets import Speech
 from memcached_operator.memcached.workloads.pods import PodRecord

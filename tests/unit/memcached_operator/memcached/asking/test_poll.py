@@ -16,7 +16,7 @@ from memcached_operator.memcached.asking.connection import SATURATED, Failure, T
 from memcached_operator.memcached.asking.figures import Answer
 from memcached_operator.memcached.asking.poll import AT_ONCE, TICK_S, TIMEOUT_S, Poller, Rounds
 from memcached_operator.memcached.asking.protocol import Said
-from memcached_operator.memcached.caches import Caches
+from memcached_operator.memcached.kinds import Caches
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.wanted.secrets import Speech
 from memcached_operator.memcached.workloads.pods import PodRecord

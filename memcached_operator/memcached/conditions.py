@@ -1,4 +1,4 @@
-"""Pure: what was observed -> the status of a Memcached, and the patch that brings the live one there.
+"""Pure: what was observed -> the status of a Memcached.
 
 The table of conditions is in docs/conditions.md; here is what decides each. Everything derives from the pods, the
 workload's record and the last status, never from the order of events.
@@ -12,75 +12,15 @@ from datetime import datetime
 
 import msgspec
 
-from memcached_operator.memcached.asking.judging import SERVING, certificates, judge, versions
+from memcached_operator.memcached.asking.judging import certificates, judge, versions
 from memcached_operator.memcached.changing.rollout import DONE
 from memcached_operator.memcached.labels import selector_text
-from memcached_operator.memcached.observation import Drain, Observation, Reason, Servers
-from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.observation import Observation
+from memcached_operator.memcached.plan import Servers
 from memcached_operator.memcached.refusals import refusal_reason
+from memcached_operator.memcached.state import DISCOURAGED, SERVING, Drain, Reason, Status
 from memcached_operator.memcached.workloads.records import WorkloadRecord
-from operator_runtime import UNDECODABLE, Condition, condition_of, decode_nested, set_conditions
-
-
-class Status(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`status` of a Memcached."""
-
-    workload: str | None = None
-    service: str | None = None
-    serverList: tuple[str, ...] | None = None
-    draining: tuple[Drain, ...] | None = None
-    nodes: tuple[str, ...] | None = None
-    replicas: int | None = None
-    readyReplicas: int | None = None
-    selector: str | None = None
-    image: str | None = None
-    version: str | None = None
-    observedGeneration: int | None = None
-    conditions: tuple[Condition, ...] | None = None
-
-    def condition(self, type_: str) -> Condition | None:
-        """The condition of that type, if there is one."""
-        return condition_of(self.conditions, type_)
-
-
-OUR_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded", SERVING)
-DISCOURAGED = "Discouraged"
-"""A condition of ours that is there only while it is True."""
-_decode = msgspec.json.Decoder(Status).decode
-_NONE = Status()
-
-
-def decode_status(body: bytes) -> Status:
-    """The live status; an unreadable one (stored under another schema) counts as none and is written anew.
-
-    The condition that the API server fills in before the first write counts as none, too: it is nobody's.
-    """
-    try:
-        status = decode_nested(_decode, body) if body else _NONE
-    except UNDECODABLE:
-        return _NONE
-    ready = status.condition("Ready")
-    if ready is None or ready.reason != Reason.PENDING:
-        return status
-    written = tuple(each for each in status.conditions or () if each is not ready)
-    return msgspec.structs.replace(status, conditions=written or None)
-
-
-class _Seen(msgspec.Struct):
-    observedGeneration: int | None = None
-
-
-_decode_seen = msgspec.json.Decoder(_Seen).decode
-
-
-def is_overdue(memcached: MemcachedRecord) -> bool:
-    """Whether it was made or changed, and its status does not say yet that this was looked at."""
-    if not (status := memcached.status):
-        return True
-    try:
-        return decode_nested(_decode_seen, status).observedGeneration != memcached.generation
-    except UNDECODABLE:
-        return True
+from operator_runtime import Condition, set_conditions
 
 
 def status_of(observed: Observation, last: Status, now: str) -> Status:
@@ -139,51 +79,6 @@ def _draining(servers: Servers, last: Status, now: str) -> tuple[Drain, ...] | N
         for each in servers.draining
     )
     return tuple(begun) or None
-
-
-def status_patch(wanted: Status, last: Status) -> dict[str, object]:
-    """The fields of `wanted` that differ from `last`, for a merge patch; empty when there is nothing to write."""
-    if wanted == last:
-        return {}
-    changed = {
-        field: msgspec.to_builtins(getattr(wanted, field))
-        for field in Status.__struct_fields__
-        if getattr(wanted, field) != getattr(last, field)
-    }
-    # A status from before there was the image goes with the next write: an upgrade writes nothing.
-    return {} if changed.keys() == {"image"} and last.image is None else changed
-
-
-def our_part(status: Status) -> dict[str, object]:
-    """What is ours of a status, by field: no times of conditions, and nobody else's conditions."""
-    ours = (each for each in status.conditions or () if each.type in (*OUR_CONDITIONS, DISCOURAGED))
-    conditions = tuple((each.type, each.status, each.reason, each.message) for each in ours)
-    return {field: getattr(status, field) for field in Status.__struct_fields__} | {"conditions": conditions}
-
-
-def is_settled(wanted: Status, last: Status, size: int | None) -> bool:
-    """Whether a change is worth writing at once: its servers are all there, or all ready.
-
-    On the way there each pod would cost a write of its own; those wait a moment for the next one. So does no server
-    that leaves the list, as its end is counted from the write.
-    """
-    if wanted.draining != last.draining:
-        return True
-    if wanted.nodes != last.nodes:
-        return wanted.replicas == size
-    return wanted.readyReplicas != last.readyReplicas and wanted.readyReplicas == size
-
-
-def is_urgent(wanted: Status, last: Status) -> bool:
-    """Whether a change tells of more than of servers on their way: clients or people are to act on it."""
-    if (wanted.serverList or ()) != (last.serverList or ()) or wanted.draining != last.draining:
-        return True
-    return any(_holds(wanted, each) != _holds(last, each) for each in ("Available", "Degraded"))
-
-
-def _holds(status: Status, type_: str) -> bool:
-    condition = status.condition(type_)
-    return condition is not None and condition.status == "True"
 
 
 def minimum_available(size: int) -> int:
