@@ -30,7 +30,6 @@ from memcached_operator.memcached.waking import Waking
 from memcached_operator.memcached.wanted.budget import BudgetRecord
 from memcached_operator.memcached.wanted.server_list import publisher
 from memcached_operator.memcached.wanted.shape import OwnedRecord
-from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.settings import Settings
 from operator_runtime import Channel, ObjectKey, Operator, serve
 
@@ -114,7 +113,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
     # Of what it made, a reconcile tells by the answer (`after_create`).
     controller.watches(DEPLOYMENTS, of_same_name, when=waking.by_workload, after_create=False)
     controller.watches(STATEFUL_SETS, of_same_name, when=waking.by_workload, optional=True, after_create=False)
-    controller.watches(PODS, _memcached_of, when=waking.by_pod, labels=POD_SELECTOR)
+    controller.watches(PODS, lambda pod: pod.memcached_key, when=waking.by_pod, labels=POD_SELECTOR)
     controller.watches(SERVICES, of_same_name, optional=True, after_create=False)
     controller.watches(BUDGETS, of_budget, optional=True, after_create=False)
     controller.watches(NETWORK_POLICIES, of_same_name, labels=POD_SELECTOR, optional=True, after_create=False)
@@ -130,7 +129,3 @@ def set_up(operator: Operator, settings: Settings) -> None:
     operator.metrics.add(lambda: (condition_family(caches.memcacheds.values()),))
     if settings.metrics_per_object:
         operator.metrics.add(lambda: memcached_families(caches))
-
-
-def _memcached_of(pod: PodRecord) -> ObjectKey | None:
-    return pod.memcached_key

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from prometheus_client import Metric
@@ -44,7 +45,7 @@ from memcached_operator.memcached.wanted.server_list import (
     publication_name,
 )
 from memcached_operator.memcached.wanted.service import SERVICE, service, with_names
-from memcached_operator.memcached.wanted.shape import OwnedRecord
+from memcached_operator.memcached.wanted.shape import OwnedRecord, Shape
 from memcached_operator.memcached.wanted.workload import DEPLOYMENT, STATEFUL_SET
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.wording import in_words
@@ -116,12 +117,13 @@ class Objects:
         self._say = say = recorded_by(operator.events)
         self._counts = RepairCounts()
 
-        def owned(kind: Kind[Any], rules: Any, **cache: Any) -> Keeper[MemcachedRecord, Any, Any]:
-            return operator.owned(MEMCACHEDS, kind, rules=rules, tell=self._teller(kind), **cache)
+        def owned(kind: Kind[Any], shape: Shape[Any], **cache: Any) -> Keeper[MemcachedRecord, Any, Any]:
+            tell = partial(self._told, kind.resource.kind)
+            return operator.owned(MEMCACHEDS, kind, rules=shape.rules, tell=tell, **cache)
 
         workloads: Keepers = {
-            "Deployment": owned(DEPLOYMENTS, DEPLOYMENT.rules),
-            "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET.rules, optional=True),
+            "Deployment": owned(DEPLOYMENTS, DEPLOYMENT),
+            "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET, optional=True),
         }
         remembered = operator.owners(MEMCACHEDS).memory
         self._unmet = remembered.slot(_nothing_unmet)
@@ -131,11 +133,11 @@ class Objects:
             operator.client, caches, workloads, config.workload, memory, remembered, say, wake, answers
         )
         self._beside: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
-            "Service": owned(SERVICES, SERVICE.rules, optional=True),
-            "PodDisruptionBudget": owned(BUDGETS, BUDGET.rules, optional=True),
+            "Service": owned(SERVICES, SERVICE, optional=True),
+            "PodDisruptionBudget": owned(BUDGETS, BUDGET, optional=True),
             # Others have many of these, which are none of our affair.
-            "NetworkPolicy": owned(NETWORK_POLICIES, NETWORK_POLICY.rules, labels=POD_SELECTOR, optional=True),
-            "ConfigMap": owned(CONFIG_MAPS, PUBLICATION.rules, labels=POD_SELECTOR, optional=True),
+            "NetworkPolicy": owned(NETWORK_POLICIES, NETWORK_POLICY, labels=POD_SELECTOR, optional=True),
+            "ConfigMap": owned(CONFIG_MAPS, PUBLICATION, labels=POD_SELECTOR, optional=True),
         }
 
     async def keep(
@@ -260,10 +262,7 @@ class Objects:
         """What was put right."""
         return self._counts.families()
 
-    def _teller(self, kind: Kind[Any]) -> Callable[[MemcachedRecord, Change[Any]], None]:
-        return lambda memcached, change: self._told(memcached, kind.resource.kind, change)
-
-    def _told(self, memcached: MemcachedRecord, kind: str, change: Change[Any]) -> None:
+    def _told(self, kind: str, memcached: MemcachedRecord, change: Change[Any]) -> None:
         """Say in the log and in an event what was done, and count what somebody else had changed."""
         paths = [each.path for each in change.fields]
         text = in_words(memcached, kind, change)
