@@ -7,7 +7,7 @@ workload's record and the last status, never from the order of events.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -16,11 +16,11 @@ from memcached_operator.memcached.asking.judging import certificates, judge, ver
 from memcached_operator.memcached.changing.rollout import DONE
 from memcached_operator.memcached.labels import selector_text
 from memcached_operator.memcached.observation import Observation
-from memcached_operator.memcached.plan import Servers
+from memcached_operator.memcached.plan import Servers, drained_at
 from memcached_operator.memcached.refusals import refusal_reason
 from memcached_operator.memcached.state import DISCOURAGED, SERVING, Drain, Reason, Status
 from memcached_operator.memcached.workloads.records import WorkloadRecord
-from operator_runtime import Condition, set_conditions
+from operator_runtime import Condition, rfc3339, set_conditions
 
 
 def status_of(observed: Observation, last: Status, now: str) -> Status:
@@ -32,7 +32,10 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
     """
     nodes = tuple(sorted(pod.name for pod in observed.pods))
     ready = sum(pod.ready for pod in observed.pods)
-    available, progressing, degraded = _available(observed), _progressing(observed, last), _degraded(observed)
+    servers = observed.servers
+    draining = _draining(servers, last, now) if servers else None
+    progressing = _progressing(observed, last, _until(observed, draining or ()))
+    available, degraded = _available(observed), _degraded(observed)
     ours = (
         available,
         progressing,
@@ -42,12 +45,11 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         *_discouraged(observed),
     )
     kept = last.conditions if observed.advice else [each for each in last.conditions or () if each.type != DISCOURAGED]
-    servers = observed.servers
     return Status(
         workload=servers.workload if servers else None,
         service=observed.service or None,
         serverList=servers.listed if servers else None,
-        draining=_draining(servers, last, now) if servers else None,
+        draining=draining,
         nodes=nodes,
         replicas=len(nodes),
         readyReplicas=ready,
@@ -85,6 +87,19 @@ def minimum_available(size: int) -> int:
     """How many ready pods make a Memcached of that size available: a quarter, rounded down, may be missing, as of a
     Deployment by default."""
     return size - size // 4
+
+
+def _until(observed: Observation, draining: Sequence[Drain]) -> str:
+    """How many servers drain, and until when the last of them do; "" where none does."""
+    number = sum(
+        any(pod.workload == each.workload and each.firstOrdinal <= max(pod.ordinal, 0) for each in draining)
+        for pod in observed.pods
+    )
+    ends = [at for each in draining if (at := drained_at(each, observed.drain_s)) is not None]
+    if not number or not ends:
+        return ""
+    what = "1 server is" if number == 1 else f"{number} servers are"
+    return f" {what} draining until {rfc3339(max(ends)).partition('T')[2]}."
 
 
 def _image(observed: Observation, progressing: Condition, last: Status) -> str | None:
@@ -147,7 +162,11 @@ def _missing_pods(observed: Observation) -> str:
     return f"{exist}; if that persists, the events of `kubectl describe statefulset {observed.name}` say why"
 
 
-def _progressing(observed: Observation, last: Status) -> Condition:
+def _progressing(observed: Observation, last: Status, until: str) -> Condition:
+    """
+    Args:
+        until: until when servers drain, in a sentence after a space.
+    """
     workload, size = observed.workload, observed.size
     pods = observed.target
     ready = sum(pod.ready for pod in pods)
@@ -163,7 +182,7 @@ def _progressing(observed: Observation, last: Status) -> Condition:
     if workload.deadline_exceeded:
         return Condition("Progressing", "False", Reason.DEADLINE_EXCEEDED, workload.deadline_exceeded)
     if observed.leaving is not None:
-        return Condition("Progressing", "True", Reason.MIGRATING, _migrating(observed, workload, ready, size))
+        return Condition("Progressing", "True", Reason.MIGRATING, _migrating(observed, workload, ready, size, until))
     if observed.rollout.stale or (workload.kind == "Deployment" and len({pod.template_hash for pod in pods}) > 1):
         return _replacing(observed, workload)
     before = last.condition("Progressing")
@@ -207,9 +226,7 @@ def _progressing(observed: Observation, last: Status) -> Condition:
         counted += (
             f" The rollout of the Deployment completes once the last server has been ready for {observed.pause_s} s."
         )
-    if draining:
-        counted += " Servers that left the list are deleted spec.drainSeconds later."
-    return Condition("Progressing", "True", reason, counted)
+    return Condition("Progressing", "True", reason, counted + until)
 
 
 def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:
@@ -228,17 +245,15 @@ def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:
     return Condition("Progressing", "True", Reason.UPDATING, message)
 
 
-def _migrating(observed: Observation, workload: WorkloadRecord, ready: int, size: int) -> str:
+def _migrating(observed: Observation, workload: WorkloadRecord, ready: int, size: int, until: str) -> str:
     moved = observed.servers is not None and observed.servers.workload == workload.kind
     if not moved:
         return (
             f"The servers move from a {observed.leaving} to a {workload.kind}, of which {ready} of {size} are ready. "
             "The list does not change until all are ready."
         )
-    return (
-        f"The list contains the servers of the {workload.kind}. Those of the {observed.leaving} are deleted "
-        "spec.drainSeconds later."
-    )
+    left = until or f" The {observed.leaving} is being deleted."
+    return f"The list contains the servers of the {workload.kind}.{left}"
 
 
 def _degraded(observed: Observation) -> Condition:

@@ -54,6 +54,7 @@ class Observation(msgspec.Struct, frozen=True):
         advice: what a person should know although all is as they asked.
         rollout: how far the servers have come to the present template.
         absent: why servers of a StatefulSet are missing, "" where nobody knows, or none is.
+        drain_s: seconds for which servers run on that left the list.
         paused: the user holds the rollout.
         pause_s: seconds between one server that is replaced and the next.
         queued: the servers are yet to come to the operator's own defaults.
@@ -77,6 +78,7 @@ class Observation(msgspec.Struct, frozen=True):
     advice: Sequence[Advice] = ()
     rollout: Rollout = DONE
     absent: str = ""
+    drain_s: int = 0
     paused: bool = False
     pause_s: int = 0
     queued: bool = False
@@ -142,6 +144,7 @@ def observed(
         advice=tuple(_advice(spec)),
         rollout=outcome.rollout,
         absent=outcome.absent,
+        drain_s=spec.drainSeconds,
         paused=spec.rollout.paused,
         pause_s=spec.rollout.pauseSeconds,
         queued=outcome.queued,

@@ -240,12 +240,19 @@ def _until(latest: str, drain: Drain) -> Drain:
     return msgspec.structs.replace(drain, startTime=latest) if ahead else drain
 
 
+def drained_at(drain: Drain, drain_s: int) -> datetime | None:
+    """When these servers have drained; None where another client wrote since when they do, and not as a time."""
+    try:
+        since = datetime.fromisoformat(drain.startTime)
+    except ValueError:
+        return None
+    return since + timedelta(seconds=drain_s) if since.tzinfo is not None else None
+
+
 def _left_s(drain: Drain, spec: Spec, now: datetime) -> float:
     """Seconds until these servers have drained."""
-    try:
-        return max(0.0, (datetime.fromisoformat(drain.startTime) - now).total_seconds() + spec.drainSeconds)
-    except (ValueError, TypeError):  # written by somebody else
-        return 0.0
+    at = drained_at(drain, spec.drainSeconds)
+    return max(0.0, (at - now).total_seconds()) if at is not None else 0.0
 
 
 def _upwards(now: datetime) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -108,7 +108,8 @@ def test_a_server_that_drains_is_told_of_and_taken_back_when_the_size_grows_agai
     assert (drain["workload"], drain["firstOrdinal"]) == ("StatefulSet", 1)
     assert datetime.fromisoformat(drain["startTime"]).tzinfo is not None
     progressing = wait_condition(kubectl, "shop", "Progressing", "Scaling")
-    assert "Servers that left the list are deleted spec.drainSeconds later." in progressing["message"]
+    until = datetime.fromisoformat(drain["startTime"]) + timedelta(seconds=LONG_S)
+    assert f"2 servers are draining until {until:%H:%M:%S}Z." in progressing["message"]
 
     kubectl("scale", "mc/shop", "--replicas=2")
     wait_list(kubectl, 0, 1)

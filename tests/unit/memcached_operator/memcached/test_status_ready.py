@@ -17,6 +17,7 @@ from tests.unit.memcached_operator.memcached.server_model import named_pod, work
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
     EXCEEDED,
+    LATER,
     NEW,
     NOW,
     look,
@@ -91,7 +92,9 @@ def look_at_names(
     """One look at a StatefulSet of that size."""
     servers = Servers(listed, (), draining)
     workload = workload_of("StatefulSet", size)
-    return status_of(Observation(NAME, 1, size, "StatefulSet", workload, found, servers, leaving=leaving), last, NOW)
+    return status_of(
+        Observation(NAME, 1, size, "StatefulSet", workload, found, servers, leaving=leaving, drain_s=210), last, NOW
+    )
 
 
 def named_pods(ready: int, unready: int = 0) -> list[PodRecord]:
@@ -104,12 +107,28 @@ def test_servers_that_drain_stand_for_none_of_those_that_are_asked_for() -> None
     assert reported(status, "Available") == ("False", "MinimumReplicasUnavailable")
 
 
-def test_while_servers_drain_it_is_said_when_they_end() -> None:
-    drain = (Drain("StatefulSet", 2, NOW),)
-    last = Status(conditions=(Condition("Progressing", "True", "Scaling"),))
-    status = look_at_names(2, named_pods(3), draining=drain, last=last)
+@pytest.mark.parametrize(
+    ("draining", "words"),
+    [
+        ((Drain("StatefulSet", 2, NOW),), "2 servers are draining until 12:03:30Z."),
+        ((Drain("StatefulSet", 3, NOW),), "1 server is draining until 12:03:30Z."),
+        # The last of them.
+        ((Drain("StatefulSet", 2, LATER), Drain("StatefulSet", 3, NOW)), "2 servers are draining until 12:08:30Z."),
+        # Written by another client.
+        ((Drain("StatefulSet", 2, "soon"),), "4 exist, 4 are ready."),
+        ((Drain("StatefulSet", 9, NOW),), "4 exist, 4 are ready."),
+    ],
+)
+def test_while_servers_drain_it_is_said_until_when(draining: tuple[Drain, ...], words: str) -> None:
+    last = Status(conditions=(Condition("Progressing", "True", "Scaling"),), draining=draining)
+    status = look_at_names(2, named_pods(4), draining=draining, last=last)
     assert reported(status, "Progressing") == ("True", "Scaling")
-    assert "Servers that left the list are deleted spec.drainSeconds later." in said(status, "Progressing")[2]
+    assert said(status, "Progressing")[2].endswith(words)
+
+
+def test_servers_drain_since_the_list_without_them_is_written() -> None:
+    status = look_at_names(2, named_pods(3), draining=(Drain("StatefulSet", 2, "2026-11-21T11:59:00Z"),))
+    assert "until 12:03:30Z." in said(status, "Progressing")[2]
 
 
 def test_a_stateful_set_that_lacks_pods_says_where_to_look_for_the_reason() -> None:
@@ -126,7 +145,7 @@ MOVES: dict[str, tuple[Workload, tuple[Drain, ...], str]] = {
     "after it": (
         "StatefulSet",
         (Drain("Deployment", 0, NOW),),
-        "Those of the Deployment are deleted spec.drainSeconds later.",
+        "The list contains the servers of the StatefulSet. 2 servers are draining until 12:03:30Z.",
     ),
 }
 
