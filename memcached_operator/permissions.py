@@ -16,7 +16,6 @@ class Permission:
     Attributes:
         group: API group, "" for the core group.
         resource: plural name, with its subresource where there is one: `memcacheds/status`.
-        verbs: what the operator does with it.
         without: what happens without one of them, to follow "without it".
         named: of one object alone, whose name the settings tell. What is yet to be made has no name to go by.
     """

@@ -37,9 +37,6 @@ class Together:
 
     Attributes:
         max_unavailable, max_surge: of the rollout; None where they are left out.
-        tls: servers speak TLS.
-        auth: servers ask for passwords.
-        pod_template: what the user wants of the pods.
     """
 
     workload: str = "Deployment"

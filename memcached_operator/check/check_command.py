@@ -61,9 +61,7 @@ class CheckOptions:
     """What the command line asks for.
 
     Attributes:
-        settings: all of them, as for an operator that runs here.
         account: the ServiceAccount that the operator has or will have; None: it is the user who asks.
-        output: for people or for programs.
     """
 
     settings: Settings

@@ -35,7 +35,6 @@ def judge_definition(live: Json, ours: Json, watched: tuple[str, ...]) -> Findin
     Args:
         live: the object as the API server gives it.
         ours: the body that this release would apply.
-        watched: the namespaces that the operator is to watch, () for all of them.
     """
     if (live.get("metadata") or {}).get("deletionTimestamp"):
         return Finding(

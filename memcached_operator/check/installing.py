@@ -31,7 +31,6 @@ def command(watched: tuple[str, ...], home: str) -> str:
 
     Args:
         watched: the namespaces that it is to watch, () for all of them.
-        home: the namespace that it is to run in.
     """
     if watched == (home,):
         return f"kubectl apply --server-side -n {home} -f manifests/install/namespaced.yaml"

@@ -18,7 +18,6 @@ class Scope:
     Attributes:
         watched: namespaces that are watched, () for all of them.
         election: how a leader is elected, None where none is.
-        lock: the Lease or the ConfigMap of the election.
         secure_metrics: it asks the API server who may scrape.
         server_credentials: it reads the Secrets that Memcacheds name.
     """

@@ -18,12 +18,7 @@ class NoAnswerError(Exception):
 
 
 class Found(NamedTuple):
-    """What became of keys that were set before.
-
-    Attributes:
-        hits: keys that were found.
-        misses: keys that were not.
-    """
+    """What became of keys that were set before."""
 
     hits: frozenset[str]
     misses: frozenset[str]

@@ -42,7 +42,6 @@ class View:
         """
         Args:
             stays: whether it is there after the last step, until Ctrl-C.
-            pause_s: between two steps, so that what came of the first is seen.
             picture: where to draw an SVG of what is seen after the step `picture_after`.
         """
         self._console = console

@@ -102,16 +102,6 @@ class Objects:
         answers: Answers | None,
         clock: Callable[[], float],
     ) -> None:
-        """
-        Args:
-            operator: keeps, deletes and records events.
-            caches: of all kinds.
-            config: the settings.
-            tell_memory: tells a server of other memory.
-            wake: has another Memcached looked at.
-            answers: what servers say that are asked; None where none is.
-            clock: monotonic seconds.
-        """
         self._caches = caches
         self._config = config
         self._say = say = recorded_by(operator.events)
@@ -243,9 +233,6 @@ class Objects:
         """Make an object beside the servers, put it right or remove it; None where it is not there, as far as is known.
 
         Args:
-            kind: of the object.
-            wanted: the object, None for none.
-            key: of the object, None where it is the Memcached's.
             seen: a status of this generation says that it was made before.
             asked: a difference follows from what has changed elsewhere.
         """

@@ -143,10 +143,7 @@ class _Progress:
     """How far the end of a Memcached has come.
 
     Attributes:
-        step: what is being done about it.
         deleted: a workload's deletion was asked for, so that one that is missing need not be looked for.
-        waits_for: what was last waited for, in words, "" before.
-        since_s: since when, by the clock.
     """
 
     step: Step | None = None
@@ -171,13 +168,7 @@ class Deletion:
     ) -> None:
         """
         Args:
-            client: reads and deletes workloads.
-            caches: of all kinds.
-            repairs: of Memcacheds.
-            status_writer: writes how far it has come.
-            say: records an event.
             wanted: each Memcached is to have the finalizer. What carries it is released in any case.
-            clock: monotonic seconds.
         """
         self._client = client
         self._caches = caches

@@ -38,11 +38,7 @@ class Observation(msgspec.Struct, frozen=True):
     """What one look at the caches found.
 
     Attributes:
-        name: of the Memcached.
-        generation: of the Memcached.
         size: pods that are wanted; None when the specification cannot be read.
-        kind: what is to run them.
-        workload: it, None while there is none.
         pods: the active pods, in any order, of both workloads while it moves from one to the other.
         servers: what is to be published of them; None where nothing is known yet.
         service: name of the Service that this Memcached controls, "" without one.
@@ -114,12 +110,7 @@ def observed(
     ours: Mapping[Workload, WorkloadRecord],
     pods: Sequence[PodRecord],
 ) -> Observation:
-    """After a reconcile.
-
-    Args:
-        ours: the workloads of the Memcached that there were.
-        pods: the active pods.
-    """
+    """After a reconcile."""
     other = ours.get(OTHER[plan.target])
     waiting = list(outcome.waiting)
     # Under a workload that is not ours, pods with our labels are not ours either.
@@ -179,12 +170,7 @@ def unplanned(
     spec: Spec | None = None,
     terminating: str = "",
 ) -> Observation:
-    """Where nothing is planned: the specification cannot be read, or the Memcached is being deleted.
-
-    Args:
-        spec: the specification, None where it cannot be read.
-        terminating: what its deletion waits for.
-    """
+    """Where nothing is planned: the specification cannot be read, or the Memcached is being deleted."""
     published = as_ending(last, ours, pods) if terminating else as_published(last, pods)
     kind: Workload = published.workload if published else next(iter(ours), "Deployment")
     workload = ours.get(kind)

@@ -29,10 +29,7 @@ class Outcome:
     """What became of it.
 
     Attributes:
-        workload: what is to run the servers, None while there is none.
-        service: the name of the Service, "" without one.
         published: the list of servers that was published, if it is to be; None before there is one.
-        problems: what was in the way.
         waiting: what is waited for before all is there.
         strange: kinds of which somebody else's bears the name.
         rollout: how far the servers have come to the present template.

@@ -83,8 +83,6 @@ def plan(
 
     Args:
         last: the status as it was last written.
-        ours: the workloads of the Memcached that there are.
-        pods: the active pods, in any order.
         now: the time, with its zone.
     """
     target: Workload = spec.workload

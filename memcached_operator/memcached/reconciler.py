@@ -34,9 +34,7 @@ class ReconcilerConfig:
     """What the reconciler needs to know of the settings.
 
     Attributes:
-        objects: how they are made.
         status_delay_s: how long a status that is still changing may be held back.
-        finalizer: put the finalizer on each Memcached.
     """
 
     objects: ObjectsConfig
@@ -59,17 +57,6 @@ class MemcachedReconciler:
         clock: Callable[[], float] = time.monotonic,
         utc_now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """
-        Args:
-            operator: writes, keeps and tells.
-            caches: of all kinds.
-            config: the settings.
-            tell_memory: tells a server of other memory.
-            wake: has another Memcached looked at.
-            answers: what servers say that are asked; None where none is.
-            clock: monotonic seconds.
-            utc_now: the time of a transition, and since when servers drain.
-        """
         self._caches = caches
         self._utc_now = utc_now
         self._owners = operator.owners(MEMCACHEDS)

@@ -46,13 +46,6 @@ class Restoring:
     """Hands over objects, and says how; see `hand_over` and `remedy`."""
 
     def __init__(self, client: Client, caches: Caches, remembered: Memory, tell: Say) -> None:
-        """
-        Args:
-            client: writes.
-            caches: of all kinds.
-            remembered: what is known of each Memcached from one reconcile to the next.
-            tell: records an event.
-        """
         self._client = client
         self._caches = caches
         self._refused = remembered.slot(str)

@@ -64,12 +64,7 @@ _REMEMBERED: Final = 200
 
 
 class Service(msgspec.Struct, frozen=True):
-    """The Service by which clients find the servers.
-
-    Attributes:
-        type: "Disabled" where none is wanted.
-        annotations, labels: what the user wants it to bear.
-    """
+    """The Service by which clients find the servers."""
 
     type: ServiceType = "Headless"
     annotations: dict[str, str] = {}
@@ -77,21 +72,13 @@ class Service(msgspec.Struct, frozen=True):
 
 
 class DisruptionBudget(msgspec.Struct, frozen=True):
-    """How many servers may be away at once when nodes are drained.
-
-    Attributes:
-        maxUnavailable: a number of servers, or a share of them from "0%" to "100%".
-    """
+    """How many servers may be away at once when nodes are drained."""
 
     maxUnavailable: _Count | _Share = 1
 
 
 class NetworkPolicy(msgspec.Struct, frozen=True):
-    """Who may connect to the servers.
-
-    Attributes:
-        allowFrom: peers as Kubernetes types them; empty for nobody.
-    """
+    """Who may connect to the servers."""
 
     allowFrom: tuple[_Passed, ...]
 
@@ -104,11 +91,7 @@ class PodMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PodTemplate(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the user wants of the pods besides what the operator makes.
-
-    Attributes:
-        spec: of a pod, as Kubernetes types it.
-    """
+    """What the user wants of the pods besides what the operator makes."""
 
     metadata: PodMetadata = PodMetadata()
     spec: _Passed = {}
@@ -123,11 +106,7 @@ class PodTemplate(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Resources(msgspec.Struct, frozen=True):
-    """What the user wants of each server's resources, by their names; what is not named follows from the settings.
-
-    Attributes:
-        requests, limits: quantities as Kubernetes writes them, or whole numbers.
-    """
+    """What the user wants of each server's resources, by their names; what is not named follows from the settings."""
 
     requests: dict[str, _Amount | _Quantity] = {}
     limits: dict[str, _Amount | _Quantity] = {}
@@ -137,8 +116,6 @@ class Rollout(msgspec.Struct, frozen=True):
     """How servers are replaced when their template changes.
 
     Attributes:
-        pauseSeconds: how long a new server has to be ready before the next one is replaced.
-        paused: replace none for now.
         maxUnavailable: of a Deployment, how many may be missing, or a share of them; None where it is left out, which
             is 1. A StatefulSet has None.
         maxSurge: likewise, how many there may be above the size; None is 0.
@@ -151,13 +128,7 @@ class Rollout(msgspec.Struct, frozen=True):
 
 
 class Tls(msgspec.Struct, frozen=True):
-    """How servers speak TLS.
-
-    Attributes:
-        secretName: of the Secret with certificate and key.
-        clientAuth: whether clients show certificates.
-        reload: how servers come to a renewed Secret.
-    """
+    """How servers speak TLS."""
 
     secretName: _SecretName
     clientAuth: ClientAuth = "None"
@@ -165,38 +136,13 @@ class Tls(msgspec.Struct, frozen=True):
 
 
 class Auth(msgspec.Struct, frozen=True):
-    """Passwords for the text protocol.
-
-    Attributes:
-        secretName: of the Secret that has them.
-    """
+    """Passwords for the text protocol."""
 
     secretName: _SecretName
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """A specification that can be acted on. What it holds is never changed.
-
-    Attributes:
-        size: pods that are wanted.
-        image: container image, None for the operator's own choice.
-        memory: of each server for items, in Mi or Gi.
-        maxConnections: of each server.
-        threads: of each server.
-        maxItemSize: size of the largest item, in Ki or Mi.
-        extraArgs: more arguments of memcached, none of which contradicts the operator's.
-        resources: of each server.
-        rollout: how servers are replaced.
-        workload: the kind that runs the pods.
-        service: the Service that is wanted.
-        disruptionBudget: None for the operator's own choice, by the size.
-        podTemplate: what the pods have besides.
-        networkPolicy: None for none.
-        tls: None for servers that speak in plain text.
-        auth: None for servers that ask for no password.
-        publish: where the list of servers is written besides the status; None for nowhere.
-        drainSeconds: how long a server runs on after it left the list.
-    """
+    """A specification that can be acted on, with the fields that `api.v1alpha1` describes; never changed."""
 
     size: _Count = 1
     image: _Image | None = None

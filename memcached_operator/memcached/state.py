@@ -59,7 +59,6 @@ class Drain(msgspec.Struct, frozen=True):
     """Servers that left the list and run on for a while.
 
     Attributes:
-        workload: the kind that runs them.
         firstOrdinal: the lowest ordinal of those servers; all from it on are meant.
         startTime: RFC 3339 time at which they left the list.
     """

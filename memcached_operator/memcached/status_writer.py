@@ -135,9 +135,6 @@ class StatusWriter:
         server's time goes into what they wait for: as long as all that wait together take to get their servers.
 
         Args:
-            memcached: whose status.
-            last: its live status.
-            observed: what it is to tell of.
             next_s: when to look again in any case, in seconds, None where nothing calls for it.
 
         Raises:

@@ -27,7 +27,6 @@ class Waking:
     def __init__(self, caches: Caches, awaited: Awaited) -> None:
         """
         Args:
-            caches: with the change in them.
             awaited: see `Awaited`; where it is a number, there is a look without an event, too.
         """
         self._caches = caches

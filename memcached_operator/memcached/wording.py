@@ -20,10 +20,7 @@ class Words(NamedTuple):
     """What is told of a write.
 
     Attributes:
-        reason: of the event.
-        line: of the log.
         note: of the event, "" for none.
-        fields: of the line.
     """
 
     reason: str

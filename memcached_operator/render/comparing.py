@@ -21,9 +21,6 @@ def in_words(
 
     Args:
         old: None for a Memcached that is new.
-        old_place, new_place: where they stand.
-        image: of a Memcached that names none.
-        user_id: of the servers; None names none.
     """
     costs = list(_costs(old, new, image, user_id))
     lines = [f"Memcached {new.name} ({new_place})", *costs] if costs else []

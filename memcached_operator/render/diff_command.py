@@ -21,7 +21,6 @@ def run(old: str, options: RenderOptions) -> int:
 
     Args:
         old: path of a file with the Memcacheds as they were, `-` for standard input.
-        options: the new ones, and the settings, which are those of both.
     """
     olds = Sources()
     before = _before(old, options, olds)

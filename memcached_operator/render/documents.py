@@ -116,9 +116,6 @@ _Loader.add_constructor(f"{_TAG}timestamp", _Loader.construct_text)
 def documents(text: str, source: str) -> Iterator[Document]:
     """The objects of a file, in its order; empty documents are passed over.
 
-    Args:
-        source: the file's name, for messages.
-
     Raises:
         DocumentError: it is not YAML, or holds something that is no object.
     """

@@ -39,7 +39,6 @@ class Rendered:
 
     Attributes:
         name: NAMESPACE/NAME.
-        spec: as it was read.
         manifests: the objects as the operator applies them, in the order in which it does.
         uid_known: the Memcached has been created, so that its uid stands in the objects.
         warnings: fields that have no effect, a sentence each.
@@ -85,10 +84,6 @@ def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: i
     """The objects of a Memcached, once all its servers are ready.
 
     Args:
-        content: the object's fields.
-        namespace: where it is, if it does not say.
-        image: of the servers, if it does not say.
-        user_id: of the servers; None names none.
         uid: of the Memcached, if it is to have another one than its own.
 
     Raises:

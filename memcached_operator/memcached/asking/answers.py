@@ -42,7 +42,6 @@ class Server(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         restarts: how often the container had been started again by then.
         up: the last try had an answer.
-        verdict: what is made of it.
         why: of a verdict that is not good, in words that stay the same from try to try.
         answer: the last one, None before the first.
         in_a_row: how many tries ended as the last one, good or bad; an answer of a full server is neither.
@@ -68,15 +67,7 @@ class Server(msgspec.Struct, frozen=True, gc=False):
 
 
 class Heard(NamedTuple):
-    """What is known of a server that was asked, or is to be.
-
-    Attributes:
-        pod: the pod's name.
-        verdict: what is made of it.
-        why: see `Server`.
-        version: its release, "" where that is not known.
-        shown: its certificate, None where none was seen.
-    """
+    """What is known of a server that was asked, or is to be."""
 
     pod: str
     verdict: Verdict = Verdict.UNKNOWN
@@ -91,7 +82,6 @@ def heard(before: Server | None, said: Answer | Failure, *, restarts: int, reach
     Args:
         before: what was known, None where the container was started since.
         said: how the try ended.
-        restarts: of the container.
         reached: any server ever answered this process, so that one that cannot be connected to is at fault itself.
     """
     up = isinstance(said, Answer)
@@ -159,7 +149,6 @@ class Answers:
         """Take what a try said; whether what is told of the server has changed by it.
 
         Args:
-            certificate: that it showed, None where it showed none.
             now_s: since when it shows that, if it is another than before, in seconds since 1970.
             due: fingerprint of the one that only a new server would show, None where that is not known.
         """

@@ -112,11 +112,7 @@ def newest(shown: Collection[Shown]) -> Certificate | None:
 
 
 def stale_from_s(one: Shown, shown: Iterable[Shown]) -> float | None:
-    """When a server is late with its certificate, in seconds since 1970; None where no other shows a newer one.
-
-    Args:
-        shown: of all servers.
-    """
+    """When a server is late with its certificate, in seconds since 1970; None where no other shows a newer one."""
     newer = [each.since_s for each in shown if each.certificate.not_before > one.certificate.not_before]
     return min(newer) + STALE_S if newer else None
 

@@ -77,7 +77,6 @@ class Way(NamedTuple):
     """How to speak to a server.
 
     Attributes:
-        address: IP address of its pod.
         tls: of `client_context`, with a client certificate or without; None where it speaks plain text.
         has_certificate: there is a client certificate in `tls`.
         login: with which it lets ask, None where it asks for none or nobody has one.
@@ -114,7 +113,6 @@ async def exchange(
 
     Args:
         read: what came, to what it means; None while it is not whole.
-        timeout_s: for all of it, in seconds.
 
     Returns:
         What `read` made of it, or what went wrong; and the certificate that the server showed, DER, b"" for none.

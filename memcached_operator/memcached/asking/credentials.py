@@ -100,11 +100,6 @@ class Secrets:
     """Reads Secrets by their names, each at most once in `KEPT_S`."""
 
     def __init__(self, client: Client, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """
-        Args:
-            client: reads them.
-            clock: monotonic seconds.
-        """
         self._client = client
         self._clock = clock
         self._kept: dict[ObjectKey, _Kept] = {}
@@ -140,7 +135,6 @@ class Ways:
     def __init__(self, caches: Caches, secrets: Secrets | None = None) -> None:
         """
         Args:
-            caches: all Memcacheds.
             secrets: None where no credentials are wanted.
         """
         self._caches = caches

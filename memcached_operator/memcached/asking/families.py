@@ -150,7 +150,6 @@ class _Samples(Sequence[Sample]):
     def __init__(self, name: str, rows: Sequence[_Row], values: Sequence[tuple[_Labels, _Value]]) -> None:
         """
         Args:
-            name: of the metric.
             rows: the labels of each server, and its answer.
             values: what is read of each answer, and the labels of that.
         """
@@ -180,7 +179,6 @@ def server_families(pods: Iterable[PodRecord], server_of: Callable[[PodRecord], 
     Of those for which it has no credentials it is shown when their certificates expire, and nothing else.
 
     Args:
-        pods: all that there are.
         server_of: what was heard of a pod's server, None where nothing was.
     """
     heard = [

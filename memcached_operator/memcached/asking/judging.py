@@ -47,9 +47,6 @@ def judge(
 
     Args:
         servers: those that are ready, in the order of their names; None where none is ever asked.
-        last: the condition as it stands.
-        now_s: seconds since 1970.
-        names: DNS names by which clients know the servers.
         rolling: servers are being replaced, so that they may well show different certificates.
     """
     if servers is None:
@@ -153,12 +150,7 @@ def _lacking(servers: Sequence[Heard], names: Sequence[str]) -> str:
 
 
 def versions(servers: Sequence[Heard] | None, last: str | None) -> str | None:
-    """The releases that the servers run, such as `1.6.45`; while that of any is not known, those that were told last.
-
-    Args:
-        servers: as `judge` takes them.
-        last: what was told last.
-    """
+    """The releases that the servers run, such as `1.6.45`; while any is not known, those that were told last."""
     if servers is None:
         return None
     if not servers or not all(each.version for each in servers):

@@ -38,13 +38,6 @@ class Rounds:
     """
 
     def __init__(self, caches: Caches, answers: Answers, interval_s: float, now_s: float) -> None:
-        """
-        Args:
-            caches: all Memcacheds and their pods.
-            answers: what was heard; told of those that are gone at the end of each round.
-            interval_s: how long a round takes, in seconds.
-            now_s: monotonic seconds.
-        """
         self._caches = caches
         self._answers = answers
         self._interval_s = interval_s
@@ -121,13 +114,8 @@ class Poller:
     ) -> None:
         """
         Args:
-            caches: all Memcacheds and their pods.
-            answers: where it is kept what they say.
             changed: is sent the key of each Memcached of which something else is to be told.
-            interval_s: how often each server is asked, in seconds.
             ways: how to speak to each; None to use no credentials.
-            ask: asks one.
-            clock: monotonic seconds.
             now: seconds since 1970.
             tick_s: how often it is looked which are due.
         """

@@ -34,7 +34,6 @@ class Said(NamedTuple):
     """What a server said, and what it showed.
 
     Attributes:
-        answer: of itself, or why there is none.
         certificate: DER, b"" for none.
     """
 
@@ -46,12 +45,7 @@ _STRANGE = Failure(Trouble.STRANGE, "the port does not speak memcached's text pr
 
 
 async def ask(way: Way, timeout_s: float) -> Said:
-    """What a server says of itself by `stats`.
-
-    Args:
-        way: how to speak to it.
-        timeout_s: for all of it, in seconds.
-    """
+    """What a server says of itself by `stats`."""
     said, certificate = await _logged_in(way, b"stats\r\n", stats_of, timeout_s)
     return Said(said if isinstance(said, Failure) else Answer.of(said), certificate)
 
@@ -62,9 +56,7 @@ async def memlimit(way: Way, mib: int, timeout_s: float) -> Failure | None:
     It is not written anywhere: a restarted server has what its `-m` says.
 
     Args:
-        way: how to speak to it.
         mib: the limit, at least 8 (memcached's least).
-        timeout_s: for all of it, in seconds.
     """
     asked = b"cache_memlimit %d\r\nstats settings\r\n" % mib
     said, _ = await _logged_in(way, asked, _limit_of, timeout_s)

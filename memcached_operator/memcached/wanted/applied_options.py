@@ -39,7 +39,6 @@ def as_kept(passed: Any, of: str = "") -> Any:
     """What is passed through as the API server keeps it; else it would look as if somebody changed it.
 
     Args:
-        passed: as JSON has it.
         of: the field that holds it.
     """
     if isinstance(passed, Mapping):

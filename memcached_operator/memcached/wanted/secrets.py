@@ -42,7 +42,6 @@ class Speech(msgspec.Struct, frozen=True):
     """How a server is to be spoken to.
 
     Attributes:
-        tls: by TLS.
         client_certificate: it lets nobody in without one.
         passwords: it asks for a password.
     """

@@ -44,9 +44,7 @@ class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         owner: the controlling owner as "Kind name", "" without one.
-        owner_uid: uid of the controlling owner.
         made_for_uid: uid of the Memcached that it was made for, as its annotation says; survives a lost ownerReference.
-        deleting: it has a deletionTimestamp.
         form: what is ours of it, with the name and the uid of the Memcached taken out; b"" for a stranger's.
         held_by: finalizers that keep it while it is being deleted, the garbage collector's own excepted, as text.
     """

@@ -55,10 +55,7 @@ def workload(
 
     Args:
         kind: a StatefulSet's servers keep their names; it is governed by the Service of the Memcached's name.
-        size: pods to run, 0 or more.
-        image: container image.
         user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
-        spec: how the servers are set, what is passed through to the pods, and how they are replaced.
         paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
     pods, passed, options = template(owner.name, image, user_id, spec)

@@ -53,11 +53,9 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         address: its IP address, "" before it has one.
         since_s: since when it is ready, or not ready on its node, in seconds since 1970; since when it is there where
             that is not known.
-        restarts: how often its memcached was started again.
         rolls: digest of all in its template that only a new pod takes on, "" for a stranger's template.
         memory: `spec.memory` when it was made, "" for a stranger's template.
         restarted: what `kubectl rollout restart` wrote into its template, "" before.
-        speech: how its server is spoken to.
         termination: how it is being deleted, None where it is not.
     """
 

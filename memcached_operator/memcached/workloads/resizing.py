@@ -69,7 +69,6 @@ def next_step(pod: Resizable, memory: Memory, *, told: bool) -> Step:
     """What is next: room first for what grows, and less to fill it with before it shrinks.
 
     Args:
-        memory: what is wanted.
         told: memcached uses that memory.
     """
     shrinks = bool(pod.limit and memory.limit) and value(memory.limit) < value(pod.limit)
