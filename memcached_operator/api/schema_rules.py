@@ -1,15 +1,14 @@
 """The rules over several fields that the API server itself holds a specification to, in CEL.
 
-They are those of `rules` that CEL can say cheaply; a unit test holds the two together. A field that the schema has a
-default for is always there.
+They are those of `memcached.spec` that CEL can say cheaply; a unit test holds the two together. A field that the schema
+has a default for is always there.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from memcached_operator.api.names import THREADS
-from memcached_operator.api.rules import OWN_CONNECTIONS, OWN_CONNECTIONS_OF_A_THREAD
+from memcached_operator.api.names import OWN_CONNECTIONS, OWN_CONNECTIONS_OF_A_THREAD, THREADS
 
 _NO_STATEFUL_SET: Final = "self.workload != 'StatefulSet'"
 _ONE_AT_A_TIME: Final = "must be omitted when spec.workload is StatefulSet, whose servers are replaced one at a time"

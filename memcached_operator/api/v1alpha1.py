@@ -45,7 +45,6 @@ from memcached_operator.api.names import (
     ServiceType,
     Workload,
 )
-from memcached_operator.api.rules import Together, refuse_contradictions
 from memcached_operator.api.schema_rules import RULES
 
 SINGULAR: Final = "memcached"
@@ -408,36 +407,13 @@ def validate_spec(raw: object) -> MemcachedSpec:
     """The specification in `raw`, the value of `spec`: decoded, or bytes of JSON; None or b"" where it is absent.
 
     Raises:
-        InvalidSpec: a field has the wrong type or is out of its limits, or two contradict each other.
+        InvalidSpec: a field has the wrong type or is out of its limits.
     """
     if raw in (None, b"", b"null"):
         return MemcachedSpec()
     try:
         if isinstance(raw, bytes):
-            spec = MemcachedSpec.model_validate_json(raw)
-        else:
-            spec = MemcachedSpec.model_validate(dict(raw) if isinstance(raw, Mapping) else raw)
+            return MemcachedSpec.model_validate_json(raw)
+        return MemcachedSpec.model_validate(dict(raw) if isinstance(raw, Mapping) else raw)
     except ValidationError as error:
         raise InvalidSpec(explained(error)) from None
-    refuse_contradictions(_together(spec))
-    return spec
-
-
-def _together(spec: MemcachedSpec) -> Together:
-    given: dict[str, Any] = {
-        "workload": spec.workload,
-        "service_type": spec.service and spec.service.type,
-        "memory": spec.memory,
-        "max_connections": spec.max_connections,
-        "threads": spec.threads,
-        "max_item_size": spec.max_item_size,
-        "extra_args": spec.extra_args,
-        "requests": spec.resources and spec.resources.requests,
-        "limits": spec.resources and spec.resources.limits,
-        "max_unavailable": spec.rollout and spec.rollout.max_unavailable,
-        "max_surge": spec.rollout and spec.rollout.max_surge,
-        "tls": spec.tls is not None,
-        "auth": spec.auth is not None,
-        "pod_template": spec.pod_template and spec.pod_template.model_dump(exclude_unset=True),
-    }
-    return Together(**{name: value for name, value in given.items() if value is not None})

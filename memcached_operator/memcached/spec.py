@@ -8,11 +8,14 @@ what is wrong. A property test holds the two together.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Final
 
 import msgspec
 
+from memcached_operator.api.arguments import CHUNK_KIB, judge
 from memcached_operator.api.names import (
     DRAIN_SECONDS,
     DRAIN_SECONDS_MAX,
@@ -26,6 +29,8 @@ from memcached_operator.api.names import (
     MAX_ITEM_SIZE_PATTERN,
     MEMORY,
     MEMORY_PATTERN,
+    OWN_CONNECTIONS,
+    OWN_CONNECTIONS_OF_A_THREAD,
     PAUSE_SECONDS,
     PAUSE_SECONDS_MAX,
     PERCENTAGE,
@@ -37,12 +42,17 @@ from memcached_operator.api.names import (
     THREADS,
     THREADS_MAX,
     ClientAuth,
+    InvalidSpec,
     Publish,
     Reload,
     ServiceType,
     Workload,
+    shown,
+    told,
 )
-from memcached_operator.api.rules import Together, refuse_contradictions
+from memcached_operator.api.pod_template import of_pod_template
+from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, value
+from memcached_operator.api.sizing import memory_needed_mib
 from operator_runtime import UNDECODABLE, shallow
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=SIZE_MAX)]
@@ -185,25 +195,117 @@ def read_spec(raw: bytes) -> Spec:
         from memcached_operator.api.v1alpha1 import validate_spec
 
         # To the models null is as good as no field.
-        return msgspec.convert(validate_spec(raw).model_dump(by_alias=True, exclude_none=True), Spec)
-    refuse_contradictions(_together(spec))
+        spec = msgspec.convert(validate_spec(raw).model_dump(by_alias=True, exclude_none=True), Spec)
+    refuse_contradictions(spec)
     return spec
 
 
-def _together(spec: Spec) -> Together:
-    return Together(
-        workload=spec.workload,
-        service_type=spec.service.type,
-        memory=spec.memory,
-        max_connections=spec.maxConnections,
-        threads=spec.threads,
-        max_item_size=spec.maxItemSize,
-        extra_args=spec.extraArgs,
-        requests=spec.resources.requests,
-        limits=spec.resources.limits,
-        max_unavailable=spec.rollout.maxUnavailable,
-        max_surge=spec.rollout.maxSurge,
-        tls=spec.tls is not None,
-        auth=spec.auth is not None,
-        pod_template=spec.podTemplate.given(),
+def refuse_contradictions(spec: Spec) -> None:
+    """Hold fields that are right by themselves to the rules over several of them.
+
+    Raises:
+        InvalidSpec: names each field that breaks one, what it must be, and what it is.
+    """
+    settings = _of_settings(spec.memory, spec.threads, spec.maxItemSize, spec.extraArgs)
+    connections = _of_connections(spec.maxConnections, spec.threads)
+    pods = of_pod_template(spec.podTemplate.given())
+    if complaints := [*_of_workload(spec), *settings, *_of_auth(spec), *connections, *_of_resources(spec), *pods]:
+        raise InvalidSpec(told(complaints))
+
+
+@lru_cache(maxsize=64)  # most Memcacheds share their settings
+def memory_mib(
+    memory: str, max_connections: int, threads: int, extra_args: tuple[str, ...] = (), *, tls: bool = False
+) -> int:
+    """MiB that a server with these settings takes at most; they are those of a specification that can be acted on."""
+    judged = _judged(extra_args, threads)
+    needed = memory_needed_mib(
+        mebibytes(memory),
+        max_connections,
+        threads,
+        tls=tls,
+        size_classes=judged.size_classes,
+        least_item_bytes=judged.least_item_bytes,
     )
+    return needed + judged.table_mib
+
+
+_judged = lru_cache(maxsize=64)(judge)
+
+
+def _of_workload(spec: Spec) -> Iterator[str]:
+    pace = {"maxUnavailable": spec.rollout.maxUnavailable, "maxSurge": spec.rollout.maxSurge}
+    if spec.workload == "StatefulSet":
+        if spec.service.type == "ClusterIP":
+            yield (
+                "spec.service.type: must be Headless when spec.workload is StatefulSet, as the DNS names of its "
+                "servers come from the headless Service, or Disabled if you create that Service yourself, got "
+                f"{json.dumps(spec.service.type)}"
+            )
+        for name, given in pace.items():
+            if given is not None:
+                yield (
+                    f"spec.rollout.{name}: must be omitted when spec.workload is StatefulSet, whose servers are "
+                    f"replaced one at a time, got {shown(given)}"
+                )
+    elif spec.rollout.maxUnavailable in (0, "0%") and spec.rollout.maxSurge in (None, 0, "0%"):
+        yield (
+            "spec.rollout.maxUnavailable: must be 1 or more when spec.rollout.maxSurge is 0 or omitted, as no server "
+            f"could be replaced, got {shown(spec.rollout.maxUnavailable)}"
+        )
+
+
+@lru_cache(maxsize=64)
+def _of_settings(memory: str, threads: int, item_size: str, extra_args: tuple[str, ...]) -> tuple[str, ...]:
+    item_kib, half_kib = kibibytes(item_size), kibibytes(memory) // 2
+    arguments = _judged(extra_args, threads)
+    complaints = []
+    if item_kib > half_kib:
+        complaints.append(
+            f"spec.maxItemSize: must be at most {canonical(f'{half_kib}Ki')}, half of spec.memory {memory}; "
+            f"lower it or raise the memory, got {shown(item_size)}"
+        )
+    if item_kib % (step_kib := arguments.item_step_kib(item_kib)):
+        chosen = "or of N KiB with -o slab_chunk_max=N in" if step_kib == CHUNK_KIB else "by"
+        complaints.append(
+            f"spec.maxItemSize: must be a multiple of {step_kib}Ki, {chosen} spec.extraArgs, got {shown(item_size)}"
+        )
+    return (*complaints, *arguments.complaints)
+
+
+def _of_auth(spec: Spec) -> Iterator[str]:
+    if spec.auth is not None and _judged(spec.extraArgs, spec.threads).protocol == "auto":
+        yield (
+            "spec.extraArgs: must not set -B to auto with spec.auth, whose passwords work with the text protocol "
+            'only; omit it, got "auto"'
+        )
+
+
+def _of_connections(connections: int, threads: int) -> Iterator[str]:
+    if connections <= (own := OWN_CONNECTIONS + OWN_CONNECTIONS_OF_A_THREAD * threads):
+        yield (
+            f"spec.maxConnections: must be more than {own}, which memcached keeps for itself with spec.threads "
+            f"{threads}, got {connections}"
+        )
+
+
+def _of_resources(spec: Spec) -> Iterator[str]:
+    for kind, quantities in (("requests", spec.resources.requests), ("limits", spec.resources.limits)):
+        for name, quantity in quantities.items():
+            if value(quantity) > QUANTITY_MAX:
+                yield f"spec.resources.{kind}[{name}]: must be at most {QUANTITY_MAX}, got {shown(quantity)}"
+    if (limit := spec.resources.limits.get("memory")) is not None:
+        needed = memory_mib(spec.memory, spec.maxConnections, spec.threads, spec.extraArgs, tls=spec.tls is not None)
+        if value(limit) < needed * 2**20:
+            yield (
+                f"spec.resources.limits.memory: must be at least {needed}Mi, which a server needs with spec.memory "
+                f"{spec.memory}, spec.maxConnections {spec.maxConnections}{' by TLS' if spec.tls else ''} and "
+                f"spec.threads {spec.threads}; raise the limit or lower these fields, got {shown(limit)}"
+            )
+    for name, most in spec.resources.limits.items():
+        asked = spec.resources.requests.get(name)
+        if asked is not None and value(asked) > value(most):
+            yield (
+                f"spec.resources.requests[{name}]: must be at most spec.resources.limits[{name}], {most}, "
+                f"got {shown(asked)}"
+            )

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from memcached_operator.api.quantities import canonical, value
-from memcached_operator.api.rules import memory_mib
-from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.spec import Spec, memory_mib
 
 # An idle memcached takes next to none; what a busy one takes is not to be cut.
 CPU: Final = "50m"

@@ -127,22 +127,6 @@ def test_a_stateful_set_goes_with_any_service_that_gives_names_or_that_the_user_
     assert validate_spec({"workload": "StatefulSet", "service": {"type": type_}}).workload == "StatefulSet"
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        {"workload": "StatefulSet", "service": {"type": "ClusterIP"}},
-        b'{"service": {"type": "ClusterIP"}, "workload": "StatefulSet"}',
-    ],
-)
-def test_a_stateful_set_behind_one_address_is_refused_because_its_servers_would_have_no_names(raw: Any) -> None:
-    with pytest.raises(InvalidSpec) as caught:
-        validate_spec(raw)
-    assert str(caught.value) == (
-        "spec.service.type: must be Headless when spec.workload is StatefulSet, as the DNS names of its servers come "
-        'from the headless Service, or Disabled if you create that Service yourself, got "ClusterIP"'
-    )
-
-
 def test_a_spec_cannot_be_changed() -> None:
     spec = validate_spec({"size": 2})
     with pytest.raises(ValidationError, match="frozen"):
