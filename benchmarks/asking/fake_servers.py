@@ -9,7 +9,7 @@ import asyncio
 import sys
 from ipaddress import IPv4Address
 
-from memcached_operator.memcached.asking.figures import FIGURES
+from memcached_operator.memcached.asking.answers import FIGURES
 from memcached_operator.memcached.labels import PORT
 
 _FIRST = int(IPv4Address("127.96.0.1"))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
-from memcached_operator.demo.cluster_state import Observer
+from memcached_operator.demo.cluster_state import Observer, Write
 from memcached_operator.demo.clusters import DemoCluster, LogLine
 from memcached_operator.demo.script import Step
-from memcached_operator.demo.writes import Write
 
 
 class Plain:

@@ -9,8 +9,7 @@ from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Protocol
 
-from memcached_operator.demo import writes
-from memcached_operator.demo.cluster_state import Observer
+from memcached_operator.demo.cluster_state import AuditTail, Observer, Write, follow
 from memcached_operator.demo.clusters import DemoCluster, LogLine, OperatorProcess, client_of, operator
 from memcached_operator.demo.script import STEPS, TO_PLAY_WITH, Step, StepContext, StepFailedError, install_crd
 from operator_runtime.client.errors import KubeError
@@ -41,7 +40,7 @@ class Display(Protocol):
     def heard(self, line: LogLine) -> None:
         """The operator logged a line."""
 
-    def wrote(self, write: writes.Write) -> None:
+    def wrote(self, write: Write) -> None:
         """The operator changed something."""
 
     async def takes_in(self) -> None:
@@ -68,8 +67,8 @@ async def run_demo(cluster: DemoCluster, display: Display) -> bool:
         try:
             await install_crd(client)
             await cluster.kind_installed()
-            tail = writes.AuditTail(cluster.audit_log)
-            in_background(ends, writes.follow(tail, display.wrote))
+            tail = AuditTail(cluster.audit_log)
+            in_background(ends, follow(tail, display.wrote))
             process = await ends.enter_async_context(
                 operator(cluster.kubeconfig, display.heard, real_pods=cluster.real_pods)
             )

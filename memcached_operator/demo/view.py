@@ -13,11 +13,10 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from memcached_operator.demo.cluster_state import Observer
+from memcached_operator.demo.cluster_state import Observer, Write
 from memcached_operator.demo.clusters import DemoCluster, LogLine
 from memcached_operator.demo.screen import CAME_TRUE, Screen
 from memcached_operator.demo.script import Step
-from memcached_operator.demo.writes import Write
 
 PAUSE_S = 2.0
 _REFRESHES_PER_S = 8

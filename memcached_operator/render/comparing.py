@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from memcached_operator.memcached.changing.changes import changes
-from memcached_operator.render.rendering import Rendered
-from memcached_operator.render.writing import manifest_yaml
+from memcached_operator.render.rendering import Rendered, manifest_yaml
 from operator_runtime.process.logs import escape
 
 _NOWHERE = "/dev/null"

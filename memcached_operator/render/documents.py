@@ -7,11 +7,38 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import yaml
 
-from memcached_operator.render.numbers import number_of
+# Numbers are as sigs.k8s.io/yaml and its YAML 1.1 read them. To PyYAML `1e1` is a text, `08` too, and `1:30` is ninety.
+# Go's strconv.ParseInt with base 0: a leading 0 is octal, as in C.
+_INTEGER: Final = re.compile(
+    r"(?P<sign>[-+]?)(?:0[xX](?P<hexadecimal>[0-9a-fA-F]+)|0[bB](?P<binary>[01]+)|0[oO]?(?P<octal>[0-7]+)"
+    r"|(?P<decimal>0|[1-9][0-9]*))"
+)
+_BASES: Final = {"hexadecimal": 16, "binary": 2, "octal": 8, "decimal": 10}
+_DECIMAL: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_FIRST: Final = frozenset("0123456789+-.")
+_INT64_MIN: Final = -(2**63)
+_UINT64_MAX: Final = 2**64 - 1
+
+
+def number_of(word: str) -> int | float | None:
+    """The number that a word without quotes is; None if it is none."""
+    if word[:1] not in _FIRST:
+        return None
+    digits = word.replace("_", "")
+    found = _INTEGER.fullmatch(digits)
+    if found is not None:
+        base = str(found.lastgroup)
+        value = int(found["sign"] + found[base], _BASES[base])
+        if _INT64_MIN <= value <= _UINT64_MAX:
+            return value
+    if _DECIMAL.fullmatch(digits) is None:
+        return None
+    inexact = float(digits)
+    return None if math.isinf(inexact) else inexact
 
 
 class DocumentError(ValueError):

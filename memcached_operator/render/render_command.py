@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.render.rendering import render
+from memcached_operator.render.rendering import as_yaml, render
 from memcached_operator.render.sources import Sources, say, write
-from memcached_operator.render.writing import as_yaml
 
 DONE, NOT_ALL = 0, 1
 

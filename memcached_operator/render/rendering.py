@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import yaml
+
 from memcached_operator.api.names import API_VERSION, KIND, InvalidSpec
 from memcached_operator.api.v1alpha1 import NAME_MAX_LENGTH, NAME_PATTERN
 from memcached_operator.memcached.crd import memcached_crd
@@ -17,6 +19,7 @@ from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.beside import beside
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
+from operator_runtime.process.logs import escape
 
 # Stands for what the API server gives out when the Memcached is created.
 UNKNOWN_UID: Final = "UID-OF-THE-MEMCACHED"
@@ -180,3 +183,36 @@ def _unknown(value: object, schema: Mapping[str, Any], path: str) -> Iterator[st
 
 def _json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode()
+
+
+def as_yaml(rendered: Rendered, place: str) -> str:
+    """A document for each object, below a line that says what it is of."""
+    documents = []
+    for number, manifest in enumerate(rendered.manifests):
+        comments = [f"Created for Memcached {rendered.name} ({place})"]
+        if not (rendered.uid_known or number):
+            comments.append("The API server sets its uid when it is created")
+        comments += filter(None, [rendered.notes.get(manifest["kind"])])
+        lines = "".join(f"# {escape(comment)}.\n" for comment in comments)
+        documents.append(f"---\n{lines}{manifest_yaml(manifest)}")
+    return "".join(documents)
+
+
+def manifest_yaml(manifest: dict[str, Any]) -> str:
+    """One object, its fields in the order in which they are applied."""
+    text: str = yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    return text
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: object) -> bool:
+        """Labels stand in three places, written out in each."""
+        return True
+
+
+def _as_lines(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    """A list of servers as its lines."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if text.endswith("\n") else None)
+
+
+_Dumper.add_representer(str, _as_lines)

@@ -16,8 +16,7 @@ from typing import Final, NamedTuple, overload
 from prometheus_client import Metric
 from prometheus_client.samples import Sample
 
-from memcached_operator.memcached.asking.answers import Server, Verdict, is_asked
-from memcached_operator.memcached.asking.figures import Answer
+from memcached_operator.memcached.asking.answers import Answer, Server, Verdict, is_asked
 from memcached_operator.memcached.workloads.pods import PodRecord
 
 PATH: Final = "/metrics/servers"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeVar
 
+from memcached_operator.memcached.asking.answers import Answer
 from memcached_operator.memcached.asking.connection import (
     MAX_BYTES,
     SATURATED,
@@ -14,7 +15,6 @@ from memcached_operator.memcached.asking.connection import (
     Way,
     exchange,
 )
-from memcached_operator.memcached.asking.figures import Answer
 
 # The longest are paths of files and lists of ciphers among the settings.
 MAX_LINE: Final = 2_048

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import pytest
 from prometheus_client import generate_latest
 
-from memcached_operator.memcached.asking.answers import Server
+from memcached_operator.memcached.asking.answers import FIGURES, Answer, Server
 from memcached_operator.memcached.asking.certificates import Certificate, Shown
 from memcached_operator.memcached.asking.families import server_families
-from memcached_operator.memcached.asking.figures import FIGURES, Answer
 from memcached_operator.memcached.state import OUR_CONDITIONS, Reason
 from memcached_operator.memcached.workloads.pods import pod_record
 from operator_runtime.cache.store import ObjectKey

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from memcached_operator.demo.cluster_state import ClusterState, Observer
+from memcached_operator.demo.cluster_state import ClusterState, Observer, Write
 from memcached_operator.demo.clusters import LogLine
 from memcached_operator.demo.plain import Plain
 from memcached_operator.demo.script import STEPS
 from memcached_operator.demo.view import View
-from memcached_operator.demo.writes import Write
 from operator_runtime.client.api_client import ApiClient
 from tests.unit.memcached_operator.demo.support import cluster, object_of, running
 

@@ -12,8 +12,8 @@ from functools import partial
 import pytest
 
 from kube_simulator.controllers import memcached
+from memcached_operator.memcached.asking.answers import Answer
 from memcached_operator.memcached.asking.connection import Failure, Way
-from memcached_operator.memcached.asking.figures import Answer
 from memcached_operator.memcached.asking.protocol import ask
 from memcached_operator.memcached.labels import PORT
 from memcached_operator.memcached.workloads.pods import PodRecord

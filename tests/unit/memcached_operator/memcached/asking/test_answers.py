@@ -5,10 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from memcached_operator.memcached.asking.answers import Answers, Heard, Server, Verdict, heard, is_asked
+from memcached_operator.memcached.asking.answers import Answer, Answers, Heard, Server, Verdict, heard, is_asked
 from memcached_operator.memcached.asking.certificates import Certificate, Shown
 from memcached_operator.memcached.asking.connection import SATURATED, Failure, Trouble
-from memcached_operator.memcached.asking.figures import Answer
 from memcached_operator.memcached.workloads.pods import PodRecord
 from tests.unit.memcached_operator.memcached.asking.support import answer, server_pod
 

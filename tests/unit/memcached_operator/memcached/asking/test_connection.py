@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from memcached_operator.memcached.asking.answers import Answer
 from memcached_operator.memcached.asking.connection import (
     Failure,
     Login,
@@ -18,7 +19,6 @@ from memcached_operator.memcached.asking.connection import (
     client_context,
     without_certificate,
 )
-from memcached_operator.memcached.asking.figures import Answer
 from memcached_operator.memcached.asking.protocol import Said, ask, memlimit
 from memcached_operator.memcached.labels import PORT
 from tests.certificates import DAY, Authority, mounted, tls_arguments

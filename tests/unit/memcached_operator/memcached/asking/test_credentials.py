@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.memcached.asking import credentials
+from memcached_operator.memcached.asking.answers import Answer
 from memcached_operator.memcached.asking.certificates import first_of
 from memcached_operator.memcached.asking.connection import Failure, Login, Trouble, Way, without_certificate
 from memcached_operator.memcached.asking.credentials import (
@@ -23,7 +24,6 @@ from memcached_operator.memcached.asking.credentials import (
     Ways,
     login_of,
 )
-from memcached_operator.memcached.asking.figures import Answer
 from memcached_operator.memcached.asking.protocol import ask
 from memcached_operator.memcached.changing.live_memory import telling
 from memcached_operator.memcached.kinds import Caches

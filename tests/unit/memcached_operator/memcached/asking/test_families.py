@@ -9,11 +9,10 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from memcached_operator.memcached.asking.answers import Answers
+from memcached_operator.memcached.asking.answers import EXTSTORE, FIGURES, Answer, Answers
 from memcached_operator.memcached.asking.certificates import Certificate
 from memcached_operator.memcached.asking.connection import SATURATED, Failure, Trouble
 from memcached_operator.memcached.asking.families import LABELS, PATH, server_families
-from memcached_operator.memcached.asking.figures import EXTSTORE, FIGURES, Answer
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.scrape import Scrapes

@@ -11,9 +11,8 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from memcached_operator.memcached.asking.answers import Answers, Heard, Verdict
+from memcached_operator.memcached.asking.answers import Answer, Answers, Heard, Verdict
 from memcached_operator.memcached.asking.connection import SATURATED, Failure, Trouble, Way
-from memcached_operator.memcached.asking.figures import Answer
 from memcached_operator.memcached.asking.poll import AT_ONCE, TICK_S, TIMEOUT_S, Poller, Rounds
 from memcached_operator.memcached.asking.protocol import Said
 from memcached_operator.memcached.kinds import Caches

@@ -10,8 +10,8 @@ from math import isnan
 import pytest
 from hypothesis import given, strategies as st
 
+from memcached_operator.memcached.asking.answers import EXTSTORE, FIGURES, Answer
 from memcached_operator.memcached.asking.connection import MAX_BYTES, Failure, Trouble, Way
-from memcached_operator.memcached.asking.figures import EXTSTORE, FIGURES, Answer
 from memcached_operator.memcached.asking.protocol import MAX_LINE, memlimit, stats_of
 from memcached_operator.memcached.labels import PORT
 from operator_runtime.testing.waiting import async_until

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from memcached_operator.memcached.asking.answers import Answer
 from memcached_operator.memcached.asking.certificates import STALE_S, Certificate
 from memcached_operator.memcached.asking.connection import Failure, Trouble
-from memcached_operator.memcached.asking.figures import Answer
 from tests.unit.memcached_operator.memcached.asking.support import answer
 from tests.unit.memcached_operator.memcached.support import live_deployment
 from tests.unit.memcached_operator.memcached.world import DELAY_S, WRITE_STATUS, World

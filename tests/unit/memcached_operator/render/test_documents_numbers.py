@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memcached_operator.render.numbers import number_of
+from memcached_operator.render.documents import number_of
 
 # As `kubectl label --local -o json` of 1.36 prints them.
 NUMBERS = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memcached_operator.demo.writes import AuditTail, Write, parsed
+from memcached_operator.demo.cluster_state import AuditTail, Write, parsed
 
 
 def line(
