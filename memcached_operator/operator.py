@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memcached_operator.about import PROGRAM
-from memcached_operator.memcached.apply import ObjectsConfig
+from memcached_operator.memcached.apply import Config
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.asking.credentials import Secrets, Ways
 from memcached_operator.memcached.asking.families import PATH, server_families
@@ -24,7 +24,7 @@ from memcached_operator.memcached.kinds import (
 )
 from memcached_operator.memcached.labels import POD_SELECTOR
 from memcached_operator.memcached.metrics import condition_family, memcached_families
-from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
+from memcached_operator.memcached.reconciler import MemcachedReconciler
 from memcached_operator.memcached.state import is_overdue
 from memcached_operator.memcached.waking import Waking
 from memcached_operator.memcached.wanted.budget import BudgetRecord
@@ -76,10 +76,12 @@ def set_up(operator: Operator, settings: Settings) -> None:
         config_maps=operator.informer(CONFIG_MAPS, labels=POD_SELECTOR, optional=True),
     )
     caches.index()
-    objects = ObjectsConfig(
+    config = Config(
         image=settings.memcached_image,
         user_id=settings.memcached_user_id,
         operator_namespace=operator.own_namespace,
+        status_delay_s=settings.status_interval_ms / 1000,
+        finalizer=settings.finalizer,
     )
     woken: Channel[ObjectKey] = Channel()
     answers = Answers() if settings.server_stats_interval_s > 0 else None
@@ -87,7 +89,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
     reconciler = MemcachedReconciler(
         operator,
         caches,
-        ReconcilerConfig(objects, status_delay_s=settings.status_interval_ms / 1000, finalizer=settings.finalizer),
+        config,
         tell_memory=telling(ways),
         wake=woken.send,
         answers=answers,

@@ -23,7 +23,6 @@ from memcached_operator.check.findings import Finding, Verdict, all_ok, as_json,
 from memcached_operator.check.required_permissions import (
     RequiredPermission,
     Scope,
-    Subject,
     judge_permission,
     required_permissions,
 )
@@ -123,11 +122,11 @@ class _Checks:
         scope, election = self._scope(watched)
         found = [server, version, crd, *await self._missing_namespaces(watched), *election]
         if self._account is None:
-            return [*found, *await self._permissions(scope, Subject(who))]
+            return [*found, *await self._permissions(scope, who)]
         account = await self._or_unknown("account", self._service_account(self._account, watched))
         # Where there is no account, an install brings all its permissions.
         rules = account.verdict is not Verdict.MISSING
-        permissions = await self._permissions(scope, Subject(account_name(self._account)), rule_remedy=rules)
+        permissions = await self._permissions(scope, account_name(self._account), rule_remedy=rules)
         installer = _Installer(self._client, scope, self._account.namespace, rbac_only=rules)
         wanted = [*installing.definition_permissions(scope)] if crd.verdict is not Verdict.OK else []
         if not all_ok([account, *permissions]):
@@ -237,7 +236,7 @@ class _Checks:
             return Finding("account", Verdict.MISSING, f"ServiceAccount {account} does not exist", remedy)
         return Finding("account", Verdict.OK, f"ServiceAccount {account}")
 
-    async def _permissions(self, scope: Scope, subject: Subject, *, rule_remedy: bool = True) -> list[Finding]:
+    async def _permissions(self, scope: Scope, subject: str, *, rule_remedy: bool = True) -> list[Finding]:
         reviews = Reviews(self._client, self._account)
 
         async def judged(required: RequiredPermission) -> Finding:

@@ -65,20 +65,6 @@ class RequiredPermission:
         return f" in {self.namespace}" if self.namespace else " in all namespaces"
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """Whose permissions they are.
-
-    Attributes:
-        name: as RBAC knows it, "" where it is not known.
-    """
-
-    name: str
-
-    def __str__(self) -> str:
-        return self.name or "the account that asks"
-
-
 _CLUSTER_SCOPED: Final = frozenset(
     permission.resource
     for permission in (
@@ -109,11 +95,12 @@ def required_permissions(scope: Scope) -> Iterator[RequiredPermission]:
 
 
 def judge_permission(
-    required: RequiredPermission, allowed: Collection[str], subject: Subject, *, rule_remedy: bool = True
+    required: RequiredPermission, allowed: Collection[str], subject: str, *, rule_remedy: bool = True
 ) -> Finding:
     """What is found of a permission of which these verbs are granted.
 
     Args:
+        subject: whose permissions they are, "" where that is not known.
         rule_remedy: say which rule to add; not where an install brings all of them.
     """
     permission = required.permission
@@ -132,9 +119,9 @@ def judge_permission(
     )
 
 
-def _remedy(required: RequiredPermission, rule: Mapping[str, Sequence[str]], subject: Subject) -> str:
+def _remedy(required: RequiredPermission, rule: Mapping[str, Sequence[str]], subject: str) -> str:
     role = f"a Role in {required.namespace}" if required.namespace else "a ClusterRole"
-    return f"add the rule {rule_text(rule)} to {role} that is bound to {subject}"
+    return f"add the rule {rule_text(rule)} to {role} that is bound to {subject or 'the account that asks'}"
 
 
 def rule_text(rule: Mapping[str, Sequence[str]]) -> str:

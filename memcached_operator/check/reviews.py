@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 
 from memcached_operator.check.required_permissions import RequiredPermission
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import UNDECODABLE, Forbidden, MalformedAnswer, NotFound
-
-T = TypeVar("T")
 
 _AUTHORIZATION = "/apis/authorization.k8s.io/v1"
 _SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -31,20 +29,13 @@ class _User(msgspec.Struct, frozen=True):
     username: str = ""
 
 
-class _SelfStatus(msgspec.Struct, frozen=True):
+class _Status(msgspec.Struct, frozen=True):
     userInfo: _User = _User()
-
-
-class _SelfReview(msgspec.Struct, frozen=True):
-    status: _SelfStatus = _SelfStatus()
-
-
-class _AccessStatus(msgspec.Struct, frozen=True):
     allowed: bool = False
 
 
-class _AccessReview(msgspec.Struct, frozen=True):
-    status: _AccessStatus = _AccessStatus()
+class _Review(msgspec.Struct, frozen=True):
+    status: _Status = _Status()
 
 
 def account_name(account: ObjectKey) -> str:
@@ -63,7 +54,7 @@ async def own_name(api: ReviewApi) -> str:
         answer = await api.request("POST", _SELF, body=msgspec.json.encode(body))
     except (NotFound, Forbidden):
         return ""
-    return _decoded(answer, _SelfReview).status.userInfo.username
+    return _decoded(answer).userInfo.username
 
 
 class Reviews:
@@ -120,7 +111,7 @@ class Reviews:
             body["metadata"] = {"namespace": namespace}
             path = f"{_AUTHORIZATION}/namespaces/{namespace}/{kind.lower()}s"
         answer = await self._api.request("POST", path, body=msgspec.json.encode(body))
-        return _decoded(answer, _AccessReview).status.allowed
+        return _decoded(answer).allowed
 
 
 async def lacking_of(reviews: Reviews, wanted: Iterable[RequiredPermission]) -> list[RequiredPermission]:
@@ -137,8 +128,8 @@ async def lacking_of(reviews: Reviews, wanted: Iterable[RequiredPermission]) -> 
     return lacking
 
 
-def _decoded(answer: bytes, kind: type[T]) -> T:
+def _decoded(answer: bytes) -> _Status:
     try:
-        return msgspec.json.decode(answer, type=kind)
+        return msgspec.json.decode(answer, type=_Review).status
     except UNDECODABLE as error:
         raise MalformedAnswer(f"the answer to a review has another form: {error}") from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from memcached_operator.demo.cluster_state import ClusterState
 
@@ -15,13 +14,6 @@ _DEADLINE_S = 5.0
 
 class NoAnswerError(Exception):
     """A server did not keep a key; the message says which, and what it said."""
-
-
-class Found(NamedTuple):
-    """What became of keys that were set before."""
-
-    hits: frozenset[str]
-    misses: frozenset[str]
 
 
 def spread(keys: Sequence[str], servers: Sequence[str]) -> Mapping[str, list[str]]:
@@ -70,21 +62,18 @@ async def set_all(state: ClusterState, keys_of: Mapping[str, Sequence[str]]) -> 
             await _set(state.address_of(server), key, key.encode())
 
 
-async def look_up(state: ClusterState, keys_of: Mapping[str, Sequence[str]]) -> Found:
-    """Read keys, each from the listed server that it is spread to.
+async def look_up(state: ClusterState, keys_of: Mapping[str, Sequence[str]]) -> set[str]:
+    """Which of these keys are found, each from the listed server that it is spread to.
 
     Raises:
         NoAnswerError: one of them is no server.
     """
-    there = {
-        key: await _is_there(state.address_of(server), key, key.encode())
+    return {
+        key
         for server, keys in keys_of.items()
         for key in keys
+        if await _is_there(state.address_of(server), key, key.encode())
     }
-    return Found(
-        frozenset(key for key, found in there.items() if found),
-        frozenset(key for key, found in there.items() if not found),
-    )
 
 
 async def _set(address: str, key: str, value: bytes) -> None:

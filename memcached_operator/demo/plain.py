@@ -7,13 +7,12 @@ from typing import TextIO
 
 from memcached_operator.demo.cluster_state import Observer, Write
 from memcached_operator.demo.clusters import DemoCluster, LogLine
+from memcached_operator.demo.runner import Display
 from memcached_operator.demo.script import Step
 
 
-class Plain:
+class Plain(Display):
     """A display of a line for each step, and of how many came true in the last one."""
-
-    stays: bool = False
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -21,39 +20,27 @@ class Plain:
         self._writes = 0
 
     def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[Step]) -> None:
-        """Where it runs, and with what pods."""
         self._steps = steps
         self._say(f"{cluster.what}, at {cluster.server}")
         self._say(f"to use kubectl beside it: export KUBECONFIG={cluster.kubeconfig}")
         self._say(f"pods are {cluster.pods}")
 
-    def begins(self, number: int) -> None:
-        """Nothing: a step is told when it is over."""
-
     def came_true(self, number: int, took_s: float, seen: str) -> None:
-        """What was done and what came of it."""
         step = self._steps[number]
         self._say(f"ok {number + 1}: {step.deed}: {step.outcome} ({took_s:.1f} s{'; ' * bool(seen)}{seen})")
 
     def failed(self, number: int, why: str) -> None:
-        """What should have come of it, and what did."""
         step = self._steps[number]
         self._say(f"FAILED {number + 1}: {step.deed}: {step.outcome}: {why}")
 
     def heard(self, line: LogLine) -> None:
-        """Only what the operator complains of, and not of what the script does on purpose."""
         if line.level in ("error", "critical"):
             self._say(f"operator: {line.text}")
 
     def wrote(self, write: Write) -> None:
-        """Counted."""
         self._writes += 1
 
-    async def takes_in(self) -> None:
-        """At once: lines stay."""
-
     async def closes(self, came_true: int) -> None:
-        """How many steps came true: the last line."""
         self._say(f"{self._writes} writes by the operator")
         self._say(f"{came_true} of {len(self._steps)} steps succeeded")
 

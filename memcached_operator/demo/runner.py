@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import Protocol
 
 from memcached_operator.demo.cluster_state import AuditTail, Observer, Write, follow
 from memcached_operator.demo.clusters import DemoCluster, LogLine, OperatorProcess, client_of, operator
@@ -18,12 +17,11 @@ from operator_runtime.client.errors import KubeError
 _SYNC_DEADLINE_S = 60.0
 
 
-class Display(Protocol):
+class Display:
     """Where the demo is shown: a terminal or a file."""
 
-    @property
-    def stays(self) -> bool:
-        """Whether `closes` waits for somebody's word, so that there must be something to play with until then."""
+    stays = False
+    """Whether `closes` waits for a signal, so that there must be something to play with until then."""
 
     def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[Step]) -> None:
         """The API server runs; nothing has happened yet."""

@@ -202,12 +202,13 @@ async def _delete_named(context: StepContext) -> str:
             raise StepFailedError(f"the list was {servers}, and is {now}")
         if not context.cluster.real_pods:
             return ""
-        found = await look_up(context.state, keys_of)
+        hits = await look_up(context.state, keys_of)
     except NoAnswerError as error:
         raise StepFailedError(str(error)) from error
-    if found.misses != set(keys_of[lost]):
-        raise StepFailedError(f"of {keys_of} these were not found: {sorted(found.misses)}")
-    return f"of {_KEYS} keys {len(found.hits)} are hits; {len(found.misses)} are misses, all of them {name}'s"
+    misses = {key for keys in keys_of.values() for key in keys} - hits
+    if misses != set(keys_of[lost]):
+        raise StepFailedError(f"of {keys_of} these were not found: {sorted(misses)}")
+    return f"of {_KEYS} keys {len(hits)} are hits; {len(misses)} are misses, all of them {name}'s"
 
 
 STEPS = (

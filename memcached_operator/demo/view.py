@@ -15,6 +15,7 @@ from rich.text import Text
 
 from memcached_operator.demo.cluster_state import Observer, Write
 from memcached_operator.demo.clusters import DemoCluster, LogLine
+from memcached_operator.demo.runner import Display
 from memcached_operator.demo.screen import CAME_TRUE, Screen
 from memcached_operator.demo.script import Step
 
@@ -26,7 +27,7 @@ _PICTURE_SIZE = (146, 42)
 _LEVELS = {"warning": "yellow", "error": "red", "critical": "red"}
 
 
-class View:
+class View(Display):
     """A display of resources, pods, conditions, events and writes side by side; a context manager."""
 
     def __init__(
@@ -70,19 +71,16 @@ class View:
             self._console.print(self._closing)
 
     def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[Step]) -> None:
-        """Where it runs."""
         self._cluster, self._observer, self._steps = cluster, observer, steps
         self._states = [Text(f"· {step.deed}", style="dim") for step in steps]
 
     def begins(self, number: int) -> None:
-        """The step under way stands out."""
         step = self._steps[number]
         self._states[number] = Text.assemble((f"▶ {step.deed}", "bold"), (f"\n  {step.outcome}", "italic"))
         if self._live.is_started:  # a step can be over before the next refresh
             self._live.refresh()
 
     def came_true(self, number: int, took_s: float, seen: str) -> None:
-        """Ticked off."""
         step = self._steps[number]
         self._states[number] = Text.assemble(
             (CAME_TRUE, "green"),
@@ -95,25 +93,20 @@ class View:
             self._draw(path)
 
     def failed(self, number: int, why: str) -> None:
-        """Struck."""
         self._states[number] = Text.assemble(("✗ ", "red"), self._steps[number].deed, (f"\n  {why}", "red"))
 
     def heard(self, line: LogLine) -> None:
-        """A line of the operator's log."""
         self._log.append(Text(line.text, style=_LEVELS.get(line.level, "")))
 
     def wrote(self, write: Write) -> None:
-        """A write of the operator's."""
         self._writes.append(
             Text.assemble((f"{write.code} ", "green" if write.code < 300 else "yellow"), f"{write.verb} {write.what}")
         )
 
     async def takes_in(self) -> None:
-        """A while for eyes: a step takes half a second."""
         await asyncio.sleep(self._pause_s)
 
     async def closes(self, came_true: int) -> None:
-        """Stay for kubectl, or not."""
         count = f"{came_true} of {len(self._steps)} steps succeeded"
         self._closing = f"{count}; press Ctrl-C to exit"
         if self.stays:

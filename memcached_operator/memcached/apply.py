@@ -67,18 +67,22 @@ def _nothing_unmet() -> tuple[int, frozenset[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectsConfig:
-    """What is to be known of the settings to make objects.
+class Config:
+    """What is to be known of the settings.
 
     Attributes:
         image: of a Memcached that names none.
         user_id: of the servers; None names none.
         operator_namespace: where the operator's own pods are, "" where it runs in no pod.
+        status_delay_s: how long a status that is still changing may be held back.
+        finalizer: put the finalizer on each Memcached.
     """
 
     image: str
     user_id: int | None
+    status_delay_s: float
     operator_namespace: str = ""
+    finalizer: bool = False
 
     def workload(
         self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool
@@ -95,7 +99,7 @@ class Objects:
         self,
         operator: Operator,
         caches: Caches,
-        config: ObjectsConfig,
+        config: Config,
         *,
         tell_memory: Tell,
         wake: Callable[[ObjectKey], None],

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
 
 import msgspec
 from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
 from memcached_operator.api.names import InvalidSpec
+from memcached_operator.memcached.kinds import Caches
 from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.spec import NetworkPolicy, Spec, read_spec
@@ -133,16 +133,7 @@ def _labels(type_: str, condition: _Condition | None) -> tuple[str, str, str]:
     return type_, status, condition.reason if condition.reason in _REASONS else OTHER_REASON
 
 
-class MemcachedCaches(Protocol):
-    """What is read of `caches.Caches`."""
-
-    @property
-    def memcacheds(self) -> Store[MemcachedRecord]: ...
-    @property
-    def pods(self) -> Store[PodRecord]: ...
-
-
-def memcached_families(caches: MemcachedCaches) -> Iterator[Metric]:
+def memcached_families(caches: Caches) -> Iterator[Metric]:
     """Desired and ready servers of each Memcached that there is; one whose specification is wrong desires none."""
     labels = ("namespace", "name")
     memcacheds = [each for key in caches.memcacheds.keys() if (each := caches.memcacheds.get(key)) is not None]  # noqa: SIM118

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from prometheus_client import Metric
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.memcached.apply import Objects, ObjectsConfig
+from memcached_operator.memcached.apply import Config, Objects
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.changing.live_memory import Tell
 from memcached_operator.memcached.deletion import Deletion
@@ -29,19 +28,6 @@ from memcached_operator.memcached.status_writer import StatusWriter
 from operator_runtime import ObjectKey, Operator, Result
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcilerConfig:
-    """What the reconciler needs to know of the settings.
-
-    Attributes:
-        status_delay_s: how long a status that is still changing may be held back.
-    """
-
-    objects: ObjectsConfig
-    status_delay_s: float
-    finalizer: bool = False
-
-
 class MemcachedReconciler:
     """Makes the cluster fit one Memcached at a time; see `reconcile`."""
 
@@ -49,7 +35,7 @@ class MemcachedReconciler:
         self,
         operator: Operator,
         caches: Caches,
-        config: ReconcilerConfig,
+        config: Config,
         *,
         tell_memory: Tell,
         wake: Callable[[ObjectKey], None],
@@ -73,7 +59,7 @@ class MemcachedReconciler:
         self._objects = Objects(
             operator,
             caches,
-            config.objects,
+            config,
             tell_memory=tell_memory,
             wake=wake,
             answers=answers,

@@ -7,7 +7,6 @@ from memcached_operator.check.findings import Verdict
 from memcached_operator.check.required_permissions import (
     RequiredPermission,
     Scope,
-    Subject,
     judge_permission,
     required_permissions,
     rule_text,
@@ -69,12 +68,12 @@ def test_the_lock_is_asked_for_by_its_name_but_for_its_creation(mode: str, resou
 )
 def test_a_permission_says_where_it_is(required: RequiredPermission, words: str) -> None:
     assert str(required) == words
-    finding = judge_permission(required, required.permission.verbs, Subject("jane"))
+    finding = judge_permission(required, required.permission.verbs, "jane")
     assert (finding.verdict, finding.text, finding.remedy) == (Verdict.OK, words, "")
 
 
 def test_what_is_missing_is_named_with_what_is_missed_and_the_rule_to_add() -> None:
-    finding = judge_permission(RequiredPermission(DEPLOYMENTS, "shop"), {"get"}, Subject("jane"))
+    finding = judge_permission(RequiredPermission(DEPLOYMENTS, "shop"), {"get"}, "jane")
     assert finding.verdict is Verdict.MISSING
     assert finding.text == "create, patch deployments.apps in shop: without it nothing is made"
     assert finding.remedy == (
@@ -86,12 +85,12 @@ def test_what_is_missing_is_named_with_what_is_missed_and_the_rule_to_add() -> N
 
 
 def test_outside_a_namespace_it_takes_a_cluster_role() -> None:
-    finding = judge_permission(RequiredPermission(DEPLOYMENTS, None), (), Subject(""))
+    finding = judge_permission(RequiredPermission(DEPLOYMENTS, None), (), "")
     assert finding.remedy.endswith("to a ClusterRole that is bound to the account that asks")
 
 
 def test_no_rule_is_named_where_an_install_brings_it() -> None:
-    assert judge_permission(RequiredPermission(DEPLOYMENTS, None), (), Subject(""), rule_remedy=False).remedy == ""
+    assert judge_permission(RequiredPermission(DEPLOYMENTS, None), (), "", rule_remedy=False).remedy == ""
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
-from memcached_operator.memcached.apply import ObjectsConfig
+from memcached_operator.memcached.apply import Config
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.asking.connection import Failure
 from memcached_operator.memcached.kinds import (
@@ -24,7 +24,7 @@ from memcached_operator.memcached.kinds import (
     STATEFUL_SETS,
     Caches,
 )
-from memcached_operator.memcached.reconciler import MemcachedReconciler, ReconcilerConfig
+from memcached_operator.memcached.reconciler import MemcachedReconciler
 from memcached_operator.memcached.status_writer import SLOW_RETRY_S
 from memcached_operator.memcached.wanted.pod_template import USER_ID
 from memcached_operator.memcached.wanted.workload import DEPLOYMENT
@@ -153,7 +153,7 @@ class World:
         self.reconciler = MemcachedReconciler(
             cast(Operator, self.parts),
             self.caches,
-            ReconcilerConfig(ObjectsConfig(IMAGE, user_id), status_delay_s=DELAY_S, finalizer=finalizer),
+            Config(IMAGE, user_id, DELAY_S, finalizer=finalizer),
             tell_memory=self.tell_memory,
             wake=self.woken.append,
             answers=self.answers,
