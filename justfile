@@ -19,7 +19,7 @@ export BUNDLE_IMG := env("BUNDLE_IMG", "")
 [group('try')]
 [no-exit-message]
 demo *args:
-    @exec python -m memcached_operator demo "$@"
+    @exec python -m lab demo "$@"
 
 # Run the checks and tests that need Python alone (--gate, --all); other arguments go to pytest
 [group('test')]

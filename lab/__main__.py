@@ -30,6 +30,10 @@ def main(arguments: Sequence[str]) -> int:
         from lab.image import example
 
         return example.main(arguments[1:])
+    if arguments[:1] == ["demo"]:
+        from lab import demo
+
+        return demo.main(arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="start a control plane, stay until Ctrl-C or the parent ends")

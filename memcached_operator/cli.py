@@ -26,6 +26,7 @@ from operator_runtime.process.flags import (
 )
 
 if TYPE_CHECKING:
+    from memcached_operator.demo.demo_command import DemoOptions
     from memcached_operator.settings import Settings
 
 
@@ -85,28 +86,35 @@ def _settings(flags: Flags) -> "Settings":
 
 
 def _demo(flags: Flags) -> int:
+    options = demo_options(flags)
+
+    from memcached_operator.demo.demo_command import run
+
+    return run(options)
+
+
+def demo_options(flags: Flags) -> "DemoOptions":
+    """What the flags of the demo ask for."""
     from pathlib import Path
 
     try:
-        from memcached_operator.demo.demo_command import DemoOptions, run
+        from memcached_operator.demo.demo_command import DemoOptions
     except ModuleNotFoundError as error:
         # The operator's image is made without it.
         remedy = "in a checkout it is `./dev demo`, elsewhere `pip install 'memcached-operator[demo]'`"
         raise UsageError(f"the demo is not available, as {error.name} is not installed: {remedy}") from None
 
     (picture,) = flags.get("picture", ("",))
-    return run(
-        DemoOptions(
-            once="once" in flags,
-            plain="plain" in flags,
-            real="real" in flags,
-            memcached="no_memcached" not in flags,
-            picture=Path(picture) if picture else None,
-        )
+    return DemoOptions(
+        once="once" in flags,
+        plain="plain" in flags,
+        memcached="no_memcached" not in flags,
+        picture=Path(picture) if picture else None,
     )
 
 
-def _demo_parser() -> Parser:
+def demo_parser() -> Parser:
+    """Of the flags of the demo."""
     parser = Parser(
         prog=f"{PROGRAM.name} demo",
         description=(
@@ -118,7 +126,6 @@ def _demo_parser() -> Parser:
     for flag, text in {
         "--once": "exit after the last step instead of waiting for Ctrl-C",
         "--plain": "print one line per step instead of the live view",
-        "--real": "run on a real control plane (in a checkout; built on first use)",
         "--no-memcached": "simulate the pods even if memcached is installed",
     }.items():
         parser.add_argument(flag, action="store_const", const="yes", default=argparse.SUPPRESS, help=text)
@@ -312,7 +319,7 @@ def _listed_commands() -> list[str]:
 
 COMMANDS: dict[str, Command] = {
     "run": Command("run the operator; the default command", _run_parser, _run),
-    "demo": Command("show the operator at work without a cluster (needs the extra `demo`)", _demo_parser, _demo),
+    "demo": Command("show the operator at work without a cluster (needs the extra `demo`)", demo_parser, _demo),
     "check": Command("check whether the operator can work on a cluster, and what is missing", _check_parser, _check),
     "render": Command(
         "print the objects that the operator would create for a Memcached, without a cluster", _render_parser, _render

@@ -6,23 +6,16 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any
 
-import orjson
-
-from memcached_operator.demo.cluster_state import NAMESPACE, ready, terminating
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.auth import load_access
-from operator_runtime.client.errors import KubeError
-from operator_runtime.client.resources import PODS
 
 _USER_AGENT = "memcached-operator-demo/1"
-_READY_AFTER_S = 0.4
+READY_AFTER_S = 0.4
 # The operator drains its workers within seconds where the API server answers.
 _END_DEADLINE_S = 15.0
 # Becomes its arguments after the first, a program that the kernel kills when this process has died, be it by SIGKILL;
@@ -76,7 +69,7 @@ async def simulated(*, memcached: bool = True) -> AsyncIterator[DemoCluster]:
         ) from error
     real_pods = memcached and find_program() is not None
     why_simulated = "memcached is not on the PATH" if memcached else "as --no-memcached asks"
-    options = Options(pods_ready_after_s=_READY_AFTER_S, memcached="auto" if real_pods else False)
+    options = Options(pods_ready_after_s=READY_AFTER_S, memcached="auto" if real_pods else False)
     async with AsyncExitStack() as ends:
         try:
             simulator = await ends.enter_async_context(Simulator(options))
@@ -93,56 +86,6 @@ async def simulated(*, memcached: bool = True) -> AsyncIterator[DemoCluster]:
             else f"simulated ({why_simulated}), so that no keys are stored in them",
             kind_installed=_nothing_to_do,
         )
-
-
-@asynccontextmanager
-async def real() -> AsyncIterator[DemoCluster]:
-    """The lab's control plane: a real API server, without nodes, so that somebody must play the kubelet.
-
-    Raises:
-        NoClusterError: this is no checkout, or the control plane cannot be built or started.
-    """
-    try:
-        from lab.cache import BuildError
-        from lab.control_plane import ControlPlane
-        from lab.kubectl import LabError
-    except ImportError as error:
-        raise NoClusterError("--real needs a checkout of the project: ./dev demo --real") from error
-    loop = asyncio.get_running_loop()
-
-    async def restart_controllers() -> None:
-        """The garbage collector learns of a new kind when it starts, and else every 30 s: too long to watch."""
-        await loop.run_in_executor(None, control_plane.stop_controller_manager)
-        await loop.run_in_executor(None, control_plane.start_controller_manager)
-
-    try:
-        control_plane = await loop.run_in_executor(None, ControlPlane)
-    except (BuildError, OSError) as error:
-        raise NoClusterError(str(error)) from error
-    try:
-        try:
-            await loop.run_in_executor(None, control_plane.start)
-        except LabError as error:
-            raise NoClusterError(str(error)) from error
-        async with client_of(control_plane.kubeconfig_path) as client:
-            kubelet = asyncio.create_task(play_the_kubelet(client, _READY_AFTER_S))
-            try:
-                yield DemoCluster(
-                    server=control_plane.server,
-                    kubeconfig=control_plane.kubeconfig_path,
-                    audit_log=control_plane.audit_log,
-                    what="a real kube-apiserver, etcd and controller-manager",
-                    real_pods=False,
-                    pods=(
-                        "simulated (the control plane has no nodes: the demo plays the kubelet), so that no keys are "
-                        "stored in them"
-                    ),
-                    kind_installed=restart_controllers,
-                )
-            finally:
-                kubelet.cancel()
-    finally:
-        await loop.run_in_executor(None, control_plane.stop)
 
 
 async def _nothing_to_do() -> None:
@@ -251,44 +194,3 @@ async def operator(
         yield running
     finally:
         await running.stop()
-
-
-_LOOK_EVERY_S = 0.2
-_FIELD_MANAGER = "demo-kubelet"
-# For documentation: nobody has these, and nothing listens on them.
-_ADDRESSES = IPv4Network("198.51.100.0/24")
-
-
-async def play_the_kubelet(client: ApiClient, ready_after_s: float) -> None:
-    """Make each new pod ready after a while, until cancelled."""
-    seen: set[str] = set()
-    addresses = _addresses()
-    while True:
-        try:
-            pods = orjson.loads(await client.request("GET", PODS.path(NAMESPACE)))["items"]
-            new = [each["metadata"]["name"] for each in pods if not ready(each) and not terminating(each)]
-            for name in new:
-                if name in seen:
-                    await client.merge_patch(
-                        PODS,
-                        NAMESPACE,
-                        name,
-                        _ready_at(next(addresses)),
-                        field_manager=_FIELD_MANAGER,
-                        subresource="status",
-                    )
-            seen = set(new)
-        except KubeError:
-            pass  # it went meanwhile, or the server is away: the next look tells
-        await asyncio.sleep(max(_LOOK_EVERY_S, ready_after_s))
-
-
-def _addresses() -> Iterator[str]:
-    """One after the other, and again from the first: the pods that had those have long gone."""
-    while True:
-        yield from map(str, _ADDRESSES.hosts())
-
-
-def _ready_at(address: str) -> dict[str, Any]:
-    conditions = [{"type": "Ready", "status": "True"}]
-    return {"status": {"phase": "Running", "conditions": conditions, "podIP": address, "podIPs": [{"ip": address}]}}

@@ -6,11 +6,12 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from memcached_operator.demo.clusters import DemoCluster, NoClusterError, real, simulated
+from memcached_operator.demo.clusters import DemoCluster, NoClusterError, simulated
 from memcached_operator.demo.plain import Plain
 from memcached_operator.demo.runner import Display, run_demo
 from memcached_operator.demo.script import STEPS
@@ -28,8 +29,8 @@ class DemoOptions:
     """End after the last step, also in a terminal."""
     plain: bool = False
     """A line a step, also in a terminal."""
-    real: bool = False
-    """On the lab's control plane."""
+    cluster: Callable[[], AbstractAsyncContextManager[DemoCluster]] | None = None
+    """Where it runs; None for the simulator."""
     memcached: bool = True
     """Whether pods are real memcached processes where the program is there."""
     picture: Path | None = None
@@ -65,7 +66,7 @@ async def _run(options: DemoOptions) -> int:
     assert task is not None
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
-    cluster = real() if options.real else simulated(memcached=options.memcached)
+    cluster = options.cluster() if options.cluster else simulated(memcached=options.memcached)
     try:
         if not _is_live(options):
             return await _show(cluster, Plain(sys.stdout))

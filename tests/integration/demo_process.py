@@ -53,13 +53,15 @@ class Demo:
         home: Path,
         *arguments: str,
         command: Sequence[str | Path] = (),
+        module: str = "memcached_operator",
         terminal: tuple[int, int] | None = None,
     ) -> None:
         """
         Args:
             home: the folder for all that it writes, and where it runs.
             arguments: after the word `demo`.
-            command: instead of `python -m memcached_operator` of this checkout.
+            command: instead of this checkout's Python and `module`.
+            module: of this checkout.
             terminal: rows and columns of the terminal that its input and output are; None for pipes.
         """
         self.home = home
@@ -69,7 +71,7 @@ class Demo:
         if command:
             del variables["PYTHONPATH"]
         else:
-            command = (sys.executable, "-m", "memcached_operator")
+            command = (sys.executable, "-m", module)
         line: list[str | Path] = [*command, "demo", *arguments]
         ours, theirs = pty.openpty() if terminal else os.pipe()
         if terminal:

@@ -247,7 +247,7 @@ class TestOnTheLabsControlPlane:
             pytest.skip("the lab is not built: ./dev cluster")
 
     def test_each_step_comes_true_on_a_real_control_plane(self, demos: Demos) -> None:
-        demo = demos("--real", "--plain")
+        demo = demos("--real", "--plain", module="lab")
         assert demo.wait() == 0, demo.text
         assert demo.lines[0].startswith("demo: a real kube-apiserver")
         assert demo.lines[2].startswith("demo: pods are simulated")
@@ -257,7 +257,7 @@ class TestOnTheLabsControlPlane:
 
     def test_killed_it_leaves_nothing_on_a_real_control_plane(self, demos: Demos, tmp_path: Path) -> None:
         (tmp_path / "sitecustomize.py").write_text(_STAYS_AT_THE_FIRST_STEP)
-        demo = demos("--real", "--plain")
+        demo = demos("--real", "--plain", module="lab")
         demo.wait_for("demo: ok 1")
         processes = demo.processes()
         assert any("kube-apiserver" in line for line in processes.values())

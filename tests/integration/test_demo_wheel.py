@@ -64,9 +64,6 @@ class TestWheel:
         demo = demos("--plain", command=[program])
         assert demo.wait() == 0, demo.text
         assert demo.lines[-1] == f"demo: {ALL_CAME_TRUE}"
-        real = demos("--plain", "--real", command=[program])
-        assert real.wait() == 2
-        assert "--real needs a checkout of the project" in real.text
 
 
 def _run(*command: str | Path, cwd: Path | None = None) -> str:
