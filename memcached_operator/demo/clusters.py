@@ -11,8 +11,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from operator_runtime.client.access.auth import load_access
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.auth import load_access
 
 _USER_AGENT = "memcached-operator-demo/1"
 READY_AFTER_S = 0.4
