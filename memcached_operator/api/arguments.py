@@ -139,7 +139,7 @@ _FLAGS: Final[Mapping[str, _Flag]] = {
     "X": _Flag("disable-dumping"),
     "W": _Flag("disable-watch"),
     "Y": _Flag("auth-file", True, refused=_PASSWORDS),
-    "e": _Flag("memory-file", True, refused=_NO_VOLUME),
+    "e": _Flag("memory-file", True, refused="set spec.warmRestart instead"),
     "o": _Flag("extended", True),
     "N": _Flag("napi-ids", True, _whole(1)),
 }

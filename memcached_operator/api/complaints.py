@@ -76,6 +76,7 @@ RULES: Final[Mapping[str, str]] = {
     "spec.rollout.paused": "must be true or false",
     "spec.rollout.maxUnavailable": _COUNT_OR_SHARE,
     "spec.rollout.maxSurge": _COUNT_OR_SHARE,
+    "spec.warmRestart": "must be true or false",
     "spec.workload": "must be Deployment or StatefulSet",
     "spec.service": 'must be an object such as {"type": "Headless"}',
     "spec.service.type": "must be Headless, ClusterIP or Disabled",

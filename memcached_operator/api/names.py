@@ -80,6 +80,10 @@ _TOLD_AT_ONCE: Final = 10
 # keeps 4 for each thread). With fewer it serves nobody, or ends at once.
 OWN_CONNECTIONS: Final = 8
 OWN_CONNECTIONS_OF_A_THREAD: Final = 5
+# What the API server says, and the operator of objects that came in without its rule.
+WARM_WORKLOAD: Final = (
+    "must be false or omitted unless spec.workload is StatefulSet, as a Deployment replaces pods to change them"
+)
 
 
 def shown(value: object) -> str:

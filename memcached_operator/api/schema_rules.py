@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from memcached_operator.api.names import OWN_CONNECTIONS, OWN_CONNECTIONS_OF_A_THREAD, THREADS
+from memcached_operator.api.names import (
+    OWN_CONNECTIONS,
+    OWN_CONNECTIONS_OF_A_THREAD,
+    THREADS,
+    WARM_WORKLOAD,
+)
 
 _NO_STATEFUL_SET: Final = "self.workload != 'StatefulSet'"
 _ONE_AT_A_TIME: Final = "must be omitted when spec.workload is StatefulSet, whose servers are replaced one at a time"
@@ -44,6 +49,13 @@ RULES: Final[list[Any]] = [
         _omitted("maxUnavailable"),
         "!(self.rollout.maxUnavailable == 0 || self.rollout.maxUnavailable == '0%')",
         "(has(self.rollout.maxSurge) && !(self.rollout.maxSurge == 0 || self.rollout.maxSurge == '0%'))",
+    ),
+    _rule(
+        "warmRestart",
+        WARM_WORKLOAD,
+        "!has(self.warmRestart)",
+        "!self.warmRestart",
+        "self.workload == 'StatefulSet'",
     ),
     _rule(
         "maxConnections",

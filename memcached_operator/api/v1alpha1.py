@@ -274,6 +274,13 @@ class MemcachedSpec(_Model):
     )
     resources: MemcachedResources | None = None
     rollout: MemcachedRollout | None = None
+    warm_restart: bool | None = Field(
+        default=None,
+        description="Indicates that a server keeps its items when it restarts within its pod, so that a change of the "
+        "image is made in place and empties no cache. Experimental, as memcached's own option is (memcached -e). "
+        "Requires workload StatefulSet, and an image that contains sh. A change of the memory then replaces the "
+        "servers. Defaults to false.",
+    )
     workload: Workload | None = Field(
         default="Deployment",
         description="Kind of the workload that runs the pods. In a StatefulSet each server has a stable DNS name, "

@@ -41,6 +41,7 @@ from memcached_operator.api.names import (
     SIZE_MAX,
     THREADS,
     THREADS_MAX,
+    WARM_WORKLOAD,
     ClientAuth,
     InvalidSpec,
     Publish,
@@ -163,6 +164,7 @@ class Spec(msgspec.Struct, frozen=True):
     extraArgs: Annotated[tuple[_Argument, ...], msgspec.Meta(max_length=EXTRA_ARGS_MAX)] = ()
     resources: Resources = Resources()
     rollout: Rollout = Rollout()
+    warmRestart: bool = False
     workload: Workload = "Deployment"
     service: Service = Service()
     disruptionBudget: DisruptionBudget | None = None
@@ -253,6 +255,8 @@ def _of_workload(spec: Spec) -> Iterator[str]:
             "spec.rollout.maxUnavailable: must be 1 or more when spec.rollout.maxSurge is 0 or omitted, as no server "
             f"could be replaced, got {shown(spec.rollout.maxUnavailable)}"
         )
+    if spec.warmRestart and spec.workload != "StatefulSet":
+        yield f"spec.warmRestart: {WARM_WORKLOAD}, got true"
 
 
 @lru_cache(maxsize=64)

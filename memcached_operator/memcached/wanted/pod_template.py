@@ -17,6 +17,7 @@ from memcached_operator.memcached.wanted.common import ObjectMeta, as_json
 from memcached_operator.memcached.wanted.merging import of_options, parts
 from memcached_operator.memcached.wanted.resources import resources_of
 from memcached_operator.memcached.wanted.secrets import options, speech, with_secrets
+from memcached_operator.memcached.wanted.warm_restart import with_warm_restart
 from memcached_operator.memcached.wanted.workload_types import (
     Capabilities,
     Container,
@@ -67,6 +68,7 @@ class _Settings(NamedTuple):
     sleep_s: int
     tls: Tls | None
     auth: Auth | None
+    warm: bool
 
 
 class _Common(NamedTuple):
@@ -74,12 +76,14 @@ class _Common(NamedTuple):
 
     Attributes:
         rolls: digest of all but the memory.
+        fixed: digest of all but the image, "" where a server that starts again has lost its items.
         annotations: what the template says of itself.
-        options: paths of what `spec.tls`, `spec.auth` and `spec.resources` bring in.
+        options: paths of what `spec.tls`, `spec.auth`, `spec.warmRestart` and `spec.resources` bring in.
     """
 
     spec: PodSpec
     rolls: str
+    fixed: str
     annotations: dict[str, str]
     options: tuple[str, ...]
 
@@ -98,7 +102,7 @@ class Pods(NamedTuple):
     options: tuple[str, ...]
 
 
-def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS) -> Pods:
+def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, restart: str = "") -> Pods:
     """The pods of the Memcached of that name.
 
     The template's annotations say what of it only a new pod takes on, and what a running server can be told as well.
@@ -107,16 +111,24 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS) 
         image: container image.
         user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
         spec: what the user asks for.
+        restart: each server is to start again when this text changes.
     """
     given = spec.podTemplate.given()
     if given.get("spec", {}).get("securityContext") is not None:
         user_id = None  # the user's own affair, or the cluster's
     common = _common(image, user_id, spec) if spec.resources == _NO_RESOURCES else _of(_settings(image, user_id, spec))
     made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=common.annotations), common.spec)
-    if not given or not (passed := tuple(parts(keyed(given), keyed(as_json(made)), _TEMPLATE))):
+    passed = tuple(parts(keyed(given), keyed(as_json(made)), _TEMPLATE)) if given else ()
+    if not (passed or restart):
         return Pods(made, (), common.options)
-    noted = common.annotations | {labels.TEMPLATE_ANNOTATION: _digest([common.rolls, passed])}
-    made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=noted), common.spec)
+    annotations = common.annotations | {
+        labels.TEMPLATE_ANNOTATION: _digest([common.rolls, passed, *filter(None, [restart])])
+    }
+    if restart:
+        annotations[labels.RESTART_ANNOTATION] = restart
+    if common.fixed and passed:
+        annotations[labels.WARM_ANNOTATION] = _digest([common.fixed, passed])
+    made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=annotations), common.spec)
     return Pods(made, passed, common.options)
 
 
@@ -151,6 +163,7 @@ def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
         sleep_s=_sleep_s(spec),
         tls=spec.tls,
         auth=spec.auth,
+        warm=spec.warmRestart,
     )
 
 
@@ -169,7 +182,7 @@ def _item_size(size: str) -> str:
 def _common(image: str, user_id: int | None, spec: Spec) -> _Common:
     """What a specification that names no resources makes of a template, passing nothing through."""
     settings = (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize, spec.extraArgs)
-    return _cached(image, user_id, settings, spec.tls, spec.auth, _sleep_s(spec))
+    return _cached(image, user_id, settings, spec.tls, spec.auth, spec.warmRestart, _sleep_s(spec))
 
 
 @lru_cache(maxsize=64)  # most Memcacheds share their settings, and frozen structs can be shared
@@ -179,6 +192,7 @@ def _cached(
     settings: tuple[str, int, int, str, tuple[str, ...]],
     tls: Tls | None,
     auth: Auth | None,
+    warm: bool,
     sleep_s: int,
 ) -> _Common:
     memory, connections, threads, item_size, extra = settings
@@ -190,6 +204,7 @@ def _cached(
         extraArgs=extra,
         tls=tls,
         auth=auth,
+        warmRestart=warm,
     )
     return _of(_settings(image, user_id, spec)._replace(sleep_s=sleep_s))
 
@@ -198,15 +213,19 @@ def _of(settings: _Settings) -> _Common:
     requests, limits = (
         tuple(each for each in quantities if each[0] != "memory") for quantities in (settings.requests, settings.limits)
     )
-    rolls = _digest(_pod_spec(settings._replace(memory=0, requests=requests, limits=limits)))
+    # The memory file keeps its size: another one needs a new pod.
+    told = settings if settings.warm else settings._replace(memory=0, requests=requests, limits=limits)
+    rolls, fixed = _digest(_pod_spec(told)), _digest(_pod_spec(settings._replace(image=""))) if settings.warm else ""
     room = (dict(quantities).get("memory", "") for quantities in (settings.requests, settings.limits))
     memory = ",".join((canonical(f"{settings.memory}Mi"), *room))
     says = {labels.TEMPLATE_ANNOTATION: rolls, labels.MEMORY_ANNOTATION: memory}
+    if fixed:
+        says[labels.WARM_ANNOTATION] = fixed
     if spoken := str(speech(settings.tls, settings.auth)):
         says[labels.SPEECH_ANNOTATION] = spoken
     made = _pod_spec(settings)
     whole = keyed(as_json(PodTemplate(ObjectMeta(annotations=says), made)))
-    return _Common(made, rolls, says, tuple(of_options(whole, _plain(), _TEMPLATE)))
+    return _Common(made, rolls, fixed, says, tuple(of_options(whole, _plain(), _TEMPLATE)))
 
 
 @cache
@@ -249,4 +268,5 @@ def _pod_spec(settings: _Settings) -> PodSpec:
             ),
         ),
     )
-    return with_secrets(made, settings.tls, settings.auth)
+    made = with_secrets(made, settings.tls, settings.auth)
+    return with_warm_restart(made, settings.memory) if settings.warm else made

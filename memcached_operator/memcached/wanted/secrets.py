@@ -35,7 +35,7 @@ _READY: Final = "/dev/shm/reloader/ready"
 _STARTED: Final = Probe(exec=Exec(("test", "-e", _READY)), periodSeconds=1, failureThreshold=2**31 - 1)
 # Measured: the shell takes 1 MiB, and the memcached by which it judges 6 for a moment.
 _RESOURCES: Final = Resources(limits={"memory": "32Mi"}, requests={"cpu": "5m", "memory": "32Mi"})
-_COMMENT: Final = re.compile(r"^\s*#.*\n|^\n|\s# .*$", re.MULTILINE)
+COMMENT: Final = re.compile(r"^\s*#.*\n|^\n|\s# .*$", re.MULTILINE)
 
 
 class Speech(msgspec.Struct, frozen=True):
@@ -122,7 +122,7 @@ def _reloader(memcached: Container, mounts: tuple[Mount, ...], tls: Tls | None, 
 @lru_cache(maxsize=1)
 def script() -> str:
     """`reloader.sh` as pods have it: without its comments, as a better one is no reason to replace servers."""
-    return _COMMENT.sub("", Path(__file__).with_name("reloader.sh").read_text())
+    return COMMENT.sub("", Path(__file__).with_name("reloader.sh").read_text())
 
 
 def secrets_of(pod: PodSpec) -> dict[str, dict[str, str]]:

@@ -50,15 +50,17 @@ def workload(
     spec: Spec = DEFAULTS,
     *,
     paused: bool = False,
+    restart: str = "",
 ) -> WorkloadManifest:
     """What runs the servers of a Memcached.
 
     Args:
         kind: a StatefulSet's servers keep their names; it is governed by the Service of the Memcached's name.
         user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
+        restart: each server is to start again when this text changes.
         paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
-    pods, passed, options = template(owner.name, image, user_id, spec)
+    pods, passed, options = template(owner.name, image, user_id, spec, restart)
     mark = taken(passed, options) if passed or options else None  # most have neither
     common = WorkloadSpec(
         replicas=size,

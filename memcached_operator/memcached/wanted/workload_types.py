@@ -115,6 +115,32 @@ class SecretSource(Fields, frozen=True, omit_defaults=True):
     optional: bool | None = None
 
 
+class EmptyDir(Fields, frozen=True, omit_defaults=True):
+    """`emptyDir` of a volume."""
+
+    medium: str | None = None
+    sizeLimit: str | None = None
+
+
+class FieldRef(Fields, frozen=True, omit_defaults=True):
+    """`fieldRef` of a file."""
+
+    fieldPath: str = ""
+
+
+class DownwardFile(Fields, frozen=True, omit_defaults=True):
+    """`downwardAPI.items[]` of a volume."""
+
+    path: str = ""
+    fieldRef: FieldRef | None = None
+
+
+class DownwardApi(Fields, frozen=True, omit_defaults=True):
+    """`downwardAPI` of a volume."""
+
+    items: tuple[DownwardFile, ...] | None = None
+
+
 class Volume(Fields, frozen=True, omit_defaults=True):
     """`volumes[]` of a pod."""
 
@@ -122,6 +148,8 @@ class Volume(Fields, frozen=True, omit_defaults=True):
 
     name: str = ""
     secret: SecretSource | None = None
+    emptyDir: EmptyDir | None = None
+    downwardAPI: DownwardApi | None = None
 
 
 class PodSpec(Fields, frozen=True, omit_defaults=True):

@@ -48,8 +48,8 @@ REFUSED: list[tuple[list[str], str]] = [
     (["-u", "root"], "[0]: must not contain -u: set spec.podTemplate.spec.securityContext instead"),
     (["-d"], "[0]: must not contain -d: a server that leaves the foreground ends its container; omit it"),
     (["-P", "/x"], f"[0]: must not contain -P: {VOLUME}"),
-    (["-e", "/x"], f"[0]: must not contain -e: {VOLUME}"),
-    (["--memory-f=/x"], f"[0]: must not contain --memory-file: {VOLUME}"),
+    (["-e", "/x"], "[0]: must not contain -e: set spec.warmRestart instead"),
+    (["--memory-f=/x"], "[0]: must not contain --memory-file: set spec.warmRestart instead"),
     (["-Z"], f"[0]: must not contain -Z: {TLS}"),
     (
         ["-S"],

@@ -110,6 +110,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "spec.rollout.pauseSeconds: must be a whole number of seconds from 0 to 3600, got 3601",
     ),
     ({"rollout": {"paused": "yes"}}, 'spec.rollout.paused: must be true or false, got "yes" (a string)'),
+    ({"warmRestart": "yes"}, 'spec.warmRestart: must be true or false, got "yes" (a string)'),
     (
         {"rollout": {"maxSurge": "120%"}},
         'spec.rollout.maxSurge: must be a whole number from 0 to 2147483647, or a share from "0%" to "100%" in whole '

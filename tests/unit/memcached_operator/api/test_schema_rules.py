@@ -23,6 +23,7 @@ SPECS = st.fixed_dictionaries(
         "rollout": st.fixed_dictionaries({}, optional={"maxUnavailable": COUNTS, "maxSurge": COUNTS}),
         "maxConnections": st.sampled_from([1, 13, 14, 28, 29, 48, 49, 1024]),
         "threads": st.sampled_from([1, 4, 8, 64]),
+        "warmRestart": st.booleans(),
     },
 )
 

@@ -107,6 +107,7 @@ SPECS = either(
             maxSurge=COUNT_OR_SHARE,
         ),
         other=VALUES,
+        warmRestart=st.booleans(),
         workload=st.sampled_from(["Deployment", "StatefulSet", "statefulset"]),
         service=some_of(
             type=st.sampled_from(["Headless", "ClusterIP", "Disabled", "None"]), annotations=STRINGS, labels=STRINGS
@@ -172,7 +173,7 @@ FULL = b"""{
   "auth": {"secretName": "cache.passwords"},
   "memory": "1Gi", "maxConnections": 4096, "threads": 8, "maxItemSize": "2Mi", "extraArgs": ["-o", "idle_timeout=60"],
   "resources": {"requests": {"cpu": "1.5", "ephemeral-storage": 5}, "limits": {"memory": "2Gi"}},
-  "rollout": {"pauseSeconds": 5, "paused": true}
+  "rollout": {"pauseSeconds": 5, "paused": true}, "warmRestart": true
 }"""
 
 
@@ -199,6 +200,7 @@ def test_every_field_is_read() -> None:
         extraArgs=("-o", "idle_timeout=60"),
         resources=Resources(requests={"cpu": "1.5", "ephemeral-storage": 5}, limits={"memory": "2Gi"}),
         rollout=Rollout(pauseSeconds=5, paused=True),
+        warmRestart=True,
     )
 
 

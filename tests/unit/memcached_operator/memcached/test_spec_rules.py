@@ -28,6 +28,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         f'spec.rollout.maxSurge: must be omitted when spec.workload is StatefulSet, {PACED}, got "0%"',
     ),
     (
+        {"warmRestart": True},
+        "spec.warmRestart: must be false or omitted unless spec.workload is StatefulSet, as a Deployment replaces pods "
+        "to change them, got true",
+    ),
+    (
         {"rollout": {"maxUnavailable": 0}},
         "spec.rollout.maxUnavailable: must be 1 or more when spec.rollout.maxSurge is 0 or omitted, as no server "
         "could be replaced, got 0",

@@ -110,6 +110,7 @@ def test_every_field_of_the_specification_is_told_of() -> None:
         "extraArgs": ["-v"],
         "resources": {"requests": {"cpu": 1}, "limits": {"cpu": 1}},
         "rollout": {"pauseSeconds": 1, "paused": True},
+        "warmRestart": True,
         "workload": "StatefulSet",
         "service": {"type": "Disabled"},
         "disruptionBudget": {"maxUnavailable": 2},
