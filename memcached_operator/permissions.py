@@ -140,6 +140,12 @@ WATCHED: Final = (
         ("patch",),
         "the servers of a StatefulSet are replaced, which empties them, to change their memory",
     ),
+    Permission(
+        "",
+        "pods",
+        ("patch",),
+        "the servers of a Memcached with spec.warmRestart are replaced, which empties them, to change their image",
+    ),
     Permission("", "pods/eviction", ("create",), "the servers of a StatefulSet are never replaced"),
     Permission("events.k8s.io", "events", ("create", "patch"), "no events are written; everything else continues"),
     Permission(

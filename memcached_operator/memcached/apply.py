@@ -85,11 +85,13 @@ class Config:
     finalizer: bool = False
 
     def workload(
-        self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool
+        self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool, restart: str
     ) -> WorkloadManifest:
         """The workload of that kind that a Memcached wants."""
         image = spec.image or self.image
-        return desired.workload(kind, memcached.owner, replicas, image, self.user_id, spec, paused=paused)
+        return desired.workload(
+            kind, memcached.owner, replicas, image, self.user_id, spec, paused=paused, restart=restart
+        )
 
 
 class Objects:

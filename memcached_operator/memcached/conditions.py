@@ -231,14 +231,18 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
 
 def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:
     stale = observed.rollout.stale
-    left = f"{stale} of {observed.size} servers have not been replaced yet"
+    in_place = stale == observed.rollout.in_place
+    done = "changed" if in_place else "replaced"
+    left = f"{stale} of {observed.size} servers have not been {done} yet"
     if observed.paused:
         message = f"{left}; spec.rollout.paused is true."
         return Condition("Progressing", "False", Reason.ROLLOUT_PAUSED, message)
     if workload.kind == "Deployment":
         message = "Pods of the previous template are being replaced."
     else:
-        message = f"{left}. They are replaced one at a time, each once all have been ready for {observed.pause_s} s."
+        where = " in their pods, and keep their items," if in_place else ""
+        pace = f"one at a time, each once all have been ready for {observed.pause_s} s."
+        message = f"{left}. They are {done}{where} {pace}"
     unready = [pod for pod in observed.target if pod.problem and not pod.ready]
     if (waits_for := min(unready, key=lambda pod: pod.name, default=None)) is not None:
         message += f" {waits_for.name} is not ready: {waits_for.problem}."

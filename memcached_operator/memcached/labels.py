@@ -34,6 +34,8 @@ RESTART_ANNOTATION: Final = "cache.example.com/restart"
 IN_PLACE_ANNOTATION: Final = "cache.example.com/in-place"
 """Of a pod that is being changed in place: to what, since when, and how often its memcached had been started again by
 then."""
+REVISION_LABEL: Final = "controller-revision-hash"
+"""Of a pod of a StatefulSet: of which of its templates it is."""
 RESTARTED_ANNOTATION: Final = "kubectl.kubernetes.io/restartedAt"
 """Of a pod template: what `kubectl rollout restart` writes."""
 POD_SELECTOR: Final = "app=memcached,memcached_cr"

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import msgspec
 
-from memcached_operator.memcached.labels import RESTORED_ANNOTATION, Owner
+from memcached_operator.memcached.labels import RESTART_ANNOTATION, RESTORED_ANNOTATION, Owner
 from operator_runtime import ObjectKey, Packing, shared
 
 
@@ -57,6 +57,7 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
         packed_status: JSON of `status`, packed; b"" when it is absent.
         finalizers: who must agree before it goes: we, the garbage collector, others.
         restored_from: uid of the Memcached in whose place it was restored from a backup, "" for none.
+        restart: what asks for a restart of each server, "" for nothing.
     """
 
     namespace: str
@@ -69,6 +70,7 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
     packed_status: bytes
     finalizers: tuple[str, ...] = ()
     restored_from: str = ""
+    restart: str = ""
 
     @property
     def key(self) -> ObjectKey:
@@ -88,6 +90,7 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
 
 class _Annotations(msgspec.Struct):
     restored_from: str = msgspec.field(default="", name=RESTORED_ANNOTATION)
+    restart: str = msgspec.field(default="", name=RESTART_ANNOTATION)
 
 
 class _Meta(msgspec.Struct):
@@ -125,6 +128,8 @@ def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
         packed_status=STATUSES.packed(object_.status),
         finalizers=_one_tuple(meta.finalizers),
         restored_from=meta.annotations.restored_from if meta.annotations is not None else "",
+        # In one line, which is all that the server's shell reads of it.
+        restart=" ".join(meta.annotations.restart.split()) if meta.annotations is not None else "",
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from memcached_operator.memcached.changing.costs import live as live_memory, rolling
+from memcached_operator.memcached.changing.costs import in_place, live as live_memory, rolling
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.wanted.pod_template import noted
 from memcached_operator.memcached.wanted.server_list import PUBLICATION, listed
 from memcached_operator.memcached.wanted.template_differences import differing
+from memcached_operator.memcached.wanted.warm_restart import are_alike
 from memcached_operator.memcached.wanted.workload import NOTED, REPLICAS, SHAPE
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.workloads.records import WorkloadRecord
@@ -47,16 +48,20 @@ def announced(
     held = SHAPE.held(live)
     found = differing(wanted, held)
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
-    if rolls:
-        words = rolling(spec, servers, f"after the servers of {after}" if after is not None else "")
+    cost, reason = ("rolling", "RollingChange") if rolls else ("live", "LiveChange")
+    until = f"after the servers of {after}" if after is not None else ""
+    if rolls and are_alike(wanted.template, held.template):
+        cost, reason, words = "in-place", "InPlaceChange", in_place(spec, servers, until)
+    elif rolls:
+        words = rolling(spec, servers, until)
     else:
         words = live_memory(noted(held.template)[1], noted(wanted.template)[1], servers)
     named = ", ".join(paths) or "the pods' template"
     whose = "" if asked else "the operator's own defaults have changed: "
     line = f"{whose}{named}: {words}"
-    fields: dict[str, object] = {"action": "change", "cost": "rolling" if rolls else "live", "changed": paths}
+    fields: dict[str, object] = {"action": "change", "cost": cost, "changed": paths}
     note = ". ".join(filter(None, (line[0].upper() + line[1:] if whose else line, "; ".join(map(str, found)))))
-    return Words("RollingChange" if rolls else "LiveChange", line, note if servers else "", fields)
+    return Words(reason, line, note if servers else "", fields)
 
 
 def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Words:

@@ -159,9 +159,13 @@ def _counts(trial: Trial) -> bool:
     return any(each.get("series", {}).get("count", 1) > 1 for each in _events(trial))
 
 
-def _with_a_named_server(trial: Trial) -> None:
+def _with_a_named_server(trial: Trial, **more: object) -> None:
     """A Memcached whose one server is ready; its limit of memory is noted on that server, and on none after it."""
-    spec = {"workload": "StatefulSet", "image": "memcached:1.6.44", "rollout": {"pauseSeconds": 0}}
+    spec: dict[str, object] = {
+        "workload": "StatefulSet",
+        "image": "memcached:1.6.44",
+        "rollout": {"pauseSeconds": 0},
+    } | more
     trial.kubectl.apply(memcached(trial.name, 1, **spec))
     pod = f"{trial.name}-0"
     trial.kubectl.wait(f"pod/{pod}", "create")
@@ -195,6 +199,16 @@ def _is_resized(trial: Trial) -> bool:
 
 def _another_image(trial: Trial) -> None:
     _other(trial, image="memcached:1.6.45")
+
+
+def _another_image_in_place(trial: Trial) -> None:
+    _with_a_named_server(trial, warmRestart=True)
+    trial.kubectl("patch", f"mc/{trial.name}", "--type=merge", "-p", '{"spec":{"image":"memcached:1.6.45"}}')
+
+
+def _is_given_the_image(trial: Trial) -> bool:
+    pod = trial.kubectl_gets(f"pod/{trial.name}-0")
+    return pod is not None and _noted(pod) is not None and pod["spec"]["containers"][0]["image"] == "memcached:1.6.45"
 
 
 def _is_replaced(trial: Trial) -> bool:
@@ -364,6 +378,14 @@ OPERATOR: tuple[Use, ...] = (
             _more_memory,
         )
         for verb, resource in (("get", "pods"), ("patch", "pods/resize"))
+    ),
+    Use(
+        "patch",
+        "pods",
+        "servers with spec.warmRestart come to another image in their pods",
+        _is_given_the_image,
+        ("as they cannot be changed in place: ", 'cannot patch resource "pods"'),
+        _another_image_in_place,
     ),
     Use(
         "create",

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memcached_operator.memcached.changing.costs import BESIDE, live, moving, rolling, scaling
+from memcached_operator.memcached.changing.costs import BESIDE, in_place, live, moving, rolling, scaling
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.wanted.pod_template import USER_ID, noted, template
+from memcached_operator.memcached.wanted.warm_restart import are_alike
+from memcached_operator.memcached.wanted.workload_types import PodTemplate
 from operator_runtime import Difference
 
 
@@ -27,6 +29,8 @@ class Cost(Enum):
     """Servers are replaced."""
     SCALING = "scaling"
     """Servers come or go."""
+    IN_PLACE = "in-place"
+    """Servers start again in their pods, with their items."""
     LIVE = "live"
     """Servers are told while they run."""
     BESIDE = "beside"
@@ -86,6 +90,8 @@ def changes(old: Spec, new: Spec, image: str, user_id: int | None = USER_ID) -> 
 def _effect(old: Spec, new: Spec, image: str, user_id: int | None) -> Cost:
     """What one specification after the other does to servers of the newer one's kind."""
     (rolls, memory), (rolled, told) = (_noted(each, image, user_id) for each in (old, new))
+    if rolls != rolled and are_alike(*(_template(each, image, user_id) for each in (old, new))):
+        return Cost.IN_PLACE
     if rolls != rolled or (memory != told and new.workload == "Deployment"):
         return Cost.ROLLING
     if memory != told:
@@ -95,16 +101,20 @@ def _effect(old: Spec, new: Spec, image: str, user_id: int | None) -> Cost:
 
 def _in_all(cost: Cost, total: Cost, old: Spec, new: Spec) -> Cost:
     """What a difference costs beside the others."""
-    if cost not in (Cost.ROLLING, Cost.LIVE):
+    if cost not in (paced := (Cost.ROLLING, Cost.IN_PLACE, Cost.LIVE)):
         return cost
     if old.workload != new.workload:
         return Cost.MOVING  # the new servers are made so
     # A server that is replaced anyway comes with its memory; and two differences can make up for each other.
-    return total if total in (Cost.ROLLING, Cost.LIVE) else Cost.BESIDE
+    return total if total in paced else Cost.BESIDE
 
 
 def _noted(spec: Spec, image: str, user_id: int | None) -> tuple[str, str]:
-    return noted(template("", spec.image or image, user_id, spec).template)
+    return noted(_template(spec, image, user_id))
+
+
+def _template(spec: Spec, image: str, user_id: int | None) -> PodTemplate:
+    return template("", spec.image or image, user_id, spec).template
 
 
 def _in_words(cost: Cost, old: Spec, new: Spec, image: str, user_id: int | None) -> str:
@@ -116,6 +126,8 @@ def _in_words(cost: Cost, old: Spec, new: Spec, image: str, user_id: int | None)
             return rolling(new, servers)
         case Cost.SCALING:
             return scaling(old, new)
+        case Cost.IN_PLACE:
+            return in_place(new, servers)
         case Cost.LIVE:
             (_, before), (_, after) = (_noted(each, image, user_id) for each in (old, new))
             return live(before, after, servers)

@@ -24,18 +24,29 @@ def rolling(spec: Spec, servers: int, until: str = "") -> str:
         spec: whose workload and rollout decide on the pace.
         until: what that waits for, "" where the specification alone decides.
     """
+    loses = ("it loses its keys" if servers == 1 else "each loses its keys") + (
+        "" if spec.workload == "StatefulSet" else " and its address"
+    )
+    return _in_turn(spec, servers, until, "replaced", loses)
+
+
+def in_place(spec: Spec, servers: int, until: str = "") -> str:
+    """What it is to have so many servers start again in their pods; the arguments are those of `rolling`."""
+    return _in_turn(spec, servers, until, "restarted in place", "caches are kept")
+
+
+def _in_turn(spec: Spec, servers: int, until: str, done: str, keys: str) -> str:
     until = ", once spec.rollout.paused is false" if spec.rollout.paused else until and f", {until}"
     if not servers:
-        return f"no server runs, so none is replaced{until}"
+        return f"no server runs, so none is {done}{until}"
     pause_s, named = spec.rollout.pauseSeconds, spec.workload == "StatefulSet"
     together = 1 if named else min(_at_a_time(spec), servers)
     rounds = -(-servers // together)
     pace = f", {'one' if together == 1 else together} at a time" if rounds > 1 else ""
     order = ", from the highest ordinal" if named and rounds > 1 else ""
-    loses = ("it loses its keys" if servers == 1 else "each loses its keys") + ("" if named else " and its address")
     pauses = f" ({pause_s} s pause and a few seconds each)" if rounds > 1 and pause_s else ""
     took = _about((rounds - 1) * pause_s + rounds * SERVER_S)
-    return f"{_are(servers)} replaced{pace}{order}{until}; {loses}; {took}{pauses}"
+    return f"{_are(servers)} {done}{pace}{order}{until}; {keys}; {took}{pauses}"
 
 
 def live(before: str, after: str, servers: int) -> str:

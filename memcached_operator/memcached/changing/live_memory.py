@@ -48,8 +48,8 @@ BUSY_RETRY_S: Final = 10.0
 PATIENCE_S: Final = 60.0
 # All of it, connection included; a worker waits for as long.
 TELL_TIMEOUT_S: Final = 1.0
-# Of the refusal of somebody whom RBAC does not let resize pods.
-_NO_RIGHT: Final = "cannot patch resource"
+# Of the refusal of somebody whom RBAC does not let resize pods, or patch them.
+NO_RIGHT: Final = "cannot patch resource"
 # Of a refusal of what the node could never carry out: another one may.
 _NODE_TOO_SMALL: Final = "NodeCapacity"
 
@@ -248,7 +248,7 @@ class LiveMemory:
             message = error.message or str(error)
             if live is None and not server.news:
                 server.waits = message
-            elif live is None or _NO_RIGHT in message or any(cause.reason == _NODE_TOO_SMALL for cause in error.causes):
+            elif live is None or NO_RIGHT in message or any(cause.reason == _NODE_TOO_SMALL for cause in error.causes):
                 server.why = message
             else:
                 # Such as a quota. The server that is replaced would be lost, and none made in its place.

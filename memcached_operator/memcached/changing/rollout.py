@@ -13,6 +13,7 @@ from collections.abc import Container, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from memcached_operator.memcached.changing import in_place
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.workloads.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
@@ -34,12 +35,18 @@ class Rollout(NamedTuple):
         evict: the server that is to be replaced now, None for none.
         stuck: why it does not go on by itself, "" where it does.
         next_s: seconds until more is to be done, None where an event will tell.
+        change: the server that is to be changed in place now, None for none.
+        settle: one that has been, and is yet to be counted as such; None for none.
+        in_place: how many of the stale are changed in place, and keep their items.
     """
 
     stale: int = 0
     evict: PodRecord | None = None
     stuck: str = ""
     next_s: float | None = None
+    change: PodRecord | None = None
+    settle: PodRecord | None = None
+    in_place: int = 0
 
 
 DONE: Final = Rollout()
@@ -80,29 +87,42 @@ def rollout(
         return Rollout(len(stale))
     if not (stale or underway):
         return DONE
+    begun = [pod for pod in stale if in_place.is_begun(pod, workload)]
+    so_far = Rollout(len(stale), in_place=sum(in_place.is_possible(pod, workload) for pod in stale))
+    if workload.settled and (arrived := [pod for pod in begun if in_place.has_arrived(pod, workload)]):
+        return so_far._replace(settle=arrived[0])
     if spec.rollout.paused or not workload.settled:
-        return Rollout(len(stale))
+        return so_far
     now_s = now.timestamp()
-    if lost := [pod for pod in stale if pod.down]:
-        return Rollout(len(stale), _highest(lost))
+    due = [pod for pod in stale if pod not in begun]
+    restarting = [pod for pod in stale if in_place.is_restarting(pod, now_s)]
+    if lost := [pod for pod in due if pod.down and pod not in restarting]:
+        return _turn_of(_highest(lost), workload, so_far)
     if gone := missing(spec, workload, pods):
         if missing_s < STUCK_AFTER_S:
-            return Rollout(len(stale), next_s=STUCK_AFTER_S - missing_s)  # the StatefulSet's controller is making one
+            return so_far._replace(next_s=STUCK_AFTER_S - missing_s)  # the StatefulSet's controller is making one
         ordinals = {pod.ordinal for pod in servers}
         highest = next(each for each in range(spec.size - 1, -1, -1) if each not in ordinals)
-        return Rollout(len(stale), stuck=_not_made(workload.name, highest, gone, len(stale), known=known))
-    idle = [pod for pod in stale if _is_idle(pod, now_s)]
-    unready = [pod for pod in servers if not pod.ready]
+        return so_far._replace(stuck=_not_made(workload.name, highest, gone, len(stale), known=known))
+    idle = [pod for pod in due if _is_idle(pod, now_s)]
+    unready = [pod for pod in servers if not pod.ready or pod in begun or pod in restarting]
     if len(unready) > len(idle):
-        fresh = [pod for pod in unready if pod not in stale and (pod.problem or _is_idle(pod, now_s))]
+        fresh = [pod for pod in unready if pod not in due and pod not in restarting]
+        fresh = [pod for pod in fresh if pod.problem or pod.ready or _is_idle(pod, now_s)]
         stuck = next((pod for pod in fresh if not _may_yet_start(pod, now_s)), None)
-        next_s = min(_left_s(pod, STUCK_AFTER_S, now_s) for pod in unready)
-        return Rollout(len(stale), None, _stuck(stuck, len(stale)) if stuck else "", next_s or None)
+        next_s = min(in_place.left_s(pod, now_s) or _left_s(pod, STUCK_AFTER_S, now_s) for pod in unready)
+        return so_far._replace(stuck=_stuck(stuck, len(due)) if stuck else "", next_s=next_s or None)
     if not stale:
         return DONE
     # Of one that is not ready nobody knows whether it has keys, as where its node cannot be reached: it takes its turn.
     next_s = max((_left_s(pod, spec.rollout.pauseSeconds, now_s) for pod in servers if pod.ready), default=0.0)
-    return Rollout(len(stale), None if next_s else _highest(idle or stale), "", next_s or None)
+    return so_far._replace(next_s=next_s) if next_s else _turn_of(_highest(idle or due), workload, so_far)
+
+
+def _turn_of(pod: PodRecord, workload: WorkloadRecord, so_far: Rollout) -> Rollout:
+    if in_place.is_possible(pod, workload):
+        return so_far._replace(change=pod)
+    return so_far._replace(evict=pod)
 
 
 def missing(spec: Spec, workload: WorkloadRecord | None, pods: Sequence[PodRecord]) -> int:
@@ -122,6 +142,8 @@ def is_stale(pod: PodRecord, workload: WorkloadRecord, untold: Container[str] = 
     if workload.kind == "Deployment":
         # Of a pod whose annotations somebody takes off nobody knows.
         return bool(pod.rolls) and (rolls or pod.memory != workload.memory)
+    if pod.in_place:
+        return True
     if not workload.revision or pod.template_hash == workload.revision:
         return False
     # A template that differs in nothing of ours was changed by somebody else, who is waiting for new pods.
@@ -158,11 +180,17 @@ def _not_made(name: str, ordinal: int, gone: int, stale: int, *, known: bool) ->
 
 def _stuck(pod: PodRecord, stale: int) -> str:
     why = f" ({pod.problem})" if pod.problem else ""
+    if pod.in_place:
+        is_not = "has not started its container again" if pod.ready else "is not ready after its change in place"
+        return (
+            f"The server {pod.name} {is_not}{why}{_left(stale, 'changed')}. Correct the specification, or restore the "
+            "previous one: then this server is changed first, and has its items as long as its pod is there."
+        )
     return (
         f"The new server {pod.name} is not ready{why}{_left(stale)}. Correct the specification, or restore the "
         "previous one: then this server is replaced first."
     )
 
 
-def _left(stale: int) -> str:
-    return f", so the other {stale} are not replaced" if stale else ""
+def _left(stale: int, done: str = "replaced") -> str:
+    return f", so the other {stale} are not {done}" if stale else ""

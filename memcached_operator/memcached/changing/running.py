@@ -11,6 +11,7 @@ import msgspec
 
 from memcached_operator.api.names import InvalidSpec, Workload
 from memcached_operator.memcached.asking.answers import Answers
+from memcached_operator.memcached.changing.container_restarts import ContainerRestarts
 from memcached_operator.memcached.changing.live_memory import NOTHING, LiveMemory, Telling
 from memcached_operator.memcached.changing.missing import Missing
 from memcached_operator.memcached.changing.rollout import rollout
@@ -40,8 +41,9 @@ logger = logging.getLogger(__name__)
 BUDGET_RETRY_S: Final = 10.0
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
-Wanted = Callable[[Workload, MemcachedRecord, int, Spec, bool], WorkloadManifest]
-"""The workload of a kind that a Memcached wants, with so many pods, and whether it is paused."""
+Wanted = Callable[[Workload, MemcachedRecord, int, Spec, bool, str], WorkloadManifest]
+"""The workload of a kind that a Memcached wants, with so many pods, whether it is paused, and what asks for a restart
+of each server."""
 
 
 class _Change(NamedTuple):
@@ -92,6 +94,7 @@ class Running:
         self._memory = memory
         self._announced = remembered.slot(_nothing)
         self._missing = Missing(client, caches, remembered)
+        self._restarts = ContainerRestarts(client, remembered, say, answers)
         self._say = say
         self._turns = Turns(self._underway, wake)
 
@@ -121,13 +124,16 @@ class Running:
             live = ours.get(kind)
             newer = last.observedGeneration != memcached.generation or kind in outcome.unmet
             paused = spec.rollout.paused and live is not None and live.begun
-            wanted = self._wanted(kind, memcached, replicas, spec, paused)
+            # That nothing asks for a restart any more is no reason for one.
+            restart = memcached.restart or (live.restart if live is not None else "")
+            wanted = self._wanted(kind, memcached, replicas, spec, paused, restart)
             if live is not None and kind != plan.target and any(_change(wanted, live)):
                 wanted = _with_template_of(live, wanted)  # its servers go, and keep their keys until then
             change = _change(wanted, live)
-            queued = live is not None and change.rolls and not newer and not self._may_begin(key, spec)
+            named = newer or (live is not None and restart != live.restart)
+            queued = live is not None and change.rolls and not named and not self._may_begin(key, spec)
             if kind == plan.target:
-                self._announce(memcached, spec, wanted, live, change, asked=newer, queued=queued)
+                self._announce(memcached, spec, wanted, live, change, asked=named, queued=queued)
             if live is not None and kind == plan.target == "StatefulSet" and not change.rolls:
                 telling = await self._tell(memcached, spec, live, wanted, pods)
                 if change.memory and telling.pending:
@@ -137,7 +143,7 @@ class Running:
                 wanted, outcome.queued = _with_template_of(live, wanted), True
             made_before = last.observedGeneration is not None and last.workload in (None, kind)
             seen = made_before and (live is not None or kind not in outcome.unmet)
-            asked = newer or plan.drained or paused or any(change)
+            asked = named or plan.drained or paused or any(change)
             doing = self._keepers[kind].keep(memcached, wanted, seen=seen, asked=asked)
             kept = await outcome.attempt(kind, doing, newer=newer, blocking=kind == plan.target)
             if kind == plan.target:
@@ -250,9 +256,12 @@ class Running:
         needs_turn = outcome.queued or (self._turns.holder == memcached.key and not done)
         if blocked or spec.rollout.paused or not needs_turn:
             self._turns.leave(memcached.key)
-        if found.evict is not None and not blocked and not _has_strange_template(workload, wanted):
-            what = "with the renewed certificate" if found.evict.uid in late else "with the current template"
-            await self._evict(memcached, found.evict, found.stale, what, outcome)
+        if workload is None or wanted is None or blocked or _has_strange_template(workload, wanted):
+            return
+        evict = found.evict or await self._restarts.go_on(memcached, found, workload, wanted, now, outcome)
+        if evict is not None:
+            what = "with the renewed certificate" if evict.uid in late else "with the current template"
+            await self._evict(memcached, evict, found.stale, what, outcome)
 
     def _judge_leaving(self, key: ObjectKey, other: WorkloadRecord | None, now: datetime, outcome: Outcome) -> None:
         """Tell of pods that keep the workload which the servers have moved from, as they do not end."""
@@ -332,10 +341,8 @@ def _change(wanted: WorkloadManifest, live: WorkloadRecord | None) -> _Change:
     return _Change(rolls != live.rolls or (other and live.kind == "Deployment"), other)
 
 
-def _has_strange_template(workload: WorkloadRecord | None, wanted: WorkloadManifest | None) -> bool:
+def _has_strange_template(workload: WorkloadRecord, wanted: WorkloadManifest) -> bool:
     """Whether new pods would be made of what somebody else wrote there, which is put right as soon as it may be."""
-    if workload is None or wanted is None:
-        return True
     return any(each.path.startswith("spec.template") for each in SHAPE.differ(wanted, workload))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from memcached_operator.memcached.labels import CONTAINER
+from memcached_operator.memcached.labels import CONTAINER, RESTART_ANNOTATION, WARM_ANNOTATION
 from memcached_operator.memcached.wanted.pod_template import noted
 from memcached_operator.memcached.wanted.secrets import secrets_of
 from memcached_operator.memcached.wanted.shape import is_within, of_parts, passed_through
@@ -33,6 +33,10 @@ def differing(wanted_: WorkloadManifest, live_: WorkloadManifest) -> Sequence[Di
     for field, option in _COMMAND.items():
         found += _unequal(field, _option(ours, option), _option(theirs, option))
     found += _unequal("extraArgs", list(ours.args or ()), list(theirs.args or ()))
+    found += _unequal("warmRestart", *(bool(_annotation(each, WARM_ANNOTATION)) for each in (wanted, live)))
+    asks, asked = (_annotation(each, RESTART_ANNOTATION) for each in (wanted, live))
+    if asks != asked:
+        found.append(Difference(("metadata", "annotations", RESTART_ANNOTATION), asks, asked))
     found += _of_secrets(wanted.spec or PodSpec(), live.spec or PodSpec())
     # Room for memory follows from these.
     found += [each for each in _of_resources(ours, theirs) if not found or not each.path.endswith(".memory")]
@@ -48,6 +52,10 @@ def _unequal(field: str, wanted: object, live: object) -> list[Difference]:
 def _container(template: PodTemplate) -> Container:
     containers = (template.spec.containers if template.spec else None) or ()
     return next((each for each in containers if each.name == CONTAINER), Container())
+
+
+def _annotation(template: PodTemplate, name: str) -> str | None:
+    return ((template.metadata and template.metadata.annotations) or {}).get(name)
 
 
 def _items(template: PodTemplate) -> str | None:

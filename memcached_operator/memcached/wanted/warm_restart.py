@@ -15,7 +15,7 @@ import msgspec
 
 from memcached_operator.api.names import MOUNTED
 from memcached_operator.api.quantities import canonical
-from memcached_operator.memcached.labels import RESTART_ANNOTATION
+from memcached_operator.memcached.labels import RESTART_ANNOTATION, WARM_ANNOTATION
 from memcached_operator.memcached.wanted.secrets import COMMENT
 from memcached_operator.memcached.wanted.workload_types import (
     DownwardApi,
@@ -24,6 +24,7 @@ from memcached_operator.memcached.wanted.workload_types import (
     FieldRef,
     Mount,
     PodSpec,
+    PodTemplate,
     Volume,
 )
 
@@ -58,6 +59,13 @@ def with_warm_restart(pod: PodSpec, memory_mib: int) -> PodSpec:
 
 
 _RESTART_FILE: Final = DownwardFile(_ASKED, FieldRef(f"metadata.annotations['{RESTART_ANNOTATION}']"))
+
+
+def are_alike(one: PodTemplate, other: PodTemplate) -> bool:
+    """Whether servers of both templates keep their items, and differ in nothing but the image and what asks for a
+    restart."""
+    fixed, others = ((each.metadata and each.metadata.annotations) or {} for each in (one, other))
+    return WARM_ANNOTATION in fixed and fixed[WARM_ANNOTATION] == others.get(WARM_ANNOTATION)
 
 
 @lru_cache(maxsize=1)

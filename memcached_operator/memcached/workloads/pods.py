@@ -10,10 +10,13 @@ import msgspec
 from memcached_operator.api.names import RELOADER, Workload
 from memcached_operator.memcached.labels import (
     CONTAINER,
+    IN_PLACE_ANNOTATION,
     MEMORY_ANNOTATION,
     RESTARTED_ANNOTATION,
+    REVISION_LABEL,
     SPEECH_ANNOTATION,
     TEMPLATE_ANNOTATION,
+    WARM_ANNOTATION,
 )
 from memcached_operator.memcached.wanted.common import OwnerRef, controller_of
 from memcached_operator.memcached.wanted.secrets import PLAIN, Speech, speech_of
@@ -56,6 +59,8 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         rolls: digest of all in its template that only a new pod takes on, "" for a stranger's template.
         memory: `spec.memory` when it was made, "" for a stranger's template.
         restarted: what `kubectl rollout restart` wrote into its template, "" before.
+        warm: digest of what a container that starts again in it does not take on, "" where that loses its items.
+        in_place: how it is being changed in place, "" where it is not; see `changing.in_place`.
         termination: how it is being deleted, None where it is not.
     """
 
@@ -76,6 +81,8 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     memory: str = ""
     restarted: str = ""
     speech: Speech = PLAIN
+    warm: str = ""
+    in_place: str = ""
     down: bool = False
     termination: Termination | None = None
 
@@ -94,7 +101,7 @@ class _PodLabels(
     msgspec.Struct,
     rename={
         "template_hash": "pod-template-hash",
-        "revision_hash": "controller-revision-hash",
+        "revision_hash": REVISION_LABEL,
         "pod_name": "statefulset.kubernetes.io/pod-name",
     },
 ):
@@ -111,12 +118,16 @@ class _PodAnnotations(
         "memory": MEMORY_ANNOTATION,
         "restarted": RESTARTED_ANNOTATION,
         "speech": SPEECH_ANNOTATION,
+        "warm": WARM_ANNOTATION,
+        "in_place": IN_PLACE_ANNOTATION,
     },
 ):
     rolls: str = ""
     memory: str = ""
     restarted: str = ""
     speech: str = ""
+    warm: str = ""
+    in_place: str = ""
 
 
 class _PodMeta(msgspec.Struct):
@@ -235,6 +246,8 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         memory=shared(meta.annotations.memory),
         restarted=shared(meta.annotations.restarted),
         speech=speech_of(meta.annotations.speech),
+        warm=shared(meta.annotations.warm),
+        in_place=meta.annotations.in_place,
         down=_is_down(status, placed),
         termination=_termination(pod),
     )

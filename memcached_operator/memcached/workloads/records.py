@@ -12,9 +12,11 @@ from memcached_operator.api.pod_template import find, keyed
 from memcached_operator.memcached.labels import (
     CONTAINER,
     MEMORY_ANNOTATION,
+    RESTART_ANNOTATION,
     RESTARTED_ANNOTATION,
     SPEECH_ANNOTATION,
     TEMPLATE_ANNOTATION,
+    WARM_ANNOTATION,
 )
 from memcached_operator.memcached.wanted.applied_options import digests, mark
 from memcached_operator.memcached.wanted.common import Manifest, ObjectMeta, as_json
@@ -50,6 +52,8 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
         rolls: digest of all in its template that only a new pod takes on, "" where nobody wrote it there.
         memory: what a running server can be told of its template, "" likewise.
         restarted: what `kubectl rollout restart` wrote into its template, "" before.
+        restart: what the Memcached asked for a restart with, "" before.
+        warm: digest of what a container that starts again in its pod does not take on, "" where that loses its items.
         begun: its controller has made a first revision of it.
         revision: which pods of a StatefulSet are of its present template, "" until its controller has said so.
     """
@@ -66,6 +70,8 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
     rolls: str = ""
     memory: str = ""
     restarted: str = ""
+    restart: str = ""
+    warm: str = ""
     begun: bool = True
     revision: str = ""
 
@@ -99,7 +105,7 @@ _decode_spec = msgspec.json.Decoder(WorkloadSpec).decode
 # The Deployment's controller counts templates here.
 _REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
 _FIRST_REVISION = "1"
-_OURS = (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, SPEECH_ANNOTATION)
+_OURS = (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, SPEECH_ANNOTATION, WARM_ANNOTATION, RESTART_ANNOTATION)
 
 
 def deployment_record(raw: msgspec.Raw | bytes) -> WorkloadRecord:
@@ -136,6 +142,8 @@ def _ours(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str) -> d
         "rolls": shared(noted.get(TEMPLATE_ANNOTATION, "")),
         "memory": shared(noted.get(MEMORY_ANNOTATION, "")),
         "restarted": shared(noted.get(RESTARTED_ANNOTATION, "")),
+        "restart": shared(noted.get(RESTART_ANNOTATION, "")),
+        "warm": shared(noted.get(WARM_ANNOTATION, "")),
     }
     if name not in (CONTAINER, *found.values()):  # else what is no name would be taken for one
         if len(_known) >= _MOST_KNOWN:

@@ -118,9 +118,16 @@ class Parts:
 class World:
     """One Memcached, the API server that holds it, and the operator's parts around its reconciler."""
 
-    def __init__(self, *, finalizer: bool = False, user_id: int | None = USER_ID, asked: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        finalizer: bool = False,
+        user_id: int | None = USER_ID,
+        asked: bool = False,
+        api: FakeApi | None = None,
+    ) -> None:
         self.clock = FakeClock()
-        self.api = FakeApi()
+        self.api = api or FakeApi()
         self.recorder = Recorder()
         self.told: list[tuple[str, int]] = []
         self.untold: Failure | None = None

@@ -87,6 +87,23 @@ def test_each_field_has_its_cost_in_both_directions(
 
 
 @pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"image": "other"}, {"spec.image": "in-place"}),
+        ({"memory": "128Mi"}, {"spec.memory": "rolling"}),
+        ({"resources": {"limits": {"memory": "1Gi"}}}, {"spec.resources.limits.memory": "rolling"}),
+        ({"image": "other", "threads": 8}, {"spec.image": "rolling", "spec.threads": "rolling"}),
+        ({"image": "other", "publish": "ConfigMap"}, {"spec.image": "in-place", "spec.publish": "beside"}),
+        ({"warmRestart": False}, {"spec.warmRestart": "rolling"}),
+        ({"image": "other", "warmRestart": False}, {"spec.image": "rolling", "spec.warmRestart": "rolling"}),
+    ],
+)
+def test_where_items_outlast_a_restart_an_image_alone_costs_none(fields: dict[str, Any], found: dict[str, str]) -> None:
+    warm = STATEFUL_SET | {"warmRestart": True}
+    assert costs(warm, warm | fields) == costs(warm | fields, warm) == found
+
+
+@pytest.mark.parametrize(
     "other", [{"secretName": "b"}, {"clientAuth": "Request"}, {"clientAuth": "Require"}, {"reload": "Restart"}]
 )
 def test_any_other_tls_replaces_servers(other: dict[str, str]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from memcached_operator.memcached.spec import read_spec
+from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.pod_template import noted
 from memcached_operator.memcached.wanted.template_differences import differing
@@ -124,3 +124,14 @@ def test_without_a_template_nothing_breaks() -> None:
 def test_templates_that_say_that_they_differ_do_so_in_a_field(one: dict[str, Any], other: dict[str, Any]) -> None:
     wanted, live = made(one), made(other)
     assert bool(differing(wanted, live)) == (noted(wanted.template) != noted(live.template))
+
+
+def test_what_asks_for_a_restart_is_told_and_that_items_outlast_one() -> None:
+    def made(restart: str = "", *, warm: bool = False) -> WorkloadManifest:
+        spec = Spec(workload="StatefulSet", warmRestart=warm)
+        return desired.workload("StatefulSet", OWNER, 1, IMAGE, spec=spec, restart=restart)
+
+    assert [str(each) for each in differing(made("monday"), made())] == [
+        'metadata.annotations[cache.example.com/restart] was absent, is to be "monday"'
+    ]
+    assert [str(each) for each in differing(made(warm=True), made())] == ["spec.warmRestart was false, is to be true"]

@@ -1,0 +1,121 @@
+"""Pure: how a server comes to another image without losing its items: its container starts again within its pod.
+
+The operator gives the pod the image, and notes on it to what it is to come, and how often its container had been
+started again by then. Once it has been once more, and is ready, the pod is given the label of the present template. So
+what is next follows from the pod, whoever leads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from memcached_operator.memcached.labels import (
+    IN_PLACE_ANNOTATION,
+    RESTART_ANNOTATION,
+    REVISION_LABEL,
+    TEMPLATE_ANNOTATION,
+)
+from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
+from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.records import WorkloadRecord
+
+LATE_AFTER_S: Final = 120.0
+"""A node starts a container again within seconds, and within the grace period of its pod. It pulls the image after it
+has ended the former one, which is then told in the pod's status."""
+
+# What the pod's status has of a container that has ended, until it has started again.
+_BETWEEN: Final = ("Completed", "Error")
+
+
+class Asked(NamedTuple):
+    """What is noted on a pod that is being changed in place.
+
+    Attributes:
+        rolls: to what it is to come, as `labels.TEMPLATE_ANNOTATION` has it.
+        restarts: how often its memcached had been started again by then.
+        since_s: since when, in seconds since 1970.
+    """
+
+    rolls: str
+    restarts: int
+    since_s: int
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self))
+
+
+def asked(pod: PodRecord) -> Asked | None:
+    """What is noted on a pod, None where it is not being changed, or nobody can read it."""
+    try:
+        rolls, restarts, since_s = pod.in_place.split(" ")
+        return Asked(rolls, int(restarts), int(since_s))
+    except ValueError:
+        return None
+
+
+def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
+    """Whether a server can come to the present template in its pod.
+
+    One that has never run has nothing to lose: it is replaced.
+    """
+    if not pod.warm or pod.warm != workload.warm or pod.restarted != workload.restarted:
+        return False
+    ran = pod.ready or pod.restarts > 0 or bool(pod.in_place)
+    # A template that differs in nothing of ours was changed by somebody else, who is waiting for new pods.
+    return ran and (bool(pod.in_place) or pod.rolls != workload.rolls)
+
+
+def is_begun(pod: PodRecord, workload: WorkloadRecord) -> bool:
+    """Whether its node has been told to bring it to the present template."""
+    noted = asked(pod)
+    return noted is not None and noted.rolls == workload.rolls and is_possible(pod, workload)
+
+
+def is_restarting(pod: PodRecord, now_s: float) -> bool:
+    """Whether its node is about to start the container again, as far as can be seen."""
+    noted = asked(pod)
+    failed = pod.down and pod.problem not in _BETWEEN
+    return noted is not None and pod.restarts <= noted.restarts and not failed and left_s(pod, now_s) > 0.0
+
+
+def has_arrived(pod: PodRecord, workload: WorkloadRecord) -> bool:
+    """Whether it serves as the present template says."""
+    noted = asked(pod)
+    return noted is not None and is_begun(pod, workload) and pod.ready and pod.restarts > noted.restarts
+
+
+def left_s(pod: PodRecord, now_s: float) -> float:
+    """Seconds until a container that has not started again is late."""
+    noted = asked(pod)
+    return max(noted.since_s + LATE_AFTER_S - now_s, 0.0) if noted is not None else 0.0
+
+
+def change(pod: PodRecord, workload: WorkloadRecord, wanted: WorkloadManifest, now_s: float) -> dict[str, object]:
+    """Strategic merge patch that has its node start its container again, by the image or by what asks for a restart.
+
+    Args:
+        wanted: the workload, whose pods have the containers.
+    """
+    made, annotations = wanted.template.spec, (wanted.template.metadata and wanted.template.metadata.annotations) or {}
+    noted = {IN_PLACE_ANNOTATION: str(Asked(workload.rolls, pod.restarts, int(now_s)))}
+    if restart := annotations.get(RESTART_ANNOTATION):
+        noted[RESTART_ANNOTATION] = restart
+    lists = {"containers": made and made.containers, "initContainers": made and made.initContainers}
+    images = {
+        field: [{"name": each.name, "image": each.image} for each in containers]
+        for field, containers in lists.items()
+        if containers
+    }
+    return _of(pod, {"annotations": noted}) | {"spec": images}
+
+
+def settlement(pod: PodRecord, workload: WorkloadRecord) -> dict[str, object]:
+    """Merge patch that makes a server one of the present template, for the operator and for the StatefulSet."""
+    annotations = {TEMPLATE_ANNOTATION: workload.rolls, IN_PLACE_ANNOTATION: None}
+    return _of(pod, {"annotations": annotations, "labels": {REVISION_LABEL: workload.revision}})
+
+
+def _of(pod: PodRecord, metadata: Mapping[str, object]) -> dict[str, object]:
+    """A patch of the pod as it was seen: its container may have started again since."""
+    return {"metadata": {"resourceVersion": pod.resource_version, **metadata}}

@@ -1,0 +1,241 @@
+"""Another image reaches servers that keep their items, through the reconciler: their containers start again."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from memcached_operator.memcached.asking.answers import Answer
+from memcached_operator.memcached.changing.rollout import STUCK_AFTER_S
+from operator_runtime.client.errors import Forbidden, ServerError
+from tests.unit.fake_server import Json
+from tests.unit.memcached_operator.memcached.running_servers import (
+    EVICT,
+    PAUSE_S,
+    control,
+    costs,
+    get_ready,
+    pod,
+    reasons,
+    sent,
+    stateful_set,
+)
+from tests.unit.memcached_operator.memcached.support import IMAGE, NAME
+from tests.unit.memcached_operator.memcached.world import DELAY_S, World
+
+WRITE, CHANGE, SETTLE = "strategic_merge_patch StatefulSet", "strategic_merge_patch Pod", "merge_patch Pod"
+NO_RIGHT = 'pods "cache-2" is forbidden: User "operator" cannot patch resource "pods" in API group ""'
+
+
+async def warm(*, asked: bool = False, size: int = 3) -> World:
+    """Servers that keep their items, which have run for long."""
+    world = World(asked=asked)
+    world.memcached(size=size, workload="StatefulSet", warmRestart=True)
+    await world.look()
+    control(world)
+    await world.settle()
+    world.clock.advance(3600)
+    await world.settle()
+    return world
+
+
+def change(world: World, **spec: object) -> None:
+    size = stateful_set(world)["spec"]["replicas"]
+    world.memcached(size=size, workload="StatefulSet", warmRestart=True, **spec)
+
+
+def restart(world: World, ordinal: int) -> None:
+    """Let the node start a container again, which is ready."""
+    found = pod(world, ordinal)
+    found["status"]["containerStatuses"][0]["restartCount"] += 1
+    get_ready(world, ordinal)
+
+
+def image(world: World, ordinal: int) -> str:
+    return str(pod(world, ordinal)["spec"]["containers"][0]["image"])
+
+
+def uids(world: World) -> list[Json]:
+    return [each["metadata"]["uid"] for key, each in world.api.objects.items() if key[0] == "Pod"]
+
+
+async def test_containers_start_again_one_at_a_time_and_no_pod_ends() -> None:
+    world = await warm()
+    before = uids(world)
+    change(world, image="memcached:2")
+    assert await sent(world) == [WRITE, CHANGE]
+    assert [image(world, ordinal) for ordinal in range(3)] == [IMAGE, IMAGE, "memcached:2"]
+    assert world.condition("Progressing") == ("True", "Updating")
+    assert (
+        "3 of 3 servers have not been changed yet. They are changed in their pods, and keep their items, one at a "
+        in (world.message("Progressing"))
+    )
+    for ordinal in (2, 1, 0):
+        restart(world, ordinal)
+        assert await sent(world) == [SETTLE]
+        world.clock.advance(PAUSE_S)
+        assert await sent(world) == ([CHANGE] if ordinal else [])
+    revision = stateful_set(world)["status"]["updateRevision"]
+    for ordinal in range(3):
+        meta = pod(world, ordinal)["metadata"]
+        assert meta["labels"]["controller-revision-hash"] == revision
+        assert "cache.example.com/in-place" not in meta["annotations"]
+    assert uids(world) == before
+    assert world.condition("Progressing") == ("False", "Complete")
+    assert world.condition("Ready") == ("True", "AllServersReady")
+    assert world.status["image"] == "memcached:2"
+    assert [each for each in reasons(world) if each in ("Restarting", "Restarted")] == ["Restarting", "Restarted"] * 3
+
+
+async def test_before_the_first_one_an_event_says_that_caches_are_kept() -> None:
+    world = await warm()
+    change(world, image="memcached:2")
+    await sent(world)
+    [(reason, note)] = costs(world)
+    assert reason == "InPlaceChange"
+    assert note.startswith("spec.image: 3 servers are restarted in place, one at a time, from the highest ordinal; ")
+    assert "caches are kept" in note
+
+
+async def test_an_image_beside_another_change_replaces_servers() -> None:
+    world = await warm()
+    change(world, image="memcached:2", threads=2)
+    assert await sent(world) == [WRITE, EVICT]
+    assert [reason for reason, _ in costs(world)] == ["RollingChange"]
+
+
+async def test_other_memory_replaces_servers_whose_memory_file_keeps_its_size() -> None:
+    world = await warm()
+    change(world, memory="128Mi")
+    assert await sent(world) == [WRITE, EVICT]
+    assert world.told == []
+
+
+async def test_a_new_leader_goes_on_where_the_former_one_was() -> None:
+    world = await warm()
+    change(world, image="memcached:2")
+    await sent(world)
+    leader = World(api=world.api)
+    leader.clock.advance(world.clock.now - leader.clock.now)
+    assert await sent(leader) == []
+    restart(leader, 2)
+    assert await sent(leader) == [SETTLE]
+    leader.clock.advance(PAUSE_S)
+    assert await sent(leader) == [CHANGE]
+    assert image(leader, 1) == "memcached:2"
+
+
+async def test_without_the_permission_servers_are_replaced_and_the_condition_says_why() -> None:
+    world = await warm()
+    world.api.refuse(CHANGE.partition(" ")[0], "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 9)
+    change(world, image="memcached:2")
+    assert (await sent(world))[:3] == [WRITE, CHANGE, EVICT]
+    assert world.condition("Degraded") == ("True", "Forbidden")
+    assert world.message("Degraded").startswith(
+        "Servers are replaced, and lose their items, as they cannot be changed "
+    )
+    for _ in range(2):
+        world.clock.advance(PAUSE_S)
+        await sent(world)
+    assert all(image(world, ordinal) == "memcached:2" for ordinal in range(3))
+    assert world.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_a_policy_that_refuses_the_image_stops_it_at_no_cost() -> None:
+    world = await warm()
+    words = 'admission webhook "images.example.com" denied the request: memcached:2 is not signed'
+    world.api.refuse(CHANGE.partition(" ")[0], "Pod", *[Forbidden(403, "Forbidden", words)] * 9)
+    change(world, image="memcached:2")
+    assert EVICT not in await sent(world)
+    assert world.condition("Degraded")[0] == "True"
+    assert words in world.message("Degraded")
+
+
+async def test_a_failure_is_told_and_tried_again() -> None:
+    world = await warm()
+    world.api.refuse(CHANGE.partition(" ")[0], "Pod", *[ServerError(500, "InternalError", "etcd is away")] * 2)
+    change(world, image="memcached:2")
+    for _ in range(3):
+        world.show()
+        with suppress(ServerError):
+            await world.reconcile(after_s=DELAY_S)
+        control(world)
+    assert "cannot be changed in place: etcd is away" in world.message("Ready")
+    assert CHANGE in await sent(world)
+
+
+async def test_a_bad_image_stops_after_one_server_and_the_former_one_comes_back_in_place() -> None:
+    world = await warm()
+    before = uids(world)
+    change(world, image="memcached:wrong")
+    await sent(world)
+    (status,) = pod(world, 2)["status"]["containerStatuses"]
+    running = status["state"]
+    status["state"] = {"waiting": {"reason": "ImagePullBackOff", "message": "it is so"}}
+    get_ready(world, 2, ready=False)
+    assert await sent(world) == []
+    assert world.condition("Degraded") == ("True", "RolloutStuck")
+    assert (
+        f"The server {NAME}-2 is not ready after its change in place (ImagePullBackOff), so the other 2 are not "
+        in (world.message("Degraded"))
+    )
+    change(world)
+    assert await sent(world) == [WRITE, CHANGE]
+    status["state"] = running
+    restart(world, 2)
+    assert await sent(world) == [SETTLE]
+    assert (image(world, 2), uids(world)) == (IMAGE, before)
+    assert world.condition("Ready") == ("True", "AllServersReady")
+
+
+async def test_a_container_that_does_not_start_again_is_told() -> None:
+    world = await warm()
+    change(world, image="memcached:2")
+    await sent(world)
+    world.clock.advance(STUCK_AFTER_S)
+    assert await sent(world) == []
+    assert world.condition("Degraded") == ("True", "RolloutStuck")
+
+
+@pytest.mark.parametrize(
+    ("has", "type_", "note"),
+    [
+        (5000, "Normal", "is back in its pod with 5000 of 5000 items"),
+        (
+            0,
+            "Warning",
+            f"is back in its pod with 0 of 5000 items; the log of its container says why: kubectl logs {NAME}-2",
+        ),
+    ],
+)
+async def test_how_many_items_came_back_is_told_where_servers_are_asked(has: int, type_: str, note: str) -> None:
+    world = await warm(asked=True)
+    say(world, 2, 5000)
+    change(world, image="memcached:2")
+    await sent(world)
+    restart(world, 2)
+    assert await sent(world, looks=1) == []
+    say(world, 2, has)
+    assert await sent(world) == [SETTLE]
+    (event,) = [each for each in world.recorder.events if each.reason == "Restarted"]
+    assert event.type == type_
+    assert event.note.endswith(note)
+
+
+async def test_a_server_that_does_not_say_how_many_items_it_has_holds_nothing_up() -> None:
+    world = await warm(asked=True)
+    say(world, 2, 5000)
+    change(world, image="memcached:2")
+    await sent(world)
+    restart(world, 2)
+    world.clock.advance(PAUSE_S)
+    assert (await sent(world))[0] == SETTLE
+
+
+def say(world: World, ordinal: int, items: int) -> None:
+    """Let a server tell how many items it has."""
+    world.show()
+    assert world.answers is not None
+    found = next(each for each in world.caches.pods.values() if each.ordinal == ordinal)
+    world.answers.hear(found, Answer.of({b"version": b"1.6.45", b"curr_items": b"%d" % items}))
