@@ -11,6 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from memcached_operator.memcached.labels import RESTART_ANNOTATION, RESTORED_ANNOTATION, Owner
+from memcached_operator.memcached.wanted.warm_restart import restart_of
 from operator_runtime import ObjectKey, Packing, shared
 
 
@@ -128,8 +129,7 @@ def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
         packed_status=STATUSES.packed(object_.status),
         finalizers=_one_tuple(meta.finalizers),
         restored_from=meta.annotations.restored_from if meta.annotations is not None else "",
-        # In one line, which is all that the server's shell reads of it.
-        restart=" ".join(meta.annotations.restart.split()) if meta.annotations is not None else "",
+        restart=restart_of(meta.annotations.restart) if meta.annotations is not None else "",
     )
 
 

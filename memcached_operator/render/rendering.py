@@ -14,10 +14,11 @@ import yaml
 from memcached_operator.api.names import API_VERSION, KIND, InvalidSpec
 from memcached_operator.api.v1alpha1 import NAME_MAX_LENGTH, NAME_PATTERN
 from memcached_operator.memcached.crd import memcached_crd
-from memcached_operator.memcached.labels import Owner, server
+from memcached_operator.memcached.labels import RESTART_ANNOTATION, Owner, server
 from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.beside import beside
+from memcached_operator.memcached.wanted.warm_restart import restart_of
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 from operator_runtime.process.logs import escape
 
@@ -96,7 +97,9 @@ def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: i
     spec = read_spec(_json(_without_nulls(content["spec"])) if "spec" in content else b"")
     uid = uid or uid_of(content)
     owner = Owner(name, _namespace(metadata) or namespace, uid or UNKNOWN_UID)
-    workload = desired.workload(spec.workload, owner, spec.size, spec.image or image, user_id, spec)
+    workload = desired.workload(
+        spec.workload, owner, spec.size, spec.image or image, user_id, spec, restart=_restart(metadata)
+    )
     manifests = [workload, *beside(owner, spec, _servers(owner, spec))]
     return Rendered(
         f"{owner.namespace}/{name}",
@@ -106,6 +109,12 @@ def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: i
         tuple(unknown_fields(content)),
         _notes(spec),
     )
+
+
+def _restart(metadata: Mapping[str, Any]) -> str:
+    annotations = metadata.get("annotations")
+    asked = annotations.get(RESTART_ANNOTATION) if isinstance(annotations, Mapping) else None
+    return restart_of(asked) if isinstance(asked, str) else ""
 
 
 def _servers(owner: Owner, spec: Spec) -> Sequence[str]:

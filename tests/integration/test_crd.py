@@ -217,6 +217,10 @@ STATEFUL = {"workload": "StatefulSet"}
         ({"rollout": {"maxUnavailable": 0}}, "must be 1 or more when spec.rollout.maxSurge is 0 or omitted"),
         ({"rollout": {"maxUnavailable": "0%", "maxSurge": "0%"}}, "must be 1 or more when spec.rollout.maxSurge is"),
         ({"maxConnections": 48, "threads": 8}, "must be more than 8 and 5 for each of spec.threads, which memcached"),
+        (
+            {"warmRestart": True},
+            "spec.warmRestart: Invalid value: must be false or omitted unless spec.workload is",
+        ),
         ({"maxConnections": 28}, "must be more than 8 and 5 for each of spec.threads, which memcached"),
     ],
 )

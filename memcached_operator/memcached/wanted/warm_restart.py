@@ -61,6 +61,11 @@ def with_warm_restart(pod: PodSpec, memory_mib: int) -> PodSpec:
 _RESTART_FILE: Final = DownwardFile(_ASKED, FieldRef(f"metadata.annotations['{RESTART_ANNOTATION}']"))
 
 
+def restart_of(annotation: str) -> str:
+    """What such an annotation of a Memcached asks with, in the one line that a server's shell reads of it."""
+    return " ".join(annotation.split())
+
+
 def are_alike(one: PodTemplate, other: PodTemplate) -> bool:
     """Whether servers of both templates keep their items, and differ in nothing but the image and what asks for a
     restart."""

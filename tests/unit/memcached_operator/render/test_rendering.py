@@ -25,8 +25,10 @@ def rendered(content: dict[str, Any]) -> Rendered:
     return render(content, namespace="default", image=DEFAULT_IMAGE, user_id=USER_ID)
 
 
-def wanted(size: int, image: str = DEFAULT_IMAGE, *, namespace: str = "default", uid: str = UNKNOWN_UID) -> object:
-    return desired.workload("Deployment", Owner("example", namespace, uid), size, image).body()
+def wanted(
+    size: int, image: str = DEFAULT_IMAGE, *, namespace: str = "default", uid: str = UNKNOWN_UID, restart: str = ""
+) -> object:
+    return desired.workload("Deployment", Owner("example", namespace, uid), size, image, restart=restart).body()
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,8 @@ def wanted(size: int, image: str = DEFAULT_IMAGE, *, namespace: str = "default",
         (memcached({"size": 2, "image": "memcached:1.6"}), wanted(2, "memcached:1.6")),
         (memcached({"size": 2}, namespace="shop"), wanted(2, namespace="shop")),
         (memcached({"size": 2}, uid="1-2-3"), wanted(2, uid="1-2-3")),
+        (memcached({"size": 2}, annotations={"cache.example.com/restart": "now"}), wanted(2, restart="now")),
+        (memcached({"size": 2}, annotations={"cache.example.com/restart": 5}), wanted(2)),
     ],
 )
 def test_it_is_what_the_operator_wants_of_that_memcached(content: dict[str, Any], expected: object) -> None:
