@@ -38,6 +38,8 @@ class Point:
         parts = [f"values of {self.values}"]
         if self.every_size:
             parts.append("one of every size")
+        if self.settings.memory_file:
+            parts.append("in a memory file")
         if self.connections != "few":
             parts.append(f"all connections {self.connections}")
         return ", ".join(parts)
@@ -59,6 +61,11 @@ def points() -> Iterator[Point]:
         yield Point(Settings(memory_mib, item_size_kib=item_size_kib), _LARGEST)
     for memory_mib in (64, 1024):
         yield Point(Settings(memory_mib), "64 B", connections="busy", every_size=True)
+    for memory_mib in (64, 256, 1024):
+        in_file = Settings(memory_mib, memory_file=True)
+        for values in ("64 B", "1 KB", "50 KB"):
+            yield Point(in_file, values)
+        yield Point(in_file, "64 B", every_size=True, connections="busy")
 
 
 def measured_mib(point: Point) -> tuple[float, str]:
@@ -79,7 +86,7 @@ def measured_mib(point: Point) -> tuple[float, str]:
             load.one_of_each_size(server, settings.item_size_kib * 1000)
         if point.connections != "few":
             server.wait("connections stay", lambda: int(server.stats()["curr_connections"]) < _OTHERS)
-            own = int(server.stats()["reserved_fds"]) + _OTHERS
+            own = int(server.stats()["reserved_fds"]) + _OTHERS + settings.memory_file  # which is open, too
             with load.idle(server, settings.connections - own) as connections:
                 if point.connections == "busy":
                     load.busy(connections)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,10 +14,12 @@ from pathlib import Path
 from benchmarks.process import free_port, memory_mib
 from benchmarks.sizing.group import Group, group
 from lab.image import bases, images, newest
+from memcached_operator.api.sizing import SIZE_CLASSES
 
 # Memcached gives up root's rights, and wants to be told for whose.
 _USER = "nobody"
 _HOST = "127.0.0.1"
+_MEMORY = "/dev/shm"
 _DEADLINE_S = 60.0
 _POLL_S = 0.02
 
@@ -27,18 +30,24 @@ class ServerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a specification decides of a server, in the units of :func:`memory_needed_mib`."""
+    """What a specification decides of a server, in the units of :func:`memory_needed_mib`.
+
+    Attributes:
+        memory_file: its items are in a file in memory, as those of a server with ``spec.warmRestart``.
+    """
 
     memory_mib: int
     connections: int = 1024
     threads: int = 4
     item_size_kib: int = 1024
+    memory_file: bool = False
 
     def arguments(self) -> tuple[str, ...]:
         """As a pod's container has them."""
         size = f"{self.item_size_kib}k"
+        items_mib = self.memory_mib + (SIZE_CLASSES - 1 if self.memory_file else 0)
         return (
-            *("-m", str(self.memory_mib), "-c", str(self.connections), "-t", str(self.threads)),
+            *("-m", str(items_mib), "-c", str(self.connections), "-t", str(self.threads)),
             *("-I", size, "-o", "modern", "-v"),
         )
 
@@ -111,9 +120,11 @@ def started(settings: Settings) -> Iterator[Server]:
     """
     root = bases.unpacked(bases.MEMCACHED, images.images_dir())
     words = newest.command(root, root / bases.MEMCACHED_PROGRAM)
-    with group() as counted:
+    with group() as counted, tempfile.TemporaryDirectory(dir=_MEMORY if settings.memory_file else None) as folder:
         port = free_port()
-        command = (*words, *settings.arguments(), "-u", _USER, "-l", _HOST, "-p", str(port))
+        Path(folder).chmod(0o777)  # for that user
+        file = ("-e", f"{folder}/items") if settings.memory_file else ()
+        command = (*words, *settings.arguments(), *file, "-u", _USER, "-l", _HOST, "-p", str(port))
         process = subprocess.Popen(
             counted.entered_by(command) if counted is not None else command,
             stdin=subprocess.DEVNULL,

@@ -232,6 +232,15 @@ def memory_mib(
     return needed + judged.table_mib
 
 
+def memory_file_mib(memory: str, threads: int, extra_args: tuple[str, ...] = ()) -> int:
+    """MiB of the file in which a server with these settings has its items.
+
+    It is as large as -m, and memcached gives each size class its first page of it before there is any item. Without a
+    file that page comes besides, when the class has its first item.
+    """
+    return mebibytes(memory) + _judged(extra_args, threads).size_classes - 1
+
+
 _judged = lru_cache(maxsize=64)(judge)
 
 

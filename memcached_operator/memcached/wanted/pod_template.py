@@ -11,7 +11,7 @@ import msgspec
 from memcached_operator.api.pod_template import keyed
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes
 from memcached_operator.memcached import labels, spec as specification
-from memcached_operator.memcached.spec import Auth, Spec, Tls
+from memcached_operator.memcached.spec import Auth, Spec, Tls, memory_file_mib
 from memcached_operator.memcached.wanted.applied_options import Part
 from memcached_operator.memcached.wanted.common import ObjectMeta, as_json
 from memcached_operator.memcached.wanted.merging import of_options, parts
@@ -54,6 +54,7 @@ class _Settings(NamedTuple):
         requests: quantities by resource, sorted.
         limits: likewise.
         sleep_s: before it ends.
+        file: MiB of the file that has its items, 0 for none.
     """
 
     image: str
@@ -68,7 +69,7 @@ class _Settings(NamedTuple):
     sleep_s: int
     tls: Tls | None
     auth: Auth | None
-    warm: bool
+    file: int
 
 
 class _Common(NamedTuple):
@@ -163,7 +164,7 @@ def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
         sleep_s=_sleep_s(spec),
         tls=spec.tls,
         auth=spec.auth,
-        warm=spec.warmRestart,
+        file=memory_file_mib(spec.memory, spec.threads, spec.extraArgs) if spec.warmRestart else 0,
     )
 
 
@@ -214,8 +215,8 @@ def _of(settings: _Settings) -> _Common:
         tuple(each for each in quantities if each[0] != "memory") for quantities in (settings.requests, settings.limits)
     )
     # The memory file keeps its size: another one needs a new pod.
-    told = settings if settings.warm else settings._replace(memory=0, requests=requests, limits=limits)
-    rolls, fixed = _digest(_pod_spec(told)), _digest(_pod_spec(settings._replace(image=""))) if settings.warm else ""
+    told = settings if settings.file else settings._replace(memory=0, requests=requests, limits=limits)
+    rolls, fixed = _digest(_pod_spec(told)), _digest(_pod_spec(settings._replace(image=""))) if settings.file else ""
     room = (dict(quantities).get("memory", "") for quantities in (settings.requests, settings.limits))
     memory = ",".join((canonical(f"{settings.memory}Mi"), *room))
     says = {labels.TEMPLATE_ANNOTATION: rolls, labels.MEMORY_ANNOTATION: memory}
@@ -241,7 +242,7 @@ def _digest(made: object) -> str:
 
 def _pod_spec(settings: _Settings) -> PodSpec:
     """A pod that the `restricted` Pod Security profile admits."""
-    user_id = settings.user_id
+    user_id, items_mib = settings.user_id, settings.file or settings.memory
     user = {} if user_id is None else {"runAsUser": user_id, "runAsGroup": user_id}
     sleep = Lifecycle(Hook(Sleep(settings.sleep_s))) if settings.sleep_s else None
     made = PodSpec(
@@ -252,7 +253,7 @@ def _pod_spec(settings: _Settings) -> PodSpec:
                 name=labels.CONTAINER,
                 image=settings.image,
                 command=(
-                    *command(settings.memory, settings.connections, settings.threads, settings.item_size),
+                    *command(items_mib, settings.connections, settings.threads, settings.item_size),
                     *options(settings.tls, settings.auth),
                 ),
                 args=settings.extra,  # ours, also where it is empty: an argument that somebody adds is drift
@@ -269,4 +270,4 @@ def _pod_spec(settings: _Settings) -> PodSpec:
         ),
     )
     made = with_secrets(made, settings.tls, settings.auth)
-    return with_warm_restart(made, settings.memory) if settings.warm else made
+    return with_warm_restart(made, settings.file) if settings.file else made

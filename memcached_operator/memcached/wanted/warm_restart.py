@@ -1,8 +1,9 @@
 """Pure: what has a server keep its items when its container starts again: a memory file, and who writes it out.
 
 The file is in memory, and charged to the pod, where it has the place of what memcached would have had for items without
-it. `warm_restart.sh` starts memcached, and has it write out on SIGTERM what the next one must know. So it does not
-matter what ends the container: another image, a restart that was asked for, a hook of the user's own.
+it (`spec.memory_file_mib`). `warm_restart.sh` starts memcached, and has it write out on SIGTERM what the next one
+must know. So it does not matter what ends the container: another image, a restart that was asked for, a hook of the
+user's own.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ ITEMS, RESTART = "warm-restart-items", "warm-restart-asked"
 """Names of the volumes."""
 _MEMORY_FILE: Final = f"{MOUNTED}/items/file"
 _ASKED: Final = "asked"
-# Measured: memcached's file is as large as -m, and what it writes out at its end is below 1 KiB.
+# What it writes out at its end: below 1 KiB.
 _BESIDE_MIB: Final = 1
 
 
-def with_warm_restart(pod: PodSpec, memory_mib: int) -> PodSpec:
+def with_warm_restart(pod: PodSpec, file_mib: int) -> PodSpec:
     """A pod whose memcached takes its items over a restart.
 
     Args:
-        memory_mib: for items.
+        file_mib: of the file that has its items.
     """
     memcached, *others = pod.containers or ()
     command = ("sh", "-uc", script(), "memcached", _MEMORY_FILE, f"{MOUNTED}/{RESTART}/{_ASKED}")
@@ -52,7 +53,7 @@ def with_warm_restart(pod: PodSpec, memory_mib: int) -> PodSpec:
         volumeMounts=(*(memcached.volumeMounts or ()), *mounts),
     )
     volumes = (
-        Volume(ITEMS, emptyDir=EmptyDir("Memory", canonical(f"{memory_mib + _BESIDE_MIB}Mi"))),
+        Volume(ITEMS, emptyDir=EmptyDir("Memory", canonical(f"{file_mib + _BESIDE_MIB}Mi"))),
         Volume(RESTART, downwardAPI=DownwardApi((_RESTART_FILE,))),
     )
     return msgspec.structs.replace(pod, containers=(memcached, *others), volumes=(*(pod.volumes or ()), *volumes))

@@ -19,6 +19,7 @@ from memcached_operator.api.sizing import memory_needed_mib
 def test_a_server_has_the_arguments_of_a_pod() -> None:
     words = Settings(256, connections=10_000, threads=16, item_size_kib=512).arguments()
     assert " ".join(words) == "-m 256 -c 10000 -t 16 -I 512k -o modern -v"
+    assert Settings(64, memory_file=True).arguments()[:2] == ("-m", "102")
 
 
 def test_a_line_holds_the_rule_against_what_was_measured() -> None:

@@ -201,14 +201,27 @@ def container(spec: Spec) -> Container:
     return found
 
 
-@pytest.mark.parametrize(("memory", "limit"), [("8Mi", "9Mi"), ("64Mi", "65Mi"), ("1Gi", "1025Mi"), ("1023Mi", "1Gi")])
-def test_the_volume_has_room_for_the_memory_and_what_is_written_at_the_end(memory: str, limit: str) -> None:
-    spec = replace(WARM, memory=memory)
+@pytest.mark.parametrize(
+    ("memory", "extra", "file_mib", "limit"),
+    [
+        ("8Mi", (), 46, "47Mi"),
+        ("64Mi", (), 102, "103Mi"),
+        ("1Gi", (), 1062, "1063Mi"),
+        ("985Mi", (), 1023, "1Gi"),
+        ("64Mi", ("-f", "1.05"), 126, "127Mi"),
+    ],
+)
+def test_the_file_has_a_page_for_each_size_class_besides_the_memory_and_the_volume_what_is_written_at_the_end(
+    memory: str, extra: tuple[str, ...], file_mib: int, limit: str
+) -> None:
+    spec = replace(WARM, memory=memory, extraArgs=extra)
+    command = container(spec).command or ()
+    assert command[command.index("-m") + 1] == str(file_mib)
     items, _ = pod(spec)[0].volumes or ()
     assert items.emptyDir is not None
     assert (items.emptyDir.medium, items.emptyDir.sizeLimit) == ("Memory", limit)
     # The file is in the place of what memcached would have for items without it.
-    assert container(spec).resources == container(Spec(workload="StatefulSet", memory=memory)).resources
+    assert container(spec).resources == container(replace(spec, warmRestart=False)).resources
 
 
 def test_the_arguments_and_the_secrets_are_those_of_any_server() -> None:
@@ -218,7 +231,8 @@ def test_the_arguments_and_the_secrets_are_those_of_any_server() -> None:
     assert warm.command is not None
     assert warm.command[0] == "sh"
     assert warm.command[-2] == "-e"
-    assert warm.command[6:-2] == plain.command
+    assert warm.command[6:8] == ("memcached", "-m")
+    assert warm.command[9:-2] == plain.command[3:]
     assert warm.args == plain.args
     assert warm.lifecycle == plain.lifecycle
     assert [each.name for each in warm.volumeMounts or ()][:2] == ["tls", "auth"]
