@@ -29,7 +29,8 @@ _IN_THE_CLEAR: Final = Advice(
     Reason.PASSWORDS_IN_THE_CLEAR,
     "Passwords are sent unencrypted and can be intercepted: set spec.tls beside spec.auth.",
 )
-_OF_SECRETS: Final = (
+_OF_PODS: Final = (
+    Reason.INVALID_SPEC,
     *(Reason.SECRET_NOT_FOUND, Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
 )
 
@@ -128,7 +129,7 @@ def observed(
         pods,
         plan.servers,
         outcome.service,
-        joined([*_of_secrets(pods), *outcome.problems]),
+        joined([*_of_pods(pods), *outcome.problems]),
         " ".join(waiting),
         unwritten=bool(outcome.unwritten),
         leaving=other.kind if other is not None else None,
@@ -149,9 +150,9 @@ def _advice(spec: Spec) -> Iterator[Advice]:
         yield _IN_THE_CLEAR
 
 
-def _of_secrets(pods: Sequence[PodRecord]) -> Iterator[Problem]:
+def _of_pods(pods: Sequence[PodRecord]) -> Iterator[Problem]:
     """What servers wait for that are not started, as most of them tell it."""
-    told = Counter(pod.problem for pod in pods if not pod.ready and pod.problem.partition(":")[0] in _OF_SECRETS)
+    told = Counter(pod.problem for pod in pods if not pod.ready and pod.problem.partition(":")[0] in _OF_PODS)
     if told:
         # By count, then by name: equal counts must not make the message flap.
         problem = min(told, key=lambda each: (-told[each], each))

@@ -204,6 +204,11 @@ _SAID_CHARS = 512
 _NEXT_SENTENCE = ". "
 # What a container waits for in the ordinary course of starting is no problem.
 _ORDINARY_WAITS = ("", "ContainerCreating", "PodInitializing")
+# Of a container that needs one.
+_NO_SHELL: Final = (
+    "InvalidSpec: spec.warmRestart: must be false with an image that contains no sh, as memcached is run by it; use "
+    "another image, or set the field to false"
+)
 # The kubelet goes to and fro between the two, with each try: one name for both, or each turn would be a status write.
 _ONE_NAME = {"ErrImagePull": "ImagePullBackOff"}
 
@@ -286,6 +291,8 @@ def _problem(status: _PodStatus) -> str:
     for container in (*ours, *(status.containerStatuses or ())):
         if container.name == RELOADER and (said := _said(container)):
             return shared(said)
+        if container.name == CONTAINER and _has_no_shell(container):
+            return _NO_SHELL
         if halt := container.halt:
             return shared(_ONE_NAME.get(halt, halt))
     for condition in status.conditions or ():
@@ -293,6 +300,12 @@ def _problem(status: _PodStatus) -> str:
             message = condition.message.partition(_NEXT_SENTENCE)[0]
             return shared(f"{condition.reason}: {message}"[:_PROBLEM_CHARS].rstrip(": "))
     return ""
+
+
+def _has_no_shell(container: _ContainerStatus) -> bool:
+    """Whether its node could not start it for that, as its runtime says."""
+    ended = container.state.terminated or container.lastState.terminated or _Waiting()
+    return ended.reason == "StartError" and '"sh"' in ended.message
 
 
 def _said(reloader: _ContainerStatus) -> str:

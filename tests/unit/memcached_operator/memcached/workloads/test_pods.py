@@ -72,3 +72,23 @@ STRANGE: dict[str, Edit] = {
 @pytest.mark.parametrize("edit", STRANGE.values(), ids=STRANGE)
 def test_a_pod_that_merely_looks_like_one_is_nobodys(edit: Edit) -> None:
     assert named(0, edit).memcached == ""
+
+
+NO_SH = 'failed to create containerd task: runc create failed: exec: "sh": executable file not found in $PATH: unknown'
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"state": {"terminated": {"reason": "StartError", "message": NO_SH}}},
+        {
+            "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}},
+            "lastState": {"terminated": {"reason": "StartError", "message": NO_SH}},
+        },
+    ],
+    ids=["just now", "later"],
+)
+def test_an_image_without_the_shell_that_runs_memcached_is_named_by_the_field_that_needs_it(fields: Any) -> None:
+    pod = named(0, lambda live: live["status"].update(containerStatuses=[{"name": "memcached", **fields}]))
+    assert pod.problem.startswith("InvalidSpec: spec.warmRestart: must be false with an image that contains no sh")
+    assert pod.down
