@@ -14,7 +14,7 @@ class Program:
     Attributes:
         name: what a shell calls it, such as my-own-shell. It is the default of the setting operator_name, and the field
             manager: server-side apply keeps under it which fields are ours. It never changes with a setting: a second
-            name would leave the fields of the first owned by nobody who writes them.
+            name would leave the fields of the first owned by a manager that does not write them.
         version: its release, such as 0.1.0.
         description: a sentence for its help.
         leader_election_id: the default of the setting leader_elect_id; None for the operator's name and `-lock`.

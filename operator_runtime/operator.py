@@ -66,7 +66,7 @@ class Operator:
     """The parts of one operator while it is set up. Everything is added before it runs.
 
     Attributes:
-        settings: what it is told.
+        settings: flags, variables and defaults.
         namespaces: what is watched, () for all namespaces.
         own_namespace: of the pod that this process runs in, "" where it runs in none.
         api: the API server, in bytes; closed by the caller.
@@ -141,7 +141,7 @@ class Operator:
             fields: field selector, likewise.
             missing: what to do where the cluster does not know the kind, for the log.
             optional: the cluster may do without the kind, or the operator's account without the right to list it. Then
-                nobody waits for the first list any more, the cache is empty, and readiness does not ask about it. When
+                nothing waits for the first list any more, the cache is empty, and readiness does not ask about it. When
                 the kind is installed or the right is granted, it is filled, and the controllers that watch it look at
                 everything again.
         """
@@ -200,7 +200,7 @@ class Operator:
             rules: what is compared, and how it is written; None for bodies of dicts, as manifests have them.
             fixed: where there are no `rules`, see there.
             replace: likewise.
-            tell: told of each write that was done; None has a line in the log and an event on the owner.
+            tell: called with each write that was done; None has a line in the log and an event on the owner.
             optional: of the cache, see `informer`; without it, `Keeper.keep` raises `Unwatched`.
         """
         store = self.informer(kind, labels=labels, optional=optional)
@@ -317,7 +317,7 @@ async def serve(
     """Run an operator until SIGTERM or SIGINT, or until `stop`; the process's exit code.
 
     Args:
-        settings: what it is told.
+        settings: flags, variables and defaults.
         program: which operator this is.
         set_up: adds its informers and controllers.
         stop: ends it in good order; None: the signals do.

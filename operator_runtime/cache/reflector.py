@@ -41,7 +41,7 @@ R = TypeVar("R", bound=Record)
 # and workers go on (75,000 objects a second were measured for a slower decoder).
 _LINES_PER_TURN = 500
 # The first failure of each cause in a row is kept quiet: a booting API server answers 403, 429 and 503 for some 300 ms,
-# streams break, and the version that is held expires while nobody is there to watch. Silence is the exception: it
+# streams break, and the version that is held expires while no watch runs. Silence is the exception: it
 # takes more than a minute to be noticed.
 _FAILURES_BEFORE_WORDS = 2
 # Whom Kubernetes takes a client for that shows no credential, or one of a kind that is not enabled, such as a password.
@@ -108,7 +108,7 @@ class Reflector(Generic[R]):
 
     Attributes:
         store: receives the records; others may feed it, too.
-        optional: nobody waits for its first snapshot once that was refused, and it may never come.
+        optional: nothing waits for its first snapshot once that was refused, and it may never come.
         synced: set when the first snapshot is complete.
         refusal: why there was no snapshot yet: the API server forbids it, or does not know the kind. None before its
             answer, and as soon as there is one.
@@ -197,7 +197,7 @@ class Reflector(Generic[R]):
 
     @property
     def settled(self) -> asyncio.Event:
-        """Set when nobody need wait for the first snapshot any more: it is there, or is optional and was refused."""
+        """Set when nothing need wait for the first snapshot any more: it is there, or is optional and was refused."""
         return self._answered if self.optional else self.synced
 
     @property

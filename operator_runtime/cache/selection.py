@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 _NAME = r"[A-Za-z0-9][-A-Za-z0-9_./]*"
-# The forms of one requirement of a label selector, but for `<` and `>`, which nobody uses: of these nothing is known.
+# The forms of one requirement of a label selector, but for `<` and `>`, which are not used: of these nothing is known.
 _EQUALITY = re.compile(rf"\s*(?P<name>{_NAME})\s*(?P<operator>==|=|!=)\s*(?P<value>[-A-Za-z0-9_.]*)\s*")
 _SET = re.compile(rf"\s*(?P<name>{_NAME})\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)\s*")
 _EXISTS = re.compile(rf"\s*(?P<absent>!?)\s*(?P<name>{_NAME})\s*")

@@ -90,7 +90,7 @@ class Store(Generic[R]):
     def add_index(self, name: str, function: IndexFunction[R]) -> None:
         """File the records, those held already too, under what `function` gives of each; None files it nowhere.
 
-        So does an error, which is told in the log: one object must not end the process that takes care of all others.
+        So does an error, which is logged: one object must not end the process that takes care of all others.
 
         Args:
             name: for `by_index`.

@@ -1,7 +1,7 @@
 """The Kubernetes API over aiohttp: one request, one stream, and the writes that an operator needs.
 
 Every answer that is not an object of the API, and every way in which there is no answer, becomes one of the errors of
-`client.errors`. Nothing is retried here but what costs nobody anything; see `ApiClient.request`.
+`client.errors`. Nothing is retried here but what costs nothing; see `ApiClient.request`.
 """
 
 from __future__ import annotations
@@ -170,8 +170,8 @@ class ApiClient:
         """One API call; the answer's body.
 
         A 401 is tried once more where a newer credential is to be had. Where the server closed a pooled connection just
-        as we took it and no byte of an answer came, the call goes out again, if it reads or is guarded: nobody knows
-        whether it was carried out. Waiting for Retry-After is the caller's: it has a queue to wait in.
+        as we took it and no byte of an answer came, the call goes out again, if it reads or is guarded: whether
+        it was carried out is not known. Waiting for Retry-After is the caller's: it has a queue to wait in.
 
         Args:
             method: GET, POST, PATCH, PUT or DELETE.

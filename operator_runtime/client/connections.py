@@ -68,7 +68,7 @@ class Pool:
 class Pools:
     """The connections of one trust: a pool for API calls, and connections of their own for watches.
 
-    Invariant: `watching` holds the answers of the watches that run. aiohttp wakes nobody who reads from a connection of
+    Invariant: `watching` holds the answers of the watches that run. aiohttp wakes no reader of a connection of
     a pool that is closed: they are aborted one by one before it.
     """
 

@@ -1,6 +1,6 @@
 """The closed set of things that can go wrong on the wire, and the one function that tells them apart.
 
-Callers `match` on these classes; nobody looks at a status code again. The shapes are those that a real API server
+Callers `match` on these classes; no status code is looked at again. The shapes are those that a real API server
 answers with: an HTTP status with a `Status` body, an ERROR event in the middle of a watch, a `Status` delivered under
 HTTP 200, and text where a proxy or an unregistered path speaks.
 """

@@ -106,8 +106,8 @@ class Answer:
     def abort(self) -> None:
         """Close the connection at once, in the middle of the answer.
 
-        TLS's own farewell waits for the server, which nobody else waits for: it may outlast the event loop. aiohttp
-        wakes nobody who reads from a connection that is closed here.
+        TLS's own farewell waits for the server, which nothing else waits for: it may outlast the event loop. aiohttp
+        wakes no reader of a connection that is closed here.
         """
         self._ends()
         if self._connection.protocol is not None and not self.content.is_eof() and self.content.exception() is None:

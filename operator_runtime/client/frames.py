@@ -69,7 +69,7 @@ class Page(msgspec.Struct):
 
     kind: str = ""
     metadata: ListMetadata = msgspec.field(default_factory=ListMetadata)
-    # Go writes an empty list as null when nobody allocated it.
+    # Go writes an empty list as null when it was not allocated.
     items: list[msgspec.Raw] | None = None
 
 

@@ -33,7 +33,7 @@ class ConnectionCut(aiohttp.ClientConnectionError):
 class Wire(ResponseHandler):
     """A connection that knows besides how often it was used, whether its peer has spoken, and whether it rests.
 
-    HTTP/1.1 tells which answer belongs to which request by their order alone: one that nobody asked for would be taken
+    HTTP/1.1 tells which answer belongs to which request by their order alone: one that was not asked for would be taken
     for that to the next request, and each after it for that to the one after. aiohttp looks for left-over bytes when a
     connection goes back to its pool, and not while it rests there.
 

@@ -37,7 +37,7 @@ class ControllerBuilder:
     its own is shown is enqueued whatever a predicate says, as this change may be that write. What a list brings has a
     low priority.
 
-    What a mapping function or a predicate raises is told in the log and keeps nobody from going on: a predicate that
+    What a mapping function or a predicate raises is logged and stops nothing: a predicate that
     fails counts the change, a mapping function that fails, or gives no key, enqueues nothing.
     """
 

@@ -256,7 +256,7 @@ class Client:
         """Ask for an object's deletion; one that is gone already is as good. Finalizers may hold it up.
 
         Give the object, or its uid: a deletion by the key alone is of whatever has that name when it arrives, also
-        where an earlier try that nobody answered has taken the object already.
+        where an earlier try that was not answered has taken the object already.
 
         Args:
             kind: of the object.

@@ -167,7 +167,7 @@ class Controller(Generic[K]):
             initial_keys: the keys to look at when it begins.
             delay_s: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
                 has seen the key's own last write. A key that waits is neither counted nor logged.
-            observer: told of each reconcile.
+            observer: called with each reconcile.
             clock: measures durations, in seconds.
 
         Raises:
@@ -218,7 +218,7 @@ class Controller(Generic[K]):
         """Work until `stop`, then let the workers finish for `drain_timeout_s` and cancel those that have not.
 
         Raises:
-            ExceptionGroup: a worker ended although nobody had stopped it. The reconciler's own errors never do this.
+            ExceptionGroup: a worker ended although it was not stopped. The reconciler's own errors never do this.
         """
         self.begin()
         async with asyncio.TaskGroup() as group:
@@ -283,7 +283,7 @@ class Controller(Generic[K]):
             if not isinstance(result, Result):
                 raise TypeError(f"the reconciler of controller {self.name!r} returned {result!r}: return a Result")
         except asyncio.CancelledError as error:
-            # A worker that is told to end must end. A cancellation that nobody asked of it is a bug of the reconciler;
+            # A worker that is told to end must end. A cancellation that was not asked of it is a bug of the reconciler;
             # passed on, it would end this worker without a sound.
             task = asyncio.current_task()
             if task is None or task.cancelling():

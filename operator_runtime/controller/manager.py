@@ -63,7 +63,7 @@ class Manager:
     def __init__(self, leadership: Leadership | None = None) -> None:
         """
         Args:
-            leadership: what the runnables wait for; None where nobody else is there to lead.
+            leadership: what the runnables wait for; None where there is no other replica.
         """
         self._leadership = leadership
         self._reflectors: list[Reflector[Any]] = []
@@ -95,7 +95,7 @@ class Manager:
         """Feed a cache from the start on; the runnables wait until it is settled (`Reflector.settled`).
 
         Raises:
-            RuntimeError: it runs already, so that nobody would fill the cache.
+            RuntimeError: it runs already, so that nothing would fill the cache.
         """
         self._check_not_running(f"the watch of {reflector.description}")
         self._reflectors.append(reflector)
@@ -129,7 +129,7 @@ class Manager:
         """Run everything until `stop` is set.
 
         Raises:
-            UnexpectedEndError: a part ended although nobody asked it to.
+            UnexpectedEndError: a part ended although it was not asked to.
             BaseExceptionGroup: a part died of an exception.
         """
         self._running = True

@@ -1,1 +1,1 @@
-"""What an author or an operator on call is told of what goes wrong, once, and again after a growing pause."""
+"""What the log says of things that go wrong, once, and again after a growing pause."""

@@ -1,4 +1,4 @@
-"""What an author's functions raise while a cache takes a change: told in the log, where it keeps nobody from going on.
+"""What an author's functions raise while a cache takes a change: it is logged and stops nothing.
 
 A mapping function, a predicate or an index function that fails on one object must not end a process that takes care of
 a thousand others: it would end again at each start, for as long as that object is there. What is done instead is said

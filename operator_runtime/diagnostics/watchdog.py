@@ -37,7 +37,7 @@ def stack_of(thread_id: int | None) -> traceback.StackSummary:
 
 
 class Places(NamedTuple):
-    """Which files are nobody's fault; folders, each with all below it.
+    """Which files are never blamed; folders, each with all below it.
 
     Attributes:
         runtime: this runtime.
@@ -91,7 +91,7 @@ class Stall(NamedTuple):
 
 
 class StallDetector:
-    """Pure: which stalls are told, and when to look again.
+    """Pure: which stalls are logged, and when to look again.
 
     Invariants:
         `_counted` is what the loop was to do when the last stall that was counted began: each is counted once.
@@ -140,7 +140,7 @@ class EventLoopWatchdog:
         """
         Args:
             observe_lag: told at each beat by how many seconds the loop is late.
-            after_s: seconds without a turn of the loop that are told; half as long again is told for certain. It beats
+            after_s: seconds without a turn of the loop that are logged; half as long again is so for certain. It beats
                 twice in that time.
             clock: monotonic seconds.
         """

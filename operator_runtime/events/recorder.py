@@ -357,7 +357,7 @@ class EventRecorder:
 
 
 def _namespace_is_going(error: KubeError) -> bool:
-    """Whether the write failed because its namespace is being deleted or is gone: nobody will read that event."""
+    """Whether the write failed because its namespace is being deleted or is gone: that event will not be read."""
     if isinstance(error, NotFound):
         return True
     return isinstance(error, Forbidden) and any(cause.reason == "NamespaceTerminating" for cause in error.causes)

@@ -181,7 +181,7 @@ def same(before: object, after: object) -> bool:
 
 
 class _WireMetadata(msgspec.Struct, rename="camel"):
-    """As it comes; Go writes what is empty as null where nobody said otherwise."""
+    """As it comes; Go writes what is empty as null unless told otherwise."""
 
     name: str
     uid: str
@@ -197,7 +197,7 @@ class _WireMetadata(msgspec.Struct, rename="camel"):
 
 
 class _Document(msgspec.Struct):
-    """Parts that nobody has declared are skipped, not decoded."""
+    """Parts that are not declared are skipped, not decoded."""
 
     metadata: _WireMetadata
     spec: msgspec.Raw = msgspec.Raw()

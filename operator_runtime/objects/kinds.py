@@ -1,6 +1,6 @@
 """Kinds: where the objects of one kind live in the API, and what their JSON becomes.
 
-`typed` is for kinds whose spec and status have types of their own, `plain` for those that nobody has a model of, and
+`typed` is for kinds whose spec and status have types of their own, `plain` for those without a model, and
 `Kind` itself for an author who brings a decoder. Only the declared parts of a document are decoded: managedFields
 never, nor fields of a spec that its type does not name.
 """
@@ -106,7 +106,7 @@ class Kind(Generic[R]):
             except RecursionError:
                 return self._decode(shallow(bytes(raw)))
         except NotImplementedError:
-            raise  # it is the kind's type that nobody can read, and no fault of the object
+            raise  # the kind's type cannot be read, which is no fault of the object
         except Exception as error:
             metadata = metadata_of(msgspec.Raw(raw))
             key = ObjectKey(metadata.namespace, metadata.name or "(nameless)")

@@ -56,7 +56,7 @@ class Writers:
     def __init__(self, body: bytes) -> None:
         """
         Args:
-            body: the object's JSON. What cannot be read counts as nobody's.
+            body: the object's JSON. What cannot be read has no writers.
         """
         try:
             self._entries: Sequence[_Entry] = decode_nested(_decode, body).metadata.managedFields
@@ -73,7 +73,7 @@ class Writers:
         return _latest_first(each for each in self._entries if _owns(each.fieldsV1, steps))
 
     def latest(self, path: str) -> list[Writer]:
-        """Who wrote the object at all, the latest first: of a field that was removed, nobody is the owner.
+        """Who wrote the object at all, the latest first: a field that was removed has no owner.
 
         Args:
             path: of the field. One of the status is written by other requests than the rest.

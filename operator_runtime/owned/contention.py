@@ -39,7 +39,7 @@ class Undone(NamedTuple):
         return f"{self.verb} {', '.join(self.fields) or f'the {self.name}'}"
 
     def note(self, who: str, owner: str) -> str:
-        """What is told of it where it is contested."""
+        """The note of the event where it is contested."""
         often = f"{REPAIRS} times within {WINDOW_S:.0f} s, from now on once a second at most. Stop that client."
         match self.verb:
             case "changed":
@@ -89,7 +89,7 @@ class _Loop:
         looked_s: when that was.
         buckets: of the contested objects.
         undone: what another client did to each.
-        notes: what was told of each.
+        notes: of the event for each.
         free: the user asked for something just before the last look, which is then as any other.
         rests: the last look may not repair owned objects, as the one before did.
         wrote: the last look has had its one write.
@@ -180,14 +180,14 @@ class Contention:
         *,
         wish: Hashable = None,
     ) -> tuple[int, Sequence[str]]:
-        """An object was put right; how many repairs came since it is contested, and what is to be told.
+        """An object was put right; how many repairs came since it is contested, and the notes of events.
 
         Args:
             key: the owner's.
             generation: its `metadata.generation`.
             of: the object, None for the owner's status.
             undone: what the repair undid.
-            note: what is told where it becomes contested.
+            note: of the event where it becomes contested.
             wish: what is wanted of the object, or a digest, where that may be new; None where only another client can
                 have made the object other than it was wanted before.
         """

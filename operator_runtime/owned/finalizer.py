@@ -1,4 +1,4 @@
-"""Finalizers: what has to be done before an object may go, and where that is told while it is not done.
+"""Finalizers: what has to be done before an object may go, and where users see that it is not done.
 
     stage, shell = await self._finalizer.finalize(shell)
     if stage is not Stage.LIVE:
@@ -139,7 +139,7 @@ class Finalizer(Generic[A]):
                 that failed, so whatever it did before must not disturb it. It gives back None when all is done, or
                 `Waiting`.
             add: put it on objects; False: it is only taken off those that carry it.
-            events: where a failure is told, on the object, and what a cleanup waits for, each time that this changes;
+            events: of a failure, on the object, and of what a cleanup waits for, each time that this changes;
                 None where the cleanup tells of itself, also in the log.
             owners: the objects, so that one that takes the finalizer off in a loop is not raced with.
             report: writes the condition `Finalized` into the object's status while the cleanup fails or waits; it is

@@ -128,7 +128,7 @@ class Owners(Generic[O]):
         wish: object = None,
         status: bool = False,
     ) -> AsyncIterator[None]:
-        """Around a write that puts an object right. Where that is one too many, it is told, with who else writes.
+        """Around a write that puts an object right. If it is one too many, the log and an event say who else writes.
 
         Args:
             owner: for which it is written.
@@ -142,7 +142,7 @@ class Owners(Generic[O]):
         """
         key, name, who = key_of(owner), kind.resource.kind, _ANOTHER
         of = None if status else (name, at)
-        # Once this is written, the managedFields name nobody else.
+        # Once this is written, the managedFields name no other client.
         if fields and self.contention.is_last(key, owner.generation, of, wish):
             who = await self._other_manager(kind, at, fields)
         undone = Undone(verb, name if at == key else f"{name} {at}", fields)

@@ -1,4 +1,4 @@
-"""How owned objects are kept: what authors say of it, and what they are told.
+"""How owned objects are kept: what authors say of it, and what they get back.
 
 `keeper.Keeper` does it.
 """
@@ -107,7 +107,7 @@ class Rules(Generic[W, P]):
             change. `spec.selector` is one without a word in the groups apps and batch: Deployments, StatefulSets, Jobs.
         replace: an object that differs in such a field is deleted so, and made anew when it is gone; None: it is left
             as it is, and `Refused` says so. "Orphan" leaves its dependents, such as the pods of a StatefulSet.
-        unsaid: paths of differences that follow from others, and are told of where nothing else differs.
+        unsaid: paths of differences that follow from others, and are said where nothing else differs.
     """
 
     differences: Callable[[W, P], Iterable[Difference]]
@@ -166,7 +166,7 @@ def _key_in(body: Mapping[str, Any]) -> ObjectKey:
 
 
 def telling(events: EventRecorder, owners: Kind[Any], kind: Kind[Any]) -> Callable[[Any, Change[Any]], None]:
-    """What is told of changes where an author says nothing else: a line in the log, and an event on the owner."""
+    """The default for `tell=`: a line in the log, and an event on the owner."""
 
     def tell(owner: Any, change: Change[Any]) -> None:
         done = "Deleted" if change.deleted else "Created" if change.before is None else "Updated"

@@ -74,7 +74,7 @@ def configure(
 
 
 class LineHandler(logging.Handler):
-    """Writes one line per record. A line that nobody can read (disk full, reader gone) is lost without a trace."""
+    """Writes one line per record. A line that cannot be written (disk full, reader gone) is lost without a trace."""
 
     def __init__(self, stream: TextIO, line: Callable[[logging.LogRecord], str]) -> None:
         super().__init__()

@@ -31,7 +31,7 @@ ALLOWED_S = 300.0
 DENIED_S = 30.0
 # Scrapers are few; a client that tries tokens must not fill the memory with them.
 MAX_REMEMBERED = 256
-# Requests with tokens that were nobody's so far, while the API server is asked about them: of one address a few scrapes
+# Requests with tokens that were invalid so far, while the API server is asked about them: of one address a few scrapes
 # at once, of all half of the server's connections, so that the others are there for tokens that are known.
 MAX_STRANGERS_OF_ADDRESS = 8
 MAX_STRANGERS = 32
@@ -162,7 +162,7 @@ class MetricsAuthentication:
         return None if allowed else text_response(403, "Forbidden\n")
 
     async def _account(self, token: str, address: str) -> Account | None:
-        """Whose token it is; None for nobody's."""
+        """Whose token it is; None for an invalid one."""
         # Tokens are secrets: they are not kept.
         key = hashlib.sha256(token.encode("latin-1")).digest()
         if (known := self._accounts.get(key)) is not None:
@@ -187,7 +187,7 @@ class MetricsAuthentication:
 
     @asynccontextmanager
     async def _as_stranger(self, address: str) -> AsyncIterator[None]:
-        """The turn of one of those nobody knows.
+        """The turn of one that is not known to be valid.
 
         Raises:
             _TooManyStrangers: too many wait already.

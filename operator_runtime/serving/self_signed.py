@@ -1,7 +1,7 @@
 """Prints a private key and a certificate that it signs itself, for the names in the arguments: a program of its own.
 
-`serving_tls` runs it, so that the operator's process need not load `cryptography`. Nobody can check such a certificate,
-only that nobody listens on the way; for more, give a certificate.
+`serving_tls` runs it, so that the operator's process need not load `cryptography`. Such a certificate keeps
+others from listening on the way, and cannot be checked; for more, give a certificate.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Given:
 
 
 class Metrics(CollectorRegistry):
-    """Everything that a scrape shows. What fails is told in the log, and a scrape goes without its metrics alone."""
+    """Everything that a scrape shows. What fails is logged, and a scrape goes without its metrics alone."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What nobody else shows: for each watch, whether it lives, what it has been through, and what it holds; and writes."""
+"""What is shown of each watch: whether it lives, what it has been through, and what it holds; and writes."""
 
 from __future__ import annotations
 

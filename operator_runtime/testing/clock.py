@@ -97,7 +97,7 @@ class FakeClock:
         await woken
 
     async def asleep(self, sleepers: int = 1, *, deadline_s: float = _ASLEEP_DEADLINE_S) -> None:
-        """Wait until so many sleep, or more: an `advance` before that would wake nobody.
+        """Wait until so many sleep, or more: an `advance` before that would wake none.
 
         Raises:
             AssertionError: the deadline has passed.

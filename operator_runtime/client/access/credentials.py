@@ -93,7 +93,7 @@ class ClusterAccess:
 class Identity:
     """One fetched credential: headers, a client certificate, or both.
 
-    `expires_at_s` is in seconds since the epoch, None where nobody knows.
+    `expires_at_s` is in seconds since the epoch, None where that is unknown.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -26,7 +26,7 @@ API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io
 # A cloud's token service answers within seconds; a person at a terminal or in a browser needs minutes.
 TIMEOUT_S = 60.0
 INTERACTIVE_TIMEOUT_S = 180.0
-# A process that hangs in the kernel, on a network file system that is gone, outlives SIGKILL: nobody waits longer.
+# A process that hangs in the kernel, on a network file system that is gone, outlives SIGKILL: it is not waited for.
 KILL_TIMEOUT_S = 5.0
 # An answer is a token or a certificate chain with its key, some KiB.
 MAX_ANSWER_BYTES = 1 << 20

@@ -86,7 +86,7 @@ class ServiceAccount:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is such a file. One that nobody may look at counts: what cannot be read of it is told then."""
+    """Whether there is such a file. One that may not be read counts: the error says so when it is read."""
     try:
         return path.exists()
     except OSError:
