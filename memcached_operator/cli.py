@@ -221,12 +221,13 @@ def _render(flags: Flags) -> int:
     settings = _settings({name: values for name, values in flags.items() if name in _RENDERED})
 
     from memcached_operator.render import diff_command, render_command
+    from memcached_operator.render.rendering import RenderOptions
     from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 
     (namespace,) = flags.get("namespace", ("default",))
     if not is_label(namespace):
         raise UsageError(f"--namespace: {namespace!r} is not allowed, it must be {LABEL_IN_WORDS}")
-    options = render_command.RenderOptions(files, namespace, settings.memcached_image, settings.memcached_user_id)
+    options = RenderOptions(files, namespace, settings.memcached_image, settings.memcached_user_id)
     if "diff" not in flags:
         return render_command.run(options)
     (old,) = flags["diff"]

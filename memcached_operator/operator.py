@@ -95,10 +95,12 @@ def set_up(operator: Operator, settings: Settings) -> None:
         answers=answers,
     )
 
+    def known(key: ObjectKey) -> ObjectKey | None:
+        return key if caches.memcacheds.get(key) is not None else None
+
     def of_same_name(record: OwnedRecord) -> ObjectKey | None:
         # What a Memcached owns bears its name; so does a stranger's that is in its way.
-        key = ObjectKey(record.namespace, record.name)
-        return key if caches.memcacheds.get(key) is not None else None
+        return known(ObjectKey(record.namespace, record.name))
 
     def of_budget(record: BudgetRecord) -> Iterable[ObjectKey]:
         # Somebody else's may select any pods of its namespace.
@@ -106,8 +108,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
         return caches.memcacheds_in(record.namespace) if record.selector else (found,) if found else ()
 
     def of_publication(record: OwnedRecord) -> ObjectKey | None:
-        key = ObjectKey(record.namespace, publisher(record.name))
-        return key if caches.memcacheds.get(key) is not None else None
+        return known(ObjectKey(record.namespace, publisher(record.name)))
 
     controller = operator.controller("memcached", MEMCACHEDS, reconciler.reconcile)
     controller.begins_with(caches.memcacheds, is_overdue)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from memcached_operator.api.names import API_VERSION, VERSION
@@ -73,8 +73,7 @@ def differences(live: Json, ours: Json) -> Iterator[str]:
     for key in sorted((live.keys() | ours.keys()) - special):
         yield from _compared(key, live.get(key, _DEFAULTS.get(key)), ours.get(key, _DEFAULTS.get(key)))
     live_names, our_names = live.get("names") or {}, ours["names"]
-    for key in sorted(live_names.keys() | our_names.keys()):
-        yield from _compared(f"names.{key}", live_names.get(key), our_names.get(key))
+    yield from _all_compared("names.", live_names, our_names)
     live_versions = _by_name(live.get("versions") or ())
     for name, wanted in _by_name(ours["versions"]).items():
         if name not in live_versions:
@@ -95,8 +94,7 @@ def schema_differences(live: Json, ours: Json, path: str = "") -> Iterator[str]:
         for name, end in (("items", "[]"), ("additionalProperties", "[*]"))
         if isinstance(live.get(name), dict) and isinstance(ours.get(name), dict)
     ]
-    for keyword in sorted((live.keys() | ours.keys()) - _WALKED - {name for name, _ in of_each}):
-        yield from _compared(f"{place}: {keyword}", live.get(keyword), ours.get(keyword))
+    yield from _all_compared(f"{place}: ", live, ours, _WALKED | {name for name, _ in of_each})
     if live.get("description") != ours.get("description"):
         yield f"{place}: the description differs"
     live_fields, our_fields = live.get("properties") or {}, ours.get("properties") or {}
@@ -135,11 +133,9 @@ def _fields_differ(published: Json, ours: Json) -> Iterator[str]:
 def _version_differences(live: Json, ours: Json) -> Iterator[str]:
     name = ours["name"]
     special = {"name", "schema", "additionalPrinterColumns", "subresources"}
-    for key in sorted((live.keys() | ours.keys()) - special):
-        yield from _compared(f"version {name}: {key}", live.get(key), ours.get(key))
+    yield from _all_compared(f"version {name}: ", live, ours, special)
     live_subresources, our_subresources = live.get("subresources") or {}, ours.get("subresources") or {}
-    for key in sorted(live_subresources.keys() | our_subresources.keys()):
-        yield from _compared(f"subresource {key}", live_subresources.get(key), our_subresources.get(key))
+    yield from _all_compared("subresource ", live_subresources, our_subresources)
     yield from _column_differences(
         live.get("additionalPrinterColumns") or (), ours.get("additionalPrinterColumns") or ()
     )
@@ -152,14 +148,17 @@ def _column_differences(live: Sequence[Json], ours: Sequence[Json]) -> Iterator[
     for name, wanted in our_columns.items():
         if name not in live_columns:
             yield f"column {name} is missing"
-            continue
-        there = live_columns[name]
-        for key in sorted(there.keys() | wanted.keys()):
-            yield from _compared(f"column {name}: {key}", there.get(key), wanted.get(key))
+        else:
+            yield from _all_compared(f"column {name}: ", live_columns[name], wanted)
     for name in live_columns.keys() - our_columns.keys():
         yield f"column {name} is unknown to this release"
     if live_columns.keys() == our_columns.keys() and list(live_columns) != list(our_columns):
         yield f"columns: their order is {', '.join(live_columns)}, this release's is {', '.join(our_columns)}"
+
+
+def _all_compared(prefix: str, live: Json, ours: Json, without: Collection[str] = ()) -> Iterator[str]:
+    for key in sorted((live.keys() | ours.keys()) - set(without)):
+        yield from _compared(f"{prefix}{key}", live.get(key), ours.get(key))
 
 
 def _compared(what: str, live: object, ours: object) -> Iterator[str]:

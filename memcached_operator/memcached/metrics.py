@@ -18,8 +18,7 @@ from memcached_operator.memcached.state import DISCOURAGED, OUR_CONDITIONS, Reas
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.beside import beside
 from memcached_operator.memcached.wanted.common import Manifest, without_names
-from memcached_operator.memcached.workloads.pods import PodRecord
-from operator_runtime import UNDECODABLE, Store, decode_nested, field_name, field_names
+from operator_runtime import UNDECODABLE, decode_nested, field_name, field_names
 
 OTHER_FIELDS = "other"
 # No reason of ours: what is told of a condition that is not there yet, and of one that somebody else wrote.
@@ -136,7 +135,6 @@ def _labels(type_: str, condition: _Condition | None) -> tuple[str, str, str]:
 def memcached_families(caches: Caches) -> Iterator[Metric]:
     """Desired and ready servers of each Memcached that there is; one whose specification is wrong desires none."""
     labels = ("namespace", "name")
-    memcacheds = [each for key in caches.memcacheds.keys() if (each := caches.memcacheds.get(key)) is not None]  # noqa: SIM118
     desired_servers = GaugeMetricFamily(
         "memcached_operator_memcached_desired_servers",
         "Servers that the specification of a Memcached asks for.",
@@ -145,10 +143,11 @@ def memcached_families(caches: Caches) -> Iterator[Metric]:
     ready_servers = GaugeMetricFamily(
         "memcached_operator_memcached_ready_servers", "Servers of a Memcached that are ready.", labels=labels
     )
-    for each in memcacheds:
+    for each in list(caches.memcacheds.values()):
         if (size := _size(each)) is not None:
             desired_servers.add_metric(each.key, size)
-        ready_servers.add_metric(each.key, _ready(each, caches.pods))
+        ready = sum(pod.active and pod.ready for pod in caches.pods_of(each.key))
+        ready_servers.add_metric(each.key, ready)
     yield from (desired_servers, ready_servers)
 
 
@@ -157,7 +156,3 @@ def _size(memcached: MemcachedRecord) -> int | None:
         return read_spec(memcached.spec).size
     except InvalidSpec:
         return None
-
-
-def _ready(memcached: MemcachedRecord, pods: Store[PodRecord]) -> int:
-    return sum(1 for pod in pods.by_index("memcached", memcached.key) if pod.active and pod.ready)

@@ -189,17 +189,6 @@ def unplanned(
     )
 
 
-def unreadable(
-    memcached: MemcachedRecord,
-    last: Status,
-    ours: Mapping[Workload, WorkloadRecord],
-    pods: Sequence[PodRecord],
-    why: str,
-) -> Observation:
-    """Where the specification cannot be read; `why` in words."""
-    return unplanned(memcached, last, ours, pods, Problem(Reason.INVALID_SPEC, why))
-
-
 def client_names(observed: Observation, namespace: str) -> list[str]:
     """The DNS names by which clients know the servers: that of the Service, and those that servers keep."""
     service = [f"{observed.service}.{namespace}.svc"] if observed.service else []

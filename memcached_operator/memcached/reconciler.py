@@ -20,10 +20,10 @@ from memcached_operator.memcached.deletion import Deletion
 from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.kinds import MEMCACHEDS, Caches
 from memcached_operator.memcached.metrics import contested_family
-from memcached_operator.memcached.observation import observed, unreadable
+from memcached_operator.memcached.observation import observed, unplanned
 from memcached_operator.memcached.plan import plan as plan_servers
 from memcached_operator.memcached.spec import read_spec
-from memcached_operator.memcached.state import decode_status
+from memcached_operator.memcached.state import Problem, Reason, decode_status
 from memcached_operator.memcached.status_writer import StatusWriter
 from operator_runtime import ObjectKey, Operator, Result
 
@@ -92,8 +92,8 @@ class MemcachedReconciler:
             spec = read_spec(memcached.spec)  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
-            _, result = await self._status.report(memcached, last, unreadable(memcached, last, ours, pods, str(error)))
-            return result
+            seen = unplanned(memcached, last, ours, pods, Problem(Reason.INVALID_SPEC, str(error)))
+            return (await self._status.report(memcached, last, seen))[1]
         now = self._utc_now()
         plan = plan_servers(key, spec, last, ours, pods, now)  # plan
         outcome = await self._objects.keep(memcached, spec, plan, last, pods, now)  # act

@@ -11,6 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from memcached_operator.memcached.labels import RESTART_ANNOTATION, RESTORED_ANNOTATION, Owner
+from memcached_operator.memcached.wanted.common import Identity
 from memcached_operator.memcached.wanted.warm_restart import restart_of
 from operator_runtime import ObjectKey, Packing, shared
 
@@ -94,11 +95,7 @@ class _Annotations(msgspec.Struct):
     restart: str = msgspec.field(default="", name=RESTART_ANNOTATION)
 
 
-class _Meta(msgspec.Struct):
-    name: str
-    uid: str
-    resourceVersion: str
-    namespace: str = ""
+class _Meta(Identity):
     generation: int = 0
     deletionTimestamp: str | None = None
     finalizers: tuple[str, ...] = ()

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.render.comparing import in_words
 from memcached_operator.render.documents import Document
-from memcached_operator.render.render_command import RenderOptions
-from memcached_operator.render.rendering import Rendered, name_of, render, uid_of
+from memcached_operator.render.rendering import RenderOptions, name_of, render, uid_of
 from memcached_operator.render.sources import Sources, say, write
 
 SAME, DIFFERENT, FAILED = 0, 1, 2
@@ -33,12 +32,13 @@ def run(old: str, options: RenderOptions) -> int:
             left.pop(name, None)
             was = before.get(name)
             uid = (was.uid if was is not None else "") or uid_of(document.content)
-            rendered = _rendered(document, uid, options)
+            # Under one uid, so that the file of one and what a cluster has of the other compare.
+            rendered = render(document.content, options, uid)
         except InvalidSpec as error:
             sources.complain(f"{document.place}: {error}")
             continue
         try:
-            compared = _rendered(was.document, uid, options) if was is not None else None
+            compared = render(was.document.content, options, uid) if was is not None else None
         except InvalidSpec as error:
             sources.complain(f"{name} as it was: the operator would not act on it, so there is no change: {error}")
             continue
@@ -75,8 +75,3 @@ def _before(old: str, options: RenderOptions, sources: Sources) -> dict[str, _Be
             sources.complain(f"{document.place}: {name} is also in {first}; omit one of them")
         found[name] = _Before(document, uid)
     return found
-
-
-def _rendered(document: Document, uid: str, options: RenderOptions) -> Rendered:
-    """What is made of it under that uid, so that the file of one and what a cluster has of the other compare."""
-    return render(document.content, namespace=options.namespace, image=options.image, user_id=options.user_id, uid=uid)

@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.render.rendering import as_yaml, render
+from memcached_operator.render.rendering import RenderOptions, as_yaml, render
 from memcached_operator.render.sources import Sources, say, write
 
 DONE, NOT_ALL = 0, 1
-
-
-@dataclass(frozen=True, slots=True)
-class RenderOptions:
-    """What the command line asks for.
-
-    Attributes:
-        files: paths, `-` for standard input.
-        namespace: of a Memcached that names none.
-        image: of a Memcached that names none.
-        user_id: of the servers; None names none.
-    """
-
-    files: Sequence[str]
-    namespace: str
-    image: str
-    user_id: int | None
 
 
 def run(options: RenderOptions) -> int:
@@ -34,9 +14,7 @@ def run(options: RenderOptions) -> int:
     sources = Sources()
     for document in sources.memcacheds(options.files):
         try:
-            rendered = render(
-                document.content, namespace=options.namespace, image=options.image, user_id=options.user_id
-            )
+            rendered = render(document.content, options)
         except InvalidSpec as error:
             sources.complain(f"{document.place}: {error}")
             continue

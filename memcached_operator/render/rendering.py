@@ -38,6 +38,23 @@ _METADATA: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class RenderOptions:
+    """What the command line asks for.
+
+    Attributes:
+        files: paths, `-` for standard input.
+        namespace: of a Memcached that names none.
+        image: of a Memcached that names none.
+        user_id: of the servers; None names none.
+    """
+
+    files: Sequence[str]
+    namespace: str
+    image: str
+    user_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Rendered:
     """What is made of one Memcached.
 
@@ -84,7 +101,7 @@ def uid_of(content: Mapping[str, Any]) -> str:
     return _text(_metadata(content), "uid")
 
 
-def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: int | None, uid: str = "") -> Rendered:
+def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "") -> Rendered:
     """The objects of a Memcached, once all its servers are ready.
 
     Args:
@@ -96,9 +113,9 @@ def render(content: Mapping[str, Any], *, namespace: str, image: str, user_id: i
     name, metadata = _name(_metadata(content)), _metadata(content)
     spec = read_spec(_json(_without_nulls(content["spec"])) if "spec" in content else b"")
     uid = uid or uid_of(content)
-    owner = Owner(name, _namespace(metadata) or namespace, uid or UNKNOWN_UID)
+    owner = Owner(name, _namespace(metadata) or options.namespace, uid or UNKNOWN_UID)
     workload = desired.workload(
-        spec.workload, owner, spec.size, spec.image or image, user_id, spec, restart=_restart(metadata)
+        spec.workload, owner, spec.size, spec.image or options.image, options.user_id, spec, restart=_restart(metadata)
     )
     manifests = [workload, *beside(owner, spec, _servers(owner, spec))]
     return Rendered(

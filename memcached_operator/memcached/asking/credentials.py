@@ -29,6 +29,7 @@ from memcached_operator.memcached.asking.connection import (
 )
 from memcached_operator.memcached.kinds import Caches
 from memcached_operator.memcached.spec import Auth, Tls, read_spec
+from memcached_operator.memcached.wanted.common import Identity
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime import Client, Forbidden, Kind, KubeError, NotFound, ObjectKey, resource_of, shared
 from operator_runtime.serving.serving_tls import as_file
@@ -59,15 +60,8 @@ class SecretRecord(msgspec.Struct, frozen=True):
         return f"<Secret {self.namespace}/{self.name}>"
 
 
-class _Meta(msgspec.Struct):
-    name: str
-    uid: str
-    resourceVersion: str
-    namespace: str = ""
-
-
 class _Secret(msgspec.Struct):
-    metadata: _Meta
+    metadata: Identity
     data: dict[str, str] | None = None
 
 

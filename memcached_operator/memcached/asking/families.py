@@ -68,20 +68,10 @@ _FIGURES: Final = tuple(
         ("items_reclaimed_total", "counter", "Expired items whose memory was reused for new ones.", "reclaimed"),
         ("item_too_large_total", "counter", "Items refused for their size.", "store_too_large"),
         ("item_no_memory_total", "counter", "Items refused for lack of memory.", "store_no_memory"),
-        (
-            "direct_reclaims_total",
-            "counter",
-            "Times that a request had to free memory itself.",
-            "direct_reclaims",
-        ),
+        ("direct_reclaims_total", "counter", "Times that a request had to free memory itself.", "direct_reclaims"),
         ("lru_crawler_starts_total", "counter", "Times that the LRU crawler started.", "lru_crawler_starts"),
         ("lru_crawler_reclaimed_total", "counter", "Items freed by the LRU crawler.", "crawler_reclaimed"),
-        (
-            "lru_crawler_items_checked_total",
-            "counter",
-            "Items checked by the LRU crawler.",
-            "crawler_items_checked",
-        ),
+        ("lru_crawler_items_checked_total", "counter", "Items checked by the LRU crawler.", "crawler_items_checked"),
         ("lru_crawler_moves_to_cold_total", "counter", "Moves from the HOT or WARM to the COLD LRU.", "moves_to_cold"),
         ("lru_crawler_moves_to_warm_total", "counter", "Moves from the COLD to the WARM LRU.", "moves_to_warm"),
         (

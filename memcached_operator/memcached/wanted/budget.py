@@ -20,9 +20,7 @@ from operator_runtime import Fields
 _NO_LIMIT: Final = "100%"
 
 
-class BudgetSpec(Fields, frozen=True, omit_defaults=True):
-    """`spec` of a PodDisruptionBudget."""
-
+class BudgetSpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a PodDisruptionBudget
     absent: ClassVar[tuple[str, ...]] = ("minAvailable",)
     whole: ClassVar[tuple[str, ...]] = ("selector",)
 

@@ -14,9 +14,7 @@ import msgspec
 from operator_runtime import Fields
 
 
-class OwnerRef(Fields, frozen=True, omit_defaults=True):
-    """`metadata.ownerReferences[]`."""
-
+class OwnerRef(Fields, frozen=True, omit_defaults=True):  # `metadata.ownerReferences[]`
     entry_key: ClassVar[str] = "uid"
 
     apiVersion: str = ""
@@ -35,9 +33,7 @@ def controller_of(owners: Iterable[OwnerRef] | None) -> OwnerRef | None:
     return None
 
 
-class ObjectMeta(Fields, frozen=True, omit_defaults=True):
-    """`metadata`, as far as it is read or written."""
-
+class ObjectMeta(Fields, frozen=True, omit_defaults=True):  # `metadata`, as far as it is read or written
     name: str | None = None
     namespace: str | None = None
     uid: str | None = None
@@ -60,6 +56,20 @@ class Manifest(Fields, frozen=True, omit_defaults=True):
     def body(self) -> dict[str, Any]:
         """As a manifest has it."""
         return as_json(self)
+
+
+class Identity(msgspec.Struct):  # `metadata`, as far as each record has it
+    name: str = ""
+    uid: str = ""
+    resourceVersion: str = ""
+    namespace: str = ""
+
+
+class SeenCondition(msgspec.Struct):  # `status.conditions[]` of an object of others
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
 
 
 M = TypeVar("M", bound=Manifest)

@@ -18,9 +18,7 @@ _OPERATOR_LABELS: Final = {"app.kubernetes.io/name": "memcached-operator"}
 _NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 
 
-class PolicySpec(Fields, frozen=True, omit_defaults=True):
-    """`spec` of a NetworkPolicy."""
-
+class PolicySpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a NetworkPolicy
     whole: ClassVar[tuple[str, ...]] = ("podSelector",)
 
     ingress: tuple[dict[str, Any], ...] | None = None

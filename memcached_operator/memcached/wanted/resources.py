@@ -23,18 +23,12 @@ def resources_of(spec: Spec) -> tuple[Quantities, Quantities]:
     needed_mib = memory_mib(spec.memory, spec.maxConnections, spec.threads, spec.extraArgs, tls=spec.tls is not None)
     memory = canonical(f"{needed_mib}Mi")
     asked, most = _canonical(spec.resources.requests), _canonical(spec.resources.limits)
-    requests = {name: _smaller(ours, most.get(name, ours)) for name, ours in (("cpu", CPU), ("memory", memory))} | asked
-    limits = {"memory": _larger(memory, asked.get("memory", memory))} | most
+    requests = {
+        name: min(ours, most.get(name, ours), key=value) for name, ours in (("cpu", CPU), ("memory", memory))
+    } | asked
+    limits = {"memory": max(memory, asked.get("memory", memory), key=value)} | most
     return requests, limits
 
 
 def _canonical(quantities: Mapping[str, str | int]) -> Quantities:
     return {name: canonical(quantity) for name, quantity in quantities.items()}
-
-
-def _smaller(one: str, other: str) -> str:
-    return min(one, other, key=value)
-
-
-def _larger(one: str, other: str) -> str:
-    return max(one, other, key=value)

@@ -24,9 +24,7 @@ HEADLESS: Final = "None"
 """The `clusterIP` of a Service without an address of its own, whose name resolves to those of its pods."""
 
 
-class ServicePort(Fields, frozen=True, omit_defaults=True):
-    """`ports[]` of a Service."""
-
+class ServicePort(Fields, frozen=True, omit_defaults=True):  # `ports[]` of a Service
     name: str | None = None
     port: int | None = None
     protocol: str | None = None

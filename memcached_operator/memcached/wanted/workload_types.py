@@ -10,23 +10,17 @@ from memcached_operator.memcached.wanted.merging import merged
 from operator_runtime import Fields
 
 
-class ContainerPort(Fields, frozen=True, omit_defaults=True):
-    """`ports[]` of a container."""
-
+class ContainerPort(Fields, frozen=True, omit_defaults=True):  # `ports[]` of a container
     containerPort: int = 0
     name: str | None = None
     protocol: str | None = None
 
 
-class Capabilities(Fields, frozen=True, omit_defaults=True):
-    """`securityContext.capabilities`."""
-
+class Capabilities(Fields, frozen=True, omit_defaults=True):  # `securityContext.capabilities`
     drop: tuple[str, ...] | None = None
 
 
-class ContainerSecurity(Fields, frozen=True, omit_defaults=True):
-    """`securityContext` of a container."""
-
+class ContainerSecurity(Fields, frozen=True, omit_defaults=True):  # `securityContext` of a container
     allowPrivilegeEscalation: bool | None = None
     capabilities: Capabilities | None = None
     readOnlyRootFilesystem: bool | None = None
@@ -39,21 +33,15 @@ class Resources(Fields, frozen=True, omit_defaults=True):
     requests: dict[str, str] | None = None
 
 
-class TcpSocket(Fields, frozen=True, omit_defaults=True):
-    """`tcpSocket` of a probe."""
-
+class TcpSocket(Fields, frozen=True, omit_defaults=True):  # `tcpSocket` of a probe
     port: int | str = 0
 
 
-class Exec(Fields, frozen=True, omit_defaults=True):
-    """`exec` of a probe."""
-
+class Exec(Fields, frozen=True, omit_defaults=True):  # `exec` of a probe
     command: tuple[str, ...] = ()
 
 
-class Probe(Fields, frozen=True, omit_defaults=True):
-    """`readinessProbe` or `startupProbe` of a container."""
-
+class Probe(Fields, frozen=True, omit_defaults=True):  # `readinessProbe` or `startupProbe` of a container
     tcpSocket: TcpSocket | None = None
     periodSeconds: int | None = None
     timeoutSeconds: int | None = None
@@ -61,27 +49,19 @@ class Probe(Fields, frozen=True, omit_defaults=True):
     exec: Exec | None = None
 
 
-class Sleep(Fields, frozen=True, omit_defaults=True):
-    """`sleep` of a hook."""
-
+class Sleep(Fields, frozen=True, omit_defaults=True):  # `sleep` of a hook
     seconds: int = 0
 
 
-class Hook(Fields, frozen=True, omit_defaults=True):
-    """`lifecycle.preStop` of a container."""
-
+class Hook(Fields, frozen=True, omit_defaults=True):  # `lifecycle.preStop` of a container
     sleep: Sleep | None = None
 
 
-class Lifecycle(Fields, frozen=True, omit_defaults=True):
-    """`lifecycle` of a container."""
-
+class Lifecycle(Fields, frozen=True, omit_defaults=True):  # `lifecycle` of a container
     preStop: Hook | None = None
 
 
-class Mount(Fields, frozen=True, omit_defaults=True):
-    """`volumeMounts[]` of a container."""
-
+class Mount(Fields, frozen=True, omit_defaults=True):  # `volumeMounts[]` of a container
     entry_key: ClassVar[str] = "mountPath"
 
     name: str = ""
@@ -89,9 +69,7 @@ class Mount(Fields, frozen=True, omit_defaults=True):
     readOnly: bool | None = None
 
 
-class Container(Fields, frozen=True, omit_defaults=True):
-    """`containers[]` or `initContainers[]` of a pod."""
-
+class Container(Fields, frozen=True, omit_defaults=True):  # `containers[]` or `initContainers[]` of a pod
     entry_key: ClassVar[str] = "name"
 
     name: str = ""
@@ -108,42 +86,30 @@ class Container(Fields, frozen=True, omit_defaults=True):
     volumeMounts: tuple[Mount, ...] | None = None
 
 
-class SecretSource(Fields, frozen=True, omit_defaults=True):
-    """`secret` of a volume."""
-
+class SecretSource(Fields, frozen=True, omit_defaults=True):  # `secret` of a volume
     secretName: str = ""
     optional: bool | None = None
 
 
-class EmptyDir(Fields, frozen=True, omit_defaults=True):
-    """`emptyDir` of a volume."""
-
+class EmptyDir(Fields, frozen=True, omit_defaults=True):  # `emptyDir` of a volume
     medium: str | None = None
     sizeLimit: str | None = None
 
 
-class FieldRef(Fields, frozen=True, omit_defaults=True):
-    """`fieldRef` of a file."""
-
+class FieldRef(Fields, frozen=True, omit_defaults=True):  # `fieldRef` of a file
     fieldPath: str = ""
 
 
-class DownwardFile(Fields, frozen=True, omit_defaults=True):
-    """`downwardAPI.items[]` of a volume."""
-
+class DownwardFile(Fields, frozen=True, omit_defaults=True):  # `downwardAPI.items[]` of a volume
     path: str = ""
     fieldRef: FieldRef | None = None
 
 
-class DownwardApi(Fields, frozen=True, omit_defaults=True):
-    """`downwardAPI` of a volume."""
-
+class DownwardApi(Fields, frozen=True, omit_defaults=True):  # `downwardAPI` of a volume
     items: tuple[DownwardFile, ...] | None = None
 
 
-class Volume(Fields, frozen=True, omit_defaults=True):
-    """`volumes[]` of a pod."""
-
+class Volume(Fields, frozen=True, omit_defaults=True):  # `volumes[]` of a pod
     entry_key: ClassVar[str] = "name"
 
     name: str = ""
@@ -152,9 +118,7 @@ class Volume(Fields, frozen=True, omit_defaults=True):
     downwardAPI: DownwardApi | None = None
 
 
-class PodSpec(Fields, frozen=True, omit_defaults=True):
-    """`spec` of a pod template, as far as the operator makes it."""
-
+class PodSpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a pod template, as far as the operator makes it
     automountServiceAccountToken: bool | None = None
     securityContext: dict[str, Any] | None = None
     shareProcessNamespace: bool | None = None
@@ -163,22 +127,16 @@ class PodSpec(Fields, frozen=True, omit_defaults=True):
     volumes: tuple[Volume, ...] | None = None
 
 
-class PodTemplate(Fields, frozen=True, omit_defaults=True):
-    """`spec.template` of a workload."""
-
+class PodTemplate(Fields, frozen=True, omit_defaults=True):  # `spec.template` of a workload
     metadata: ObjectMeta | None = None
     spec: PodSpec | None = None
 
 
-class LabelSelector(Fields, frozen=True, omit_defaults=True):
-    """`spec.selector` of a workload."""
-
+class LabelSelector(Fields, frozen=True, omit_defaults=True):  # `spec.selector` of a workload
     matchLabels: dict[str, str] | None = None
 
 
-class RollingUpdate(Fields, frozen=True, omit_defaults=True):
-    """`rollingUpdate` of a Deployment's strategy."""
-
+class RollingUpdate(Fields, frozen=True, omit_defaults=True):  # `rollingUpdate` of a Deployment's strategy
     maxUnavailable: int | str | None = None
     maxSurge: int | str | None = None
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from memcached_operator.memcached.wanted.common import Identity
 from memcached_operator.memcached.workloads.pods import seconds_of
 from operator_runtime import Kind, resource_of
 
@@ -29,11 +30,7 @@ class Creation(msgspec.Struct, frozen=True):
     at_s: int
 
 
-class _Meta(msgspec.Struct):
-    namespace: str = ""
-    name: str = ""
-    uid: str = ""
-    resourceVersion: str = ""
+class _Meta(Identity):
     creationTimestamp: str | None = None
 
 

@@ -18,7 +18,7 @@ from memcached_operator.memcached.labels import (
     TEMPLATE_ANNOTATION,
     WARM_ANNOTATION,
 )
-from memcached_operator.memcached.wanted.common import OwnerRef, controller_of
+from memcached_operator.memcached.wanted.common import Identity, OwnerRef, SeenCondition, controller_of
 from memcached_operator.memcached.wanted.secrets import PLAIN, Speech, speech_of
 from operator_runtime import ObjectKey, shared
 
@@ -130,11 +130,7 @@ class _PodAnnotations(
     in_place: str = ""
 
 
-class _PodMeta(msgspec.Struct):
-    name: str
-    uid: str
-    resourceVersion: str
-    namespace: str = ""
+class _PodMeta(Identity):
     creationTimestamp: str | None = None
     deletionTimestamp: str | None = None
     deletionGracePeriodSeconds: int | None = None
@@ -144,11 +140,7 @@ class _PodMeta(msgspec.Struct):
     ownerReferences: tuple[OwnerRef, ...] | None = None
 
 
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
+class _Condition(SeenCondition):
     lastTransitionTime: str | None = None
 
 

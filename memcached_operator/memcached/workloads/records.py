@@ -19,7 +19,7 @@ from memcached_operator.memcached.labels import (
     WARM_ANNOTATION,
 )
 from memcached_operator.memcached.wanted.applied_options import digests, mark
-from memcached_operator.memcached.wanted.common import Manifest, ObjectMeta, as_json
+from memcached_operator.memcached.wanted.common import Manifest, ObjectMeta, SeenCondition, as_json
 from memcached_operator.memcached.wanted.merging import merged
 from memcached_operator.memcached.wanted.shape import (
     OwnedRecord,
@@ -76,16 +76,9 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
     revision: str = ""
 
 
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-
-
 class _Status(msgspec.Struct):
     observedGeneration: int = 0
-    conditions: list[_Condition] | None = None
+    conditions: list[SeenCondition] | None = None
     updateRevision: str = ""
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from memcached_operator.api.quantities import mebibytes, value
 from memcached_operator.memcached.labels import CONTAINER
+from memcached_operator.memcached.wanted.common import Identity, SeenCondition
 from memcached_operator.memcached.wanted.workload_types import Resources
 from operator_runtime import shared
 
@@ -97,11 +98,7 @@ class _Container(msgspec.Struct, frozen=True):
     resources: Resources = Resources()
 
 
-class _Condition(msgspec.Struct, frozen=True):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
+class _Condition(SeenCondition):
     observedGeneration: int | None = None
 
 
@@ -114,15 +111,11 @@ class _Status(msgspec.Struct, frozen=True):
     containerStatuses: tuple[_Container, ...] = ()
 
 
-class _Meta(msgspec.Struct, frozen=True):
-    name: str
-    uid: str
-    resourceVersion: str
-    namespace: str = ""
+class _Meta(Identity):
     generation: int = 0
 
 
-class _Pod(msgspec.Struct, frozen=True):
+class _Pod(msgspec.Struct):
     metadata: _Meta
     spec: _Spec = _Spec()
     status: _Status = _Status()

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from memcached_operator.render.diff_command import run
-from memcached_operator.render.render_command import RenderOptions
+from memcached_operator.render.rendering import RenderOptions
 
 OLD = """apiVersion: cache.example.com/v1alpha1
 kind: Memcached

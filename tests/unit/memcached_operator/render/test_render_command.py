@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from memcached_operator.render.render_command import RenderOptions, run
+from memcached_operator.render.render_command import run
+from memcached_operator.render.rendering import RenderOptions
 
 GOOD = "apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: good}\nspec: {size: 2}\n"
 BAD = GOOD.replace("good", "bad").replace("2", "-2")

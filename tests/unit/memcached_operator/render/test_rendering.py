@@ -10,7 +10,14 @@ from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.pod_template import USER_ID
-from memcached_operator.render.rendering import UNKNOWN_UID, Rendered, is_memcached, render, unknown_fields
+from memcached_operator.render.rendering import (
+    UNKNOWN_UID,
+    Rendered,
+    RenderOptions,
+    is_memcached,
+    render,
+    unknown_fields,
+)
 
 DEFAULT_IMAGE = "memcached:of-the-operator"
 
@@ -22,7 +29,7 @@ def memcached(spec: object = None, **metadata: object) -> dict[str, Any]:
 
 
 def rendered(content: dict[str, Any]) -> Rendered:
-    return render(content, namespace="default", image=DEFAULT_IMAGE, user_id=USER_ID)
+    return render(content, RenderOptions((), "default", DEFAULT_IMAGE, USER_ID))
 
 
 def wanted(
