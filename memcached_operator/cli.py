@@ -94,7 +94,6 @@ def _demo(flags: Flags) -> int:
 
 
 def demo_options(flags: Flags) -> "DemoOptions":
-    """What the flags of the demo ask for."""
     from pathlib import Path
 
     try:
@@ -114,7 +113,6 @@ def demo_options(flags: Flags) -> "DemoOptions":
 
 
 def demo_parser() -> Parser:
-    """Of the flags of the demo."""
     parser = Parser(
         prog=f"{PROGRAM.name} demo",
         description=(

@@ -91,7 +91,6 @@ def judge_granting(lacking: Collection[RequiredPermission], scope: Scope, home: 
 
 
 def _of_tenants(permission: Permission) -> bool:
-    """Whether the ClusterRoles for users grant it."""
     return any(
         (each.group, each.resource) == (permission.group, permission.resource) and {*permission.verbs} <= {*each.verbs}
         for each in TENANTS

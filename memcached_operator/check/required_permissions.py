@@ -47,7 +47,6 @@ class RequiredPermission:
         return f"{', '.join(self.permission.verbs)} {self.permission.qualified_name}{name}{self.where}"
 
     def rule(self) -> dict[str, list[str]]:
-        """The rule that grants it, as it stands in a Role."""
         permission = self.permission
         names = {"resourceNames": [self.name]} if self.name else {}
         return {
@@ -79,7 +78,6 @@ _CLUSTER_SCOPED: Final = frozenset(
 
 
 def required_permissions(scope: Scope) -> Iterator[RequiredPermission]:
-    """The permissions that the operator needs."""
     for namespace in scope.watched or (None,):
         for permission in (*WATCHED, *(SERVER_CREDENTIALS if scope.server_credentials else ())):
             yield RequiredPermission(permission, namespace)

@@ -42,11 +42,9 @@ class ClusterState:
         return [each for each in found if not terminating(each)]
 
     def nodes(self, memcached: str) -> list[str]:
-        """`status.nodes`, empty where there is none."""
         return list(self.status(memcached).get("nodes", []))
 
     def servers(self, memcached: str) -> list[str]:
-        """`status.serverList`, empty where there is none."""
         return list(self.status(memcached).get("serverList", []))
 
     def address_of(self, server: str) -> str:
@@ -145,17 +143,14 @@ class Observer:
 
 
 def labels(found: Json) -> Mapping[str, str]:
-    """Labels of an object."""
     return found["metadata"].get("labels") or {}
 
 
 def terminating(found: Json) -> bool:
-    """Whether its deletion was asked for."""
     return "deletionTimestamp" in found["metadata"]
 
 
 def ready(pod: Json) -> bool:
-    """Whether a pod serves."""
     conditions = pod.get("status", {}).get("conditions", [])
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
@@ -208,7 +203,6 @@ class AuditTail:
 
 
 async def follow(tail: AuditTail, told: Callable[[Write], None]) -> None:
-    """Tell of each write, until cancelled."""
     while True:
         await asyncio.sleep(_LOOK_EVERY_S)
         for write in tail.writes():  # a few kilobytes from the page cache: nothing to wait for

@@ -93,7 +93,6 @@ async def _nothing_to_do() -> None:
 
 
 def client_of(kubeconfig: Path) -> ApiClient:
-    """A client of the cluster's administrator."""
     access = load_access(kubeconfig=str(kubeconfig), environ=os.environ)
     return ApiClient(access, user_agent=_USER_AGENT)
 
@@ -119,11 +118,9 @@ class OperatorProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
         return self._process.pid
 
     async def in_sync(self, deadline_s: float) -> bool:
-        """Whether its caches were filled in time."""
         synced = asyncio.create_task(self._in_sync.wait())
         await asyncio.wait((synced, self.ended), timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
         synced.cancel()

@@ -54,7 +54,6 @@ def steps_for(display: Display) -> Sequence[Step]:
 
 
 async def run_demo(cluster: DemoCluster, display: Display) -> bool:
-    """Run all steps; whether each came true."""
     async with AsyncExitStack() as ends:
         client = await ends.enter_async_context(client_of(cluster.kubeconfig))
         observer = Observer(client)

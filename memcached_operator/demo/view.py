@@ -114,7 +114,6 @@ class View(Display):
         self._closing = count
 
     def screen(self) -> RenderableType:
-        """All of it."""
         if self._cluster is None or self._observer is None:
             return Text("starting an API server …")
         return Screen(

@@ -38,26 +38,14 @@ from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.budget import BUDGET, budget, in_the_way, others_budget
 from memcached_operator.memcached.wanted.common import Manifest
 from memcached_operator.memcached.wanted.network_policy import NETWORK_POLICY, network_policy
-from memcached_operator.memcached.wanted.server_list import (
-    PUBLICATION,
-    is_untouched,
-    publication,
-    publication_name,
-)
+from memcached_operator.memcached.wanted.server_list import PUBLICATION, is_untouched, publication, publication_name
 from memcached_operator.memcached.wanted.service import SERVICE, service, with_names
 from memcached_operator.memcached.wanted.shape import OwnedRecord, Shape
 from memcached_operator.memcached.wanted.workload import DEPLOYMENT, STATEFUL_SET
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.wording import in_words
 from memcached_operator.memcached.workloads.pods import PodRecord
-from operator_runtime import (
-    Change,
-    Keeper,
-    Kept,
-    Kind,
-    ObjectKey,
-    Operator,
-)
+from operator_runtime import Change, Keeper, Kept, Kind, ObjectKey, Operator
 
 logger = logging.getLogger(__name__)
 
@@ -252,7 +240,6 @@ class Objects:
         return await outcome.attempt(kind, doing, newer=newer)
 
     def families(self) -> Iterator[Metric]:
-        """What was put right."""
         return self._counts.families()
 
     def _told(self, kind: str, memcached: MemcachedRecord, change: Change[Any]) -> None:

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from memcached_operator.api import names, v1alpha1 as api
-from operator_runtime import (
-    CustomResource,
-    PrinterColumn,
-    Scale,
-    custom_resource_definition,
-    to_yaml,
-)
+from operator_runtime import CustomResource, PrinterColumn, Scale, custom_resource_definition, to_yaml
 
 _RESOURCE = CustomResource(
     group=names.GROUP,

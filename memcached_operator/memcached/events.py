@@ -14,7 +14,6 @@ Say: TypeAlias = Callable[[MemcachedRecord, Literal["Normal", "Warning"], str, s
 
 
 def recorded_by(recorder: EventRecorder) -> Say:
-    """Has events recorded there."""
 
     def say(
         memcached: MemcachedRecord, type_: Literal["Normal", "Warning"], reason: str, action: str, note: str

@@ -60,7 +60,6 @@ class Caches:
         return [found for store in stores if (found := store.get(key)) is not None]
 
     def workloads_of(self, memcached: MemcachedRecord) -> Mapping[Workload, WorkloadRecord]:
-        """The workloads that are a Memcached's."""
         return {each.kind: each for each in self.workloads(memcached.key) if is_ours(each, memcached.uid)}
 
     def servers_of(self, memcached: MemcachedRecord) -> list[PodRecord]:
@@ -74,5 +73,4 @@ class Caches:
         return {each.name: each.selector for each in budgets if not each.deleting}
 
     def memcacheds_in(self, namespace: str) -> list[ObjectKey]:
-        """The Memcacheds of a namespace."""
         return [each.key for each in self.memcacheds.by_index("namespace", ObjectKey(namespace, ""))]

@@ -44,7 +44,6 @@ class RepairCounts:
         self._counts[kind, name if (kind, name) in self._known else OTHER_FIELDS] += 1
 
     def families(self) -> Iterator[Metric]:
-        """The counts."""
         family = CounterMetricFamily(
             "memcached_operator_repairs_total",
             "Fields of owned objects that another client had changed and the operator restored.",

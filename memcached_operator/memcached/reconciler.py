@@ -115,6 +115,5 @@ class MemcachedReconciler:
         return self._status.awaited(key)
 
     def families(self) -> Iterator[Metric]:
-        """What was put right, and how many are contested."""
         yield from self._objects.families()
         yield contested_family(len(self._owners.contention))

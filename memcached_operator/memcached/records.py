@@ -76,7 +76,6 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> ObjectKey:
-        """Its namespace and name."""
         return ObjectKey(self.namespace, self.name)
 
     @property

@@ -34,9 +34,10 @@ class Told(NamedTuple):
     meaning: str
 
 
-_NOT_READY = Bearing("Ready", "False")
-_TROUBLE = (Bearing("Progressing", "False"), Bearing("Degraded", "True"), _NOT_READY)
-_WAITS_FOR_SECRET = (Bearing("Degraded", "True"), _NOT_READY)
+_NOT_READY, _DEGRADED = Bearing("Ready", "False"), Bearing("Degraded", "True")
+_STOPPED = Bearing("Progressing", "False")
+_TROUBLE = (_STOPPED, _DEGRADED, _NOT_READY)
+_DEGRADES = (_DEGRADED, _NOT_READY)
 _DISCOURAGED = (Bearing("Discouraged", "True"),)
 _ON_ITS_WAY = (Bearing("Progressing", "True"), _NOT_READY)
 
@@ -66,9 +67,9 @@ REASONS: Final[Mapping[Reason, Told]] = {
         _ON_ITS_WAY,
         "The Memcached is being deleted and has the finalizer; the message names the pods that it waits for.",
     ),
-    Reason.COMPLETE: Told((Bearing("Progressing", "False"),), "All servers have been rolled out."),
+    Reason.COMPLETE: Told((_STOPPED,), "All servers have been rolled out."),
     Reason.DEADLINE_EXCEEDED: Told(
-        (Bearing("Progressing", "False"), _NOT_READY),
+        (_STOPPED, _NOT_READY),
         "Pods have not become ready for 10 minutes; the rollout continues.",
     ),
     Reason.NOT_CONTROLLED: Told(
@@ -100,13 +101,13 @@ REASONS: Final[Mapping[Reason, Told]] = {
     ),
     Reason.QUOTA_EXCEEDED: Told(_TROUBLE, "A ResourceQuota refuses an object or the pods."),
     Reason.TERMINATION_STALLED: Told(
-        (Bearing("Degraded", "True"), _NOT_READY),
+        _DEGRADES,
         "Pods that are being deleted do not end, so that they are not replaced, or the previous workload is not "
         "deleted; or the Memcached is being deleted, and its pods or its workload are not. The message names what "
         "remains, and the remedy.",
     ),
     Reason.CONFLICTING_DISRUPTION_BUDGET: Told(
-        (Bearing("Degraded", "True"), _NOT_READY),
+        _DEGRADES,
         "Another PodDisruptionBudget selects the pods, so the operator creates none.",
     ),
     Reason.AS_EXPECTED: Told((Bearing("Degraded", "False"),), "There is no problem."),
@@ -115,30 +116,30 @@ REASONS: Final[Mapping[Reason, Told]] = {
     ),
     Reason.SERVERS_NOT_READY: Told((_NOT_READY,), "A server is not ready, although nothing is being changed."),
     Reason.ROLLOUT_STUCK: Told(
-        (Bearing("Degraded", "True"), _NOT_READY),
+        _DEGRADES,
         "A server of the new template does not become ready or cannot be created, so no other is replaced; the "
         "message names it.",
     ),
     Reason.SECRET_NOT_FOUND: Told(
-        _WAITS_FOR_SECRET, "New servers wait for the Secret of `spec.tls` or `spec.auth`, which the message names."
+        _DEGRADES, "New servers wait for the Secret of `spec.tls` or `spec.auth`, which the message names."
     ),
     Reason.CERTIFICATE_INVALID: Told(
-        _WAITS_FOR_SECRET,
+        _DEGRADES,
         "New servers wait for a Secret of `spec.tls` that memcached accepts; the message names the key and the "
         "problem.",
     ),
     Reason.PASSWORDS_INVALID: Told(
-        _WAITS_FOR_SECRET,
+        _DEGRADES,
         "New servers wait for a Secret of `spec.auth` that memcached accepts; the message names the line or what is "
         "missing.",
     ),
     Reason.RELOAD_UNSUPPORTED: Told(
-        _WAITS_FOR_SECRET,
+        _DEGRADES,
         "New servers are not started, because their memcached is older than 1.6.40 and would keep a certificate "
         "until it has expired.",
     ),
     Reason.ROLLOUT_PAUSED: Told(
-        (Bearing("Progressing", "False"), _NOT_READY),
+        (_STOPPED, _NOT_READY),
         "Servers have not been replaced yet, and `spec.rollout.paused` is true.",
     ),
     Reason.WAITING: Told((_NOT_READY,), "An object is being replaced or deleted; the message says which."),

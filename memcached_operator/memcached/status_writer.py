@@ -27,17 +27,7 @@ from memcached_operator.memcached.state import (
     our_part,
     status_patch,
 )
-from operator_runtime import (
-    Client,
-    Condition,
-    Conflict,
-    NotFound,
-    ObjectKey,
-    Owners,
-    Result,
-    StaleCache,
-    rfc3339,
-)
+from operator_runtime import Client, Condition, Conflict, NotFound, ObjectKey, Owners, Result, StaleCache, rfc3339
 
 logger = logging.getLogger(__name__)
 

@@ -31,7 +31,6 @@ class Words(NamedTuple):
 
     @property
     def action(self) -> str:
-        """The event's."""
         return str(self.fields["action"]).capitalize()
 
 

@@ -46,7 +46,6 @@ class Sources:
             self.complain(f"{', '.join(files)}: contains no Memcached (cache.example.com/v1alpha1)")
 
     def complain(self, sentence: str) -> None:
-        """Say what is wrong."""
         self.failed = True
         say(sentence)
 
@@ -57,7 +56,6 @@ def say(sentence: str) -> None:
 
 
 def write(text: str) -> None:
-    """To standard output."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -69,7 +69,6 @@ _decode = msgspec.json.Decoder(_Secret).decode
 
 
 def secret_record(raw: msgspec.Raw | bytes) -> SecretRecord:
-    """A record from a Secret's JSON."""
     secret = _decode(raw)
     meta, data = secret.metadata, secret.data or {}
     files = {key: b64decode(data[key]) for key in (PASSWORDS, CERTIFICATE, KEY) if key in data}

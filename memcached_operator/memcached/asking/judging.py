@@ -86,7 +86,6 @@ def judge(
 
 
 def certificates(servers: Sequence[Heard] | None) -> list[Shown]:
-    """The certificates of those that showed one."""
     return [each.shown for each in servers or () if each.shown is not None]
 
 

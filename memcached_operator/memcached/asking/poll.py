@@ -132,14 +132,12 @@ class Poller:
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
-        """Ask until `stop`."""
         async with asyncio.TaskGroup() as running:
             polling = running.create_task(self._poll(), name="asking servers")
             await self._stopping.wait()
             polling.cancel()
 
     def stop(self) -> None:
-        """Make `run` return."""
         self._stopping.set()
 
     async def _poll(self) -> None:

@@ -39,7 +39,6 @@ PUBLICATION: Final = Shape(PublicationManifest, excess=_in_the_way, fixed=(_IMMU
 
 
 def publication_name(name: str) -> str:
-    """The ConfigMap's name."""
     return name + _SUFFIX
 
 

@@ -19,13 +19,7 @@ from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION
 from memcached_operator.memcached.wanted.applied_options import digests, mark
 from memcached_operator.memcached.wanted.common import Manifest, ObjectMeta, OwnerRef, comparable, controller_of
-from operator_runtime import (
-    Difference,
-    ObjectKey,
-    OwnerReference,
-    differences,
-    shared,
-)
+from operator_runtime import Difference, ObjectKey, OwnerReference, differences, shared
 
 if TYPE_CHECKING:
     from operator_runtime import Rules
@@ -63,7 +57,6 @@ def of_parts(wanted: Manifest, live: Manifest, *, whole: bool = True) -> Iterato
 
 
 def passed_through(*manifests: Manifest) -> list[Steps]:
-    """The ways to what is passed through in any of them."""
     return [way(path) for each in manifests for path, digest in digests(mark(each)).items() if digest]
 
 
@@ -73,7 +66,6 @@ def is_within(at: Steps, others: Iterable[Steps]) -> bool:
 
 
 def way(path: str) -> Steps:
-    """The steps of a path."""
     found: Steps = ()
     for name in steps(path):
         found = _below(found, name)
@@ -156,7 +148,6 @@ class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def controller(self) -> OwnerReference | None:
-        """The controlling owner."""
         kind, _, name = self.owner.partition(" ")
         return OwnerReference(API_VERSION if self.form else "", kind, name, self.owner_uid) if self.owner else None
 
@@ -253,7 +244,6 @@ class Shape(Generic[M]):
         self._replace: Literal["Background", "Orphan"] | None = replace
 
     def record(self, raw: msgspec.Raw | bytes) -> OwnedRecord:
-        """A record from an object's JSON."""
         meta = _decode_object(raw).metadata
         common = common_fields(meta)
         if not may_be_ours(meta):
@@ -284,7 +274,6 @@ class Shape(Generic[M]):
 
     @property
     def rules(self) -> Rules[M, Any]:
-        """How such objects are kept."""
         from operator_runtime import Rules  # loads the client, which commands that only print do without
 
         return Rules(

@@ -51,7 +51,6 @@ _decode_event = msgspec.json.Decoder(_Event).decode
 
 
 def creation(raw: msgspec.Raw | bytes) -> Creation:
-    """A record from an Event's JSON."""
     event = _decode_event(raw)
     meta = event.metadata
     series = event.series.lastObservedTime if event.series is not None else None

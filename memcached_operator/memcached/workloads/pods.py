@@ -206,7 +206,6 @@ _ONE_NAME = {"ErrImagePull": "ImagePullBackOff"}
 
 
 def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
-    """A record from a Pod's JSON."""
     pod = _decode_pod(raw)
     meta, labels, status = pod.metadata, pod.metadata.labels, pod.status
     owner = controller_of(meta.ownerReferences)

@@ -102,12 +102,10 @@ _OURS = (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, SPEECH_ANNOTATION, WARM_ANNOTAT
 
 
 def deployment_record(raw: msgspec.Raw | bytes) -> WorkloadRecord:
-    """A record from a Deployment's JSON."""
     return _record("Deployment", _decode_object(raw), _rollout_of_deployment)
 
 
 def stateful_set_record(raw: msgspec.Raw | bytes) -> WorkloadRecord:
-    """A record from a StatefulSet's JSON."""
     return _record("StatefulSet", _decode_object(raw), _rollout_of_stateful_set)
 
 

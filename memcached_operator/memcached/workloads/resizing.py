@@ -126,7 +126,6 @@ _NONE: Final = Resources()
 
 
 def resizable(raw: msgspec.Raw | bytes) -> Resizable:
-    """A record from a Pod's JSON."""
     pod = _decode(raw)
     asked, actual = _resources(pod.spec.containers), _resources(pod.status.containerStatuses)
     waits = next(
