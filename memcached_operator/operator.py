@@ -67,7 +67,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
         memcacheds=operator.informer(MEMCACHEDS, missing=_CRD_REMEDY),
         deployments=operator.informer(DEPLOYMENTS),
         pods=operator.informer(PODS, labels=POD_SELECTOR),
-        # Whoever gives no right to these has the rest.
+        # Without the permission for these there is the rest.
         stateful_sets=operator.informer(STATEFUL_SETS, optional=True),
         services=operator.informer(SERVICES, optional=True),
         budgets=operator.informer(BUDGETS, optional=True),
@@ -103,7 +103,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
         return known(ObjectKey(record.namespace, record.name))
 
     def of_budget(record: BudgetRecord) -> Iterable[ObjectKey]:
-        # Somebody else's may select any pods of its namespace.
+        # Another owner's may select any pods of its namespace.
         found = of_same_name(record)
         return caches.memcacheds_in(record.namespace) if record.selector else (found,) if found else ()
 

@@ -35,7 +35,7 @@ class Permission:
 
 _BLIND: Final = "nothing is reconciled, as the caches stay incomplete"
 
-# Whoever writes them is read from the live object alone, which no cache has.
+# Who writes them is read from the live object alone, which no cache has.
 _UNTOLD: Final = "the operator does not learn which client keeps changing one"
 _UNOWNED: Final = "no object gets its owner back if OwnerReferencesPermissionEnforcement is on"
 
@@ -200,7 +200,7 @@ TENANTS: Final = (
         "memcacheds",
         ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"),
     ),
-    # For anyone who installs an operator in a namespace: nobody can grant a permission that they lack.
+    # For anyone who installs an operator in a namespace: no user can grant a permission that they lack.
     Permission("cache.example.com", "memcacheds/finalizers", ("update",)),
     Permission("", "pods/resize", ("patch",)),
     Permission("cache.example.com", "memcacheds/scale", ("get", "update", "patch")),

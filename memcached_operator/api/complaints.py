@@ -1,4 +1,4 @@
-"""What a person is told of a specification that the models refuse: field, remedy and what is there."""
+"""The message about a specification that the models refuse: field, remedy and what is there."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class InvalidSpec(ValueError):
 _SHOWN_LENGTH: Final = 60
 _TOLD_AT_ONCE: Final = 10
 # Of the connections that -c allows, memcached 1.6.45 keeps so many for itself (measured with 1, 4 and 8 threads; 1.6.18
-# keeps 4 for each thread). With fewer it serves nobody, or ends at once.
+# keeps 4 for each thread). With fewer it accepts no connection, or ends at once.
 OWN_CONNECTIONS: Final = 8
 OWN_CONNECTIONS_OF_A_THREAD: Final = 5
 # What the API server says, and the operator of objects that came in without its rule.

@@ -87,7 +87,7 @@ _Passed = dict[str, Any]
 _SecretName = Annotated[str, Field(max_length=SECRET_NAME_MAX_LENGTH, pattern=f"^{SECRET_NAME}$")]
 # The default, said for those who read the schema.
 _ATOMIC: Final[dict[str, Any]] = {"x-kubernetes-list-type": "atomic"}
-# Without a condition, tools that judge an object by its status would take one that nobody has seen yet for ready.
+# Without a condition, tools that judge an object by its status would take a new one for ready.
 _UNSEEN: Final[list[Any]] = [
     {
         "type": "Ready",

@@ -167,7 +167,7 @@ class _Checks:
         return definition.judge_definition(live, memcached_crd(), watched)
 
     async def _published_definition(self, watched: tuple[str, ...]) -> Finding:
-        """By what everybody who is known to the API server may read."""
+        """By what every authenticated client may read."""
         path = f"/apis/{GROUP}/{VERSION}"
         try:
             await self._client.request("GET", path)

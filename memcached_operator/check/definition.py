@@ -111,7 +111,7 @@ def schema_differences(live: Json, ours: Json, path: str = "") -> Iterator[str]:
 
 
 def published_differences(document: Json, ours: Json) -> Iterator[str] | None:
-    """The same by the OpenAPI document of the group, which everybody may read: of spec and status alone.
+    """The same by the OpenAPI document of the group, which every client may read: of spec and status alone.
 
     None if the document does not tell of the kind.
     """

@@ -1,4 +1,4 @@
-"""What somebody who installs the operator must be allowed to do."""
+"""The permissions that an install of the operator needs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def definition_command(watched: tuple[str, ...], *, force: bool) -> str:
     Args:
         watched: the namespaces that the operator is to watch, () for all of them: that install brings the users'
             permissions along, others' administrators need them before.
-        force: take over what another tool has applied: whoever runs this wants this release's definition.
+        force: take over what another tool has applied.
     """
     options = "--server-side --force-conflicts" if force or not watched else "--server-side"
     return f"kubectl apply {options} -f {CRDS}" if watched else f"memcached-operator crd | kubectl apply {options} -f -"

@@ -58,13 +58,13 @@ async def own_name(api: ReviewApi) -> str:
 
 
 class Reviews:
-    """Answers questions about one subject: whoever asks, or a ServiceAccount."""
+    """Answers questions about one subject: the current user, or a ServiceAccount."""
 
     def __init__(self, api: ReviewApi, account: ObjectKey | None = None) -> None:
         """
         Args:
-            account: None for whoever asks. To ask about another takes the permission to create SubjectAccessReviews,
-                or LocalSubjectAccessReviews in the namespace that is asked about.
+            account: None for the current user. To ask about another takes the permission to create
+                SubjectAccessReviews, or LocalSubjectAccessReviews in the namespace that is asked about.
         """
         self._api = api
         self._account = account

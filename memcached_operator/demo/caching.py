@@ -31,7 +31,7 @@ async def set_and_get(address: str, key: str, value: bytes) -> None:
     """Store a key and read it again, by memcached's text protocol.
 
     Raises:
-        NoAnswerError: it was not stored, or another value came back, or nobody answered in time.
+        NoAnswerError: it was not stored, or another value came back, or no answer in time.
     """
     await _set(address, key, value)
     if not await _is_there(address, key, value):

@@ -78,7 +78,7 @@ class ClusterState:
 
 
 class Observer:
-    """Looks at the namespace again and again while `run` runs, and tells whoever waits.
+    """Looks at the namespace again and again while `run` runs, and wakes those that wait.
 
     Lists asked for every tenth of a second, and no watches: this is a spectator, and what it shows is what
     `kubectl get` would.
@@ -104,7 +104,7 @@ class Observer:
             await asyncio.sleep(self._look_every_s)
 
     def rest(self) -> None:
-        """Look only now and then from now on: nobody waits any more, and each look is some lines in the audit log."""
+        """Look only now and then from now on: each look is some lines in the audit log."""
         self._look_every_s = _REST_S
 
     async def until(self, holds: Callable[[ClusterState], bool], deadline_s: float) -> bool:

@@ -114,7 +114,7 @@ class OperatorProcess:
         self._in_sync = asyncio.Event()
         self.last_words = ""
         self.ended = asyncio.create_task(self._read())
-        """Done when it has ended, whoever ended it, and its log is read; its exit code."""
+        """Done when it has ended and its log is read; its exit code."""
 
     @property
     def pid(self) -> int:
@@ -157,7 +157,7 @@ class OperatorProcess:
 
 
 def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of an operator with default settings: what somebody has set for another cluster has no say here."""
+    """The variables of an operator with default settings: what is set for another cluster has no say here."""
     from memcached_operator.settings import SCHEMA
 
     ours = {option.variable for option in SCHEMA.options}
@@ -178,7 +178,7 @@ async def operator(
         *("-I", "-S", "-c", _LAUNCHER, str(os.getpid())),
         *(sys.executable, "-m", "memcached_operator"),
         *("run", "--kubeconfig", str(kubeconfig), "--log-format", "json"),
-        *("--health-probe-bind-address=0", "--metrics-bind-address=0"),  # nobody asks, and the ports may be taken
+        *("--health-probe-bind-address=0", "--metrics-bind-address=0"),  # unused, and the ports may be taken
         *(() if real_pods else ("--server-stats-interval-s=0",)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,

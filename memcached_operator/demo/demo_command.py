@@ -55,7 +55,7 @@ def run(options: DemoOptions) -> int:
     except NoClusterError as error:
         print(f"memcached-operator: {error}", file=sys.stderr)
         return WRONG_USAGE
-    except BrokenPipeError:  # whoever read the lines has left, and with them everything was ended
+    except BrokenPipeError:  # its reader has left, and with it everything was ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the rest of them would fail at exit again
         return FAILED
 

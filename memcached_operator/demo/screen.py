@@ -102,7 +102,7 @@ class Screen:
 
 
 class _Script:
-    """The steps: all that is told of each where there is room, else less of those that are over."""
+    """The steps: all about each where there is room, else less of those that are over."""
 
     def __init__(self, states: Sequence[Text], rows: int | None = None) -> None:
         """

@@ -19,7 +19,7 @@ from operator_runtime.client.errors import NotFound, TooManyRequests
 from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
 
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
-# The name of the sample in the manifests, one that somebody has a Deployment of, and one whose servers have names.
+# The name of the sample in the manifests, one that a Deployment has already, and one whose servers have names.
 EXAMPLE, TAKEN, NAMED = "example-memcached", "taken", "sessions"
 _NAMED_SIZE, _KEYS = 3, 60
 _FIELD_MANAGER = "demo"
@@ -251,7 +251,7 @@ def _memcached(name: str, size: int, **spec: str) -> Json:
 
 
 def _strangers_deployment() -> Json:
-    labels = {"app": "somebody-elses"}
+    labels = {"app": "another-owners"}
     return {
         "apiVersion": DEPLOYMENTS.api_version,
         "kind": DEPLOYMENTS.kind,
@@ -268,7 +268,7 @@ def _strangers_deployment() -> Json:
 
 
 def _is_untouched(state: ClusterState) -> bool:
-    """The stranger's Deployment is as it was made: nobody owns it, nobody but strangers and controllers wrote it."""
+    """The stranger's Deployment is as it was made: it has no owner, and the operator did not write it."""
     found = state.deployments.get(TAKEN, {"metadata": {}})
     managers = {each["manager"] for each in found["metadata"].get("managedFields", ())}
     spec = found.get("spec", {})

@@ -154,7 +154,7 @@ class Objects:
         if outcome.strange and (remedy := self._restoring.remedy(memcached)):
             outcome.problems.append(Problem(Reason.NOT_CONTROLLED, remedy, blocking=False))
         if outcome.failed or outcome.failure is not None:
-            # The status is of this generation from now on: what is yet to be done for it is nobody else's doing.
+            # The status is of this generation from now on: what is yet to be done for it is no other client's change.
             self._unmet.set(memcached.key, (memcached.generation, frozenset(outcome.failed)))
         else:
             self._unmet.drop(memcached.key)
@@ -243,7 +243,7 @@ class Objects:
         return self._counts.families()
 
     def _told(self, kind: str, memcached: MemcachedRecord, change: Change[Any]) -> None:
-        """Say in the log and in an event what was done, and count what somebody else had changed."""
+        """Say in the log and in an event what was done, and count what another client had changed."""
         paths = [each.path for each in change.fields]
         text = in_words(memcached, kind, change)
         if not change.asked and not change.deleted:

@@ -117,7 +117,7 @@ def _image(observed: Observation, progressing: Condition, last: Status) -> str |
 
 
 def _is_strange(observed: Observation) -> bool:
-    """Whether the workload of the Memcached's name is somebody else's."""
+    """Whether the workload of the Memcached's name has another owner."""
     problem = observed.problem
     return problem is not None and problem.blocking and problem.reason is Reason.NOT_CONTROLLED
 

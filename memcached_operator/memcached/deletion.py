@@ -2,7 +2,7 @@
 
 What is to be done is decided by `next_step` from what there is, never from what was done before. The workload, of which
 there are two while its servers move from one to the other, is followed by its ownerReference, as the garbage collector
-does: one that was orphaned, or that is somebody else's, is left alone and keeps nobody waiting. What stands beside the
+does: one that was orphaned, or that has another owner, is left alone and not waited for. What stands beside the
 servers is the garbage collector's affair alone.
 """
 
@@ -244,7 +244,7 @@ class Deletion:
         workloads, pods = self._caches.workloads(key), self._caches.pods_of(key)
         progress.step = next_step(memcached, workloads, pods)
         if isinstance(progress.step, Release) and not workloads and not progress.deleted:
-            # One that was made a moment ago, by whoever led then, may not have been seen yet.
+            # One that another leader made a moment ago may not have been seen yet.
             progress.step = None
             workloads = await self._live_workloads(memcached)
             progress.step = next_step(memcached, workloads, pods)
@@ -365,7 +365,7 @@ def _at_latest(result: Result, after_s: float) -> Result:
 def _holders(memcached: MemcachedRecord) -> str:
     """What keeps a Memcached without our finalizer, in a sentence; "" where it is no matter of the status.
 
-    Its servers are nobody's as soon as the garbage collector has orphaned them.
+    Its servers have no owner as soon as the garbage collector has orphaned them.
     """
     if ORPHAN_FINALIZER in memcached.finalizers:
         return ""

@@ -82,7 +82,7 @@ def metadata(
 
     Args:
         name: the object's, None for the Memcached's.
-        more_labels: what the user wants beside ours, which nobody takes away.
+        more_labels: what the user wants beside ours, which stay.
         annotations: likewise.
     """
     reference = OwnerRef(API_VERSION, KIND, owner.name, owner.uid, controller=True, blockOwnerDeletion=True)

@@ -21,7 +21,7 @@ from memcached_operator.memcached.wanted.common import Manifest, without_names
 from operator_runtime import UNDECODABLE, decode_nested, field_name, field_names
 
 OTHER_FIELDS = "other"
-# No reason of ours: what is told of a condition that is not there yet, and of one that somebody else wrote.
+# No reason of ours: of a condition that is not there yet, and of one that another client wrote.
 NO_REASON, OTHER_REASON = "none", "other"
 _STATUSES = frozenset(("True", "False", "Unknown"))
 _REASONS = frozenset(each.value for each in Reason)
@@ -31,7 +31,7 @@ class RepairCounts:
     """Counts by kind and field what others changed in our objects and we put right.
 
     A series comes with its first repair: most never do, and there are some 200. The fields are those of a wanted
-    object; whatever is none of them counts as `OTHER_FIELDS`, so that nobody's label becomes a series.
+    object; whatever is none of them counts as `OTHER_FIELDS`, so that no other client's label becomes a series.
     """
 
     def __init__(self) -> None:

@@ -50,7 +50,7 @@ class Observation(msgspec.Struct, frozen=True):
         leaving: the kind of the workload that is there beside, which the servers move from; None for none.
         advice: what a person should know although all is as they asked.
         rollout: how far the servers have come to the present template.
-        absent: why servers of a StatefulSet are missing, "" where nobody knows, or none is.
+        absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
         drain_s: seconds for which servers run on that left the list.
         paused: the user holds the rollout.
         pause_s: seconds between one server that is replaced and the next.

@@ -31,9 +31,9 @@ class Outcome:
     Attributes:
         published: the list of servers that was published, if it is to be; None before there is one.
         waiting: what is waited for before all is there.
-        strange: kinds of which somebody else's bears the name.
+        strange: kinds of which an object with the name has another owner.
         rollout: how far the servers have come to the present template.
-        absent: why servers of a StatefulSet are missing, "" where nobody knows, or none is.
+        absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
         queued: they are yet to come to the operator's own defaults, when it is their turn.
         unmet: kinds that are yet to be written for this generation, as that failed or was refused before.
         failed: those that are so now.

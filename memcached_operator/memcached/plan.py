@@ -1,4 +1,4 @@
-"""Pure: which servers clients are told of, in which order, and when those that left the list may go.
+"""Pure: which servers the list has, in which order, and when those that left the list may go.
 
 The list is a promise to clients that hash keys to servers: a place in it changes only with the specification. What is
 decided here follows from the caches and from the status as it was last written, so that a new leader goes on where the
@@ -233,7 +233,7 @@ def _begun(last: Status, now: datetime) -> Status:
 def _until(latest: str, drain: Drain) -> Drain:
     try:
         ahead = datetime.fromisoformat(drain.startTime) > datetime.fromisoformat(latest)
-    except (ValueError, TypeError):  # written by somebody else
+    except (ValueError, TypeError):  # written by another client
         return drain
     return msgspec.structs.replace(drain, startTime=latest) if ahead else drain
 

@@ -16,7 +16,7 @@ from operator_runtime import Forbidden, Invalid, Refused, Reverted, Unwatched
 # The first that is found decides; anything else is a permission. Each names what says so, of k8s.io/kubernetes 1.36.
 _WORDS: Final = (
     # The admission plugin of ResourceQuotas: of too much, of a container that does not say how much it takes, of a
-    # quota that nobody has counted yet, and of what may be had under a quota alone.
+    # quota that is not counted yet, and of what may be had under a quota alone.
     (
         Reason.QUOTA_EXCEEDED,
         r"\b(exceeded|failed|status unknown for) quota: |\binsufficient quota to |\bquota usage is negative ",

@@ -1,7 +1,7 @@
 """Hands over to a Memcached what was made for the one in whose place it was restored from a backup.
 
 A backup brings objects back under new uids and without ownerReferences. What is there under its name then belongs to
-nobody, and is left alone, until a person names the former uid in an annotation of the Memcached. Each object still says
+no owner, and is left alone, until a user names the former uid in an annotation of the Memcached. Each object still says
 for which uid it was made; one that says another, or has an owner, stays as it is.
 """
 

@@ -137,7 +137,7 @@ _NONE = Status()
 def decode_status(body: bytes) -> Status:
     """The live status; an unreadable one (stored under another schema) counts as none and is written anew.
 
-    The condition that the API server fills in before the first write counts as none, too: it is nobody's.
+    The condition that the API server fills in before the first write counts as none, too.
     """
     try:
         status = decode_nested(_decode, body) if body else _NONE
@@ -181,7 +181,7 @@ def status_patch(wanted: Status, last: Status) -> dict[str, object]:
 
 
 def our_part(status: Status) -> dict[str, object]:
-    """What is ours of a status, by field: no times of conditions, and nobody else's conditions."""
+    """What is ours of a status, by field: no times of conditions, and no other client's conditions."""
     ours = (each for each in status.conditions or () if each.type in (*OUR_CONDITIONS, DISCOURAGED))
     conditions = tuple((each.type, each.status, each.reason, each.message) for each in ours)
     return {field: getattr(status, field) for field in Status.__struct_fields__} | {"conditions": conditions}

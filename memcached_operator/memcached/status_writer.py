@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 # How often to look again at what no watch may tell us of: a permission that was granted, a quota that was raised.
 SLOW_RETRY_S = 30.0
-# After a conflict: long enough not to race with whoever writes in a loop, short enough for nobody to wait for.
+# After a conflict: long enough not to race with a client that writes in a loop, and too short to notice.
 CONFLICT_PAUSE_S = 0.25
 # What 10,000 Memcacheds take on two cores; after it a status is written although its servers are still on their way.
 _LONGEST_S: Final = 300.0
@@ -57,7 +57,7 @@ class _Unwritten:
         since_s: since when (by the clock) it has been other than what was written; None while it is not.
         due_s: when it is looked at again without an event.
         pods: how many there are of its servers once more than their number is to be told; None where each event may be.
-        not_before_s: until when none is written, after a write that met somebody else's.
+        not_before_s: until when none is written, after a conflict.
         others: how many were held back beside it, at most.
     """
 
@@ -121,14 +121,14 @@ class StatusWriter:
 
         Returns the status as it is now, and when to look again.
 
-        That is `status_delay_s`, and more while many are on their way and nobody is to act on it, so that the API
+        That is `status_delay_s`, and more while many are on their way and no user is to act on it, so that the API
         server's time goes into what they wait for: as long as all that wait together take to get their servers.
 
         Args:
             next_s: when to look again in any case, in seconds, None where nothing calls for it.
 
         Raises:
-            StaleCache: somebody else wrote the Memcached, or deleted it, and the cache has yet to show it.
+            StaleCache: another client wrote the Memcached, or deleted it, and the cache has yet to show it.
         """
         key = memcached.key
         now = self._utc_now()
@@ -195,7 +195,7 @@ class StatusWriter:
 
     async def _write(self, memcached: MemcachedRecord, wanted: Status, patch: dict[str, object]) -> None:
         # The version guards a re-created Memcached of the same name (/status ignores a wrong uid), and conditions that
-        # somebody else wrote meanwhile: a merge patch replaces the list as a whole.
+        # another client wrote meanwhile: a merge patch replaces the list as a whole.
         body = {"metadata": {"resourceVersion": memcached.resource_version}, "status": patch}
 
         async def send() -> MemcachedRecord:

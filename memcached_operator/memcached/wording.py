@@ -18,7 +18,7 @@ from operator_runtime import Change, ObjectKey
 
 
 class Words(NamedTuple):
-    """What is told of a write.
+    """The words about a write.
 
     Attributes:
         note: of the event, "" for none.
@@ -42,7 +42,7 @@ def announced(
     Args:
         rolls: only a new pod takes it on.
         asked: by the specification, and not by the operator's own defaults.
-        after: whose servers come first, None for nobody's.
+        after: whose servers come first, None for none.
     """
     held = SHAPE.held(live)
     found = differing(wanted, held)
@@ -64,7 +64,7 @@ def announced(
 
 
 def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Words:
-    """What is told of a write of an object of that kind."""
+    """The words about a write of an object of that kind."""
     name, paths = change.obj.name, [each.path for each in change.fields]
     if change.deleted:
         why = "; ".join(map(str, change.fields)) or "no longer wanted"
@@ -94,7 +94,7 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
         fields = {"action": "publish", "kind": kind, "servers": number}
         # No event: they would use up those of the Memcached while it grows.
         return Words("", f"published {number} servers", "", fields)
-    # What a template says of itself follows from the rest, and is told only where somebody has edited it.
+    # What a template says of itself follows from the rest, and is named only where another client has edited it.
     told = [each for each in change.fields if each.path not in NOTED] or change.fields
     what = "; ".join(map(str, told))
     fields = {"action": "update", "kind": kind, "changed": [each.path for each in told]}

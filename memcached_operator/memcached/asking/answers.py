@@ -189,7 +189,7 @@ def heard(before: Server | None, said: Answer | Failure, *, restarts: int, reach
 
 
 def _is_full(before: Answer | None, now: Answer) -> bool:
-    """Whether a server that answered us turns others away: we had the place that somebody had just left."""
+    """Whether a server that answered us turns others away: we had the place that another client had just left."""
     if before is None or not now.number("rejected_connections") > before.number("rejected_connections"):
         return False
     taken = now.number("curr_connections") + now.number("reserved_fds") + _OWN_DESCRIPTORS
@@ -201,7 +201,7 @@ class Answers:
 
     Attributes:
         reached: any server ever answered this process.
-        missing: ready pods that somebody looked for and that nothing was heard of yet, by uid.
+        missing: ready pods that a reconcile looked for and that were not asked yet, by uid.
     """
 
     def __init__(self) -> None:
@@ -226,7 +226,7 @@ class Answers:
         *,
         due: str | None = None,
     ) -> bool:
-        """Take what a try said; whether what is told of the server has changed by it.
+        """Take what a try said; whether the server is judged otherwise since.
 
         Args:
             now_s: since when it shows that, if it is another than before, in seconds since 1970.

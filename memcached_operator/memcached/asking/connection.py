@@ -1,7 +1,7 @@
 """One exchange with a server, over a socket of its own: in plain text, or by TLS of which nothing is verified.
 
 What a server shows as its certificate is looked at, and not trusted: whether clients trust it is their affair, and one
-that has expired is to be seen. All that is told about a server would be told by whoever has its address.
+that has expired is to be seen. All of it can be read by any client that has the address.
 
 What goes wrong is no error here but a result: a caller gets what it asked for or a `Failure`, never an exception.
 Nothing that a server sends can take more memory than `MAX_BYTES` and what TLS holds of one record, or more time than
@@ -79,7 +79,7 @@ class Way(NamedTuple):
     Attributes:
         tls: of `client_context`, with a client certificate or without; None where it speaks plain text.
         has_certificate: there is a client certificate in `tls`.
-        login: with which it lets ask, None where it asks for none or nobody has one.
+        login: with which it lets ask, None where it asks for none or none is known.
     """
 
     address: str

@@ -1,6 +1,6 @@
 """With which credentials servers are spoken to: read from the Secrets that their Memcacheds name, where that is wanted.
 
-Secrets are read one at a time by their names, and never listed or watched: whoever grants that can name each. What was
+Secrets are read one at a time by their names, and never listed or watched, so that a Role can name each. What was
 read is kept for a minute, of which nothing is ever written or logged.
 """
 
@@ -98,7 +98,7 @@ class Secrets:
         self._kept: dict[ObjectKey, _Kept] = {}
 
     async def read(self, key: ObjectKey) -> Mapping[str, bytes] | str:
-        """What a Secret has, by key, or why nobody knows, in words."""
+        """What a Secret has, by key, or why that is not known, in words."""
         kept = self._kept.get(key)
         if kept is None:
             while len(self._kept) >= _SECRETS_KEPT:
@@ -206,7 +206,7 @@ class Approach(NamedTuple):
     Attributes:
         lacks: why a credential that it asks for is not there, "" where none is lacking.
         due: fingerprint of the certificate that it is to show, and comes to by being replaced; "" where it comes to it
-            by itself, or nobody knows.
+            by itself, or where that is not known.
     """
 
     way: Way

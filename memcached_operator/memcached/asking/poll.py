@@ -70,7 +70,7 @@ class Rounds:
         return not self._ended
 
     def _missing(self) -> list[PodRecord]:
-        """Those that somebody looked for in vain, as they are now."""
+        """Those that a reconcile looked for in vain, as they are now."""
         missing, found = self._answers.missing, list[PodRecord]()
         while missing and len(found) < _MISSING_AT_ONCE:
             uid = next(iter(missing))

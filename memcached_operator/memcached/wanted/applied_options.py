@@ -36,7 +36,7 @@ _ZEROES: Final = (
 
 
 def as_kept(passed: Any, of: str = "") -> Any:
-    """What is passed through as the API server keeps it; else it would look as if somebody changed it.
+    """What is passed through as the API server keeps it; else it would look as if another client changed it.
 
     Args:
         of: the field that holds it.

@@ -1,7 +1,7 @@
 """Pure: the disruption budget of a Memcached, and the budgets of others that select its pods.
 
 Where two budgets select one pod, the eviction API refuses to evict it at all, and a drain never ends. So ours gives
-way to one that somebody else has made.
+way to one of another owner.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def others_budget(selectors: Mapping[str, bytes], name: str, spec: Spec) -> str:
 
 
 def in_the_way(other: str, name: str) -> str:
-    """What is said where somebody else's budget selects the pods."""
+    """The message where another owner's budget selects the pods."""
     return (
         f"The PodDisruptionBudget {other} also selects the pods of {name}. A pod with two budgets cannot be evicted, "
         "so the operator creates none. Delete that budget, or set spec.disruptionBudget.maxUnavailable to "

@@ -1,7 +1,7 @@
 """Pure: what a user's `spec.podTemplate` makes of the template that the operator makes: a strategic merge, in parts.
 
 A part is what the user adds or sets at the first place where the operator has nothing to merge it with: a sidecar, one
-of memcached's variables, an annotation, `dnsPolicy`. By these parts a template is merged, held, compared and told of;
+of memcached's variables, an annotation, `dnsPolicy`. By these parts a template is merged, held, compared and named;
 what the API server fills in around or within them is no difference.
 """
 

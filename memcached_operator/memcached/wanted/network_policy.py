@@ -56,7 +56,7 @@ def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyM
                 "podSelector": {"matchLabels": _OPERATOR_LABELS},
             }
         )
-    # A rule without peers would admit everybody; no rule at all admits nobody.
+    # A rule without peers would admit every client; no rule at all admits none.
     rules = ({"from": peers, "ports": [{"port": PORT, "protocol": "TCP"}]},) if peers else ()
     return PolicyManifest(
         apiVersion="networking.k8s.io/v1",

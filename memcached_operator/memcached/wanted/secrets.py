@@ -42,7 +42,7 @@ class Speech(msgspec.Struct, frozen=True):
     """How a server is to be spoken to.
 
     Attributes:
-        client_certificate: it lets nobody in without one.
+        client_certificate: it refuses connections without one.
         passwords: it asks for a password.
     """
 

@@ -22,7 +22,7 @@ _IMMUTABLE: Final = "immutable"
 class PublicationManifest(Manifest, frozen=True, omit_defaults=True):
     """A ConfigMap, as far as a Memcached has an opinion about it.
 
-    `immutable` is read alone: somebody else sets it, or nobody. Nothing in `data` can be changed then.
+    `immutable` is read alone, as only others set it. Nothing in `data` can be changed then.
     """
 
     data: dict[str, str] | None = None
@@ -30,7 +30,7 @@ class PublicationManifest(Manifest, frozen=True, omit_defaults=True):
 
 
 def _in_the_way(wanted: PublicationManifest, live: PublicationManifest) -> Sequence[Difference]:
-    """A list that nobody can change is in the way of another one. As long as it is right it stays."""
+    """An immutable list is in the way of another one. As long as it is right it stays."""
     right = not any(differences(wanted.data, live.data))
     return () if right or not live.immutable else [Difference((_IMMUTABLE,), None, True)]
 
@@ -69,7 +69,7 @@ def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> Publication
 
 
 def is_untouched(live: PublicationManifest) -> bool:
-    """Whether the list is as it was written, so that another one that is wanted is nobody's doing but ours."""
+    """Whether the list is as it was written, so that a difference is no other client's change."""
     servers = listed(live)
     as_marked = taken({_LIST: servers}.items()) == mark(live)
     return as_marked and (live.data or {}).items() >= _data(servers).items()

@@ -69,7 +69,7 @@ def about(uid: str) -> str:
 
 
 def why_not_made(events: Iterable[Creation], stateful_set: str, ordinals: Iterable[int]) -> str:
-    """Why the first of these servers for which that is told is not made, "" where none is told of.
+    """Why the first of these servers of which the events say so is not made, "" where they say so of none.
 
     An event outlives what it tells of: one of a server that was made since says nothing.
     """
