@@ -122,5 +122,4 @@ STATEFUL_SET: Final = Shape(
     fixed=("spec.selector", "spec.serviceName", "spec.podManagementPolicy"),
     replace="Orphan",
 )
-SHAPE: Final = DEPLOYMENT
-"""By which either is held and compared."""
+SHAPE: Final = DEPLOYMENT  # by which either is held and compared
