@@ -87,12 +87,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
     answers = Answers() if settings.server_stats_interval_s > 0 else None
     ways = Ways(caches, Secrets(operator.client) if settings.server_credentials else None)
     reconciler = MemcachedReconciler(
-        operator,
-        caches,
-        config,
-        tell_memory=telling(ways),
-        wake=woken.send,
-        answers=answers,
+        operator, caches, config, tell_memory=telling(ways), wake=woken.send, answers=answers
     )
 
     def known(key: ObjectKey) -> ObjectKey | None:

@@ -1,4 +1,4 @@
-"""Pure: Kubernetes' quantities, read and written as the API server does it.
+"""Pure: Kubernetes' quantities, read and written as the API server does it; what is none is a ValueError.
 
 Source of the rules: k8s.io/apimachinery/pkg/api/resource, and what a real API server writes back.
 """
@@ -19,11 +19,7 @@ _EXACT: Final = Context(prec=160)
 
 @lru_cache(maxsize=256, typed=True)  # most Memcacheds have the same few
 def value(quantity: str | int) -> Decimal:
-    """The number that a quantity stands for.
-
-    Raises:
-        ValueError: it is no quantity of 0 or more.
-    """
+    """The number that a quantity stands for."""
     digits, suffix, exponent = _parts(quantity)
     if suffix in _BINARY[1:]:
         return _EXACT.multiply(digits, Decimal(1024 ** _BINARY.index(suffix)))
@@ -35,9 +31,6 @@ def canonical(quantity: str | int) -> str:
     """A quantity that the specification takes, as the API server writes it back.
 
     That is with the largest suffix that needs no fraction, of the kind that was used.
-
-    Raises:
-        ValueError: it is no quantity of 0 or more.
     """
     _, suffix, exponent = _parts(quantity)
     number = value(quantity)
@@ -57,20 +50,12 @@ def canonical(quantity: str | int) -> str:
 
 
 def mebibytes(quantity: str | int) -> int:
-    """Whole MiB of a quantity of bytes, rounded down.
-
-    Raises:
-        ValueError: it is no quantity of 0 or more.
-    """
+    """Whole MiB of a quantity of bytes, rounded down."""
     return int(value(quantity)) // 2**20
 
 
 def kibibytes(quantity: str | int) -> int:
-    """Whole KiB of a quantity of bytes, rounded down.
-
-    Raises:
-        ValueError: it is no quantity of 0 or more.
-    """
+    """Whole KiB of a quantity of bytes, rounded down."""
     return int(value(quantity)) // 2**10
 
 

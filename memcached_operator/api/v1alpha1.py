@@ -57,14 +57,7 @@ NAME_PATTERN: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 NAME_MAX_LENGTH: Final = 52
 
 _Count = Annotated[int, Field(ge=0, le=SIZE_MAX, json_schema_extra={"format": "int32"})]
-_Image = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=IMAGE_MAX_LENGTH,
-        pattern=f"^{IMAGE_CHARACTERS}*$",
-    ),
-]
+_Image = Annotated[str, Field(min_length=1, max_length=IMAGE_MAX_LENGTH, pattern=f"^{IMAGE_CHARACTERS}*$")]
 # A PodDisruptionBudget's own type. In the schema one field of two types, with the rules of both.
 _CountOrShare = Annotated[
     Annotated[int, Field(ge=0, le=SIZE_MAX)] | Annotated[str, Field(pattern=f"^{PERCENTAGE}$")],
@@ -258,8 +251,7 @@ class MemcachedSpec(_Model):
         f"Defaults to {MAX_CONNECTIONS}.",
     )
     threads: _Threads | None = Field(
-        default=None,
-        description=f"Number of worker threads of each server (memcached -t). Defaults to {THREADS}.",
+        default=None, description=f"Number of worker threads of each server (memcached -t). Defaults to {THREADS}."
     )
     max_item_size: _ItemSize | None = Field(
         default=None,
@@ -296,8 +288,7 @@ class MemcachedSpec(_Model):
     )
     pod_template: MemcachedPodTemplate | None = None
     network_policy: MemcachedNetworkPolicy | None = Field(
-        default=None,
-        description="Which peers can connect to the servers. If omitted, no NetworkPolicy is created.",
+        default=None, description="Which peers can connect to the servers. If omitted, no NetworkPolicy is created."
     )
     tls: MemcachedTls | None = None
     auth: MemcachedAuth | None = None
@@ -402,11 +393,7 @@ class MemcachedStatus(_Model):
         "ready. Available: enough servers are ready. Progressing: a change is being rolled out. Degraded: something "
         "requires manual intervention. Serving: the servers answer requests. Discouraged: the specification asks for "
         "what is not recommended; present only while it is True.",
-        json_schema_extra={
-            "default": _UNSEEN,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["type"],
-        },
+        json_schema_extra={"default": _UNSEEN, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )
 
 

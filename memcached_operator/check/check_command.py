@@ -127,13 +127,19 @@ class _Checks:
         # Where there is no account, an install brings all its permissions.
         rules = account.verdict is not Verdict.MISSING
         permissions = await self._permissions(scope, account_name(self._account), rule_remedy=rules)
-        installer = _Installer(self._client, scope, self._account.namespace, rbac_only=rules)
+        mine = Reviews(self._client)
+
+        async def judged(required: RequiredPermission) -> Finding:
+            return installing.judge_install(required, await mine.granted(required))
+
         wanted = [*installing.definition_permissions(scope)] if crd.verdict is not Verdict.OK else []
         if not all_ok([account, *permissions]):
             wanted += installing.install_permissions(scope, self._account.namespace, rbac_only=rules)
-        install = await self._each("install", dict.fromkeys(wanted), installer.judged)
+        install = await self._each("install", dict.fromkeys(wanted), judged)
         if not all_ok([account, *permissions]):
-            install.append(await self._or_unknown("install", installer.granting()))
+            install.append(
+                await self._or_unknown("install", _granting(mine, scope, self._account.namespace, rbac_only=rules))
+            )
         return [*found, account, *permissions, *install]
 
     def _no_server(self, error: KubeError) -> Finding:
@@ -259,26 +265,12 @@ class _Checks:
             return _unknown(check, error, what)
 
 
-class _Installer:
-    """Whether the user who asks may install what is missing."""
-
-    def __init__(self, client: ApiClient, scope: Scope, home: str, *, rbac_only: bool) -> None:
-        self._reviews = Reviews(client)
-        self._scope = scope
-        self._home = home
-        self._rbac_only = rbac_only
-
-    async def judged(self, required: RequiredPermission) -> Finding:
-        return installing.judge_install(required, await self._reviews.granted(required))
-
-    async def granting(self) -> Finding:
-        """Whether they may give the operator its permissions."""
-        escalation = installing.escalation_permissions(self._scope, self._home, rbac_only=self._rbac_only)
-        lacking: list[RequiredPermission] = []
-        if await lacking_of(self._reviews, escalation):
-            granted = installing.granted_by_install(self._scope, self._home, rbac_only=self._rbac_only)
-            lacking = await lacking_of(self._reviews, granted)
-        return installing.judge_granting(lacking, self._scope, self._home)
+async def _granting(mine: Reviews, scope: Scope, home: str, *, rbac_only: bool) -> Finding:
+    """Whether the user who asks may give the operator its permissions."""
+    lacking: list[RequiredPermission] = []
+    if await lacking_of(mine, installing.escalation_permissions(scope, home, rbac_only=rbac_only)):
+        lacking = await lacking_of(mine, installing.granted_by_install(scope, home, rbac_only=rbac_only))
+    return installing.judge_granting(lacking, scope, home)
 
 
 def _unknown(check: str, error: KubeError, what: str = "") -> Finding:

@@ -71,11 +71,7 @@ class Reviews:
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def granted(self, required: RequiredPermission) -> frozenset[str]:
-        """Which verbs of a permission are granted.
-
-        Raises:
-            KubeError: the API server did not say.
-        """
+        """Which verbs of a permission are granted."""
         return frozenset([verb for verb in required.permission.verbs if await self._allowed(required, verb)])
 
     async def _allowed(self, required: RequiredPermission, verb: str) -> bool:
@@ -115,11 +111,7 @@ class Reviews:
 
 
 async def lacking_of(reviews: Reviews, wanted: Iterable[RequiredPermission]) -> list[RequiredPermission]:
-    """What of these permissions is not granted, each with the verbs that are missing.
-
-    Raises:
-        KubeError: the API server did not say.
-    """
+    """What of these permissions is not granted, each with the verbs that are missing."""
     required = list(wanted)
     lacking = []
     for each, granted in zip(required, await asyncio.gather(*map(reviews.granted, required)), strict=True):

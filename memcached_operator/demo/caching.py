@@ -39,11 +39,7 @@ async def set_and_get(address: str, key: str, value: bytes) -> None:
 
 
 async def through_each_pod(state: ClusterState, memcached: str) -> int:
-    """Set and get a key through each of a Memcached's pods; how many there were.
-
-    Raises:
-        NoAnswerError: one of them is no server.
-    """
+    """Set and get a key through each of a Memcached's pods; how many there were."""
     pods = state.pods_of(memcached)
     for pod in pods:
         name = pod["metadata"]["name"]
@@ -52,22 +48,14 @@ async def through_each_pod(state: ClusterState, memcached: str) -> int:
 
 
 async def set_all(state: ClusterState, keys_of: Mapping[str, Sequence[str]]) -> None:
-    """Set keys, each on the listed server that it is spread to.
-
-    Raises:
-        NoAnswerError: one of them is no server.
-    """
+    """Set keys, each on the listed server that it is spread to."""
     for server, keys in keys_of.items():
         for key in keys:
             await _set(state.address_of(server), key, key.encode())
 
 
 async def look_up(state: ClusterState, keys_of: Mapping[str, Sequence[str]]) -> set[str]:
-    """Which of these keys are found, each from the listed server that it is spread to.
-
-    Raises:
-        NoAnswerError: one of them is no server.
-    """
+    """Which of these keys are found, each from the listed server that it is spread to."""
     return {
         key
         for server, keys in keys_of.items()

@@ -71,8 +71,7 @@ class Screen:
         layout = Layout()
         layout.split_row(Layout(name="left", size=left), Layout(name="right"))
         layout["left"].split_column(
-            Layout(_panel("script", _Script(self.steps))),
-            Layout(_panel("pods", _pods(self.state)), size=_PODS_ROWS),
+            Layout(_panel("script", _Script(self.steps))), Layout(_panel("pods", _pods(self.state)), size=_PODS_ROWS)
         )
         resources = Group(_memcacheds(self.state), Text(), _workloads(self.state))
         layout["right"].split_column(

@@ -85,11 +85,7 @@ class StepContext:
 
 
 async def install_crd(client: ApiClient) -> None:
-    """Install the CRD and wait until its kind is served.
-
-    Raises:
-        StepFailedError: it was not within half a minute.
-    """
+    """Install the CRD and wait until its kind is served."""
     crd = memcached_crd()
     try:
         async with asyncio.timeout(_SERVED_WITHIN_S):

@@ -50,10 +50,6 @@ from operator_runtime import Change, Keeper, Kept, Kind, ObjectKey, Operator
 logger = logging.getLogger(__name__)
 
 
-def _nothing_unmet() -> tuple[int, frozenset[str]]:
-    return 0, frozenset()
-
-
 @dataclass(frozen=True, slots=True)
 class Config:
     """What is to be known of the settings.
@@ -110,7 +106,7 @@ class Objects:
             "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET, optional=True),
         }
         remembered = operator.owners(MEMCACHEDS).memory
-        self._unmet = remembered.slot(_nothing_unmet)
+        self._unmet = remembered.slot(lambda: (0, frozenset[str]()))
         self._restoring = Restoring(operator.client, caches, remembered, say)
         memory = LiveMemory(operator.client, remembered, tell_memory, say, clock=clock)
         self._running = Running(
@@ -125,19 +121,9 @@ class Objects:
         }
 
     async def keep(
-        self,
-        memcached: MemcachedRecord,
-        spec: Spec,
-        plan: Plan,
-        last: Status,
-        pods: Sequence[PodRecord],
-        now: datetime,
+        self, memcached: MemcachedRecord, spec: Spec, plan: Plan, last: Status, pods: Sequence[PodRecord], now: datetime
     ) -> Outcome:
-        """Make, put right and remove what the plan and the specification say, and bring the servers to it.
-
-        Raises:
-            KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
-        """
+        """Make, put right and remove what the plan and the specification say, and bring the servers to it."""
         outcome = Outcome(self._unmet_of(memcached, last))
         await self._running.keep(memcached, spec, plan, last, pods, now, outcome)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end

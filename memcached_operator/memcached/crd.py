@@ -20,9 +20,7 @@ _RESOURCE = CustomResource(
     name_pattern=api.NAME_PATTERN,
     name_max_length=api.NAME_MAX_LENGTH,
     scale=Scale(
-        spec_replicas_path=".spec.size",
-        status_replicas_path=".status.replicas",
-        label_selector_path=".status.selector",
+        spec_replicas_path=".spec.size", status_replicas_path=".status.replicas", label_selector_path=".status.selector"
     ),
     columns=(
         PrinterColumn("Size", "integer", ".spec.size", "Desired number of memcached pods."),

@@ -15,17 +15,17 @@ from memcached_operator.memcached.outcome import Outcome
 from memcached_operator.memcached.plan import OTHER, Plan, Servers, as_ending, as_published
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.state import Advice, Problem, Reason, Status, joined
+from memcached_operator.memcached.state import Problem, Reason, Status, joined
 from memcached_operator.memcached.wanted.service import is_load_balanced
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 
-_LOAD_BALANCED: Final = Advice(
+_LOAD_BALANCED: Final = Problem(
     Reason.LOAD_BALANCED_SERVERS,
     "The Service load-balances connections over the servers, so that a client finds a key only by chance. With more "
     "than one server, set spec.service.type to Headless.",
 )
-_IN_THE_CLEAR: Final = Advice(
+_IN_THE_CLEAR: Final = Problem(
     Reason.PASSWORDS_IN_THE_CLEAR,
     "Passwords are sent unencrypted and can be intercepted: set spec.tls beside spec.auth.",
 )
@@ -48,7 +48,7 @@ class Observation(msgspec.Struct, frozen=True):
         unwritten: the workload is not as the specification asks, as the API server failed to write it.
         terminating: what its deletion waits for, "" while it is not being deleted.
         leaving: the kind of the workload that is there beside, which the servers move from; None for none.
-        advice: what a person should know although all is as they asked.
+        advice: what its user should know although all is as they asked; the condition Discouraged.
         rollout: how far the servers have come to the present template.
         absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
         drain_s: seconds for which servers run on that left the list.
@@ -72,7 +72,7 @@ class Observation(msgspec.Struct, frozen=True):
     unwritten: bool = False
     terminating: str = ""
     leaving: Workload | None = None
-    advice: Sequence[Advice] = ()
+    advice: Sequence[Problem] = ()
     rollout: Rollout = DONE
     absent: str = ""
     drain_s: int = 0
@@ -143,7 +143,7 @@ def observed(
     )
 
 
-def _advice(spec: Spec) -> Iterator[Advice]:
+def _advice(spec: Spec) -> Iterator[Problem]:
     if is_load_balanced(spec):
         yield _LOAD_BALANCED
     if spec.auth is not None and spec.tls is None:

@@ -57,13 +57,7 @@ class MemcachedReconciler:
             answers=answers,
         )
         self._objects = Objects(
-            operator,
-            caches,
-            config,
-            tell_memory=tell_memory,
-            wake=wake,
-            answers=answers,
-            clock=clock,
+            operator, caches, config, tell_memory=tell_memory, wake=wake, answers=answers, clock=clock
         )
         self._deletion = Deletion(
             operator.client, caches, self._owners, self._status, say, wanted=config.finalizer, clock=clock

@@ -69,8 +69,7 @@ REASONS: Final[Mapping[Reason, Told]] = {
     ),
     Reason.COMPLETE: Told((_STOPPED,), "All servers have been rolled out."),
     Reason.DEADLINE_EXCEEDED: Told(
-        (_STOPPED, _NOT_READY),
-        "Pods have not become ready for 10 minutes; the rollout continues.",
+        (_STOPPED, _NOT_READY), "Pods have not become ready for 10 minutes; the rollout continues."
     ),
     Reason.NOT_CONTROLLED: Told(
         _TROUBLE,
@@ -107,8 +106,7 @@ REASONS: Final[Mapping[Reason, Told]] = {
         "remains, and the remedy.",
     ),
     Reason.CONFLICTING_DISRUPTION_BUDGET: Told(
-        _DEGRADES,
-        "Another PodDisruptionBudget selects the pods, so the operator creates none.",
+        _DEGRADES, "Another PodDisruptionBudget selects the pods, so the operator creates none."
     ),
     Reason.AS_EXPECTED: Told((Bearing("Degraded", "False"),), "There is no problem."),
     Reason.ALL_SERVERS_READY: Told(
@@ -139,8 +137,7 @@ REASONS: Final[Mapping[Reason, Told]] = {
         "until it has expired.",
     ),
     Reason.ROLLOUT_PAUSED: Told(
-        (_STOPPED, _NOT_READY),
-        "Servers have not been replaced yet, and `spec.rollout.paused` is true.",
+        (_STOPPED, _NOT_READY), "Servers have not been replaced yet, and `spec.rollout.paused` is true."
     ),
     Reason.WAITING: Told((_NOT_READY,), "An object is being replaced or deleted; the message says which."),
     Reason.ANSWERING: Told((Bearing("Serving", "True"),), "All ready servers answer."),

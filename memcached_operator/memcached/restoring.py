@@ -55,9 +55,6 @@ class Restoring:
         """Mark as made for this Memcached what was made for the one that its annotation names.
 
         What the API server refuses stays a stranger's; `remedy` has its words.
-
-        Raises:
-            KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
         self._refused.drop(memcached.key)
         if not memcached.restored_from:

@@ -69,7 +69,7 @@ class Drain(msgspec.Struct, frozen=True):
 
 
 class Problem(NamedTuple):
-    """What makes a Memcached Degraded.
+    """What makes a Memcached Degraded, or what its user should know although all is as they asked.
 
     Attributes:
         blocking: for its sake its servers are not changed; False when all else goes on.
@@ -78,18 +78,6 @@ class Problem(NamedTuple):
     reason: Reason
     message: str
     blocking: bool = True
-
-
-class Advice(NamedTuple):
-    """What a person should know although all is as they asked.
-
-    Attributes:
-        reason: of the condition Discouraged, which stands as long as it is so, and of the event that says it once.
-        message: of both.
-    """
-
-    reason: Reason
-    message: str
 
 
 def joined(problems: Sequence[Problem]) -> Problem | None:

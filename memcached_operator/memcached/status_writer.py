@@ -20,7 +20,7 @@ from memcached_operator.memcached.observation import Observation, client_names
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.state import (
     DISCOURAGED,
-    Advice,
+    Problem,
     Status,
     is_settled,
     is_urgent,
@@ -226,7 +226,7 @@ class StatusWriter:
         logger.warning("degraded: %s: %s", degraded.reason, degraded.message)
         self._say(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
 
-    def _advise(self, memcached: MemcachedRecord, advice: Advice, before: Condition | None) -> None:
+    def _advise(self, memcached: MemcachedRecord, advice: Problem, before: Condition | None) -> None:
         """Say once what a person should know although all is as they asked: not again while the condition says it."""
         if before is None or advice.message not in before.message:
             logger.warning("%s", advice.message)

@@ -84,9 +84,6 @@ def name_of(content: Mapping[str, Any], namespace: str) -> str:
 
     Args:
         namespace: where it is, if it does not say.
-
-    Raises:
-        InvalidSpec: one of both is wrong.
     """
     name = _name(_metadata(content))
     return f"{_namespace(_metadata(content)) or namespace}/{name}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isnan
-from typing import Final, NamedTuple, overload
+from typing import Final, NamedTuple
 
 from prometheus_client import Metric
 from prometheus_client.samples import Sample
@@ -74,12 +74,7 @@ _FIGURES: Final = tuple(
         ("lru_crawler_items_checked_total", "counter", "Items checked by the LRU crawler.", "crawler_items_checked"),
         ("lru_crawler_moves_to_cold_total", "counter", "Moves from the HOT or WARM to the COLD LRU.", "moves_to_cold"),
         ("lru_crawler_moves_to_warm_total", "counter", "Moves from the COLD to the WARM LRU.", "moves_to_warm"),
-        (
-            "lru_crawler_moves_within_lru_total",
-            "counter",
-            "Moves within the HOT or the WARM LRU.",
-            "moves_within_lru",
-        ),
+        ("lru_crawler_moves_within_lru_total", "counter", "Moves within the HOT or the WARM LRU.", "moves_within_lru"),
     )
 )
 _EXTSTORE: Final = tuple(
@@ -130,7 +125,7 @@ _BY_COMMAND: Final[Mapping[tuple[str, str], _Value]] = {
 }
 
 
-class _Samples(Sequence[Sample]):
+class _Samples:
     """Samples that are made when they are written: of thousands of servers there are too many to hold at once.
 
     What they are made of does not change, so that they may be written on another thread.
@@ -152,13 +147,6 @@ class _Samples(Sequence[Sample]):
 
     def __len__(self) -> int:
         return sum(not isnan(value(answer)) for _, value in self._values for _, answer in self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> Sample: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
-    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
-        return list(self)[index]
 
 
 def server_families(pods: Iterable[PodRecord], server_of: Callable[[PodRecord], Server | None]) -> Iterator[Metric]:
@@ -204,7 +192,7 @@ def server_families(pods: Iterable[PodRecord], server_of: Callable[[PodRecord], 
             yield _family(each.name, each.type, each.help, samples)
 
 
-def _family(name: str, type_: str, help: str, samples: Sequence[Sample]) -> Metric:
+def _family(name: str, type_: str, help: str, samples: Sequence[Sample] | _Samples) -> Metric:
     # prometheus-client puts the suffix back.
     family = Metric(f"{_PREFIX}{name.removesuffix('_total') if type_ == 'counter' else name}", help, type_)
     family.samples = samples  # type: ignore[assignment] # it only reads them

@@ -60,9 +60,7 @@ def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> Publication
         apiVersion="v1",
         kind="ConfigMap",
         metadata=metadata(
-            owner,
-            name=publication_name(owner.name),
-            annotations={APPLIED_OPTIONS_ANNOTATION: mark} if mark else None,
+            owner, name=publication_name(owner.name), annotations={APPLIED_OPTIONS_ANNOTATION: mark} if mark else None
         ),
         data=_data(servers),
     )

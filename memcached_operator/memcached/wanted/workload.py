@@ -62,11 +62,7 @@ def workload(
     """
     pods, passed, options = template(owner.name, image, user_id, spec, restart)
     mark = taken(passed, options) if passed or options else None  # most have neither
-    common = WorkloadSpec(
-        replicas=size,
-        selector=LabelSelector(selector_labels(owner.name)),
-        template=pods,
-    )
+    common = WorkloadSpec(replicas=size, selector=LabelSelector(selector_labels(owner.name)), template=pods)
     return WorkloadManifest(
         apiVersion="apps/v1",
         kind=kind,

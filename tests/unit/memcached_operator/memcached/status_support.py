@@ -12,7 +12,7 @@ from memcached_operator.memcached.changing.rollout import DONE, Rollout
 from memcached_operator.memcached.conditions import status_of
 from memcached_operator.memcached.observation import Observation
 from memcached_operator.memcached.plan import Servers
-from memcached_operator.memcached.state import Advice, Problem, Status, decode_status
+from memcached_operator.memcached.state import Problem, Status, decode_status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
@@ -51,7 +51,7 @@ def look(
     paused: bool = False,
     queued: bool = False,
     heard: Sequence[Heard] | None = None,
-    advice: Sequence[Advice] = (),
+    advice: Sequence[Problem] = (),
     generation: int = 1,
     now: str = NOW,
 ) -> Status:

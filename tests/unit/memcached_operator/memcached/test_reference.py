@@ -10,7 +10,7 @@ from memcached_operator.memcached.asking.answers import Heard, Verdict
 from memcached_operator.memcached.asking.certificates import Certificate, Shown
 from memcached_operator.memcached.changing.rollout import Rollout
 from memcached_operator.memcached.reference import CONDITIONS, REASONS, api_reference
-from memcached_operator.memcached.state import Advice, Problem, Reason
+from memcached_operator.memcached.state import Problem, Reason
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
     EXCEEDED,
@@ -89,7 +89,7 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
         look(3, pods(3), leaving="StatefulSet"),
         look(3, pods(3), rollout=Rollout(stale=1), paused=True),
         *(
-            look(3, pods(3), advice=[Advice(reason, "words")])
+            look(3, pods(3), advice=[Problem(reason, "words")])
             for reason in Reason
             if ("Discouraged", "True", reason) in TOLD
         ),
