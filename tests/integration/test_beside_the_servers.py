@@ -19,48 +19,47 @@ from tests.kubectl_in_namespace import Kubectl
 pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
 SELECTOR = {"app": "memcached", "memcached_cr": "shop"}
-# Of each kind: how it is asked for, its name, and the changes that somebody makes to it.
-KINDS: dict[str, tuple[dict[str, object], str, list[dict[str, object]]]] = {
+ALL: dict[str, object] = {
+    "disruptionBudget": {"maxUnavailable": 1},
+    "networkPolicy": {"allowFrom": PEERS},
+    "publish": "ConfigMap",
+}
+# Of each kind: its name, and changes that somebody makes to it.
+KINDS: dict[str, tuple[str, list[dict[str, object]]]] = {
     "service": (
-        {},
         "shop",
         [
-            {"metadata": {"labels": {"app": "another"}}},
-            {"spec": {"selector": {"app": "another"}}},
-            {"spec": {"ports": [{"name": "memcached", "port": 80, "targetPort": 80}]}},
-            {"spec": {"publishNotReadyAddresses": True}},
+            {
+                "metadata": {"labels": {"app": "another"}},
+                "spec": {
+                    "selector": {"app": "another"},
+                    "ports": [{"name": "memcached", "port": 80, "targetPort": 80}],
+                    "publishNotReadyAddresses": True,
+                },
+            },
         ],
     ),
     "poddisruptionbudget": (
-        {"disruptionBudget": {"maxUnavailable": 1}},
         "shop",
         [
-            {"spec": {"maxUnavailable": 0}},
             {"spec": {"maxUnavailable": None, "minAvailable": 1}},
-            {"spec": {"selector": {"matchLabels": {"app": "another"}}}},
-            {"metadata": {"ownerReferences": None}},
+            {"spec": {"selector": {"matchLabels": {"app": "another"}}}, "metadata": {"ownerReferences": None}},
         ],
     ),
     "networkpolicy": (
-        {"networkPolicy": {"allowFrom": PEERS}},
         "shop",
         [
-            {"spec": {"ingress": [{}]}},
+            {"spec": {"ingress": [{}], "podSelector": {"matchLabels": {"more": "yes"}}}},
             {"spec": {"policyTypes": ["Ingress", "Egress"]}},
-            {"spec": {"podSelector": {"matchLabels": {"more": "yes"}}}},
         ],
     ),
-    "configmap": (
-        {"publish": "ConfigMap"},
-        "shop-servers",
-        [{"data": {"servers": "evil:11211\n"}}, {"data": {"servers.json": None}}],
-    ),
+    "configmap": ("shop-servers", [{"data": {"servers": "evil:11211\n", "servers.json": None}}]),
 }
-WITHOUT: dict[str, dict[str, object]] = {
-    "service": {"service": {"type": "Disabled"}},
-    "poddisruptionbudget": {"disruptionBudget": None},
-    "networkpolicy": {"networkPolicy": None},
-    "configmap": {"publish": None},
+WITHOUT: dict[str, object] = {
+    "service": {"type": "Disabled"},
+    "disruptionBudget": {"maxUnavailable": "100%"},
+    "networkPolicy": None,
+    "publish": None,
 }
 
 
@@ -81,80 +80,85 @@ def kept(live: Mapping[str, Any]) -> tuple[object, ...]:
     return metadata["labels"], metadata["ownerReferences"], live.get("spec"), live.get("data")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_somebody_changes_of_it_is_put_right_in_its_place(kubectl: Kubectl, kind: str) -> None:
-    spec, name, edits = KINDS[kind]
-    complete(kubectl, "shop", 0, **spec)
-    kubectl.wait(f"{kind}/{name}", "create")
-    before = kubectl.get(kind, name)
-    for edit in edits:
-        mark = kubectl.cluster.audit_mark()
-        kubectl("patch", kind, name, "--type=merge", "-p", json.dumps(edit))
-        # What its own controller writes in the same moment is heard first: then it is put right a moment later.
-        eventually(lambda: kept(kubectl.get(kind, name)), lambda now: now == kept(before), what=str(edit))
-        all_caught_up(kubectl)
-        assert kept(kubectl.get(kind, name)) == kept(before), edit
-        assert taken(written(kubectl, mark)) == {f"patch {plural(kind)} 200"}, edit
-    assert kubectl.uid(f"{kind}/{name}") == before["metadata"]["uid"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_is_made_again_when_it_was_deleted_and_goes_when_it_is_no_longer_asked_for(
-    kubectl: Kubectl, kind: str
+def test_what_somebody_changes_is_put_right_deletes_comes_back_and_what_is_no_longer_asked_for_goes(
+    kubectl: Kubectl,
 ) -> None:
-    spec, name, _ = KINDS[kind]
-    complete(kubectl, "shop", 0, **spec)
-    kubectl.wait(f"{kind}/{name}", "create")
-    before, mark = kubectl.uid(f"{kind}/{name}"), kubectl.cluster.audit_mark()
-    kubectl("delete", kind, name)
-    kubectl.wait(f"{kind}/{name}", "create")
-    assert kubectl.uid(f"{kind}/{name}") != before
-
-    change(kubectl, **WITHOUT[kind])
-    kubectl.wait(f"{kind}/{name}", "delete")
+    complete(kubectl, "shop", 0, **ALL)
     all_caught_up(kubectl)
-    assert taken(written(kubectl, mark)) == {f"create {plural(kind)} 201", f"delete {plural(kind)} 200"}
+    before = {kind: kubectl.get(kind, name) for kind, (name, _) in KINDS.items()}
+    mark = kubectl.cluster.audit_mark()
+    for kind, (name, edits) in KINDS.items():
+        for edit in edits:
+            kubectl("patch", kind, name, "--type=merge", "-p", json.dumps(edit))
+            # What its own controller writes in the same moment is heard first: then it is put right a moment later.
+            eventually(lambda: kept(kubectl.get(kind, name)), lambda now: now == kept(before[kind]), what=str(edit))  # noqa: B023
+    all_caught_up(kubectl)
+    for kind, (name, _) in KINDS.items():
+        now = kubectl.get(kind, name)
+        assert (kept(now), now["metadata"]["uid"]) == (kept(before[kind]), before[kind]["metadata"]["uid"])
+    assert taken(written(kubectl, mark)) == {f"patch {plural(kind)} 200" for kind in KINDS}
+
+    mark = kubectl.cluster.audit_mark()
+    for kind, (name, _) in KINDS.items():
+        kubectl("delete", kind, name)
+        kubectl.wait(f"{kind}/{name}", "create")
+    change(kubectl, **WITHOUT)
+    for kind, (name, _) in KINDS.items():
+        kubectl.wait(f"{kind}/{name}", "delete")
+    all_caught_up(kubectl)
+    wanted = {f"{verb} {plural(kind)} {code}" for kind in KINDS for verb, code in (("create", 201), ("delete", 200))}
+    assert taken(written(kubectl, mark)) == wanted
     assert condition(kubectl, "shop", "Degraded")["status"] == "False"
 
 
+POLICY = {
+    "apiVersion": "networking.k8s.io/v1",
+    "kind": "NetworkPolicy",
+    "metadata": {"name": "shop"},
+    "spec": {"podSelector": {"matchLabels": {"app": "another"}}},
+}
+THEIRS = {
+    "service": ["create", "service", "clusterip", "shop", "--tcp=80"],
+    "poddisruptionbudget": ["create", "pdb", "shop", "--selector=app=another", "--min-available=1"],
+    "networkpolicy": ["create", "-f", "-"],
+    "configmap": ["create", "configmap", "shop-servers", "--from-literal=servers=theirs"],
+}
+
+
 @pytest.mark.parametrize(
-    "kind",
-    # Of these no cache shows a stranger's, so that its end is looked for after half a minute.
-    [pytest.param(kind, marks=pytest.mark.slow) if kind in ("networkpolicy", "configmap") else kind for kind in KINDS],
+    "kinds",
+    # Of the latter no cache shows a stranger's, so that its end is looked for after half a minute.
+    [
+        ("service", "poddisruptionbudget"),
+        pytest.param(("networkpolicy", "configmap"), marks=pytest.mark.slow),
+    ],
+    ids=" and ".join,
 )
 def test_a_strangers_is_left_alone_and_said_while_the_servers_go_on_and_ours_comes_when_it_goes(
-    kubectl: Kubectl, kind: str
+    kubectl: Kubectl, kinds: tuple[str, ...]
 ) -> None:
-    spec, name, _ = KINDS[kind]
-    theirs = {
-        "service": ["create", "service", "clusterip", name, "--tcp=80"],
-        "poddisruptionbudget": ["create", "pdb", name, "--selector=app=another", "--min-available=1"],
-        "networkpolicy": ["create", "-f", "-"],
-        "configmap": ["create", "configmap", name, "--from-literal=servers=theirs"],
-    }
-    policy = {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": {"name": name},
-        "spec": {"podSelector": {"matchLabels": {"app": "another"}}},
-    }
-    kubectl(*theirs[kind], input=json.dumps(policy) if kind == "networkpolicy" else None)
-    before = kubectl.get(kind, name)
-    kubectl.apply(memcached("shop", 1, **spec), create=True)
+    for kind in kinds:
+        kubectl(*THEIRS[kind], input=json.dumps(POLICY) if kind == "networkpolicy" else None)
+    before = {kind: kubectl.get(kind, KINDS[kind][0]) for kind in kinds}
+    kubectl.apply(memcached("shop", 1, **ALL), create=True)
     degraded = wait_condition(kubectl, "shop", "Degraded", "NotControlled")
-    assert f"{before['kind']} named {name} exists and has no owner: it is left alone." in degraded["message"]
+    for kind in kinds:
+        told = f"{before[kind]['kind']} named {KINDS[kind][0]} exists and has no owner: it is left alone."
+        assert told in degraded["message"]
     kubectl("scale", "mc/shop", "--replicas=2")
     wait(kubectl, "mc/shop", ".status.replicas", 2)
-    assert kubectl.get(kind, name)["metadata"]["uid"] == before["metadata"]["uid"]
-    assert kubectl.get(kind, name).get("spec") == before.get("spec")
+    for kind in kinds:
+        now = kubectl.get(kind, KINDS[kind][0])
+        assert (now["metadata"]["uid"], now.get("spec")) == (before[kind]["metadata"]["uid"], before[kind].get("spec"))
 
-    kubectl("delete", kind, name)
+    for kind in kinds:
+        kubectl("delete", kind, KINDS[kind][0])
     # One that bears no label of ours is on no watch: it is looked for again after a while.
-    if kind in ("networkpolicy", "configmap"):
-        change(kubectl, drainSeconds=1)
+    change(kubectl, drainSeconds=1)
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
-    kubectl.wait(f"{kind}/{name}", "create")
-    assert kubectl.get(kind, name)["metadata"]["ownerReferences"][0]["uid"] == kubectl.uid("mc/shop")
+    for kind in kinds:
+        kubectl.wait(f"{kind}/{KINDS[kind][0]}", "create")
+        assert kubectl.get(kind, KINDS[kind][0])["metadata"]["ownerReferences"][0]["uid"] == kubectl.uid("mc/shop")
 
 
 def test_a_service_gets_an_address_and_loses_it_by_being_replaced(kubectl: Kubectl) -> None:
@@ -171,21 +175,6 @@ def test_a_service_gets_an_address_and_loses_it_by_being_replaced(kubectl: Kubec
         assert taken(written(kubectl, mark)) == {"delete services 200", "create services 201"}
     assert [note.partition(":")[0] for note in notes(kubectl, "Replaced")] == ["Replaced Service shop"] * 2
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-
-
-def test_a_services_labels_and_annotations_come_change_and_go(kubectl: Kubectl) -> None:
-    complete(kubectl, "shop", 0)
-    ours = kubectl.get("service", "shop")["metadata"]
-    for text in ("one", "two"):
-        change(kubectl, service={"labels": {"team": text}, "annotations": {"example.com/note": text}})
-        kubectl.wait_field("service/shop", ".metadata.labels.team", text)
-        kubectl.wait_field("service/shop", ".metadata.annotations.example\\.com/note", text)
-    mark = kubectl.cluster.audit_mark()
-    change(kubectl, service=None)
-    all_caught_up(kubectl)
-    now = kubectl.get("service", "shop")["metadata"]
-    assert (now["labels"], now["annotations"]) == (ours["labels"], ours["annotations"])
-    assert taken(written(kubectl, mark)) == {"patch services 200"}
 
 
 def test_a_budget_makes_way_for_somebody_elses_and_comes_back_when_that_goes(kubectl: Kubectl) -> None:
@@ -205,39 +194,6 @@ def test_a_budget_makes_way_for_somebody_elses_and_comes_back_when_that_goes(kub
     kubectl("delete", "pdb", "theirs")
     kubectl.wait("pdb/shop", "create")
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-
-
-def test_a_budget_follows_the_size_and_what_is_asked_of_it(kubectl: Kubectl) -> None:
-    complete(kubectl, "shop", 1)
-    all_caught_up(kubectl)
-    assert kubectl.names("pdb", "shop", "--ignore-not-found") == []
-    for wanted in (0, "25%"):
-        change(kubectl, disruptionBudget={"maxUnavailable": wanted})
-        kubectl.wait("pdb/shop", "create")
-        wait(kubectl, "pdb/shop", ".spec.maxUnavailable", wanted)
-    change(kubectl, disruptionBudget={"maxUnavailable": "100%"}, size=2)
-    kubectl.wait("pdb/shop", "delete")
-    change(kubectl, disruptionBudget=None)
-    kubectl.wait("pdb/shop", "create")
-    assert kubectl.get("pdb", "shop")["spec"]["maxUnavailable"] == 1
-
-
-def test_a_network_policy_admits_the_peers_to_the_port_and_nobody_where_there_are_none(kubectl: Kubectl) -> None:
-    complete(kubectl, "shop", 0, networkPolicy={"allowFrom": PEERS})
-    kubectl.wait("networkpolicy/shop", "create")
-    spec = kubectl.get("networkpolicy", "shop")["spec"]
-    assert spec["podSelector"] == {"matchLabels": SELECTOR}
-    (rule,) = spec["ingress"]
-    assert rule["ports"] == [{"port": 11211, "protocol": "TCP"}]
-    assert rule["from"][: len(PEERS)] == PEERS
-    others = rule["from"][len(PEERS) :]
-
-    mark = kubectl.cluster.audit_mark()
-    change(kubectl, networkPolicy={"allowFrom": []})
-    all_caught_up(kubectl)
-    left = kubectl.get("networkpolicy", "shop")["spec"].get("ingress", [])
-    assert [each["from"] for each in left] == ([others] if others else [])
-    assert taken(written(kubectl, mark)) == {"patch networkpolicies 200"}
 
 
 def test_the_published_list_is_that_of_the_status(kubectl: Kubectl) -> None:
