@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 import yaml
@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from tests.cluster import Cluster
 
 Json = dict[str, Any]
-T = TypeVar("T")
 
 # Far above what anything here takes, so that only something that never comes runs into it.
 DEADLINE_S = 40.0
-_POLL_S = 0.02
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -228,11 +228,6 @@ def test_lists_by_key_are_merged_by_manager(api: Api, namespace: str, widgets: N
     assert apply("Healthy", "tester") == {"Healthy", "Audited"}
 
 
-def test_apply_to_the_status_of_what_is_not_there_is_404(api: Api, namespace: str, widgets: None) -> None:
-    status = path("widgets", namespace, "absent", "status")
-    api.apply(status, widget("absent") | {"status": {"replicas": 1}}).expect(404, "NotFound")
-
-
 def test_apply_answers_500_to_a_field_that_the_schema_has_not_or_of_another_type(api: Api, one: str) -> None:
     """The client is at fault, and is told so by the message alone: no retry will help."""
     assert "field not declared in schema" in api.apply(one, config_map("a") | {"dat": {}}).expect(500)["message"]

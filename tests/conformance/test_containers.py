@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.api import Answer, Api, Json, causes
+from tests.conformance.api import Answer, Api, Json
 from tests.conformance.sample_objects import deployment, path
 
 COLLECTION = path("deployments", "default")  # dry runs alone
-NON_NEGATIVE = "must be greater than or equal to 0"
 
 
 def create(api: Api, container: Json, **spec: Any) -> Answer:
@@ -83,27 +82,6 @@ def test_a_pod_asks_for_its_limits_where_it_does_not_say_and_a_template_does_not
     assert stored(create(api, {"resources": resources}))["resources"] == resources
 
 
-@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
-@pytest.mark.parametrize(
-    ("resources", "reason", "field", "why"),
-    [
-        ({"requests": {"memory": "65Mi"}, "limits": {"memory": "64Mi"}}, "Invalid", "requests",
-         'Invalid value: "65Mi": must be less than or equal to memory limit of 64Mi'),
-        ({"requests": {"memory": "-1Mi"}}, "Invalid", "requests[memory]", f'Invalid value: "-1Mi": {NON_NEGATIVE}'),
-        ({"limits": {"cpu": "-1"}}, "Invalid", "limits[cpu]", f'Invalid value: "-1": {NON_NEGATIVE}'),
-        ({"requests": {"ram": "1"}}, "Invalid", "requests[ram]", "must be a standard resource type or fully qualified"),
-        ({"requests": {"storage": "1"}}, "Invalid", "requests[storage]", "must be a standard resource for containers"),
-        ({"requests": {"a.b/c": "1"}}, "Required", "limits", "Limit must be set for non overcommitable resources"),
-        ({"requests": {"a.b/c": "1"}, "limits": {"a.b/c": "2"}}, "Invalid", "requests", "must be equal to a.b/c limit"),
-        ({"limits": {"a.b/c": "1.5"}}, "Invalid", "limits[a.b/c]", "must be an integer"),
-    ],
-)  # fmt: skip
-def test_resources_that_cannot_be_are_422(api: Api, resources: Json, reason: str, field: str, why: str) -> None:
-    refused = create(api, {"resources": resources}).expect(422, "Invalid")
-    assert causes(refused) == {(f"FieldValue{reason}", f"spec.template.spec.containers[0].resources.{field}")}
-    assert why in refused["message"]
-
-
 def test_a_probe_of_a_port_has_defaults(api: Api) -> None:
     defaults = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
     for given in (
@@ -116,53 +94,8 @@ def test_a_probe_of_a_port_has_defaults(api: Api) -> None:
     assert stored(create(api, {"readinessProbe": nothing}))["readinessProbe"] == {"tcpSocket": {"port": 1}, **defaults}
 
 
-@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
-@pytest.mark.parametrize(
-    ("probe", "reason", "field", "why"),
-    [
-        ({}, "Required", "", "must specify a handler type"),
-        ({"tcpSocket": {"port": 0}}, "Invalid", ".tcpSocket.port", "must be between 1 and 65535, inclusive"),
-        ({"tcpSocket": {"port": 65536}}, "Invalid", ".tcpSocket.port", "must be between 1 and 65535, inclusive"),
-        ({"tcpSocket": {}}, "Invalid", ".tcpSocket.port", "must be between 1 and 65535, inclusive"),
-        ({"tcpSocket": {"port": "-a"}}, "Invalid", ".tcpSocket.port", "must not begin or end with a hyphen"),
-        ({"tcpSocket": {"port": 1}, "periodSeconds": -1}, "Invalid", ".periodSeconds", NON_NEGATIVE),
-        ({"tcpSocket": {"port": 1}, "exec": {"command": ["a"]}}, "Forbidden", ".tcpSocket",
-         "may not specify more than 1 handler type"),
-        ({"tcpSocket": {"port": 1}, "terminationGracePeriodSeconds": 3}, "Invalid", ".terminationGracePeriodSeconds",
-         "must not be set for readinessProbes"),
-    ],
-)  # fmt: skip
-def test_a_probe_that_cannot_be_is_422(api: Api, probe: Json, reason: str, field: str, why: str) -> None:
-    refused = create(api, {"readinessProbe": probe}).expect(422, "Invalid")
-    at = f"spec.template.spec.containers[0].readinessProbe{field}"
-    assert causes(refused) == {(f"FieldValue{reason}", at)}
-    assert why in refused["message"]
-
-
 @pytest.mark.parametrize(("seconds", "grace_s"), [(5, 30), (0, 30), (5, 5), (0, 0)])
 def test_a_pod_may_sleep_before_its_end_as_long_as_it_is_given(api: Api, seconds: int, grace_s: int) -> None:
     hook = {"preStop": {"sleep": {"seconds": seconds}}}
     answer = create(api, {"lifecycle": hook}, terminationGracePeriodSeconds=grace_s)
     assert stored(answer)["lifecycle"] == hook
-
-
-@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
-@pytest.mark.parametrize(("seconds", "grace_s"), [(31, None), (6, 5), (1, 0), (-1, 5)])
-def test_a_sleep_beyond_the_time_that_is_given_is_422(api: Api, seconds: int, grace_s: int | None) -> None:
-    spec = {} if grace_s is None else {"terminationGracePeriodSeconds": grace_s}
-    refused = create(api, {"lifecycle": {"preStop": {"sleep": {"seconds": seconds}}}}, **spec).expect(422, "Invalid")
-    at = "spec.template.spec.containers[0].lifecycle.preStop.sleep"
-    given_s = 30 if grace_s is None else grace_s
-    why = f"must be non-negative and less than terminationGracePeriodSeconds ({given_s})"
-    assert refused["message"] == f'Deployment.apps "web" is invalid: {at}: Invalid value: {seconds}: {why}'
-
-
-@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
-def test_a_hook_says_what_to_do(api: Api) -> None:
-    assert stored(create(api, {"lifecycle": {}}))["lifecycle"] == {}
-    at = "spec.template.spec.containers[0].lifecycle.preStop"
-    refused = create(api, {"lifecycle": {"preStop": {}}}).expect(422, "Invalid")
-    assert causes(refused) == {("FieldValueRequired", at)}
-    both = {"preStop": {"sleep": {"seconds": 1}, "exec": {"command": ["a"]}}}
-    refused = create(api, {"lifecycle": both}).expect(422, "Invalid")
-    assert causes(refused) == {("FieldValueForbidden", f"{at}.sleep")}

@@ -99,41 +99,6 @@ def test_a_deployment_that_cannot_be_is_422_with_its_fields(api: Api, namespace:
         assert ("FieldValueInvalid", "spec.selector") in causes(refused)
 
 
-@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
-def test_a_container_cannot_be_privileged_and_forgo_privileges(api: Api, namespace: str) -> None:
-    clashes: dict[str, Json] = {
-        "`privileged` to true": {"privileged": True},
-        "`capabilities.Add` CAP_SYS_ADMIN": {"capabilities": {"add": ["CAP_SYS_ADMIN"]}},
-    }
-    for words, clash in clashes.items():
-        body = deployment("web")
-        body["spec"]["template"]["spec"]["containers"][0]["securityContext"] = {
-            "allowPrivilegeEscalation": False,
-            **clash,
-        }
-        refused = api.post(path("deployments", namespace), body).expect(422, "Invalid")
-        assert ("FieldValueInvalid", "spec.template.spec.containers[0].securityContext") in causes(refused)
-        assert f"cannot set `allowPrivilegeEscalation` to false and {words}" in refused["message"]
-
-
-def test_a_pod_can_be_made_again_from_what_it_was(api: Api, namespace: str) -> None:
-    container = {"name": "web", "image": "registry.example.com/web:1"}
-    one = path("pods", namespace, "again")
-    eventually(lambda: api.get(path("serviceaccounts", namespace, "default")).status, lambda status: status == 200)
-    body: Json = {"metadata": {"name": "again"}, "spec": {"containers": [container]}}
-    pod = api.post(path("pods", namespace), body).expect(201)
-    api.delete(one, gracePeriodSeconds="0").expect(200)
-    del pod["metadata"]["resourceVersion"]
-    again = api.post(path("pods", namespace), pod).expect(201)
-    assert again["spec"] == pod["spec"]
-    # With a container that has no token yet, which gets it from the volume that is there.
-    more = {**pod["spec"], "containers": [*pod["spec"]["containers"], {**container, "name": "second"}]}
-    body = {"metadata": {"name": "more"}, "spec": more}
-    made = api.post(path("pods", namespace), body, dryRun="All").expect(201)["spec"]
-    assert made["volumes"] == pod["spec"]["volumes"]
-    assert made["containers"][1]["volumeMounts"] == pod["spec"]["containers"][0]["volumeMounts"]
-
-
 def test_a_deployment_becomes_a_replica_set_and_pods_that_name_their_owners(api: Api, namespace: str) -> None:
     web = create(api, namespace)
     pods = await_items(api, "pods", namespace, 2)
@@ -173,31 +138,6 @@ def test_the_status_counts_pods_that_are_ready(api: Api, namespace: str) -> None
     assert conditions["Available"] == "True"
 
 
-def test_a_status_shows_what_go_has_no_way_of_leaving_out(api: Api, namespace: str) -> None:
-    create(api, namespace, replicas=1)
-    [pod] = await_items(api, "pods", namespace, 1)
-    condition = {"type": "example.com/Tried", "status": "True", "reason": "", "message": ""}
-    status: Json = {"containerStatuses": [{"name": "web"}], "conditions": [condition], "message": "", "podIPs": []}
-    one = path("pods", namespace, pod["metadata"]["name"], "status")
-    found = api.merge(one, {"status": status}).expect(200)["status"]
-    nothing: Json = {"ready": False, "restartCount": 0, "image": "", "imageID": "", "state": {}, "lastState": {}}
-    assert found["containerStatuses"] == [{"name": "web", **nothing}]
-    shown = {"type": "example.com/Tried", "status": "True"}
-    assert found["conditions"] == [{**shown, "lastProbeTime": None, "lastTransitionTime": None}]
-    assert found.keys().isdisjoint({"message", "podIPs"})
-
-    one = path("deployments", namespace, "web", "status")
-    found = api.merge(one, {"status": {"conditions": [condition]}}).expect(200)["status"]
-    assert found["conditions"] == [{**shown, "lastUpdateTime": None, "lastTransitionTime": None}]
-
-
-def test_an_account_shows_no_empty_lists(api: Api, namespace: str) -> None:
-    body = {"metadata": {"name": "robot"}, "secrets": [], "automountServiceAccountToken": False}
-    account = api.post(path("serviceaccounts", namespace), body).expect(201)
-    assert "secrets" not in account
-    assert account["automountServiceAccountToken"] is False
-
-
 def test_the_scale_of_a_deployment_is_read_and_written(api: Api, namespace: str) -> None:
     web, scale = path("deployments", namespace, "web"), path("deployments", namespace, "web", "scale")
     create(api, namespace)
@@ -215,22 +155,6 @@ def test_the_scale_of_a_deployment_is_read_and_written(api: Api, namespace: str)
     assert "replicas" not in drained["status"], "0 is left out here too"
     assert drained["spec"]["replicas"] == 0
     api.merge(scale, {"spec": {"replicas": -1}}).expect(422, "Invalid")
-
-
-def test_a_changed_template_makes_another_replica_set(api: Api, namespace: str) -> None:
-    create(api, namespace)
-    await_items(api, "pods", namespace, 2)
-    change = {"spec": {"containers": [{"name": "web", "image": "registry.example.com/web:2"}]}}
-    api.strategic(path("deployments", namespace, "web"), {"spec": {"template": change}}).expect(200)
-    both = await_items(api, "replicasets", namespace, 2)
-    assert len({item["metadata"]["labels"]["pod-template-hash"] for item in both}) == 2
-
-    def revisions() -> set[str]:
-        found = items(api, "replicasets", namespace)
-        return {item["metadata"]["annotations"]["deployment.kubernetes.io/revision"] for item in found}
-
-    eventually(revisions, lambda found: found == {"1", "2"})
-    eventually(lambda: len(items(api, "pods", namespace)), lambda count: count > 2)
 
 
 def test_a_deleted_pod_is_replaced(api: Api, namespace: str) -> None:
@@ -252,16 +176,6 @@ def test_a_pod_whose_labels_no_longer_match_is_released_and_replaced(api: Api, n
     eventually(lambda: api.get(one).expect(200), lambda found: "ownerReferences" not in found["metadata"])
     [replacement] = await_items(api, "pods", namespace, 1)
     assert replacement["metadata"]["uid"] != pod["metadata"]["uid"]
-
-
-def test_deletion_in_the_background_takes_replica_set_and_pods_along(api: Api, namespace: str) -> None:
-    web = path("deployments", namespace, "web")
-    create(api, namespace)
-    await_items(api, "pods", namespace, 2)
-    api.delete(web, {"propagationPolicy": "Background"}).expect(200)
-    api.get(web).expect(404, "NotFound")
-    await_items(api, "replicasets", namespace, 0)
-    await_items(api, "pods", namespace, 0)
 
 
 def test_deletion_in_the_foreground_ends_with_the_deployment(api: Api, namespace: str) -> None:

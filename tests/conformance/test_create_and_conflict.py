@@ -29,33 +29,12 @@ def test_create_overrides_what_only_the_server_may_say(api: Api, namespace: str)
     assert "deletionTimestamp" not in metadata
 
 
-def test_a_version_in_a_create_is_refused_last_of_all(api: Api, namespace: str) -> None:
-    """It is the store that refuses it: nothing else may be wrong, and a dry run never gets there."""
-    why = "resourceVersion should not be set on objects to be created"
-    claiming = config_map("c", resourceVersion="5")
-    assert api.post(path("configmaps", namespace), claiming).expect(500)["message"] == why
-    dry = api.post(path("configmaps", namespace), claiming, dryRun="All").expect(201)
-    assert dry["metadata"]["resourceVersion"] == "5"
-    api.post(path("configmaps", namespace), config_map("C!", resourceVersion="5")).expect(422, "Invalid")
-    for number, nothing in enumerate(("", "0", "abc")):
-        created = api.post(path("configmaps", namespace), config_map(f"c{number}", resourceVersion=nothing)).expect(201)
-        assert version(created) > 0
-    assert api.post(path("configmaps", namespace), config_map("c0", resourceVersion="5")).expect(500)["message"] == why
-
-
 def test_create_on_a_taken_name_is_409_already_exists(api: Api, namespace: str) -> None:
     first = api.post(path("configmaps", namespace), config_map("a", {"by": "first"})).expect(201)
     refused = api.post(path("configmaps", namespace), config_map("a", {"by": "second"})).expect(409, "AlreadyExists")
     assert refused["details"] == {"name": "a", "kind": "configmaps"}
     assert refused["message"] == 'configmaps "a" already exists'
     assert api.get(path("configmaps", namespace, "a")).json == first
-
-
-def test_of_many_who_create_one_name_one_succeeds(cluster: Cluster, api: Api, namespace: str) -> None:
-    def create(client: Api, number: int) -> Answer:
-        return client.post(path("configmaps", namespace), config_map("a", {"by": str(number)}))
-
-    assert statuses_at_once(cluster, 8, create) == [201] + [409] * 7
 
 
 def test_generate_name_adds_five_characters_that_differ(api: Api, namespace: str) -> None:
@@ -80,34 +59,6 @@ def test_create_is_refused_where_path_and_body_disagree(api: Api, namespace: str
     assert versioned.status == 500
     assert "resourceVersion should not be set on objects to be created" in versioned.json["message"]
     api.get(path("configmaps", namespace, "a")).expect(404, "NotFound")
-
-
-def test_what_belongs_to_no_namespace_loses_the_one_that_it_names(api: Api, namespace: str) -> None:
-    body = {"metadata": {"name": namespace, "namespace": "other"}}
-    assert "namespace" not in api.put(path("namespaces", name=namespace), body).expect(200)["metadata"]
-    assert "namespace" not in api.merge(path("namespaces", name=namespace), body).expect(200)["metadata"]
-    question = {"user": "jane", "resourceAttributes": {"verb": "get", "resource": "pods"}}
-    review = {"metadata": {"namespace": namespace}, "spec": question}
-    answer = api.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review).expect(201)
-    assert "namespace" not in answer["metadata"]
-    assert answer["status"] == {"allowed": False}
-
-
-def test_a_patch_cannot_move_an_object_to_another_namespace(api: Api, namespace: str) -> None:
-    api.post(path("configmaps", namespace), config_map("a")).expect(201)
-    one = path("configmaps", namespace, "a")
-    refused = api.merge(one, {"metadata": {"namespace": "other"}}).expect(400, "BadRequest")
-    words = "the namespace of the provided object does not match the namespace sent on the request"
-    assert refused["message"] == words
-    assert api.merge(one, {"metadata": {"namespace": None}}).expect(200)["metadata"]["namespace"] == namespace
-
-
-def test_the_prefix_of_a_generated_name_can_change_afterwards(api: Api, namespace: str) -> None:
-    made = api.post(path("configmaps", namespace), config_map(None, generateName="a-")).expect(201)["metadata"]["name"]
-    one = path("configmaps", namespace, made)
-    changed = api.merge(one, {"metadata": {"generateName": "b-"}}).expect(200)["metadata"]
-    assert (changed["name"], changed["generateName"]) == (made, "b-")
-    assert "generateName" not in api.put(one, config_map(made)).expect(200)["metadata"]
 
 
 def test_a_dry_run_answers_like_the_write_and_stores_nothing(api: Api, namespace: str) -> None:
@@ -220,11 +171,6 @@ def test_put_without_a_resource_version_replaces_whatever_is_there(api: Api, nam
     assert "labels" not in replaced["metadata"]
     for kept in ("uid", "creationTimestamp"):
         assert replaced["metadata"][kept] == created["metadata"][kept]
-
-
-def test_put_of_equal_content_keeps_the_resource_version(api: Api, namespace: str) -> None:
-    created = api.post(path("configmaps", namespace), config_map("a", {"k": "1"})).expect(201)
-    assert api.put(path("configmaps", namespace, "a"), created).expect(200) == created
 
 
 def test_put_of_another_uid_name_or_of_nothing_is_refused(api: Api, namespace: str) -> None:

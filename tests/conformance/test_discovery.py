@@ -2,14 +2,10 @@
 
 import re
 
-import pytest
-
 from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
 from tests.conformance.sample_objects import GROUP
-
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
 def resources(api: Api, group_version: str) -> dict[str, Json]:
@@ -82,23 +78,6 @@ def test_a_crd_is_discovered_like_a_built_in_resource(api: Api, widgets: None) -
     assert {"widgets", "widgets/status", "widgets/scale"} <= by_name.keys()
     assert (by_name["widgets"]["kind"], by_name["widgets"]["shortNames"]) == ("Widget", ["wid"])
     assert set(by_name["widgets"]["verbs"]) >= {"create", "delete", "get", "list", "patch", "update", "watch"}
-
-
-@pytest.mark.cluster("kubernetes")  # the simulator answers in parts
-@pytest.mark.parametrize(("root", "group", "resource"), [("/api", "", "pods"), ("/apis", GROUP, "widgets")])
-def test_discovery_comes_in_one_answer_where_it_is_asked_for(
-    api: Api, widgets: None, root: str, group: str, resource: str
-) -> None:
-    def found() -> dict[str, Json]:
-        answer = api.request("GET", root, headers={"Accept": AGGREGATED}).expect(200)
-        assert (answer["kind"], answer["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
-        return {item["metadata"].get("name", ""): item for item in answer["items"]}
-
-    [version] = eventually(found, lambda groups: group in groups)[group]["versions"]
-    [entry] = [item for item in version["resources"] if item["resource"] == resource]
-    assert entry["scope"] == "Namespaced"
-    assert {"list", "watch"} < set(entry["verbs"])
-    assert "status" in [item["subresource"] for item in entry["subresources"]]
 
 
 def test_the_schemas_are_indexed_by_group_and_version(api: Api, widgets: None) -> None:

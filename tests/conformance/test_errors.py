@@ -99,38 +99,6 @@ def test_media_types_that_are_not_spoken_are_415_and_406(api: Api, namespace: st
     assert api.request("GET", collection, headers={"Accept": "*/*"}).headers["Content-Type"] == "application/json"
 
 
-def test_a_406_lists_what_there_is_in_one_of_two_ways(api: Api, namespace: str, widgets: None) -> None:
-    """Kubernetes' own kinds are refused before anybody looks at the parameters of the types."""
-
-    def said(path: str, accept: str) -> str:
-        return str(api.request("GET", path, headers={"Accept": accept}).expect(406, "NotAcceptable")["message"])
-
-    collection = path("configmaps", namespace)
-    types = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
-    streams = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
-    own, other = "406: Not Acceptable\n\nAvailable representations:", "only the following media types are accepted:"
-    assert said(collection, "text/html") == f"{own} {types}, {streams}"
-    assert said(f"{collection}/a", "text/html") == f"{own} {types}"
-    assert said(collection, "application/json;as=Nothing;v=v1;g=meta.k8s.io") == f"{other} {types}"
-    assert said(path("widgets", namespace), "text/html") == f"{other} {types}"
-    assert said(f"{collection}?watch=1", "application/yaml;as=Table;v=v1;g=meta.k8s.io") == f"{other} {streams}"
-
-
-def test_a_refusal_that_is_about_nothing_has_empty_details(cluster: Cluster, api: Api, namespace: str) -> None:
-    collection, stranger = path("configmaps", namespace), Api(cluster, None)
-    accept = {"Accept": "text/html"}
-    refused = [
-        stranger.get("/metrics").expect(403, "Forbidden"),
-        api.get("/api/v1/nothings").expect(404, "NotFound"),
-        api.put(collection, config_map("a")).expect(405, "MethodNotAllowed"),
-        api.request("GET", collection, headers=accept).expect(406, "NotAcceptable"),
-        api.request("PATCH", f"{collection}/a", b"", content_type="text/xml").expect(415, "UnsupportedMediaType"),
-    ]
-    stranger.close()
-    assert [status["details"] for status in refused] == [{}] * len(refused)
-    assert "details" not in api.get(collection, limit="x").expect(400, "BadRequest")
-
-
 def test_an_invalid_object_is_422_with_a_cause_for_each_field(api: Api, namespace: str) -> None:
     body = deployment("Web", replicas=-1, labels={"l": "not a value"})
     body["spec"]["template"]["spec"]["containers"][0]["name"] = "Not a name"
@@ -211,13 +179,6 @@ def test_a_wrong_token_is_401_and_none_at_all_is_an_anonymous_user(cluster: Clus
 
     answer("wrong").expect(401, "Unauthorized")
     assert 'User "system:anonymous"' in answer(None).expect(403, "Forbidden")["message"]
-
-
-def test_there_are_no_tokens_in_a_namespace_that_is_missing(api: Api, namespace: str) -> None:
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
-    refused = api.post(f"{path('serviceaccounts', f'no-{namespace}', 'robot')}/token", body).expect(404, "NotFound")
-    assert refused["message"] == f'namespaces "no-{namespace}" not found'
-    assert refused["details"]["kind"] == "namespaces"
 
 
 def test_a_service_account_s_token_authenticates_as_that_account(cluster: Cluster, namespace: str) -> None:

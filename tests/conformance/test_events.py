@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.cluster import Cluster
 from tests.conformance.api import Api, Json, causes, version
 from tests.conformance.sample_objects import config_map, path
 
@@ -49,15 +48,6 @@ def test_the_smallest_event_is_taken_and_comes_back_as_sent(api: Api, namespace:
     assert api.get(path("events", namespace, "e")).expect(200) == created
 
 
-def test_a_generated_name_may_end_in_a_dash_but_not_in_a_dot(api: Api, namespace: str) -> None:
-    dashed = event(namespace, None)
-    dashed["metadata"]["generateName"] = "shop-"
-    assert api.post(path("events", namespace), dashed).expect(201)["metadata"]["name"].startswith("shop-")
-    dotted = event(namespace, None)
-    dotted["metadata"]["generateName"] = "shop."
-    api.post(path("events", namespace), dotted).expect(422, "Invalid")
-
-
 @pytest.mark.parametrize("field", ["eventTime", "reportingController", "reportingInstance", "action", "reason", "type"])
 def test_an_event_without_what_it_must_have_is_422(api: Api, namespace: str, field: str) -> None:
     refused = api.post(path("events", namespace), event(namespace, **{field: None})).expect(422, "Invalid")
@@ -79,16 +69,6 @@ def test_an_event_without_what_it_must_have_is_422(api: Api, namespace: str, fie
 )
 def test_an_event_over_a_limit_is_422(api: Api, namespace: str, fields: Json) -> None:
     api.post(path("events", namespace), event(namespace, **fields)).expect(422, "Invalid")
-
-
-def test_an_event_at_its_limits_is_taken(api: Api, namespace: str) -> None:
-    full = event(namespace, note="n" * 1024, reason="r" * 128, action="a" * 128, reportingInstance="i" * 128)
-    api.post(path("events", namespace), full).expect(201)
-
-
-def test_an_event_s_time_has_six_digits_and_an_offset(api: Api, namespace: str) -> None:
-    for time in ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000000"):
-        api.post(path("events", namespace), event(namespace, eventTime=time)).expect(400, "BadRequest")
 
 
 def test_an_event_names_the_namespace_of_what_it_regards_outside_of_default(api: Api, namespace: str) -> None:
@@ -139,23 +119,3 @@ def test_the_core_view_shows_the_same_event_without_its_old_fields(api: Api, nam
     for selected, count in ((query, 1), ("involvedObject.name=b", 0)):
         found = api.get(f"/api/v1/namespaces/{namespace}/events", fieldSelector=selected).expect(200)
         assert len(found["items"]) == count
-
-
-def test_kubectl_shows_an_event_with_its_series(cluster: Cluster, api: Api, namespace: str) -> None:
-    subject = regarding(api.post(path("configmaps", namespace), config_map("a")).expect(201))
-    body = event(namespace, note="it was tried", regarding=subject, type="Warning")
-    api.post(path("events", namespace), body).expect(201)
-    api.merge(path("events", namespace, "e"), {"series": {"count": 7, "lastObservedTime": LATER}}).expect(200)
-    for command in (("get", "events"), ("events", "--for", "configmap/a"), ("describe", "configmap", "a")):
-        shown = cluster.kubectl("-n", namespace, *command).stdout
-        assert "it was tried" in shown, command
-        assert "Tried" in shown, command
-    assert "(x7 over" in cluster.kubectl("-n", namespace, "events").stdout
-
-
-def test_a_refused_event_is_called_by_its_core_name(api: Api, namespace: str) -> None:
-    refused = api.post(path("events", namespace), event(namespace, eventTime=None)).expect(422, "Invalid")
-    assert refused["message"].startswith('Event "e" is invalid: ')
-    assert "group" not in refused["details"]
-    missing = api.get(path("events", namespace, "absent")).expect(404, "NotFound")
-    assert missing["details"]["group"] == "events.k8s.io", "and elsewhere by the one that was asked for"

@@ -73,11 +73,6 @@ def test_a_null_in_a_crd_where_something_must_be_is_422(api: Api, changes: Json,
     assert (reason, field) in causes(refused)
 
 
-def test_a_body_that_is_null_is_an_object_without_anything(api: Api) -> None:
-    refused = api.post(path("customresourcedefinitions"), b"null").expect(422, "Invalid")
-    assert ("FieldValueRequired", "metadata.name") in causes(refused)
-
-
 def test_a_null_in_a_built_in_kind_is_no_value(api: Api, namespace: str) -> None:
     body: Json = {"metadata": {"name": "c", "labels": {"a": None}, "annotations": None}, "data": {"b": None}}
     created = api.post(path("configmaps", namespace), {**body, "binaryData": None}).expect(201)
@@ -104,12 +99,3 @@ def test_a_null_in_a_built_in_kind_is_no_value(api: Api, namespace: str) -> None
         template["spec"] = {**pod, "containers": containers}
         refused = api.post(path("deployments", namespace), deployment, dryRun="All").expect(422, "Invalid")
         assert ("FieldValueRequired", field) in causes(refused)
-
-
-def test_an_applied_crd_with_nulls_can_be_deleted(api: Api) -> None:
-    crd = crd_with(**{f"{_SPEC}/properties": None})
-    definition = path("customresourcedefinitions", name=crd["metadata"]["name"])
-    api.apply(definition, crd).expect(201)
-    eventually(lambda: api.get(path("nulls")).status, lambda status: status == 200)
-    api.delete(definition).expect(200)
-    eventually(lambda: api.get(definition).status, lambda status: status == 404)

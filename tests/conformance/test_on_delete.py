@@ -3,7 +3,6 @@
 import pytest
 
 from operator_runtime.testing.waiting import eventually
-from tests.cluster import Cluster
 from tests.conformance.api import Api
 from tests.conformance.sample_objects import path
 from tests.conformance.workload_pods import (
@@ -37,37 +36,6 @@ def test_pods_wait_for_their_deletion(api: Api, namespace: str) -> None:
     assert uids(pods(api, namespace))["web-1"] == uids(before)["web-1"]
 
 
-def test_the_current_revision_stays_the_first_when_all_are_replaced(api: Api, namespace: str) -> None:
-    create(api, namespace, updateStrategy=ON_DELETE)
-    before = await_pods(api, namespace, "web-0", "web-1")
-    first = revision_of(before["web-0"])
-    second = change_image(api, namespace, "2")
-    for name in before:
-        api.delete(path("pods", namespace, name)).expect(200)
-        assert revision_of(await_new(api, namespace, name, before)) == second
-        mark(api, namespace, name).expect(200)
-    status = await_status(api, namespace, readyReplicas=2, updatedReplicas=2)
-    assert (status["currentRevision"], status["updateRevision"]) == (first, second)
-    assert "currentReplicas" not in status
-    third = change_image(api, namespace, "3")
-    status = await_status(api, namespace, updateRevision=third, updatedReplicas=0, currentReplicas=0, replicas=2)
-    assert status["currentRevision"] == first
-
-
-def test_the_template_as_it_was_has_its_revision_again_and_its_pods_count_as_updated(api: Api, namespace: str) -> None:
-    create(api, namespace, updateStrategy=ON_DELETE)
-    before = await_pods(api, namespace, "web-0", "web-1")
-    first = revision_of(before["web-0"])
-    second = change_image(api, namespace, "2")
-    api.delete(path("pods", namespace, "web-1")).expect(200)
-    await_new(api, namespace, "web-1", before)
-    await_status(api, namespace, updateRevision=second, updatedReplicas=1, currentReplicas=1)
-    assert change_image(api, namespace, "1") == first != second
-    status = await_status(api, namespace, updatedReplicas=1, currentReplicas=1)
-    assert status["currentRevision"] == status["updateRevision"] == first
-    assert revision_of(pods(api, namespace)["web-1"]) == second
-
-
 @pytest.mark.parametrize("management", ["Parallel", "OrderedReady"])
 def test_a_new_pod_is_of_the_present_template_below_pods_of_the_old(api: Api, namespace: str, management: str) -> None:
     create(api, namespace, updateStrategy=ON_DELETE, podManagementPolicy="Parallel")
@@ -97,16 +65,4 @@ def test_a_change_of_an_ended_rollout_of_the_other_kind_replaces_nothing(api: Ap
     ).expect(200)
     change_image(api, namespace, "2")
     await_status(api, namespace, replicas=2, readyReplicas=2, currentReplicas=2, updatedReplicas=0)
-    assert uids(pods(api, namespace)) == uids(before)
-
-
-def test_kubectl_follows_no_rollout_and_restarts_by_the_template(api: Api, cluster: Cluster, namespace: str) -> None:
-    create(api, namespace, updateStrategy=ON_DELETE)
-    before = await_pods(api, namespace, "web-0", "web-1")
-    refused = cluster.kubectl("-n", namespace, "rollout", "status", "sts/web", check=False)
-    assert refused.returncode == 1
-    assert refused.stderr == "error: rollout status is only available for RollingUpdate strategy type\n"
-    restarted = cluster.kubectl("-n", namespace, "rollout", "restart", "sts/web")
-    assert restarted.stdout == "statefulset.apps/web restarted\n"
-    await_status(api, namespace, observedGeneration=2, updatedReplicas=0, currentReplicas=2)
     assert uids(pods(api, namespace)) == uids(before)

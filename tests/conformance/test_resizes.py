@@ -1,11 +1,9 @@
 """What may be changed of a pod's resources, and where: by its subresource ``resize``, and nothing else there."""
 
-import json
 from typing import Any
 
 import pytest
 
-from tests.cluster import Cluster
 from tests.conformance.api import OTHER_UID, Answer, Api, Json, causes
 from tests.conformance.sample_objects import path
 
@@ -68,39 +66,6 @@ def test_cpu_and_memory_grow_and_shrink(api: Api, namespace: str) -> None:
     }
     owner = more["metadata"]["managedFields"][-1]
     assert (owner["operation"], owner["subresource"]) == ("Update", "resize")
-
-
-def test_every_form_of_write_resizes(api: Api, namespace: str) -> None:
-    one = path("pods", namespace, "a", "resize")
-    pod = create(api, namespace, SMALL)
-    assert api.get(one).expect(200) == pod
-    memory = "/spec/containers/0/resources/limits/memory"
-    patched = api.json_patch(one, {"op": "replace", "path": memory, "value": "65Mi"}).expect(200)
-    assert resources_of(patched)["limits"] == {"memory": "65Mi"}
-    containers = [{**patched["spec"]["containers"][0], "resources": {**SMALL, "limits": {"memory": "66Mi"}}}]
-    merged = api.merge(one, {"spec": {"containers": containers}}).expect(200)
-    assert resources_of(merged)["limits"] == {"memory": "66Mi"}
-    merged["spec"]["containers"][0]["resources"]["limits"] = {"memory": "67Mi"}
-    put = api.put(one, merged).expect(200)
-    assert resources_of(put)["limits"] == {"memory": "67Mi"}
-    tried = api.json_patch(one, {"op": "replace", "path": memory, "value": "68Mi"}, dryRun="All").expect(200)
-    assert resources_of(tried)["limits"] == {"memory": "68Mi"}
-    assert resources_of(api.get(one).expect(200))["limits"] == {"memory": "67Mi"}
-    api.put(one, pod).expect(409, "Conflict")
-    for answer in (api.post(one, pod), api.delete(one)):
-        answer.expect(405, "MethodNotAllowed")
-
-
-def test_kubectl_resizes_by_the_subresource(api: Api, cluster: Cluster, namespace: str) -> None:
-    create(api, namespace, SMALL)
-    change = json.dumps({"spec": {"containers": [{"name": "web", "resources": {"limits": {"memory": "96Mi"}}}]}})
-    patch = ("-n", namespace, "patch", "pod", "a", "-p", change)
-    assert cluster.kubectl(*patch, "--subresource=resize").stdout == "pod/a patched\n"
-    assert cluster.kubectl(*patch, "--subresource=resize").stdout == "pod/a patched (no change)\n"
-    assert resources_of(api.get(path("pods", namespace, "a")).expect(200))["limits"] == {"memory": "96Mi"}
-    smaller = change.replace("96Mi", "95Mi")
-    refused = cluster.kubectl("-n", namespace, "patch", "pod", "a", "-p", smaller, check=False)
-    assert refused.stderr.startswith('The Pod "a" is invalid: spec: Forbidden: pod updates may not change fields')
 
 
 def test_a_resize_is_of_the_pod_that_it_names(api: Api, namespace: str) -> None:
@@ -187,16 +152,6 @@ def test_a_container_that_runs_is_resized_where_its_node_says_what_it_has(api: A
     resized = resize(api, namespace, change).expect(200)
     # What it has is the node's to say.
     assert resized["status"]["containerStatuses"][0]["resources"] == SMALL
-
-
-def test_a_pod_of_a_node_that_is_not_there_is_not_resized(api: Api, namespace: str) -> None:
-    container = {"name": "web", "image": "a:1", "resources": SMALL}
-    body = {"metadata": {"name": "a"}, "spec": {"nodeName": "absent", "containers": [container]}}
-    api.post(path("pods", namespace), body).expect(201)
-    refused = resize(api, namespace, {"limits": {"memory": "96Mi"}}).expect(403, "Forbidden")
-    assert refused["message"] == 'pods "a" is forbidden: node "absent" not found'
-    resize(api, namespace, SMALL).expect(200)
-    api.delete(path("pods", namespace, "a"), gracePeriodSeconds="0").expect(200)
 
 
 def test_elsewhere_the_resources_of_a_pod_last(api: Api, namespace: str) -> None:

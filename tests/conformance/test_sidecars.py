@@ -59,16 +59,6 @@ def refused(answer: Answer) -> tuple[set[tuple[str, str]], str]:
     return causes(status), status["message"]
 
 
-@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
-@pytest.mark.parametrize("policy", ["Sometimes", ""])
-@pytest.mark.parametrize("where", ["containers", "initContainers"])
-def test_a_container_of_its_own_policy_has_one_of_three(api: Api, where: str, policy: str) -> None:
-    container = {"name": "x", "image": IMAGE, "restartPolicy": policy}
-    found, message = refused(create(api, None, **{where: [container]}))
-    assert found == {("FieldValueNotSupported", f"{AT}.{where}[0].restartPolicy")}
-    assert f'Unsupported value: "{policy}": supported values: "Always", "Never", "OnFailure"' in message
-
-
 @pytest.mark.parametrize("where", ["containers", "initContainers"])
 @pytest.mark.parametrize("policy", ["Always", "Never", "OnFailure"])
 def test_each_of_the_three_is_taken(api: Api, where: str, policy: str) -> None:
@@ -76,36 +66,8 @@ def test_each_of_the_three_is_taken(api: Api, where: str, policy: str) -> None:
     create(api, None, **{where: [container]}).expect(201)
 
 
-@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
-@pytest.mark.parametrize("policy", [{}, {"restartPolicy": "OnFailure"}])
-@pytest.mark.parametrize("field", ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"])
-def test_what_ends_before_the_others_begin_is_not_probed_and_a_sidecar_is(api: Api, field: str, policy: Json) -> None:
-    given = {field: {"preStop": PROBE} if field == "lifecycle" else PROBE}
-    found, message = refused(create(api, given | policy))
-    assert found == {("FieldValueForbidden", f"{AT}.initContainers[0].{field}")}
-    assert "Forbidden: may not be set for init containers without restartPolicy=Always" in message
-    create(api, given | {"restartPolicy": "Always"}).expect(201)
-
-
-@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
-def test_processes_are_shared_with_the_pod_or_with_the_host(api: Api) -> None:
-    found, message = refused(create(api, shareProcessNamespace=True, hostPID=True))
-    assert found == {("FieldValueInvalid", f"{AT}.securityContext.shareProcessNamespace")}
-    assert "Invalid value: true: ShareProcessNamespace and HostPID cannot both be enabled" in message
-
-
 def test_a_sidecar_has_a_name_of_its_own_and_mounts_what_there_is(api: Api) -> None:
     mounts = [{"name": "no", "mountPath": "/a"}]
     found, _ = refused(create(api, {"name": "web", "restartPolicy": "Always", "volumeMounts": mounts}))
     at = f"{AT}.initContainers[0]"
     assert found == {("FieldValueDuplicate", f"{at}.name"), ("FieldValueNotFound", f"{at}.volumeMounts[0].name")}
-
-
-@pytest.mark.cluster("kubernetes")  # the simulator checks the shape alone
-@pytest.mark.parametrize("kind", ["secret", "configMap"])
-def test_the_mode_of_files_is_one(api: Api, kind: str) -> None:
-    named = {"secretName": "a"} if kind == "secret" else {"name": "a"}
-    found, message = refused(create(api, **mounting(**{kind: {**named, "defaultMode": 0o1000}})))
-    assert found == {("FieldValueInvalid", f"{AT}.volumes[0].{kind}.defaultMode")}
-    assert "Invalid value: 512: must be a number between 0 and 0777 (octal), both inclusive" in message
-    create(api, **mounting(**{kind: {**named, "defaultMode": 0}})).expect(201)

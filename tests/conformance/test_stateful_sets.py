@@ -89,13 +89,6 @@ def test_most_of_what_it_is_lasts(api: Api, namespace: str) -> None:
     assert api.merge(one, {"spec": change}).expect(200)["metadata"]["generation"] == 2
 
 
-@pytest.mark.cluster("kubernetes")  # the simulator checks the shape of a status alone
-def test_a_status_that_cannot_be_is_422(api: Api, namespace: str) -> None:
-    create(api, namespace, replicas=0)
-    status = {"status": {"replicas": 1, "readyReplicas": 2}}
-    api.merge(path("statefulsets", namespace, "web", "status"), status).expect(422, "Invalid")
-
-
 def test_its_pods_have_names_of_their_own(api: Api, namespace: str) -> None:
     web = create(api, namespace)
     for index, (name, pod) in enumerate(sorted(await_pods(api, namespace, "web-0", "web-1").items())):
