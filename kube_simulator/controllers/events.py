@@ -1,8 +1,8 @@
 """What controllers tell people by events, written one after another beside their work, as client-go's recorder does.
 
-The same words about the same object raise a count; from the tenth different message of one reason on they are
-combined into one event; and a source that says too much of one object is ignored for a while. All three with
-client-go's numbers. An event that cannot be written is dropped.
+The same words about the same object raise a count. An event that cannot be written is dropped.
+
+Differs from Kubernetes: events of one reason are not combined, and no source is held back that says much of one object.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -22,26 +22,10 @@ from kube_simulator.values import Json
 
 EventType = Literal["Normal", "Warning"]
 
-_SIMILAR = 10
-_COMBINED = "(combined from similar events): "
-_BURST = 25
-_REFILL_S = 300.0
-_REMEMBERED_OBJECTS = 4096
+_REMEMBERED = 4096
 _WAITING_AT_MOST = 10_000
 # A note longer than this is refused.
 _MESSAGE_LENGTH = 1024
-
-
-@dataclass(slots=True)
-class _Told:
-    """What was said of one object by one component."""
-
-    tokens: float
-    refilled: datetime
-    messages: dict[tuple[str, str], set[str]] = field(default_factory=dict)
-    """By type and reason."""
-    events: dict[tuple[str, str, str], tuple[str, int]] = field(default_factory=dict)
-    """Type, reason and message (or that it is combined) to the event's name and count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +50,8 @@ class Recorder:
         self._clock_ns = clock_ns
         self._waiting: OrderedDict[int, _Saying] = OrderedDict()
         self._said = 0
-        self._told: OrderedDict[tuple[str, str], _Told] = OrderedDict()
+        self._told: OrderedDict[tuple[str, ...], tuple[str, int]] = OrderedDict()
+        """By object, component and words: the event's name and count."""
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -109,40 +94,17 @@ class Recorder:
             await asyncio.sleep(0)
 
     async def _write(self, saying: _Saying) -> None:
-        told = self._told_of(saying)
-        if told is None:
-            return
-        messages = told.messages.setdefault((saying.type, saying.reason), set())
-        combined = len(messages | {saying.message}) >= _SIMILAR
-        messages.add(saying.message)
-        said = "" if combined else saying.message
-        message = (_COMBINED if combined else "") + saying.message
-        key = (saying.type, saying.reason, said)
-        known = told.events.get(key)
-        if known is not None:
-            name, count = known
-            told.events[key] = name, count + 1
-            if await self._count(saying, name, count + 1, message):
-                return
-        told.events[key] = await self._create(saying, message), 1
-
-    def _told_of(self, saying: _Saying) -> _Told | None:
-        """What was told of the object, with one token less; None if there is none left."""
-        key = saying.about["metadata"]["uid"], saying.component
-        told = self._told.pop(key, None) or _Told(_BURST, saying.at)
-        self._told[key] = told
-        if len(self._told) > _REMEMBERED_OBJECTS:
+        key = saying.about["metadata"]["uid"], saying.component, saying.type, saying.reason, saying.message
+        name, count = self._told.pop(key, ("", 0))
+        if not name or not await self._count(saying, name, count + 1):
+            name, count = await self._create(saying), 0
+        self._told[key] = name, count + 1
+        if len(self._told) > _REMEMBERED:
             self._told.popitem(last=False)
-        told.tokens = min(_BURST, told.tokens + (saying.at - told.refilled).total_seconds() / _REFILL_S)
-        told.refilled = saying.at
-        if told.tokens < 1:
-            return None
-        told.tokens -= 1
-        return told
 
-    async def _count(self, saying: _Saying, name: str, count: int, message: str) -> bool:
+    async def _count(self, saying: _Saying, name: str, count: int) -> bool:
         """Raise the count of an event; False if it is gone."""
-        body = {"count": count, "lastTimestamp": stamp(saying.at), "message": message[:_MESSAGE_LENGTH]}
+        body = {"count": count, "lastTimestamp": stamp(saying.at)}
         target = self._context.target("events", _namespace(saying.about), name)
         try:
             await self._context.api.patch(target, Patch("merge", body), controller_caller(saying.component))
@@ -152,7 +114,7 @@ class Recorder:
             raise
         return True
 
-    async def _create(self, saying: _Saying, message: str) -> str:
+    async def _create(self, saying: _Saying) -> str:
         namespace, meta = _namespace(saying.about), saying.about["metadata"]
         name = f"{meta['name']}.{self._clock_ns():x}"
         at = stamp(saying.at)
@@ -170,7 +132,7 @@ class Recorder:
             },
             "type": saying.type,
             "reason": saying.reason,
-            "message": message[:_MESSAGE_LENGTH],
+            "message": saying.message[:_MESSAGE_LENGTH],
             "count": 1,
             "eventTime": None,
             "firstTimestamp": at,

@@ -117,19 +117,6 @@ def not_acceptable(media_types: Iterable[str] = _MEDIA_TYPES) -> ApiError:
     return ApiError(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(media_types)}")
 
 
-def check_media_types(accept: str, *, of_collection: bool) -> None:
-    """What Kubernetes asks at the paths of its own kinds before it looks at the parameters of types.
-
-    Raises:
-        ApiError: 406, in words of their own.
-    """
-    if any(kind in ("*/*", *_MEDIA_TYPES) for kind, _ in _offers(accept or "*/*")):
-        return
-    served = (*_MEDIA_TYPES, *STREAM_TYPES) if of_collection else _MEDIA_TYPES
-    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(served)}"
-    raise ApiError(406, "NotAcceptable", message, bare=True)
-
-
 def body_object(body: bytes, content_type: str, kind: str, api_version: str = "v1") -> Any:
     """The decoded body of a POST, PUT or DELETE, in JSON, YAML or protobuf.
 

@@ -31,7 +31,6 @@ from kube_simulator.http.negotiation import (
     BODY_LIMIT_BYTES,
     PLAIN,
     Representation,
-    check_media_types,
     compressed,
     encoded,
     representation,
@@ -161,7 +160,7 @@ class HttpServer:
             authorization.check(self._parts.authorizer, user, route)
             if route.resource:
                 target = routes.target(route, self._parts.discovery.registry, self._parts.is_known)
-                shape = _shape(headers.get("Accept", ""), target)
+                shape = representation(headers.get("Accept", ""))
                 if route.verb == "watch":
                     return await self._watch(request, record, target, shape, fault)
                 answer = await self._answer(request, record, Caller(user, _agent(record)), target, shape)
@@ -266,12 +265,6 @@ async def _chunks(stream: Stream, encode: Encode, fault: Fault | None) -> AsyncI
 def _own_fault(error: Exception) -> ApiError:
     message = f"Internal error occurred: {type(error).__name__}: {error}"
     return ApiError(500, "InternalError", message, {"causes": [{"message": str(error)}]})
-
-
-def _shape(accept: str, target: Target) -> Representation:
-    if not target.resource.custom:
-        check_media_types(accept, of_collection=not target.name)
-    return representation(accept)
 
 
 def _shape_of_errors(accept: str) -> Representation:
