@@ -61,14 +61,14 @@ class Kubectl:
         self.wait(what, f"jsonpath={{{path}}}={value}")
 
     def wait_existing(self, what: str, condition: str) -> None:
-        """As `wait`, by one run of kubectl, for an object that is there."""
+        """As `wait`, by one run of kubectl, for an object that is there, or several, parted by blanks."""
         self._wait(what, condition, time.monotonic() + DEADLINE_S)
 
     def _wait(self, what: str, condition: str, ends: float) -> None:
         left_s = max(1, math.ceil(ends - time.monotonic()))
-        waited = self.run("wait", what, f"--for={condition}", f"--timeout={left_s}s", check=False)
+        waited = self.run("wait", *what.split(), f"--for={condition}", f"--timeout={left_s}s", check=False)
         if waited.returncode != 0:
-            found = self.run("get", what, "-o=yaml", check=False)
+            found = self.run("get", *what.split(), "-o=yaml", check=False)
             seen = found.stdout or found.stderr
             raise AssertionError(
                 f"{what} in {self.namespace} never had {condition}: {waited.stderr.strip()}\n"

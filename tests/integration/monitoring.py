@@ -51,14 +51,6 @@ def fetch(url: str, token: str = "") -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
-def certificate_of(url: str) -> str:
-    """The certificate that a server shows, PEM."""
-    parts = urllib.parse.urlsplit(url)
-    assert parts.hostname is not None
-    assert parts.port is not None
-    return ssl.get_server_certificate((parts.hostname, parts.port))
-
-
 class Scrape:
     """One look at /metrics."""
 

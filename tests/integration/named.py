@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lab.audit import START, Mark
+from operator_runtime.testing.waiting import until
 from tests.integration.conftest import memcached
 from tests.integration.oracle import OPERATOR_NAME, complete, make_ready, wait
 from tests.integration.requests import writes_of
@@ -115,14 +116,10 @@ def all_caught_up(kubectl: Kubectl) -> None:
     """
     name = f"later-{uuid.uuid4().hex[:8]}"
     kubectl.apply(memcached(name, 0, **EVERYTHING), create=True)
-    for what in ("statefulset", "service", "pdb", "networkpolicy"):
-        _is_put_right(kubectl, f"{what}/{name}")
-    _is_put_right(kubectl, f"configmap/{name}-servers")
-    complete(kubectl, f"{name}-2", 1)
-
-
-def _is_put_right(kubectl: Kubectl, what: str) -> None:
+    made = [f"{kind}/{name}" for kind in ("statefulset", "service", "pdb", "networkpolicy")]
+    made.append(f"configmap/{name}-servers")
     label = "app.kubernetes.io/component"
-    kubectl.wait(what, "create")
-    kubectl("label", what, f"{label}=another", "--overwrite")
-    kubectl.wait_field(what, ".metadata.labels.app\\.kubernetes\\.io/component", "cache")
+    until(f"not all is there of {made}", lambda: kubectl.run("get", *made, "-o=name", check=False).returncode == 0)
+    kubectl("label", *made, f"{label}=another", "--overwrite")
+    kubectl.wait_existing(" ".join(made), f"jsonpath={{.metadata.labels.{label.replace('.', chr(92) + '.')}}}=cache")
+    complete(kubectl, f"{name}-2", 1)

@@ -12,9 +12,8 @@ import yaml
 
 from operator_runtime.testing.waiting import until
 from tests.integration.accounts import LOCK, let_account_elect
-from tests.integration.conftest import MANIFESTS, Operators, memcached
+from tests.integration.conftest import MANIFESTS, Operators
 from tests.integration.monitoring import METRICS, prometheus, url_of
-from tests.integration.oracle import deployment
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
@@ -90,26 +89,3 @@ def test_without_a_leader_an_alert_fires_until_there_is_one_and_another_when_all
         for each in replicas.values():
             each.kill()
         until("their end is not noticed", lambda: "MemcachedOperatorDown" in asked.firing())
-
-
-def test_an_alert_fires_while_something_is_in_the_way_of_a_memcached_although_none_is_shown_by_name(
-    kubectl: Kubectl, operators: Operators, tmp_path: Path
-) -> None:
-    kubectl.apply(deployment("theirs"), memcached("theirs", 1), memcached("ours", 1))
-    url = url_of(operators.start("-n", kubectl.namespace, METRICS).ready(), "metrics")
-    labels = {"namespace": kubectl.namespace, "pod": "only"}
-    targets = {"targets": [urlsplit(url).netloc], "labels": labels}
-    job = {"job_name": "memcached-operator", "static_configs": [targets]}
-    with prometheus(tmp_path, job, rules=hasty_rules()) as asked:
-        until(f"no alert fires: {asked.firing()}", lambda: "MemcachedDegraded" in asked.firing())
-        assert asked.firing()["MemcachedDegraded"] == {
-            "alertname": "MemcachedDegraded",
-            "severity": "warning",
-            "namespace": kubectl.namespace,
-            "reason": "NotControlled",
-        }
-        degraded = 'memcached_operator_memcacheds{condition="Degraded"}'
-        counted = {(of["status"], of["reason"]): value for of, value in asked.series(degraded)}
-        assert counted == {("True", "NotControlled"): 1, ("False", "AsExpected"): 1}
-        kubectl("delete", "deployment/theirs")
-        until("it goes on firing", lambda: "MemcachedDegraded" not in asked.firing())

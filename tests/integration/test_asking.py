@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from kube_simulator.controllers.memcached import PORT, free_address
 from operator_runtime.testing.waiting import until
 from tests.integration.conftest import Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, program, prometheus, url_of
@@ -64,18 +62,6 @@ def test_the_status_says_whether_the_servers_answer_and_nothing_else_is_written_
         wait_condition(kubectl, "shop", "Serving", "Answering")
         catch_up(kubectl)
         assert set(writes(kubectl, "shop", since)) == {STATUS}
-
-
-@pytest.mark.cluster("simulator")
-def test_out_of_the_pods_network_nobody_is_blamed(kubectl: Kubectl, operators: Operators) -> None:
-    operators.start("-n", kubectl.namespace, OFTEN).ready()
-    run_at(kubectl, free_address(PORT, lambda _: False, random.Random()))
-    path = '.status.conditions[?(@.type=="Serving")].message'
-    said = "No server can be connected to from the operator (connection refused)"
-    until("it is not said", lambda: said in kubectl("get", "mc/shop", f"-o=jsonpath={{{path}}}"))
-    found = condition(kubectl, "shop", "Serving")
-    assert (found["status"], found["reason"]) == ("Unknown", "NotAsked")
-    assert "version" not in kubectl.get("mc", "shop")["status"]
 
 
 @pytest.mark.cluster("simulator")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from operator_runtime.testing.waiting import until
-from tests.certificates import DAY, Authority, Pair, mounted, secret, tls_arguments
+from tests.certificates import Authority, Pair, mounted, secret, tls_arguments
 from tests.integration.accounts import account_with_role, operator_rules, rules_of
 from tests.integration.conftest import MANIFESTS, Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
@@ -95,65 +94,6 @@ def test_servers_that_speak_tls_are_asked_as_others_are(
         )
 
 
-def test_names_that_the_certificate_lacks_are_told(kubectl: Kubectl, operators: Operators) -> None:
-    operators.start("-n", kubectl.namespace, OFTEN).ready()
-    service, _ = names(kubectl)
-    with mounted(AUTHORITY.issue(service).files) as folder, RealServer(*tls_arguments(folder)) as server:
-        run_at(kubectl, server.address, tls=tls(), workload="StatefulSet")
-        found = wait_condition(kubectl, "shop", "Serving", "Answering")
-        assert f"The certificate of shop-0 lacks names that clients use: shop-0.{service}." in found["message"]
-
-
-def test_an_expired_certificate_is_told_and_forgotten_when_it_is_renewed(
-    kubectl: Kubectl, operators: Operators, good: Pair
-) -> None:
-    operators.start("-n", kubectl.namespace, OFTEN).ready()
-    expired = AUTHORITY.issue(*names(kubectl), begins=-9 * DAY, ends=-DAY)
-    with mounted(expired.files) as folder, RealServer(*tls_arguments(folder)) as server:
-        (pod,) = run_at(kubectl, server.address, tls=tls())
-        found = wait_condition(kubectl, "shop", "Serving", "CertificateExpired")
-        assert found["status"] == "False"
-        assert f"The certificates of 1 of 1 servers have expired: {pod} (on 20" in found["message"]
-        with mounted(good.files) as renewed, RealServer(*tls_arguments(renewed)) as successor:
-            give(kubectl, pod, successor.address)
-            wait_condition(kubectl, "shop", "Serving", "Answering")
-
-
-def test_a_certificate_that_expires_while_nothing_else_happens_is_told(kubectl: Kubectl, operators: Operators) -> None:
-    operators.start("-n", kubectl.namespace, OFTEN).ready()
-    brief = AUTHORITY.issue(*names(kubectl), ends=timedelta(seconds=8))
-    with mounted(brief.files) as folder, RealServer(*tls_arguments(folder)) as server:
-        run_at(kubectl, server.address, tls=tls())
-        wait_condition(kubectl, "shop", "Serving", "CertificateExpired")
-
-
-def test_a_server_that_is_late_with_its_certificate_stays_told_under_a_new_leader_until_all_show_the_same(
-    kubectl: Kubectl, operators: Operators, good: Pair
-) -> None:
-    old = AUTHORITY.issue(*names(kubectl), begins=-9 * DAY, ends=DAY)
-    with (
-        mounted(old.files) as before,
-        mounted(good.files) as after,
-        RealServer(*tls_arguments(before)) as late,
-        RealServer(*tls_arguments(after)) as renewed,
-    ):
-        first = operators.start("-n", kubectl.namespace, OFTEN).ready()
-        pods = run_at(kubectl, late.address, renewed.address, tls=tls())
-        wait_condition(kubectl, "shop", "Serving", "Answering")
-        first.kill()
-        told = json.loads(kubectl("get", "mc/shop", "-o=json"))["status"]
-        for each in told["conditions"]:
-            if each["type"] == "Serving":  # as that leader would have said ten minutes later
-                each |= {"status": "False", "reason": "CertificateStale", "message": "One is late."}
-        kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": told}))
-        operators.start("-n", kubectl.namespace, OFTEN).ready()
-        said = f"than the others for ten minutes: {pods[0]} ("
-        until("it is taken back", lambda: said in condition(kubectl, "shop", "Serving")["message"])
-        with RealServer(*tls_arguments(after)) as successor:
-            give(kubectl, pods[0], successor.address)
-            wait_condition(kubectl, "shop", "Serving", "Answering")
-
-
 def test_without_the_setting_servers_that_want_credentials_run_and_it_is_said_why_they_are_not_asked(
     kubectl: Kubectl, operators: Operators, good: Pair, folder: Path
 ) -> None:
@@ -176,16 +116,15 @@ def test_without_the_setting_servers_that_want_credentials_run_and_it_is_said_wh
         wait(kubectl, "mc/shop", ".status.replicas", 1)
 
 
-@pytest.mark.parametrize("client_auth", ["None", "Require"])
 def test_with_the_setting_passwords_and_client_certificates_are_taken_from_the_secrets(
-    kubectl: Kubectl, operators: Operators, good: Pair, folder: Path, client_auth: str
+    kubectl: Kubectl, operators: Operators, good: Pair, folder: Path
 ) -> None:
     permitted(kubectl, operators)
     kubectl.apply(secret("certificate", good.files))
     kubectl.apply(secret("passwords", {"password-file": PASSWORDS}))
-    arguments = tls_arguments(folder, verify=2 if client_auth == "Require" else 0)
+    arguments = tls_arguments(folder, verify=2)
     with RealServer(*arguments, "-Y", f"{folder}/password-file") as server:
-        run_at(kubectl, server.address, tls=tls(client_auth), auth={"secretName": "passwords"})
+        run_at(kubectl, server.address, tls=tls("Require"), auth={"secretName": "passwords"})
         found = wait_condition(kubectl, "shop", "Serving", "Answering")
         assert found["status"] == "True"
     assert "secret" not in json.dumps(kubectl.get("mc", "shop")["status"])
@@ -218,15 +157,14 @@ def test_with_the_setting_and_without_the_right_all_but_the_asking_goes_on(
         until("it is not said", lambda: condition(kubectl, "shop", "Serving")["message"] == said)
 
 
-@pytest.mark.parametrize("workload", ["Deployment", "StatefulSet"])
 def test_where_nothing_reloads_them_servers_with_another_certificate_than_the_secrets_are_replaced(
-    kubectl: Kubectl, operators: Operators, good: Pair, folder: Path, workload: str
+    kubectl: Kubectl, operators: Operators, good: Pair, folder: Path
 ) -> None:
     permitted(kubectl, operators)
     renewed = AUTHORITY.issue(*names(kubectl))
     kubectl.apply(secret("certificate", renewed.files))
     restart, rollout = tls() | {"reload": "Restart"}, {"pauseSeconds": 0}
-    kubectl.apply(memcached("shop", 1, tls=restart, workload=workload, rollout=rollout))
+    kubectl.apply(memcached("shop", 1, tls=restart, rollout=rollout))
     wait(kubectl, "mc/shop", ".status.replicas", 1)
     (before,) = pods_of(kubectl, "shop")
     uid = kubectl.uid(f"pod/{before}")

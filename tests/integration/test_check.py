@@ -7,8 +7,6 @@ import copy
 import io
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,18 +124,25 @@ class TestPermissions:
         )
         assert not found.of("install")
 
-    @pytest.mark.parametrize("rule", operator_rules(), ids=lambda rule: "-".join(rule["resources"] + rule["verbs"]))
-    def test_each_rule_that_is_taken_away_is_missed_and_adding_what_is_named_mends_it(
-        self, kubectl: Kubectl, account: str, rule: Json
+    def test_rules_that_are_taken_away_are_missed_and_adding_what_is_named_mends_it(
+        self, kubectl: Kubectl, account: str
     ) -> None:
-        grant(kubectl, [each for each in operator_rules() if each != rule])
+        # A kind of its own, one of Kubernetes', a subresource, and the lock, which is asked for by its name.
+        lost = ("memcacheds", "services", "pods/eviction", "leases")
+        rest = [rule for rule in operator_rules() if rule["resources"][0] not in lost]
+        grant(kubectl, rest)
         arguments = ("--leader-elect", f"--as-service-account={account}")
 
         def ask() -> Checked:
             return check_as(kubectl.cluster.kubeconfig_path, *arguments)
 
-        (resource,) = rule["resources"]
-        lacking = {(kubectl.namespace, resource, verb) for verb in rule["verbs"]}
+        lacking = {
+            (kubectl.namespace, resource, verb)
+            for rule in operator_rules()
+            for resource in rule["resources"]
+            for verb in rule["verbs"]
+            if resource in lost
+        }
         found = soon(ask, lambda found: found.missing_rules() == lacking)
         assert found.code == 1
         permissions = [each for each in found.not_ok() if each["check"] == "permission"]
@@ -145,19 +150,8 @@ class TestPermissions:
         for each in permissions:
             assert f"in {kubectl.namespace}: without it" in each["text"]
             assert f"bound to system:serviceaccount:{kubectl.namespace}:{ACCOUNT}" in each["remedy"]
-        rest = [each for each in operator_rules() if each != rule]
         grant(kubectl, [*rest, *(each["missing"]["rule"] for each in permissions)])
         soon(ask, lambda found: found.code == 0)
-
-    def test_a_role_is_not_enough_for_all_namespaces_nor_for_another_one(self, kubectl: Kubectl, account: str) -> None:
-        admin = kubectl.cluster.kubeconfig_path
-        everywhere = check_as(admin, "-A", f"--as-service-account={account}")
-        assert {namespace for namespace, _, _ in everywhere.missing_rules()} == {None}
-        other = soon(
-            lambda: check_as(admin, "-n", kubectl.namespace, "-n", "default", f"--as-service-account={account}"),
-            lambda found: {namespace for namespace, _, _ in found.missing_rules()} == {"default"},
-        )
-        assert other.code == 1
 
     def test_secure_metrics_and_a_leader_for_life_ask_for_more(self, kubectl: Kubectl, account: str) -> None:
         def ask(*flags: str) -> Checked:
@@ -174,16 +168,6 @@ class TestPermissions:
             (kubectl.namespace, "pods", "delete"),
             (None, "nodes", "get"),
         }
-
-    def test_a_user_who_may_ask_in_one_namespace_alone_learns_of_that_one(self, kubectl: Kubectl, account: str) -> None:
-        user = f"owner-of-{kubectl.namespace}"
-        kubectl("create", "rolebinding", "owner", "--clusterrole=cluster-admin", f"--user={user}")
-        kubeconfig = kubectl.cluster.user_kubeconfig(user)
-        found = soon(
-            lambda: check_as(kubeconfig, "--leader-elect", f"--as-service-account={account}"),
-            lambda found: found.code == 0,
-        )
-        assert all(each["verdict"] == "ok" for each in found.of("permission"))
 
     def test_a_user_who_may_not_ask_is_told_of_which_permissions_nothing_is_known(
         self, kubectl: Kubectl, account: str
@@ -289,20 +273,6 @@ class TestServer:
         assert server["text"].startswith(f"{cluster.server}, by context ")
         assert "401 Unauthorized" in server["text"]
         assert "log in again" in server["remedy"]
-
-    def test_people_get_lines_without_colours_in_a_pipe(self, installed: Cluster) -> None:
-        ended = subprocess.run(
-            [sys.executable, "-m", "memcached_operator", "check", "-A", "--kubeconfig", str(installed.kubeconfig_path)],
-            cwd=PROJECT,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
-        )
-        assert ended.returncode == 0
-        assert ended.stdout.startswith(f"ok       server      {installed.server} as ")
-        assert ended.stdout.endswith("checks: all ok\n")
-        assert "\x1b" not in ended.stdout
 
 
 @pytest.fixture(scope="module")

@@ -124,8 +124,6 @@ def test_size_and_what_else_holds_are_filled_in_where_they_or_the_spec_are_missi
     ("size", "message"),
     [
         ("3", 'spec.size in body must be of type integer: "string"'),
-        (True, "spec.size in body must be of type int32"),
-        (1.5, "Checked value must be of type integer with format int32 in spec.size"),
         (3.0, ".spec.size accessor error: 3 is of the type float64, expected int64"),
         (-1, "spec.size in body should be greater than or equal to 0"),
         (2**31, "Checked value must be of type integer with format int32 in spec.size"),
@@ -141,90 +139,36 @@ def test_what_is_no_size_is_refused_with_the_fields_name(
     assert message in answer.stderr
 
 
-@pytest.mark.parametrize(
-    ("image", "message"),
-    [
-        ("", "spec.image in body should be at least 1 chars long"),
-        ("memcached: 1.6", r"spec.image in body should match '^[-A-Za-z0-9_.:/@+\[\]]*$'"),
-        ("x" * 521, "spec.image: Too long: may not be more than 520 bytes"),
-    ],
-)
-def test_what_is_no_image_reference_is_refused_with_the_fields_name(kubectl: Kubectl, image: str, message: str) -> None:
-    answer = kubectl("create", "-f", "-", body=memcached(spec={"image": image}))
-    assert answer.returncode == 1
-    assert message in answer.stderr
-
-
 BUDGET = "spec.disruptionBudget.maxUnavailable"
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ({"workload": "DaemonSet"}, 'spec.workload: Unsupported value: "DaemonSet"'),
-        ({"service": {"type": "LoadBalancer"}}, 'supported values: "Headless", "ClusterIP", "Disabled"'),
-        ({"service": {"labels": {"a": 1}}}, "spec.service.labels.a in body must be of type string"),
-        ({"disruptionBudget": {"maxUnavailable": "120%"}}, f"{BUDGET} in body should match"),
-        ({"disruptionBudget": {"maxUnavailable": -1}}, f"{BUDGET} in body should be greater than or equal to 0"),
-        ({"disruptionBudget": {"maxUnavailable": True}}, BUDGET),
-        ({"podTemplate": {"spec": []}}, "spec.podTemplate.spec in body must be of type object"),
-        (
-            {"podTemplate": {"metadata": {"labels": {"a": 1}}}},
-            "spec.podTemplate.metadata.labels.a in body must be of type string",
-        ),
-        ({"networkPolicy": {}}, "spec.networkPolicy.allowFrom: Required value"),
-        ({"publish": "Secret"}, 'spec.publish: Unsupported value: "Secret"'),
-        ({"drainSeconds": -1}, "spec.drainSeconds in body should be greater than or equal to 0"),
-        ({"drainSeconds": 86_401}, "spec.drainSeconds in body should be less than or equal to 86400"),
-        ({"memory": "7Mi"}, "spec.memory in body should match"),
-        ({"memory": "1.5Gi"}, "spec.memory in body should match"),
-        ({"memory": 64}, "spec.memory in body must be of type string"),
-        ({"maxConnections": 0}, "spec.maxConnections in body should be greater than or equal to 1"),
-        ({"maxConnections": 1_000_001}, "spec.maxConnections in body should be less than or equal to 1000000"),
-        ({"threads": 65}, "spec.threads in body should be less than or equal to 64"),
-        ({"maxItemSize": "1025Mi"}, "spec.maxItemSize in body should match"),
-        ({"extraArgs": "-v"}, "spec.extraArgs in body must be of type array"),
-        ({"extraArgs": [""]}, "spec.extraArgs[0] in body should be at least 1 chars long"),
-        ({"extraArgs": ["-v"] * 65}, "spec.extraArgs: Too many: 65: must have at most 64 items"),
-        ({"resources": {"limits": {"memory": "-1Gi"}}}, "spec.resources.limits.memory in body should match"),
-        ({"resources": {"requests": {"cpu": "+1"}}}, "spec.resources.requests.cpu in body should match"),
-        ({"resources": {"requests": {"cpu": True}}}, "spec.resources.requests.cpu"),
-        ({"resources": {"requests": {"cpu": 2**53}}}, "spec.resources.requests.cpu in body should be less than"),
-        ({"resources": {"requests": {"cpu": -1}}}, "requests.cpu in body should be greater than or equal to 0"),
-        ({"rollout": {"pauseSeconds": 3601}}, "spec.rollout.pauseSeconds in body should be less than or equal to 3600"),
-        ({"rollout": {"paused": "yes"}}, "spec.rollout.paused in body must be of type boolean"),
-        ({"rollout": {"maxUnavailable": "101%"}}, "spec.rollout.maxUnavailable in body should match"),
-        ({"rollout": {"maxSurge": -1}}, "spec.rollout.maxSurge in body should be greater than or equal to 0"),
-    ],
-)
-def test_a_wrong_value_of_any_field_is_refused_with_the_fields_name(
-    kubectl: Kubectl, spec: dict[str, Any], message: str
-) -> None:
-    answer = kubectl("create", "-f", "-", body=memcached(spec=spec))
-    assert answer.returncode == 1
-    assert message in answer.stderr
-
-
 STATEFUL = {"workload": "StatefulSet"}
+# One of each sort of bound that the schema has; which field has which stands in the unit tests of the models.
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"image": ""}, "spec.image in body should be at least 1 chars long"),
+    ({"image": "memcached: 1.6"}, r"spec.image in body should match '^[-A-Za-z0-9_.:/@+\[\]]*$'"),
+    ({"image": "x" * 521}, "spec.image: Too long: may not be more than 520 bytes"),
+    ({"workload": "DaemonSet"}, 'spec.workload: Unsupported value: "DaemonSet"'),
+    ({"service": {"labels": {"a": 1}}}, "spec.service.labels.a in body must be of type string"),
+    ({"disruptionBudget": {"maxUnavailable": "120%"}}, f"{BUDGET} in body should match"),
+    ({"disruptionBudget": {"maxUnavailable": True}}, BUDGET),
+    ({"podTemplate": {"spec": []}}, "spec.podTemplate.spec in body must be of type object"),
+    ({"networkPolicy": {}}, "spec.networkPolicy.allowFrom: Required value"),
+    ({"drainSeconds": 86_401}, "spec.drainSeconds in body should be less than or equal to 86400"),
+    ({"memory": "7Mi"}, "spec.memory in body should match"),
+    ({"maxItemSize": "1025Mi"}, "spec.maxItemSize in body should match"),
+    ({"extraArgs": ["-v"] * 65}, "spec.extraArgs: Too many: 65: must have at most 64 items"),
+    ({"resources": {"requests": {"cpu": 2**53}}}, "spec.resources.requests.cpu in body should be less than"),
+    ({"tls": {"secretName": "Shop"}}, 'spec.tls.secretName: Invalid value: "Shop": spec.tls.secretName in body'),
+    # Fields that contradict each other.
+    (STATEFUL | {"service": {"type": "ClusterIP"}}, "must be Headless when spec.workload is StatefulSet"),
+    (STATEFUL | {"rollout": {"maxSurge": "5%"}}, "spec.rollout.maxSurge: Forbidden: must be omitted when"),
+    ({"rollout": {"maxUnavailable": 0}}, "must be 1 or more when spec.rollout.maxSurge is 0 or omitted"),
+    ({"warmRestart": True}, "spec.warmRestart: Invalid value: must be false or omitted unless spec.workload is"),
+    ({"maxConnections": 48, "threads": 8}, "must be more than 8 and 5 for each of spec.threads, which memcached"),
+]
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        (STATEFUL | {"service": {"type": "ClusterIP"}}, "must be Headless when spec.workload is StatefulSet"),
-        (STATEFUL | {"rollout": {"maxUnavailable": 1}}, "spec.rollout.maxUnavailable: Forbidden: must be omitted when"),
-        (STATEFUL | {"rollout": {"maxSurge": "5%"}}, "spec.rollout.maxSurge: Forbidden: must be omitted when"),
-        ({"rollout": {"maxUnavailable": 0}}, "must be 1 or more when spec.rollout.maxSurge is 0 or omitted"),
-        ({"rollout": {"maxUnavailable": "0%", "maxSurge": "0%"}}, "must be 1 or more when spec.rollout.maxSurge is"),
-        ({"maxConnections": 48, "threads": 8}, "must be more than 8 and 5 for each of spec.threads, which memcached"),
-        (
-            {"warmRestart": True},
-            "spec.warmRestart: Invalid value: must be false or omitted unless spec.workload is",
-        ),
-        ({"maxConnections": 28}, "must be more than 8 and 5 for each of spec.threads, which memcached"),
-    ],
-)
-def test_fields_that_contradict_each_other_are_refused_with_the_remedy(
+@pytest.mark.parametrize(("spec", "message"), REFUSED)
+def test_a_wrong_value_or_a_contradiction_is_refused_with_the_fields_name(
     kubectl: Kubectl, spec: dict[str, Any], message: str
 ) -> None:
     answer = kubectl("create", "-f", "-", body=memcached(spec=spec))
@@ -379,13 +323,7 @@ def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_ke
     [
         ("mc", ["Memcached", "spec\t<Object>", "status\t<Object>", "the memcached-operator runs"]),
         ("mc.spec", ["size\t<integer>", "image\t<string>", "Number of memcached servers to run."]),
-        ("mc.spec.resources", ["requests\t<map[string]", "limits\t<map[string]", "derived amount"]),
-        ("mc.spec.rollout", ["pauseSeconds\t<integer>", "paused\t<boolean>", "Defaults to 60."]),
-        ("mc.spec.disruptionBudget", ["maxUnavailable\t<", "Number of servers, or percentage"]),
         ("mc.spec.podTemplate", ["metadata\t<Object>", "spec\t<Object>", "The specification of a pod, as Kubernetes"]),
-        ("mc.status.draining", ["workload\t<string> -required-", "startTime\t<string> -required-"]),
-        ("memcached.spec.size", ["size <integer>", "Can be 0."]),
-        ("mc.status", ["nodes\t<[]string>", "readyReplicas\t<integer>", "conditions\t<[]Object>"]),
         ("mc.status.conditions", ["status\t<string> -required-", "enum: True, False, Unknown"]),
     ],
 )

@@ -166,15 +166,6 @@ class TestFailures:
         assert demo.lines[-1] == f"demo: 0 of {len(STEPS)} steps succeeded"
         assert demo.left_nothing()
 
-    def test_an_operator_that_does_not_start_is_quoted(self, demos: Demos, tmp_path: Path) -> None:
-        (tmp_path / "sitecustomize.py").write_text("import sys\nif 'run' in sys.argv:\n    sys.exit('it is broken')\n")
-        demo = demos("--plain", SIMULATED)
-        assert demo.wait() == 1
-        assert any("FAILED 1: " in line and "the operator did not start" in line for line in demo.lines)
-        assert "it is broken" in demo.text
-        assert demo.lines[-1] == f"demo: 0 of {len(STEPS)} steps succeeded"
-        assert demo.left_nothing()
-
     def test_a_temporary_folder_that_it_cannot_use_is_named(self, demos: Demos, tmp_path: Path) -> None:
         in_the_way = tmp_path / f"memcached-operator-simulator-{os.getuid()}"
         in_the_way.touch()

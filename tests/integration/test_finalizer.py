@@ -105,12 +105,11 @@ class TestWithTheSetting:
         assert "memcacheds 200" not in writes(kubectl, "plain", mark), "what has it is given none"
         let_go(kubectl, "mc/shop")
 
-    @pytest.mark.parametrize("mode", ["background", "foreground"])
-    def test_a_deletion_waits_for_the_pods_and_names_them(self, kubectl: Kubectl, mode: str) -> None:
+    def test_a_deletion_waits_for_the_pods_and_names_them(self, kubectl: Kubectl) -> None:
         complete(kubectl, "shop", 2)
         pods = pods_of(kubectl, "shop")
         hold_pods(kubectl, pods)
-        delete(kubectl, mode)
+        delete(kubectl, "foreground")
         wait_condition(kubectl, "shop", "Progressing", "Terminating")
         wait(kubectl, "mc/shop", ".status.replicas", 0)
         waiting = f"Waiting for 2 pods to end: {', '.join(pods)}."
@@ -131,40 +130,6 @@ class TestWithTheSetting:
         assert pods_of(kubectl, "shop") == []
         assert has_gone(kubectl, "deployment/shop")
         await_event(kubectl, "Finalized", "its pods are gone")
-
-    def test_orphaned_servers_stay_and_nothing_is_waited_for(self, kubectl: Kubectl) -> None:
-        complete(kubectl, "shop", 1)
-        uid, pods = kubectl.uid("deployment/shop"), pods_of(kubectl, "shop")
-        mark = kubectl.cluster.audit_mark()
-        delete(kubectl, "orphan")
-        kubectl.wait("mc/shop", "delete")
-        catch_up(kubectl)
-        assert kubectl.uid("deployment/shop") == uid
-        assert "deletionTimestamp" not in kubectl.get("deployment", "shop")["metadata"]
-        assert pods_of(kubectl, "shop") == pods
-        assert [write for write in writes(kubectl, "shop", mark) if write.startswith("deployments")] == []
-
-    def test_a_strangers_deployment_is_left_alone_and_keeps_nobody_waiting(self, kubectl: Kubectl) -> None:
-        kubectl("create", "deployment", "shop", "--image=theirs", "--replicas=0")
-        kubectl.apply(memcached("shop", 1), create=True)
-        wait_condition(kubectl, "shop", "Degraded", "NotControlled")
-        delete(kubectl)
-        kubectl.wait("mc/shop", "delete")
-        assert "deletionTimestamp" not in kubectl.get("deployment", "shop")["metadata"]
-
-    def test_a_deployment_that_another_finalizer_keeps_is_told_with_its_name(self, kubectl: Kubectl) -> None:
-        complete(kubectl, "shop", 0)
-        kubectl("patch", "deployment/shop", "--type=merge", "-p", json.dumps({"metadata": {"finalizers": [HOLD]}}))
-        delete(kubectl)
-        wait_condition(kubectl, "shop", "Progressing", "Terminating")
-        wait(
-            kubectl,
-            "mc/shop",
-            '.status.conditions[?(@.type=="Progressing")].message',
-            f"Waiting for the Deployment shop, which has the finalizer {HOLD}, to be deleted.",
-        )
-        let_go(kubectl, "deployment/shop")
-        kubectl.wait("mc/shop", "delete")
 
 
 @pytest.fixture
@@ -203,19 +168,6 @@ def test_one_that_carries_it_from_another_operator_is_released_without_the_setti
     assert pods_of(kubectl, "shop") == []
 
 
-def test_one_that_was_deleted_while_no_operator_ran_is_released_by_the_next_one(
-    kubectl: Kubectl, start: Starter
-) -> None:
-    first = start(ON)
-    create_memcached(kubectl, "shop", 1)
-    first.stop()
-    delete(kubectl)
-    assert finalizers(kubectl, "mc/shop") == [FINALIZER]
-    start()
-    kubectl.wait("mc/shop", "delete")
-    assert has_gone(kubectl, "deployment/shop")
-
-
 @pytest.mark.slow  # what was refused is asked again after half a minute
 @pytest.mark.parametrize(
     ("verb", "resource"), [("delete", "deployments"), ("patch", "memcacheds")], ids=["deleting", "releasing"]
@@ -238,23 +190,13 @@ def test_a_cleanup_that_fails_is_seen_and_goes_on_when_it_may(
     assert has_gone(kubectl, "deployment/shop")
 
 
-@pytest.mark.parametrize(
-    "remedy",
-    [
-        ["--type=merge", "-p", '{"metadata":{"finalizers":null}}'],
-        ["--type=json", "-p", '[{"op":"remove","path":"/metadata/finalizers/0"}]'],
-    ],
-    ids=["all of them", "that one"],
-)
-def test_where_the_operator_was_uninstalled_first_a_person_can_let_it_go(
-    kubectl: Kubectl, start: Starter, remedy: list[str]
-) -> None:
+def test_where_the_operator_was_uninstalled_first_a_person_can_let_it_go(kubectl: Kubectl, start: Starter) -> None:
     operator = start(ON)
     create_memcached(kubectl, "shop", 1)
     operator.stop()
     delete(kubectl)
     assert finalizers(kubectl, "mc/shop") == [FINALIZER]
-    kubectl("patch", "mc/shop", *remedy)
+    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
     kubectl.wait("mc/shop", "delete")
     kubectl.wait("deployment/shop", "delete")
     kubectl("wait", "pods", "--all", "--for=delete", "--timeout=60s")

@@ -1,6 +1,5 @@
 """The lab itself: what the other integration tests take for granted."""
 
-import json
 import os
 import signal
 import subprocess
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from lab.kubectl import LabError
 from lab.state import sweep
 from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.cluster import Cluster
@@ -19,27 +17,6 @@ from tests.e2e.node_process import command_line
 pytestmark = pytest.mark.cluster("kubernetes")
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_the_controllers_make_pods_of_a_deployment(cluster: Cluster, namespace: str) -> None:
-    cluster.kubectl("-n", namespace, "create", "deployment", "web", "--image=web", "--replicas=2")
-    cluster.kubectl("-n", namespace, "wait", "deployment/web", "--for=jsonpath={.status.replicas}=2", "--timeout=60s")
-    pods = json.loads(cluster.kubectl("-n", namespace, "get", "pods", "-o", "json").stdout)["items"]
-    assert [pod["status"]["phase"] for pod in pods] == ["Pending", "Pending"]
-
-
-def test_a_failing_kubectl_raises_with_its_words(cluster: Cluster, namespace: str) -> None:
-    with pytest.raises(LabError, match='pods "absent" not found'):
-        cluster.kubectl("-n", namespace, "get", "pod", "absent")
-
-
-def test_a_user_may_do_what_rbac_gives_and_no_more(cluster: Cluster, namespace: str) -> None:
-    alice = cluster.user_kubeconfig("alice", ["readers"])
-    cluster.kubectl("-n", namespace, "create", "role", "read", "--verb=get,list", "--resource=pods")
-    cluster.kubectl("-n", namespace, "create", "rolebinding", "read", "--role=read", "--group=readers")
-    cluster.kubectl("-n", namespace, "get", "pods", kubeconfig=alice)
-    refused = cluster.kubectl("-n", namespace, "get", "secrets", kubeconfig=alice, check=False)
-    assert 'User "alice" cannot list resource "secrets"' in refused.stderr
 
 
 def test_a_service_account_folder_authenticates_as_that_account(cluster: Cluster, namespace: str) -> None:
@@ -51,12 +28,6 @@ def test_a_service_account_folder_authenticates_as_that_account(cluster: Cluster
         f"--certificate-authority={directory / 'ca.crt'}", kubeconfig=Path(os.devnull),
     )  # fmt: skip
     assert who.stdout == f"system:serviceaccount:{namespace}:robot"
-
-
-def test_a_second_service_account_folder_has_a_new_token(cluster: Cluster, namespace: str) -> None:
-    first = (cluster.service_account_dir(namespace, "robot") / "token").read_text()
-    second = (cluster.service_account_dir(namespace, "robot") / "token").read_text()
-    assert first != second
 
 
 def test_the_audit_log_has_a_user_s_requests_since_a_mark(cluster: Cluster, namespace: str) -> None:

@@ -5,7 +5,6 @@ Of time only what the protocol forbids is asserted. How soon it acts is shown on
 
 from __future__ import annotations
 
-import json
 import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,11 +16,11 @@ from kubernetes_asyncio.client import CoordinationV1Api
 from kube_simulator.access.pki import Authority
 from lab.audit import Mark
 from operator_runtime.testing.waiting import eventually
-from tests.integration.accounts import ACCOUNT as LOCAL_ACCOUNT, LOCK, account_with_role, operator_rules
+from tests.integration.accounts import LOCK, account_with_role, operator_rules
 from tests.integration.admission import SlowAdmission
 from tests.integration.conftest import Operators, memcached
 from tests.integration.load import Load
-from tests.integration.oracle import create_memcached, wait
+from tests.integration.oracle import create_memcached
 from tests.integration.other_client import asked
 from tests.integration.replicas import LEADS, LEASE_S, LONG_LEASE, NOT_RENEWED, STANDS_BY, Replicas
 from tests.integration.requests import READS, WATCHED, received_at, requests_of
@@ -222,37 +221,6 @@ class TestTrouble:
             "memcached-operator: leader election needs a namespace, and this is not a pod:"
             " give --leader-elect-namespace\n"
         )
-
-    def test_permissions_that_are_missing_are_named_and_taken_up_when_they_are_granted(
-        self, kubectl: Kubectl, replicas: Replicas
-    ) -> None:
-        folder = account_with_role(kubectl, operator_rules(without=[("*", "leases")]))
-        operator = replicas.start("first", account_dir=folder).ready()
-        line = operator.wait_for_log("cannot take part in the election", "403 Forbidden")
-        assert "Grant get, list, watch, create and patch on leases.coordination.k8s.io in namespace" in line
-        assert f"{kubectl.namespace}:{LOCAL_ACCOUNT}" in line
-        role = {"kind": "Role", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "operator"}}
-        kubectl("apply", "-f", "-", input=json.dumps({**role, "rules": operator_rules()}))
-        operator.wait_for_log(LEADS)
-
-    def test_a_lease_that_is_deleted_is_made_again_by_the_leader(self, kubectl: Kubectl, replicas: Replicas) -> None:
-        first, second = replicas.pair()
-        kubectl("delete", "lease", LOCK)
-        kubectl.wait(f"lease/{LOCK}", "create")
-        wait(kubectl, f"lease/{LOCK}", ".spec.leaseTransitions", 0)
-        assert lease(kubectl).spec.holder_identity.startswith("first_")
-        create_memcached(kubectl, "one", 1)
-        assert LEADS not in second.log
-        assert first.stop() == 0
-
-    def test_a_lease_that_somebody_gives_away_ends_its_leader_at_once(
-        self, kubectl: Kubectl, replicas: Replicas
-    ) -> None:
-        first = replicas.start("first").ready()
-        first.wait_for_log(LEADS)
-        kubectl("patch", "lease", LOCK, "--type=merge", "-p", '{"spec":{"holderIdentity":"somebody"}}')
-        assert first.wait() == 1
-        assert "the Lease is held by somebody. Ending at once" in first.log
 
     def test_a_lease_that_counts_as_many_changes_as_the_api_can_and_has_no_end_is_taken(
         self, kubectl: Kubectl, replicas: Replicas

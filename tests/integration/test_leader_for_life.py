@@ -18,7 +18,8 @@ from tests.operator_process import OperatorProcess
 
 LEADS = "leading for life"
 STANDS_BY = "standing by: ConfigMap"
-PERMISSIONS = rules_of(MANIFESTS / "components" / "leader-for-life" / "role.yaml")
+LIFE = MANIFESTS / "components" / "leader-for-life"
+PERMISSIONS = rules_of(LIFE / "role.yaml")
 
 
 class Pods:
@@ -132,3 +133,15 @@ def test_outside_a_cluster_it_is_skipped_with_a_line(kubectl: Kubectl, operators
     operator.wait_for_log("leader election for life is skipped: this is not a pod")
     create_memcached(kubectl, "one", 1)
     assert operator.stop() == 0
+
+
+def test_no_permission_is_granted_that_nothing_is_known_to_need() -> None:
+    rules = [*PERMISSIONS, *rules_of(LIFE / "nodes_cluster_role.yaml")]
+    granted = {(verb, resource) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
+    assert granted == {
+        ("create", "configmaps"),  # a pod leads
+        ("get", "configmaps"),  # it is seen who leads
+        ("get", "pods"),  # the lock belongs to the leader's pod
+        ("delete", "pods"),  # a leader that was evicted is replaced
+        ("get", "nodes"),  # a leader whose node is lost is replaced
+    }

@@ -80,13 +80,6 @@ def test_its_pods_are_admitted_under_the_restricted_profile(kubectl: Kubectl) ->
     create_memcached(kubectl, "shop", 2)
 
 
-def test_a_memcached_without_a_size_or_a_spec_has_one_server(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("bare"), memcached("empty") | {"spec": {}}, create=True)
-    for name in ("bare", "empty"):
-        wait(kubectl, f"mc/{name}", ".status.replicas", 1)
-        assert kubectl.get("deployment", name)["spec"]["replicas"] == 1
-
-
 def test_kubectl_scale_and_edit_change_the_size_both_ways_and_to_0(kubectl: Kubectl) -> None:
     create_memcached(kubectl, "shop", 1)
     mark = kubectl.cluster.audit_mark()
@@ -122,30 +115,6 @@ def test_deletion_takes_the_deployment_along_and_the_operator_writes_no_object(k
     catch_up(kubectl, pods=True)
     assert pods_of(kubectl, "shop") == []
     assert taken(writes(kubectl, "shop", mark)) <= STATUS
-
-
-def test_while_a_memcached_waits_for_its_finalizers_its_status_goes_on_and_nothing_is_made(kubectl: Kubectl) -> None:
-    held = memcached("shop", 2)
-    held["metadata"]["finalizers"] = ["example.com/hold"]
-    kubectl.apply(held, create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
-    kubectl("delete", "mc/shop", "--wait=false")
-    catch_up(kubectl)
-    mark = kubectl.cluster.audit_mark()
-
-    kubectl("delete", "deployment/shop", "--cascade=foreground", "--timeout=60s")
-    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"size":5}}')
-    catch_up(kubectl, pods=True)
-    assert kubectl("get", "deployment", "shop", "--ignore-not-found") == ""
-    wait(kubectl, "mc/shop", ".status.replicas", 0)
-    ready = wait_condition(kubectl, "shop", "Ready", "Terminating")
-    assert ready["message"] == "Being deleted; waiting for the finalizer example.com/hold."
-    found = kubectl.get("mc/shop")
-    assert (found["status"]["nodes"], found["status"]["serverList"]) == ([], [])
-    assert taken(writes(kubectl, "shop", mark)) <= STATUS
-
-    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-    kubectl.wait("mc/shop", "delete")
 
 
 def test_an_orphaned_deployment_stays_and_a_new_memcached_takes_it_only_when_told(kubectl: Kubectl) -> None:

@@ -138,19 +138,6 @@ def test_servers_get_more_memory_without_a_restart_and_the_template_comes_last(n
     assert max(at for _, at in resized) < min(changes)
 
 
-def test_servers_get_less_memory_once_they_use_less_of_it(node: Node) -> None:
-    node.create("128Mi")
-    shop, former = node.shop, {name: node.resources(name) for name in node.shop.pods()}
-    shop.change(memory="64Mi")
-    for name, resources in former.items():
-        node.await_resize(name, resources)
-        assert node.limit_mib(name) == 64
-        node.resized(name)
-    eventually(lambda: template(shop.get("statefulsets"))[1], lambda memory: memory == "64Mi")
-    shop.await_condition("Ready", "AllServersReady")
-    assert shop.evicted() == []
-
-
 def test_a_server_that_its_node_cannot_resize_is_replaced_and_an_event_says_why(node: Node) -> None:
     node.create("64Mi")
     shop, former = node.shop, {name: node.resources(name) for name in node.shop.pods()}

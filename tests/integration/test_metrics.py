@@ -5,21 +5,18 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from operator_runtime.serving.self_signed import self_signed
 from operator_runtime.testing.waiting import until
-from tests.integration.accounts import await_allowed
-from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, Operators, memcached
+from tests.integration.accounts import await_allowed, rules_of
+from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, MANIFESTS, Operators, memcached
 from tests.integration.monitoring import (
     METRICS,
     Scrape,
-    certificate_of,
     fetch,
     program,
     prometheus,
@@ -67,19 +64,14 @@ def grant(kubectl: Kubectl, account: str, namespace: str, *rules: Mapping[str, S
         await_allowed(kubectl, f"system:serviceaccount:{namespace}:{account}", asked)
 
 
+SECURE = MANIFESTS / "components" / "secure-metrics"
 SCRAPING: dict[str, Sequence[str]] = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
 
 
 @pytest.fixture
 def may_review(kubectl: Kubectl) -> Iterator[None]:
     """For the test, the operator's account may ask who a token belongs to, and what they may."""
-    reviews = (("authentication.k8s.io", "tokenreviews"), ("authorization.k8s.io", "subjectaccessreviews"))
-    grant(
-        kubectl,
-        ACCOUNT,
-        ACCOUNT_NAMESPACE,
-        *({"apiGroups": [group], "resources": [resource], "verbs": ["create"]} for group, resource in reviews),
-    )
+    grant(kubectl, ACCOUNT, ACCOUNT_NAMESPACE, *rules_of(SECURE / "metrics_auth_cluster_role.yaml"))
     yield
     kubectl("delete", "clusterrolebinding", f"{kubectl.namespace}-{ACCOUNT}")
 
@@ -95,7 +87,7 @@ def test_a_real_prometheus_sees_the_operator_plainly_and_by_tls_with_its_token(
     kubectl: Kubectl, operators: Operators, tmp_path: Path
 ) -> None:
     prometheus_token = token(kubectl, "prometheus")
-    grant(kubectl, "prometheus", kubectl.namespace, SCRAPING)
+    grant(kubectl, "prometheus", kubectl.namespace, *rules_of(SECURE / "metrics_reader_cluster_role.yaml"))
     kubectl.apply(memcached("cache", 2))
     plain, secure = start(operators, kubectl), start(operators, kubectl, "--metrics-secure")
     (tmp_path / "token").write_text(prometheus_token)
@@ -196,37 +188,6 @@ def test_a_restart_of_the_api_server_shows_in_each_stream(kubectl: Kubectl, oper
     )
 
 
-@pytest.mark.cluster("simulator")
-def test_the_series_of_a_memcached_go_with_it(kubectl: Kubectl, operators: Operators) -> None:
-    metrics = start(operators, kubectl, "--metrics-per-object")
-    kubectl.apply(memcached("stays", 0), memcached("goes", 2))
-    wait(kubectl, "mc/goes", ".status.replicas", 2)
-    labels = {"namespace": kubectl.namespace, "name": "goes"}
-    found = Scrape(metrics)
-    assert found.value("memcached_operator_memcached_desired_servers", **labels) == 2
-    assert found.value("memcached_operator_memcached_ready_servers", **labels) == 0
-    kubectl("delete", "mc/goes")
-    until("they stay", lambda: not Scrape(metrics).values("memcached_operator_memcached_desired_servers", **labels))
-    assert 'name="goes"' not in Scrape(metrics).text
-    assert Scrape(metrics).value("memcached_operator_memcached_desired_servers", name="stays") == 0
-
-
-@pytest.mark.cluster("simulator")
-def test_by_default_no_object_is_named(kubectl: Kubectl, operators: Operators) -> None:
-    kubectl.apply(memcached("secret-name", 0))
-    metrics = start(operators, kubectl)
-    wait_condition(kubectl, "secret-name", "Progressing", "Complete")
-    assert "secret-name" not in Scrape(metrics).text
-
-
-@pytest.mark.cluster("simulator")
-def test_where_no_server_is_asked_what_they_say_is_nothing_and_no_fault(kubectl: Kubectl, operators: Operators) -> None:
-    kubectl.apply(memcached("cache", 1))
-    metrics = start(operators, kubectl, "--server-stats-interval-s=0")
-    wait_condition(kubectl, "cache", "Serving", "NotAsked")
-    assert fetch(f"{metrics}/servers") == (200, "")
-
-
 @pytest.mark.usefixtures("may_review")
 def test_secure_metrics_are_shown_to_those_alone_who_have_the_permission(
     kubectl: Kubectl, operators: Operators
@@ -258,27 +219,3 @@ def test_without_the_permission_to_ask_nobody_sees_them_and_the_log_says_what_to
     operator = operators.start("-n", kubectl.namespace, METRICS, "--metrics-secure").ready()
     assert fetch(url_of(operator, "metrics"), token(kubectl, "scraper")) == (503, "Service Unavailable\n")
     operator.wait_for_log("WARN", "Grant the operator's account create on tokenreviews.authentication.k8s.io")
-
-
-@pytest.mark.cluster("simulator")
-def test_certificate_files_are_served_and_so_are_those_that_replace_them(
-    kubectl: Kubectl, operators: Operators, tmp_path: Path
-) -> None:
-    first, second = (write_certificate(tmp_path / name, "localhost") for name in ("first", "second"))
-    secret = tmp_path / "secret"
-    secret.symlink_to(tmp_path / "first")
-    metrics = start(operators, kubectl, "--metrics-secure", f"--metrics-cert-dir={secret}")
-    assert certificate_of(metrics).strip() == first
-    # As the kubelet renews a Secret's volume: by one rename of a link.
-    (tmp_path / "link").symlink_to(tmp_path / "second")
-    (tmp_path / "link").rename(secret)
-    assert certificate_of(metrics).strip() == second
-
-
-def write_certificate(directory: Path, name: str) -> str:
-    """A certificate and its key as a Secret's volume has them; the certificate."""
-    key, begin, certificate = self_signed([name], datetime.now(UTC)).decode().partition("-----BEGIN CERTIFICATE")
-    directory.mkdir()
-    (directory / "tls.key").write_text(key)
-    (directory / "tls.crt").write_text(begin + certificate)
-    return (begin + certificate).strip()

@@ -86,36 +86,6 @@ def test_a_move_changes_the_list_once_when_all_servers_are_ready_and_ends_the_fo
     }
 
 
-@pytest.mark.usefixtures("of_namespace")
-def test_a_move_that_is_undone_before_its_servers_are_ready_leaves_the_list_as_it_was(kubectl: Kubectl) -> None:
-    on_deployment(kubectl)
-    change(kubectl, workload="StatefulSet")
-    ready_when_there(kubectl, 0)
-    wait(kubectl, "mc/shop", ".status.readyReplicas", 3)
-    change(kubectl, workload=None)
-    kubectl.wait("statefulset/shop", "delete")
-    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-    found = status(kubectl)
-    assert (found["serverList"], found["workload"], found.get("draining")) == (ADDRESSES, "Deployment", None)
-
-
-@pytest.mark.usefixtures("of_namespace")
-def test_a_move_that_is_undone_while_the_former_servers_drain_takes_these_back(kubectl: Kubectl) -> None:
-    on_deployment(kubectl)
-    former = pods_of(kubectl, "shop")
-    change(kubectl, workload="StatefulSet")
-    ready_when_there(kubectl, 0, 1)
-    wait(kubectl, "mc/shop", ".status.workload", "StatefulSet")
-    change(kubectl, workload="Deployment")
-    wait(kubectl, "mc/shop", ".status.workload", "Deployment")
-    assert status(kubectl)["serverList"] == ADDRESSES
-    assert [each["workload"] for each in status(kubectl)["draining"]] == ["StatefulSet"]
-    change(kubectl, drainSeconds=0)
-    kubectl.wait("statefulset/shop", "delete")
-    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-    assert status(kubectl)["nodes"] == former
-
-
 def test_an_operator_that_starts_in_the_middle_of_a_move_goes_on_by_the_status(
     kubectl: Kubectl, operators: Operators, of_namespace: OperatorProcess
 ) -> None:

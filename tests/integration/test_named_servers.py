@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-
 import pytest
 
 from tests.integration.conftest import memcached
 from tests.integration.named import (
     LONG_S,
     all_caught_up,
-    change,
     drain_soon,
     names,
     ready_when_there,
@@ -68,16 +65,6 @@ def test_a_server_that_is_lost_keeps_its_place(kubectl: Kubectl) -> None:
     assert taken(written(kubectl, mark)) == set()
 
 
-def test_a_server_that_is_added_is_listed_when_it_is_ready_for_the_first_time(kubectl: Kubectl) -> None:
-    create(kubectl, 1)
-    kubectl("scale", "mc/shop", "--replicas=3")
-    wait(kubectl, "mc/shop", ".status.replicas", 3)
-    assert status(kubectl)["serverList"] == names(kubectl, 0)
-    for ordinal in (1, 2):
-        ready_when_there(kubectl, ordinal)
-        wait_list(kubectl, *range(ordinal + 1))
-
-
 def test_a_server_that_goes_leaves_the_list_first_and_runs_on_for_the_drain_seconds(kubectl: Kubectl) -> None:
     create(kubectl, 3, drainSeconds=LONG_S)
     mark = kubectl.cluster.audit_mark()
@@ -97,53 +84,6 @@ def test_a_server_that_goes_leaves_the_list_first_and_runs_on_for_the_drain_seco
     assert (scaled - since).total_seconds() >= drain_s
     found = status(kubectl)
     assert (found["serverList"], found.get("draining")) == (names(kubectl, 0), None)
-
-
-def test_a_server_that_drains_is_told_of_and_taken_back_when_the_size_grows_again(kubectl: Kubectl) -> None:
-    create(kubectl, 3, drainSeconds=LONG_S)
-    mark = kubectl.cluster.audit_mark()
-    kubectl("scale", "mc/shop", "--replicas=1")
-    wait_list(kubectl, 0)
-    (drain,) = status(kubectl)["draining"]
-    assert (drain["workload"], drain["firstOrdinal"]) == ("StatefulSet", 1)
-    assert datetime.fromisoformat(drain["startTime"]).tzinfo is not None
-    progressing = wait_condition(kubectl, "shop", "Progressing", "Scaling")
-    until = datetime.fromisoformat(drain["startTime"]) + timedelta(seconds=LONG_S)
-    assert f"2 servers are draining until {until:%H:%M:%S}Z." in progressing["message"]
-
-    kubectl("scale", "mc/shop", "--replicas=2")
-    wait_list(kubectl, 0, 1)
-    assert [each["firstOrdinal"] for each in status(kubectl)["draining"]] == [2]
-    kubectl("scale", "mc/shop", "--replicas=3")
-    wait_list(kubectl, 0, 1, 2)
-    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-    assert "draining" not in status(kubectl)
-    all_caught_up(kubectl)
-    # The budget follows spec.size.
-    assert taken(written(kubectl, mark)) == {"delete poddisruptionbudgets 200", "create poddisruptionbudgets 201"}
-    assert replicas(kubectl) == 3
-
-
-def test_drain_seconds_that_are_shortened_end_a_drain(kubectl: Kubectl) -> None:
-    create(kubectl, 2, drainSeconds=LONG_S)
-    kubectl("scale", "mc/shop", "--replicas=1")
-    wait_list(kubectl, 0)
-    assert replicas(kubectl) == 2
-    change(kubectl, drainSeconds=0)
-    wait(kubectl, "statefulset/shop", ".spec.replicas", 1)
-    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-    assert "draining" not in status(kubectl)
-
-
-def test_all_servers_go_and_come_again(kubectl: Kubectl) -> None:
-    create(kubectl, 2, drainSeconds=0)
-    kubectl("scale", "mc/shop", "--replicas=0")
-    wait(kubectl, "mc/shop", ".status.replicas", 0)
-    assert status(kubectl)["serverList"] == []
-    kubectl("scale", "mc/shop", "--replicas=2")
-    ready_when_there(kubectl, 0, 1)
-    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-    wait_list(kubectl, 0, 1)
 
 
 def test_a_stateful_set_that_is_scaled_by_hand_is_put_right(kubectl: Kubectl) -> None:

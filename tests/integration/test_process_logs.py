@@ -13,10 +13,10 @@ import pytest
 from tests.cluster import Cluster
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import Operators, memcached
-from tests.integration.oracle import create_memcached, deployment, make_ready, pods_of, wait, wait_condition
+from tests.integration.oracle import create_memcached, make_ready, pods_of, wait, wait_condition
 from tests.integration.requests import writes_of, written
 from tests.kubectl_in_namespace import Kubectl
-from tests.operator_process import OperatorProcess, said_in_a_loop
+from tests.operator_process import OperatorProcess
 
 pytestmark = pytest.mark.cluster("simulator")
 
@@ -93,23 +93,6 @@ def test_what_changes_nothing_says_nothing_at_info(kubectl: Kubectl, operators: 
     kubectl.apply(memcached("latest", 0))
     wait_condition(kubectl, "latest", "Progressing", "Complete")
     assert about(again, "calm") == []
-
-
-def test_what_is_wrong_is_said_once_with_the_object_and_what_is_in_the_way(
-    kubectl: Kubectl, operators: Operators
-) -> None:
-    operator = operators.start("-n", kubectl.namespace).ready()
-    kubectl.apply(deployment("taken"))
-    kubectl.apply(memcached("taken", 1))
-    wait_condition(kubectl, "taken", "Degraded", "NotControlled")
-    kubectl("annotate", "deployment/taken", "note=still-there")
-    kubectl.apply(memcached("later", 0))
-    wait_condition(kubectl, "later", "Progressing", "Complete")
-    assert any("created Service (new Memcached)" in line for line in about(operator, "taken"))
-    degraded = [line for line in about(operator, "taken") if "degraded: NotControlled: " in line]
-    assert degraded != []
-    assert all(" WARN  " in line for line in degraded)
-    assert said_in_a_loop(degraded) == []
 
 
 def test_for_machines_each_line_is_a_json_object_that_says_the_same(kubectl: Kubectl, operators: Operators) -> None:

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
-import pytest
-
-from tests.cluster import Cluster
 from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import Operators, memcached
-from tests.integration.oracle import condition
 from tests.integration.requests import WATCHED, requests_of
 from tests.kubectl_in_namespace import Kubectl
-
-# What an operator may find in a file that names no namespace.
-NAMESPACE_OF_A_BARE_CONTEXT = "default"
 
 
 def test_in_one_namespace_however_it_is_named_a_role_is_enough_and_no_request_leaves_it(
@@ -64,15 +54,6 @@ def test_several_namespaces_are_joined_by_commas_and_each_needs_its_role(
     assert {event.namespace for event in requests} == {kubectl.namespace, neighbour.namespace}
 
 
-def test_what_is_in_another_namespace_is_left_alone(kubectl: Kubectl, neighbour: Kubectl, operators: Operators) -> None:
-    neighbour.apply(memcached("outside", 1))
-    operators.start("-n", kubectl.namespace).ready()
-    kubectl.apply(memcached("inside", 1))
-    kubectl.wait_field("mc/inside", ".status.replicas", 1)
-    assert neighbour.get("deployments")["items"] == []
-    assert condition(neighbour, "outside", "Ready")["reason"] == "Pending"
-
-
 def test_all_namespaces_however_it_is_said_take_one_watch_for_each_kind(
     kubectl: Kubectl, neighbour: Kubectl, operators: Operators
 ) -> None:
@@ -96,24 +77,3 @@ def test_all_namespaces_however_it_is_said_take_one_watch_for_each_kind(
     for each in (kubectl, neighbour):
         each.apply(memcached("anywhere", 1))
         each.wait_field("mc/anywhere", ".status.replicas", 1)
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_on_a_laptop_the_context_s_namespace_is_watched(
-    kubectl: Kubectl, operators: Operators, tmp_path: Path, named: bool
-) -> None:
-    config = _admin_kubeconfig(kubectl.cluster)
-    if named:
-        config["contexts"][0]["context"]["namespace"] = kubectl.namespace
-    else:
-        del config["contexts"][0]["context"]["namespace"]
-    path = tmp_path / "kubeconfig"
-    path.write_text(json.dumps(config))
-    operator = operators.start_with_kubeconfig(path).ready()
-    watched = kubectl.namespace if named else NAMESPACE_OF_A_BARE_CONTEXT
-    assert f"watching {watched}\n" in operator.lines[0]
-
-
-def _admin_kubeconfig(cluster: Cluster) -> dict[str, list[dict[str, dict[str, str]]]]:
-    config: dict[str, list[dict[str, dict[str, str]]]] = json.loads(cluster.kubeconfig_path.read_text())
-    return config

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,160 +56,48 @@ def write(path: Path, document: object) -> Path:
 
 
 @pytest.mark.cluster("simulator")
-class TestOrder:
-    """--kubeconfig, KUBECONFIG, the pod's service account, ~/.kube/config."""
-
-    @pytest.fixture
-    def everything(self, kubectl: Kubectl, tmp_path: Path) -> dict[str, str]:
-        """Variables of a place where each of them is to be had, and a namespace that tells the pod's apart."""
-        cluster = kubectl.cluster
-        write(tmp_path / "home" / ".kube" / "config", config(cluster, context="of-home"))
-        write(tmp_path / "listed", config(cluster, context="of-variable"))
-        return {
-            **cluster.in_cluster_environment,
-            "HOME": str(tmp_path / "home"),
-            "KUBECONFIG": str(tmp_path / "listed"),
-        }
-
-    @pytest.mark.parametrize(
-        ("source", "chosen"),
-        [
-            ("flag", "context of-flag of "),
-            ("variable", "context of-variable of "),
-            ("pod", "the pod's service account; "),
-            ("home", "context of-home of "),
-        ],
-    )
-    def test_the_first_that_is_there_is_used(
-        self,
-        installed: Cluster,
-        operators: Operators,
-        everything: dict[str, str],
-        tmp_path: Path,
-        source: str,
-        chosen: str,
-    ) -> None:
-        account = operators.account_dir()
-        flags = ["-A", f"--service-account-dir={account}"]
-        if source == "flag":
-            flags += ["--kubeconfig", str(write(tmp_path / "flagged", config(installed, context="of-flag")))]
-        if source in ("pod", "home"):
-            del everything["KUBECONFIG"]
-        if source == "home":
-            flags[1] = f"--service-account-dir={tmp_path / 'nothing'}"
-        operator = operators.start_bare(*flags, **everything).ready()
-        assert chosen in operator.lines[0]
-
-    def test_the_files_in_the_variable_are_merged(self, kubectl: Kubectl, operators: Operators, tmp_path: Path) -> None:
-        whole = config(kubectl.cluster, namespace=kubectl.namespace)
-        parts = [["clusters"], ["users"], ["contexts", "current-context"]]
-        paths = [
-            write(tmp_path / f"{number}", {"apiVersion": "v1", "kind": "Config", **{key: whole[key] for key in keys}})
-            for number, keys in enumerate(parts)
-        ]
-        variable = ":".join(map(str, [tmp_path / "absent", *paths]))
-        operator = operators.start_bare(KUBECONFIG=variable).ready()
-        assert f"watching {kubectl.namespace}\n" in operator.lines[0]
-
-    def test_a_context_can_be_named(self, kubectl: Kubectl, operators: Operators, tmp_path: Path) -> None:
-        main, other = (
-            config(kubectl.cluster, context=name, namespace=namespace)
-            for name, namespace in (("main", "elsewhere"), ("other", kubectl.namespace))
-        )
-        both = main | {key: main[key] + other[key] for key in ("clusters", "users", "contexts")}
-        path = write(tmp_path / "kubeconfig", both)
-        operator = operators.start_with_kubeconfig(path, "--context=other").ready()
-        assert "context other of " in operator.lines[0]
-        assert f"watching {kubectl.namespace}\n" in operator.lines[0]
-
-
-def _token(account: Path, _: Path) -> User:
-    return {"token": (account / "token").read_text()}
-
-
-def _token_file(account: Path, _: Path) -> User:
-    return {"tokenFile": str(account / "token")}
+def test_a_kubeconfig_of_the_flag_goes_before_the_pods_account_and_that_before_the_one_at_home(
+    installed: Cluster, operators: Operators, tmp_path: Path
+) -> None:
+    write(tmp_path / "home" / ".kube" / "config", config(installed, context="of-home"))
+    variables = {**installed.in_cluster_environment, "HOME": str(tmp_path / "home")}
+    in_pod = ["-A", f"--service-account-dir={operators.account_dir()}"]
+    flagged = [*in_pod, "--kubeconfig", str(write(tmp_path / "flagged", config(installed, context="of-flag")))]
+    for flags, chosen in ((flagged, "context of-flag of "), (in_pod, "the pod's service account; ")):
+        assert chosen in operators.start_bare(*flags, **variables).ready().lines[0]
 
 
 def _exec(account: Path, folder: Path) -> User:
     version = "client.authentication.k8s.io/v1"
-    answer = {"apiVersion": version, "kind": "ExecCredential", "status": _token(account, folder)}
+    answer = {"apiVersion": version, "kind": "ExecCredential", "status": {"token": (account / "token").read_text()}}
     script = folder / "plugin"
     script.write_text(f"#!/bin/sh\ncat {write(folder / 'credential', answer)}\n")
     script.chmod(0o755)
     return {"exec": {"apiVersion": version, "command": str(script), "interactiveMode": "Never"}}
 
 
-class TestIdentity:
-    @pytest.mark.parametrize("user", [_token, _token_file, _exec])
-    def test_a_token_comes_from_the_file_a_file_of_its_own_or_a_plugin(
-        self, kubectl: Kubectl, operators: Operators, tmp_path: Path, user: Callable[[Path, Path], User]
-    ) -> None:
-        account = account_with_role(kubectl, operator_rules())
-        document = config(kubectl.cluster, user=user(account, tmp_path), namespace=kubectl.namespace)
-        mark = kubectl.cluster.audit_mark()
-        path = write(tmp_path / "kubeconfig", document)
-        operators.start_with_kubeconfig(path, OPERATOR_NAME=kubectl.namespace).ready()
-        users = {each.user for each in requests_of(kubectl.cluster, kubectl.namespace, since=mark)}
-        assert users == {f"system:serviceaccount:{kubectl.namespace}:operator"}
-
-    def test_a_client_certificate_names_the_user(self, kubectl: Kubectl, operators: Operators, tmp_path: Path) -> None:
-        document = config(kubectl.cluster, namespace=kubectl.namespace)
-        mark = kubectl.cluster.audit_mark()
-        path = write(tmp_path / "kubeconfig", document)
-        operators.start_with_kubeconfig(path, OPERATOR_NAME=kubectl.namespace).ready()
-        assert {each.user for each in requests_of(kubectl.cluster, kubectl.namespace, since=mark)} == {"lab-admin"}
+def test_a_token_comes_from_a_plugin(kubectl: Kubectl, operators: Operators, tmp_path: Path) -> None:
+    account = account_with_role(kubectl, operator_rules())
+    document = config(kubectl.cluster, user=_exec(account, tmp_path), namespace=kubectl.namespace)
+    mark = kubectl.cluster.audit_mark()
+    path = write(tmp_path / "kubeconfig", document)
+    operators.start_with_kubeconfig(path, OPERATOR_NAME=kubectl.namespace).ready()
+    users = {each.user for each in requests_of(kubectl.cluster, kubectl.namespace, since=mark)}
+    assert users == {f"system:serviceaccount:{kubectl.namespace}:operator"}
 
 
 @pytest.mark.cluster("simulator")
-class TestTheWay:
-    """What a kubeconfig says of the way to the server."""
-
-    def test_a_server_whose_authority_is_unknown_is_refused_once_in_words_unless_insecure_is_said(
-        self, kubectl: Kubectl, operators: Operators, tmp_path: Path
-    ) -> None:
-        refused = operators.start_with_kubeconfig(write(tmp_path / "a", config(kubectl.cluster, trust={})))
-        taken = operators.start_with_kubeconfig(
-            write(tmp_path / "b", config(kubectl.cluster, trust={"insecure-skip-tls-verify": True}))
+def test_an_http_proxy_carries_everything(kubectl: Kubectl, operators: Operators, tmp_path: Path) -> None:
+    with ConnectProxy() as proxy:
+        document = config(
+            kubectl.cluster, namespace=kubectl.namespace, more={"proxy-url": f"http://127.0.0.1:{proxy.port}"}
         )
-        taken.ready()
-        refused.wait_for_log("cannot watch pods", "the server's certificate is not trusted")
-
-    def test_the_certificate_is_checked_against_the_tls_server_name(
-        self, kubectl: Kubectl, operators: Operators, tmp_path: Path
-    ) -> None:
-        wrong, right = (
-            operators.start_with_kubeconfig(
-                write(tmp_path / name, config(kubectl.cluster, more={"tls-server-name": name}))
-            )
-            for name in ("elsewhere.example", "kubernetes.default.svc")
-        )
-        right.ready()
-        wrong.wait_for_log("cannot watch pods", "not valid for 'elsewhere.example'")
-
-    def test_an_http_proxy_carries_everything(self, kubectl: Kubectl, operators: Operators, tmp_path: Path) -> None:
-        with ConnectProxy() as proxy:
-            document = config(
-                kubectl.cluster, namespace=kubectl.namespace, more={"proxy-url": f"http://127.0.0.1:{proxy.port}"}
-            )
-            operator = operators.start_with_kubeconfig(write(tmp_path / "kubeconfig", document)).ready()
-            kubectl.apply(memcached("far", 1))
-            kubectl.wait_field("mc/far", ".status.replicas", 1)
-            assert operator.stop() == 0
-        assert set(proxy.tunnels) == {kubectl.cluster.server.removeprefix("https://")}
-        assert len(proxy.tunnels) >= len(["memcacheds", "deployments", "pods", "writes"])
-
-    def test_a_socks_proxy_is_refused_with_the_remedy(
-        self, installed: Cluster, operators: Operators, tmp_path: Path
-    ) -> None:
-        document = config(installed, more={"proxy-url": "socks5://user:secret@127.0.0.1:1080"})
-        operator = operators.start_with_kubeconfig(write(tmp_path / "kubeconfig", document))
-        assert operator.wait() == 1
-        (line,) = operator.lines
-        assert line.startswith("memcached-operator: the proxy-url of cluster main")
-        assert "SOCKS" in line
-        assert "put an HTTP proxy there" in line
-        assert "secret" not in line
+        operator = operators.start_with_kubeconfig(write(tmp_path / "kubeconfig", document)).ready()
+        kubectl.apply(memcached("far", 1))
+        kubectl.wait_field("mc/far", ".status.replicas", 1)
+        assert operator.stop() == 0
+    assert set(proxy.tunnels) == {kubectl.cluster.server.removeprefix("https://")}
+    assert len(proxy.tunnels) >= len(["memcacheds", "deployments", "pods", "writes"])
 
 
 @pytest.mark.cluster("simulator")

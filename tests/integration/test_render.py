@@ -118,20 +118,6 @@ def _made_for(kubectl: Kubectl, name: str) -> list[Json]:
     return [each for each in found if uid in {owner["uid"] for owner in each["metadata"].get("ownerReferences", ())}]
 
 
-def test_a_list_of_the_cluster_is_printed_as_a_whole(kubectl: Kubectl, installed: object) -> None:
-    kubectl.apply(memcached("one", 1), memcached("two", 2))
-    printed = render(kubectl("get", "mc", "-o", "yaml"))
-    found = [(each["kind"], each["metadata"]["name"]) for each in yaml.safe_load_all(printed.stdout)]
-    assert printed.returncode == 0
-    assert found == [
-        ("Deployment", "one"),
-        ("Service", "one"),
-        ("Deployment", "two"),
-        ("Service", "two"),
-        ("PodDisruptionBudget", "two"),
-    ]
-
-
 @pytest.mark.parametrize(
     "written",
     [
@@ -154,8 +140,7 @@ def test_what_the_api_server_refuses_is_refused_and_the_field_named(kubectl: Kub
     assert f"standard input: {field}" in printed.stderr
 
 
-SIZES = ["3", "3.0", "1e1", "1E+1", "3.", "-0.0", "08", "010", "0x1F", "1_0", "!!float 3", "!!int '3'", "y", "~"]
-SIZES += ["'3'", "2.5", "1e-1", "1:30", "1e400", "99999999999999999999", "2147483648.0", "-1.0", "!!int 3.0", "!!str 3"]
+SIZES = ["3", "3.0", "1e1", "08", "0x1F", "!!float 3", "y", "~", "'3'", "2.5", "1:30", "2147483648.0", "-1.0"]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -172,14 +157,6 @@ def test_a_size_is_the_number_that_kubectl_sends(kubectl: Kubectl, size: str) ->
         assert _by_kind(printed.stdout)["Deployment"]["spec"]["replicas"] == sent
 
 
-def test_a_field_of_nothing_is_as_good_as_none(kubectl: Kubectl) -> None:
-    text = json.dumps({**memcached("nothing"), "spec": {"size": None, "image": None}})
-    created = json.loads(kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", input=text))
-    assert created["spec"]["size"] == 1
-    printed = render(text)
-    assert _by_kind(printed.stdout)["Deployment"]["spec"]["replicas"] == 1
-
-
 @pytest.mark.parametrize("called", ["Bad NS!", "a.b", "x" * 64])
 def test_a_namespace_that_none_can_be_called_is_refused_as_by_the_api_server(kubectl: Kubectl, called: str) -> None:
     refused = kubectl.cluster.kubectl("create", "namespace", called, "--dry-run=server", check=False)
@@ -189,14 +166,3 @@ def test_a_namespace_that_none_can_be_called_is_refused_as_by_the_api_server(kub
     printed = render(json.dumps(written))
     assert (printed.returncode, printed.stdout) == (1, "")
     assert "standard input: metadata.namespace: must be at most 63" in printed.stderr
-
-
-def test_an_unknown_field_is_a_warning_where_kubectl_refuses_it(kubectl: Kubectl) -> None:
-    text = json.dumps(memcached("typo", None, sise=3))
-    refused = kubectl.run("create", "-f", "-", input=text, check=False)
-    assert 'unknown field "spec.sise"' in refused.stderr
-    printed = render(text)
-    assert printed.returncode == 0
-    assert (
-        "unknown field spec.sise: it has no effect, and kubectl refuses it; did you mean spec.size?" in printed.stderr
-    )

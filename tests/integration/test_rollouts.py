@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 import pytest
 
-from operator_runtime.testing.waiting import eventually
 from tests.integration.named import names
-from tests.integration.rolling import FORMER, NEXT, NOW, PAUSE_S, Rolling, conditions, rolling, template
+from tests.integration.rolling import FORMER, NEXT, NOW, PAUSE_S, Rolling, conditions, rolling
 from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
@@ -43,17 +41,6 @@ def test_servers_are_evicted_from_the_top_each_when_all_have_been_ready_for_the_
     assert "Replacing the server shop-2" in shop.await_event("Replacing")
 
 
-def test_the_next_server_is_replaced_when_the_pause_is_over_and_not_before(shop: Rolling) -> None:
-    shop.create(2, rollout={"pauseSeconds": 2})
-    shop.change(threads=2)
-    assert shop.next() == "shop-1"
-    since = shop.serve("shop-1", since=NOW)
-    assert shop.next() == "shop-0"
-    assert shop.evicted() == ["shop-1", "shop-0"]
-    *_, (_, _, evicted_at) = shop.written("pods/eviction")
-    assert evicted_at - since >= timedelta(seconds=2)
-
-
 def test_a_new_server_that_does_not_get_ready_stops_it_and_the_old_specification_puts_that_one_back(
     shop: Rolling,
 ) -> None:
@@ -71,22 +58,6 @@ def test_a_new_server_that_does_not_get_ready_stops_it_and_the_old_specification
     shop.await_condition("Ready", "AllServersReady")
     assert shop.evicted() == ["shop-2", "shop-2"]
     assert shop.pods()["shop-2"]["spec"]["containers"][0]["image"] == FORMER
-
-
-def test_a_rollout_that_is_paused_holds_and_goes_on_when_it_is_released(shop: Rolling) -> None:
-    shop.create(2, rollout=PACE)
-    shop.change(image=NEXT, rollout={"paused": True})
-    words = shop.await_condition("Progressing", "RolloutPaused", "2 of 2")
-    assert "spec.rollout.paused is true" in words
-    assert template(shop.get("statefulsets"))[0] == NEXT
-    assert shop.evicted() == []
-
-    shop.change(rollout={"paused": False})
-    assert shop.next() == "shop-1"
-    shop.change(rollout={"paused": True})
-    shop.serve("shop-1")
-    shop.await_condition("Progressing", "RolloutPaused", "1 of 2")
-    assert shop.evicted() == ["shop-1"]
 
 
 def test_a_restart_that_kubectl_asks_for_goes_at_the_same_pace(shop: Rolling) -> None:
@@ -124,57 +95,6 @@ def test_a_budget_of_the_users_own_holds_it_and_the_status_says_so(
     assert shop.evicted() == []
     shop.kubectl("delete", "poddisruptionbudget", *budgets)
     assert shop.next() == "shop-1"
-
-
-def test_a_memcached_that_is_scaled_meanwhile_gets_servers_of_the_new_template_and_the_rollout_goes_on(
-    shop: Rolling,
-) -> None:
-    shop.create(2, image=FORMER, drainSeconds=0, rollout=PACE)
-    shop.change(image=NEXT)
-    assert shop.next() == "shop-1"
-    shop.kubectl("scale", "mc/shop", "--replicas=3")
-    assert shop.next() == "shop-2"
-    shop.serve("shop-1", "shop-2", since=NOW)
-    shop.await_left(1, 3)
-    shop.serve("shop-1", "shop-2")
-    assert shop.next() == "shop-0"
-    shop.kubectl("scale", "mc/shop", "--replicas=1")
-    shop.serve("shop-0")
-    shop.await_condition("Ready", "AllServersReady")
-    assert {name: pod["spec"]["containers"][0]["image"] for name, pod in shop.pods().items()} == {"shop-0": NEXT}
-    assert shop.evicted() == ["shop-1", "shop-0"]
-
-
-def test_a_deployment_replaces_one_server_at_a_time_unless_the_specification_says_otherwise(shop: Rolling) -> None:
-    shop.create(0, workload="Deployment")
-    made = shop.get("deployments")["spec"]
-    assert made["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
-    assert made["minReadySeconds"] == 60
-
-    shop.change(rollout={"pauseSeconds": 0, "maxUnavailable": "50%", "maxSurge": 2})
-    shop.await_condition("Progressing", "Complete")
-    made = shop.get("deployments")["spec"]
-    assert made["strategy"]["rollingUpdate"] == {"maxUnavailable": "50%", "maxSurge": 2}
-    assert "minReadySeconds" not in made
-
-
-def test_a_deployment_that_is_paused_keeps_its_servers_until_it_is_released(shop: Rolling) -> None:
-    shop.create(2, workload="Deployment", image=FORMER, rollout={"pauseSeconds": 0})
-    before = shop.pods()
-    shop.change(image=NEXT, rollout={"paused": True})
-    shop.await_condition("Progressing", "RolloutPaused", "2 of 2 servers have not been replaced yet")
-    found = shop.get("deployments")
-    assert (found["spec"]["paused"], template(found)[0]) == (True, NEXT)
-    assert shop.pods().keys() == before.keys()
-
-    shop.change(rollout={"paused": False})
-    for _ in range(2):
-        new = shop.next()
-        assert len(shop.pods().keys() & before.keys()) <= 1
-        shop.serve(new)
-    eventually(shop.pods, lambda found: not found.keys() & before.keys(), what="none of the former servers")
-    shop.await_condition("Ready", "AllServersReady")
-    assert shop.evicted() == []
 
 
 def test_a_deployment_that_was_paused_by_hand_goes_on_and_is_not_taken_for_rolled_out(shop: Rolling) -> None:

@@ -67,21 +67,6 @@ def test_of_two_operators_with_one_lease_the_second_looks_after_nothing_and_says
     neighbour.wait_field("mc/unseen", ".status.replicas", 1)
 
 
-def test_operators_whose_namespaces_overlap_and_who_agree_rewrite_nothing_of_each_other_s(
-    kubectl: Kubectl, neighbour: Kubectl, operators: Operators
-) -> None:
-    for each in (
-        installed_in(neighbour, operators, neighbour, kubectl),
-        installed_in(kubectl, operators, kubectl),
-    ):
-        each.wait_for_log(LEADS)
-    kubectl.apply(memcached("shared", 2))
-    kubectl.wait_field("mc/shared", ".status.replicas", 2)
-    catch_up(kubectl)
-    assert kubectl.get("deployment/shared")["metadata"]["generation"] == 1, "and neither has rewritten it"
-    assert condition(kubectl, "shared", "Degraded")["reason"] == "AsExpected"
-
-
 def test_operators_whose_namespaces_overlap_and_who_disagree_ask_whether_a_second_one_runs(
     kubectl: Kubectl, neighbour: Kubectl, operators: Operators
 ) -> None:

@@ -23,7 +23,6 @@ from tests.integration.oracle import (
 )
 from tests.integration.requests import taken
 from tests.kubectl_in_namespace import Kubectl
-from tests.operator_process import OperatorProcess
 
 pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
@@ -132,27 +131,6 @@ def test_a_deployment_that_a_stranger_creates_between_our_read_and_our_write_is_
     assert set(deployment_writes(kubectl, "shop")) == {"deployments 409"}
 
 
-def test_our_deployment_follows_as_soon_as_the_strangers_goes(kubectl: Kubectl, operator: OperatorProcess) -> None:
-    kubectl.apply(deployment("shop"), memcached("shop", 2), create=True)
-    wait_condition(kubectl, "shop", "Degraded", "NotControlled")
-    operator.wait_for_log("degraded: NotControlled", f"{kubectl.namespace}/shop")
-    kubectl("delete", "deployment", "shop")
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
-    assert condition(kubectl, "shop", "Degraded")["status"] == "False"
-    assert kubectl.get("deployment", "shop")["metadata"]["ownerReferences"][0]["uid"] == kubectl.uid("mc/shop")
-    assert taken(deployment_writes(kubectl, "shop")) == {"deployments 201"}
-
-
-def test_the_deletion_of_a_memcached_does_not_touch_a_strangers_deployment(kubectl: Kubectl) -> None:
-    kubectl.apply(deployment("shop"), memcached("shop", 2), create=True)
-    wait_condition(kubectl, "shop", "Degraded", "NotControlled")
-    before = at_rest(kubectl)
-    kubectl("delete", "mc/shop", "--cascade=foreground", "--timeout=60s")
-    catch_up(kubectl)
-    assert stored(kubectl) == before
-    assert taken(deployment_writes(kubectl, "shop")) == set()
-
-
 def test_a_deployment_that_another_controller_takes_over_is_given_up(kubectl: Kubectl) -> None:
     complete(kubectl, "shop", 0)
     kubectl("create", "configmap", "other")
@@ -165,15 +143,3 @@ def test_a_deployment_that_another_controller_takes_over_is_given_up(kubectl: Ku
     catch_up(kubectl)
     assert taken(deployment_writes(kubectl, "shop", mark)) == set()
     assert [owner["name"] for owner in kubectl.get("deployment", "shop")["metadata"]["ownerReferences"]] == ["other"]
-
-
-def test_a_pod_with_our_labels_that_nobody_owns_is_neither_counted_nor_touched(kubectl: Kubectl) -> None:
-    labels = {"app": "memcached", "memcached_cr": "shop"}
-    container = {"name": "main", "image": "main"}
-    stray = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray", "labels": labels}}
-    kubectl.apply({**stray, "spec": {"containers": [container]}}, create=True)
-    before = kubectl.get("pod", "stray")
-    create_memcached(kubectl, "shop", 1)
-    catch_up(kubectl, pods=True)
-    assert kubectl.get("mc", "shop")["status"]["nodes"] == [pod for pod in pods_of(kubectl, "shop") if pod != "stray"]
-    assert kubectl.get("pod", "stray") == before
