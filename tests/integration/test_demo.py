@@ -141,7 +141,7 @@ class TestPlain:
 class TestFailures:
     def test_a_step_that_is_refused_is_named_and_the_exit_code_is_1(self, demos: Demos, tmp_path: Path) -> None:
         (tmp_path / "sitecustomize.py").write_text(_WAITS)
-        demo = demos("--plain", SIMULATED)
+        demo = demos("--plain", SIMULATED, terminal=SMALL)
         demo.kubectl("create", "deployment", TAKEN, "--image=web")  # where the script's stranger wants to have his
         (tmp_path / _GATE).touch()
         assert demo.wait() == 1
@@ -149,6 +149,10 @@ class TestFailures:
         assert failed.startswith(f"demo: FAILED 5: {STEPS[4].deed}: ")
         assert f'"{TAKEN}" already exists' in failed
         assert demo.lines[-1] == f"demo: 4 of {len(STEPS)} steps succeeded"
+        # Lines also in a terminal, as they were asked for, and they say what pods are.
+        assert demo.lines[2].startswith("demo: pods are simulated")
+        assert "stored and read" not in demo.text
+        assert "\x1b" not in demo.text
         assert demo.left_nothing()
 
     @pytest.mark.parametrize(
@@ -220,14 +224,6 @@ class TestTerminal:
         assert ALL_CAME_TRUE not in demo.last_screen
         assert "Traceback" not in demo.text, demo.text[-SHOWN_CHARACTERS:]
         assert demo.left_nothing()
-
-    def test_with_plain_it_gets_lines_and_without_servers_they_say_that_pods_are_simulated(self, demos: Demos) -> None:
-        demo = demos("--plain", SIMULATED, terminal=SMALL)
-        assert demo.wait() == 0
-        assert demo.lines[2].startswith("demo: pods are simulated")
-        assert "stored and read" not in demo.text
-        assert demo.lines[-1] == f"demo: {ALL_CAME_TRUE}"
-        assert "\x1b" not in demo.text
 
 
 @pytest.mark.cluster("kubernetes")
