@@ -3,8 +3,7 @@
 import re
 
 from operator_runtime.testing.waiting import eventually
-from tests.cluster import Cluster
-from tests.conformance.api import OTHER_UID, Answer, Api, Json, statuses_at_once, version
+from tests.conformance.api import OTHER_UID, Api, Json, version
 from tests.conformance.sample_objects import config_map, deployment, path
 
 
@@ -152,15 +151,6 @@ def test_put_with_an_outdated_resource_version_is_409_and_changes_nothing(api: A
     assert status["details"] == {"name": "a", "kind": "configmaps"}
     assert "Retry-After" not in refused.headers
     assert api.get(one).json == replaced
-
-
-def test_of_many_who_replace_one_version_one_succeeds(cluster: Cluster, api: Api, namespace: str) -> None:
-    created = api.post(path("configmaps", namespace), config_map("a")).expect(201)
-
-    def replace(client: Api, number: int) -> Answer:
-        return client.put(path("configmaps", namespace, "a"), created | {"data": {"by": str(number)}})
-
-    assert statuses_at_once(cluster, 8, replace) == [200] + [409] * 7
 
 
 def test_put_without_a_resource_version_replaces_whatever_is_there(api: Api, namespace: str) -> None:

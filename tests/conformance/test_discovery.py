@@ -3,7 +3,6 @@
 import re
 
 from operator_runtime.testing.waiting import eventually
-from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
 from tests.conformance.sample_objects import GROUP
 
@@ -99,16 +98,3 @@ def test_the_schemas_are_indexed_by_group_and_version(api: Api, widgets: None) -
         "minimum": 1,
         "pattern": "^[a-z]+$",
     }
-
-
-def test_kubectl_knows_the_resource_of_a_crd(cluster: Cluster, widgets: None) -> None:
-    def lines() -> list[list[str]]:
-        shown = cluster.kubectl("api-resources", f"--api-group={GROUP}", "--no-headers").stdout
-        return [line.split() for line in shown.splitlines()]
-
-    wanted = ["widgets", "wid", f"{GROUP}/v1", "true", "Widget"]
-    eventually(lines, lambda found: wanted in found)
-    explained = eventually(
-        lambda: cluster.kubectl("explain", "widgets.spec.size", check=False), lambda answer: answer.returncode == 0
-    )
-    assert "<integer>" in explained.stdout

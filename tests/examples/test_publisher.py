@@ -204,9 +204,8 @@ class TestPublishing:
             library.publish(folder)
 
 
-@pytest.mark.parametrize("mode", ["lease", "life"])
 def test_of_two_one_leads_and_the_other_goes_on_with_what_the_files_are_then(
-    installed: Cluster, library: Library, root: Path, mode: str
+    installed: Cluster, library: Library, root: Path
 ) -> None:
     system = Kubectl(installed, SYSTEM)
     with ExitStack() as ends:
@@ -216,17 +215,15 @@ def test_of_two_one_leads_and_the_other_goes_on_with_what_the_files_are_then(
             spec = yaml.safe_load((MANIFESTS / "operator.yaml").read_text())["spec"]["template"]["spec"]
             system.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
             ends.callback(system, "delete", "pod", name, "--ignore-not-found", "--wait=false")
-            flags = ("--leader-elect", f"--leader-elect-mode={mode}", f"--folder={root}", "--all-namespaces")
+            flags = ("--leader-elect", "--leader-elect-mode=life", f"--folder={root}", "--all-namespaces")
             return start(*flags, POD_NAME=name, POD_NAMESPACE=SYSTEM).ready()
 
-        first = replica(f"{mode}-first")
+        first = replica("first")
         library.publish()
         library.await_files(WELCOME)
-        second = replica(f"{mode}-second")
+        second = replica("second")
         assert first.stop() == 0
-        system(
-            "delete", "pod", f"{mode}-first", "--wait=false"
-        )  # a leader for life is one for as long as its pod is there
+        system("delete", "pod", "first", "--wait=false")  # it is the leader for as long as that is there
         library.write({"rules.txt": "Be kind.\n"})
         library.await_files({"rules.txt": "Be kind.\n"})
         assert second.stop() == 0

@@ -206,3 +206,21 @@ def test_the_published_list_is_that_of_the_status(kubectl: Kubectl) -> None:
         data = kubectl.get("configmap", "shop-servers")["data"]
         assert json.loads(data["servers.json"]) == names(kubectl, *range(size))
         assert data["servers"] == "".join(f"{each}\n" for each in names(kubectl, *range(size)))
+
+
+def test_an_immutable_list_stays_while_it_is_right_and_makes_way_for_the_next(kubectl: Kubectl) -> None:
+    complete(kubectl, "shop", 2, workload="StatefulSet", publish="ConfigMap")
+    kubectl.wait("configmap/shop-servers", "create")
+    kubectl("patch", "configmap/shop-servers", "--type=merge", "-p", '{"immutable":true}')
+    kept = kubectl.get("configmap", "shop-servers")["metadata"]
+    all_caught_up(kubectl)
+    assert kubectl.get("configmap", "shop-servers")["metadata"]["uid"] == kept["uid"]
+    kubectl("scale", "mc/shop", "--replicas=1")
+    wait_list(kubectl, 0)
+    kubectl.wait("configmap/shop-servers", "create")
+    eventually(
+        lambda: kubectl.get("configmap", "shop-servers")["data"]["servers.json"],
+        lambda found: json.loads(found) == names(kubectl, 0),
+        what="the list without the other",
+    )
+    assert "immutable" not in kubectl.get("configmap", "shop-servers")

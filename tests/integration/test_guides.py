@@ -9,23 +9,39 @@ import pytest
 
 from tests.cluster import await_established
 from tests.integration.conftest import CRD, Operators
-from tests.integration.guides import EXAMPLE, SAMPLE
 from tests.integration.oracle import make_ready, pods_of, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
 pytestmark = pytest.mark.core
 
+# With the size that a step of the guide gives it.
+EXAMPLE = """\
+apiVersion: "cache.example.com/v1alpha1"
+kind: "Memcached"
+metadata:
+  name: "example-memcached"
+spec:
+  size: {size}
+"""
+# Of the guide whose own project has another API group; the group is all that differs.
+SAMPLE = """\
+apiVersion: cache.example.com/v1alpha1
+kind: Memcached
+metadata:
+  name: memcached-sample
+spec:
+  size: 2
+"""
 
-@pytest.fixture(params=["flag", "variable"])
-def local_run(request: pytest.FixtureRequest, kubectl: Kubectl, operators: Operators) -> OperatorProcess:
-    """The local run: OPERATOR_NAME exported, the namespace by flag or by variable, a kubeconfig by its path."""
-    kubeconfig = kubectl.cluster.kubeconfig_path
-    if request.param == "flag":
-        flags, variables = [f"--namespace={kubectl.namespace}"], {}
-    else:
-        flags, variables = [], {"WATCH_NAMESPACE": kubectl.namespace}
-    return operators.start_with_kubeconfig(kubeconfig, *flags, OPERATOR_NAME="memcached-operator", **variables).ready()
+
+@pytest.fixture
+def local_run(kubectl: Kubectl, operators: Operators) -> OperatorProcess:
+    """The local run: OPERATOR_NAME exported, the namespace by its flag, a kubeconfig by its path."""
+    flags = (f"--namespace={kubectl.namespace}",)
+    return operators.start_with_kubeconfig(
+        kubectl.cluster.kubeconfig_path, *flags, OPERATOR_NAME="memcached-operator"
+    ).ready()
 
 
 def table(text: str) -> list[dict[str, str]]:
