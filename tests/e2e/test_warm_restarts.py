@@ -141,8 +141,9 @@ def test_what_a_memcached_wrote_out_and_was_torn_is_put_away_once_and_told(node:
 def test_full_servers_are_warm_after_a_restart_that_is_asked_for_and_stay_below_their_limits(
     node: Node, system: Kubectl, kubectl: Kubectl
 ) -> None:
+    spec = {"workload": "StatefulSet", "warmRestart": True, "memory": f"{FULL_MIB}Mi", "rollout": {"pauseSeconds": 0}}
     for name in SIZES:
-        kubectl.apply(memcached(name, 1, workload="StatefulSet", warmRestart=True, memory=f"{FULL_MIB}Mi"))
+        kubectl.apply(memcached(name, 1, **spec))
     for name in SIZES:
         kubectl.wait(f"mc/{name}", "condition=Ready")
     items = {}
@@ -158,6 +159,35 @@ def test_full_servers_are_warm_after_a_restart_that_is_asked_for_and_stay_below_
         counted = Group.of(_shell(node, kubectl, pod))
         assert counted.peak_mib() < counted.limit_mib()
         kubectl.wait(f"mc/{name}", "condition=Ready")
+
+
+def test_what_renews_passwords_gets_the_image_too_and_items_are_kept(
+    other_memcached: None, system: Kubectl, kubectl: Kubectl
+) -> None:
+    kubectl("create", "secret", "generic", "passwords", "--from-literal=password-file=user:password")
+    spec = {"workload": "StatefulSet", "warmRestart": True, "image": MEMCACHED, "rollout": {"pauseSeconds": 0}}
+    kubectl.apply(memcached(NAME, 1, auth={"secretName": "passwords"}, **spec))
+    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    before = _places(kubectl)
+    assert "STORED" in _said(kubectl, "set key 0 0 5", "value")
+    kubectl("patch", "mc", NAME, "--type=merge", "-p", f'{{"spec":{{"image":"{OTHER_MEMCACHED}"}}}}')
+    kubectl.wait_field(f"mc/{NAME}", ".status.image", OTHER_MEMCACHED)
+    pod = kubectl.get("pod", f"{NAME}-0")
+    containers = pod["spec"]["containers"] + pod["spec"]["initContainers"]
+    assert {each["name"]: each["image"] for each in containers} == dict.fromkeys(
+        ("memcached", "reloader"), OTHER_MEMCACHED
+    )
+    statuses = pod["status"]["containerStatuses"] + pod["status"]["initContainerStatuses"]
+    assert [each["restartCount"] for each in statuses] == [1, 1]
+    assert "value" in _said(kubectl, "get key")
+    assert _places(kubectl) == before
+
+
+def _said(kubectl: Kubectl, *lines: str) -> str:
+    """What a server answers that asks for a password."""
+    text = "\\r\\n".join(("set login 0 0 13", "user password", *lines, "quit", ""))
+    words = ("sh", "-c", f"printf '{text}' | nc 127.0.0.1 {MEMCACHED_PORT}")
+    return kubectl("exec", f"{NAME}-0", "--container=memcached", "--", *words)
 
 
 def _await_change(kubectl: Kubectl) -> None:

@@ -6,7 +6,7 @@
 # again. COMMAND: memcached's own.
 # memcached writes out what the next one must know, ITEMS.meta, on SIGUSR1 alone, and takes that away as it reads it:
 # where it is missing, memcached had no time to end, and begins cold. On one that is empty it aborts.
-# For any POSIX shell; besides that sleep and rm.
+# For any POSIX shell; besides that sleep and rm. Of two dollar signs Kubernetes takes one away, as of any command.
 items=$1 asked=$2
 shift 2
 every_s=5
@@ -32,7 +32,7 @@ server=$!
     while sleep "$every_s"; do
         now=
         IFS= read -r now <"$asked"
-        [ "$now" = "$was" ] || kill -TERM $$
+        [ "$now" = "$was" ] || kill -USR1 "$server"
         was=$now
     done
 ) 2>/dev/null &

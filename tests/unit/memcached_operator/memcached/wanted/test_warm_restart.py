@@ -188,6 +188,11 @@ def test_a_restart_that_is_asked_for_ends_the_container_which_keeps_its_items(se
     assert server.hits() == 100
 
 
+def test_the_script_has_nothing_that_kubernetes_would_replace_in_a_command() -> None:
+    assert "$$" not in script()
+    assert "$(" not in script()
+
+
 def pod(spec: Spec, image: str = "memcached:1", restart: str = "") -> tuple[PodSpec, dict[str, str]]:
     made = template("cache", image, None, spec, restart).template
     assert made.spec is not None
