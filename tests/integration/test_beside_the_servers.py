@@ -141,10 +141,15 @@ def test_a_strangers_is_left_alone_and_said_while_the_servers_go_on_and_ours_com
         kubectl(*THEIRS[kind], input=json.dumps(POLICY) if kind == "networkpolicy" else None)
     before = {kind: kubectl.get(kind, KINDS[kind][0]) for kind in kinds}
     kubectl.apply(memcached("shop", 1, **ALL), create=True)
-    degraded = wait_condition(kubectl, "shop", "Degraded", "NotControlled")
-    for kind in kinds:
-        told = f"{before[kind]['kind']} named {KINDS[kind][0]} exists and has no owner: it is left alone."
-        assert told in degraded["message"]
+    wait_condition(kubectl, "shop", "Degraded", "NotControlled")
+    told = [
+        f"{before[kind]['kind']} named {KINDS[kind][0]} exists and has no owner: it is left alone." for kind in kinds
+    ]
+    eventually(
+        lambda: condition(kubectl, "shop", "Degraded")["message"],
+        lambda message: all(each in message for each in told),
+        what=f"{told} in the message",
+    )
     kubectl("scale", "mc/shop", "--replicas=2")
     wait(kubectl, "mc/shop", ".status.replicas", 2)
     for kind in kinds:
