@@ -10,14 +10,6 @@ def run(operator: str, round_number: int, **figures: float | None) -> Run:
     return Run(operator=operator, round=round_number, figures=figures, requests={}, notes=[])
 
 
-@pytest.mark.parametrize(
-    ("percent", "expected"),
-    [(1, 1.0), (50, 50.0), (99, 99.0), (99.5, 100.0), (100, 100.0), (7, 7.0)],
-)
-def test_percentile_of_one_to_a_hundred_is_its_rank(percent: float, expected: float) -> None:
-    assert percentile([float(n) for n in range(100, 0, -1)], percent) == expected
-
-
 @given(st.lists(st.floats(allow_nan=False), min_size=1), st.floats(min_value=0.1, max_value=100))
 def test_percentile_is_the_smallest_value_that_enough_values_do_not_exceed(values: list[float], percent: float) -> None:
     found = percentile(values, percent)
@@ -25,10 +17,6 @@ def test_percentile_is_the_smallest_value_that_enough_values_do_not_exceed(value
     assert found in values
     assert sum(value <= found for value in values) >= needed
     assert sum(value < found for value in values) < needed
-
-
-def test_p99_of_fifty_values_is_the_largest() -> None:
-    assert percentile([*([1.0] * 49), 9.0], 99) == 9.0
 
 
 @pytest.mark.parametrize(("values", "percent"), [([], 50), ([1.0], 0), ([1.0], 101)])

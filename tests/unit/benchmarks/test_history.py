@@ -62,12 +62,6 @@ def test_a_value_is_ours_over_gos_but_of_reconciles_which_are_ours_alone(
     assert values_of([run("go", **go), run("ours", **ours)])[column] == value
 
 
-def test_a_value_of_several_rounds_is_the_median_of_their_ratios() -> None:
-    runs = [run("go", n, load_cpu_s=1.0) for n in (1, 2, 3)]
-    runs += [run("ours", n, load_cpu_s=value) for n, value in ((1, 0.5), (2, 9.0), (3, 0.7))]
-    assert values_of(runs)["load_cpu"] == 0.7
-
-
 @pytest.mark.parametrize("before", [f"{HEADER}\n", HEADER, f"{HEADER}\n\n"])
 def test_an_entry_is_read_as_it_was_written(before: str) -> None:
     written = entry(load_cpu=0.781, status_writes=0.43, our_reconciles_per_memcached=2.1)

@@ -54,11 +54,6 @@ class TwoServers:
     etcd_pid: int | None
 
 
-def test_time_of_the_servers_is_what_passed_between_two_looks() -> None:
-    spent = ServersTime(7.5, 3.0) - ServersTime(5.0, 2.0)
-    assert (spent.apiserver_s, spent.etcd_s, spent.both_s) == (2.5, 1.0, 3.5)
-
-
 def test_time_of_the_servers_is_that_of_their_processes() -> None:
     before_s = time.process_time()
     now = ServersTime.now(TwoServers(os.getpid(), 1))

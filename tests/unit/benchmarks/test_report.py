@@ -1,11 +1,9 @@
 """The benchmark's output for people and for machines."""
 
-from pathlib import Path
-
 import msgspec
 
 from benchmarks.figures import Run
-from benchmarks.report import Report, markdown, table, write_json
+from benchmarks.report import Report, markdown, table
 
 OURS = Run(
     operator="ours",
@@ -60,23 +58,7 @@ def test_a_document_has_the_same_figures() -> None:
     assert "| CPU of the operator for the load, s | 3.00 | 1.50 (0.50 \N{MULTIPLICATION SIGN}) |" in lines
 
 
-def test_columns_are_aligned() -> None:
-    lines = table(report(OURS, GO)).split("\n\n")[1].splitlines()
-    assert len({len(line) for line in lines}) == 1
-
-
-def test_the_head_says_what_was_done() -> None:
-    text = table(report(OURS))
-    assert text.startswith("7 Memcacheds of size 2 by 64 writers, 5 changes of size; rounds: 1; 2 CPUs\n")
-
-
 def test_requests_and_notes_follow() -> None:
     text = table(report(OURS, GO))
     assert row(text, "create deployments 201") == ["7"]
     assert "ours, round 1: the load took longer than 9 s" in text
-
-
-def test_the_json_file_gives_the_report_back(tmp_path: Path) -> None:
-    written = report(OURS, GO)
-    write_json(written, tmp_path / "bench.json")
-    assert msgspec.json.decode((tmp_path / "bench.json").read_bytes(), type=Report) == written

@@ -45,11 +45,6 @@ def test_each_memcached_has_a_deployment_and_pods_of_its_own() -> None:
     assert len(uids) == 2
 
 
-def test_text_that_is_the_same_of_all_stays_as_it_was_captured() -> None:
-    (deployment,) = World(captured(), 1).objects("deployments")
-    assert json.loads(deployment)["spec"] == {"strategy": {"maxUnavailable": "25%"}}
-
-
 def test_a_change_of_readiness_stays_until_it_is_taken_back() -> None:
     world = World(captured(), 2)
 

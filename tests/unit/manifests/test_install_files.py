@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.packaging.manifests import FILES, IMAGE, INSTALL, MANIFESTS, NAMESPACE, install_file, kustomize
+from lab.packaging.manifests import FILES, INSTALL, MANIFESTS, NAMESPACE, install_file, kustomize
 from lab.programs import kubernetes
 from memcached_operator.memcached.labels import PORT, selector_labels
 from tests.cluster import REQUIRED_VARIABLE
@@ -62,12 +62,6 @@ def test_each_file_of_a_folder_is_in_its_kustomization(folder: Path) -> None:
     beside = {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml"}
     assert {each for each in beside if each not in text} == set()
     assert listed <= beside
-
-
-@pytest.mark.parametrize("name", ["namespaced", "cluster"])
-def test_the_image_is_that_of_this_version(name: str) -> None:
-    (container,) = installed(name)["Deployment", "memcached-operator"]["spec"]["template"]["spec"]["containers"]
-    assert container["image"] == IMAGE
 
 
 def test_the_install_for_a_namespace_names_none_and_has_nothing_that_is_cluster_wide() -> None:

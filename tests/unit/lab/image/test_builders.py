@@ -39,12 +39,6 @@ def test_the_one_that_works_is_taken(programs: Path, name: str) -> None:
     assert builders.find().name == name
 
 
-def test_a_client_without_its_daemon_is_passed_over(programs: Path) -> None:
-    _program(programs, "buildah")
-    assert builders.find() == Builder("buildah")
-    assert "docker version" in (programs / "calls").read_text()
-
-
 def test_the_order_is_the_caller_s_and_the_variable_decides(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in PROGRAMS:
         _program(programs, name)

@@ -81,11 +81,6 @@ def test_what_makes_another_image_makes_another_key(tmp_path: Path) -> None:
     assert images._context(tmp_path) != before
 
 
-def test_a_checkout_from_before_there_was_an_image_is_refused_by_what_it_lacks(tmp_path: Path) -> None:
-    with pytest.raises(ImageError, match=r"it has no .*Dockerfile"):
-        images._context(tmp_path)
-
-
 def test_nothing_gets_through_dockerignore_but_what_it_names() -> None:
     lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
     assert lines[0] == "*"

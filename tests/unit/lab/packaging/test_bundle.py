@@ -116,11 +116,6 @@ def test_the_name_is_the_package_s_and_the_version_the_operator_s() -> None:
     assert re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", CSV["metadata"]["name"])
 
 
-def test_an_upgrade_may_begin_at_any_older_release() -> None:
-    assert CSV["metadata"]["annotations"]["olm.skipRange"] == f">=0.0.0 <{__version__}"
-    assert "replaces" not in SPEC
-
-
 def test_the_annotations_that_the_format_asks_for_are_there_and_name_folders_of_the_bundle() -> None:
     prefix = "operators.operatorframework.io.bundle."
     assert ANNOTATIONS[f"{prefix}mediatype.v1"] == "registry+v1"
@@ -239,17 +234,6 @@ def test_kubernetes_can_read_what_olm_makes_of_the_bundle() -> None:
         assert decode_problems(builtin(thing["kind"]), thing) is None
 
 
-def test_the_budget_for_disruptions_lets_a_node_be_drained() -> None:
-    [budget] = [thing["spec"] for thing in MANIFESTS.values() if thing["kind"] == "PodDisruptionBudget"]
-    assert budget["maxUnavailable"] not in (0, "0%")
-    assert "minAvailable" not in budget
-    assert budget["selector"] == deployment()["spec"]["selector"]
-
-
-def test_the_resources_that_the_container_needs_are_requested() -> None:
-    assert container()["resources"]["requests"].keys() >= {"cpu", "memory"}
-
-
 @pytest.mark.parametrize(
     ("mode", "annotation", "watched"),
     [
@@ -269,11 +253,6 @@ def test_the_operator_watches_what_olm_writes_into_its_pod_in_each_install_mode(
     }
     monkeypatch.setenv("WATCH_NAMESPACE", annotation)
     assert settings.SCHEMA.load({}, os.environ).watch_namespaces == watched
-
-
-def test_each_install_mode_is_told_once() -> None:
-    modes = [mode["type"] for mode in SPEC["installModes"]]
-    assert sorted(modes) == ["AllNamespaces", "MultiNamespace", "OwnNamespace", "SingleNamespace"]
 
 
 def test_the_related_images_are_all_that_a_mirror_must_hold() -> None:
