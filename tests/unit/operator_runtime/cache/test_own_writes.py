@@ -41,13 +41,6 @@ def at() -> Fixture:
     return Fixture()
 
 
-def test_nothing_written_is_nothing_to_wait_for(at: Fixture) -> None:
-    at.things.put(Thing())
-    assert not at.writes.pending(KEY)
-    assert at.writes.wait_s(KEY) == 0.0
-    assert not at.writes.overdue(KEY)
-
-
 @pytest.mark.parametrize(
     ("shown", "waits"),
     [
@@ -74,13 +67,6 @@ def test_what_the_cache_has_shown_before_the_answer_came_is_not_awaited(at: Fixt
     assert not at.writes.pending(KEY)
 
 
-def test_the_object_that_leaves_ends_the_wait(at: Fixture) -> None:
-    at.things.put(Thing())
-    at.writes.expect(KEY, "Thing", "u1", "20")
-    at.things.remove(KEY)
-    assert not at.writes.pending(KEY)
-
-
 def test_a_predecessor_that_changes_and_leaves_does_not_end_the_wait(at: Fixture) -> None:
     at.things.put(Thing(uid="u0"))
     at.writes.expect(KEY, "Thing", "u1", "20")
@@ -88,30 +74,6 @@ def test_a_predecessor_that_changes_and_leaves_does_not_end_the_wait(at: Fixture
     at.things.remove(KEY)
     assert at.writes.pending(KEY)
     at.things.put(Thing(resource_version="20"))
-    assert not at.writes.pending(KEY)
-
-
-def test_versions_that_do_not_compare_must_be_equal(at: Fixture) -> None:
-    at.things.put(Thing(resource_version="v1"))
-    at.writes.expect(KEY, "Thing", "u1", "v3")
-    at.things.put(Thing(resource_version="v2"))
-    assert at.writes.pending(KEY)
-    at.things.put(Thing(resource_version="v3"))
-    assert not at.writes.pending(KEY)
-
-
-def test_kinds_are_awaited_each_by_its_own_store(at: Fixture) -> None:
-    at.writes.expect(KEY, "Thing", "u1", "20")
-    at.writes.expect(KEY, "Other", "o1", "30")
-    at.things.put(Thing(resource_version="35"))
-    assert at.writes.pending(KEY)
-    at.others.put(Thing(uid="o1", resource_version="30"))
-    assert not at.writes.pending(KEY)
-
-
-def test_a_snapshot_that_shows_the_write_ends_the_wait(at: Fixture) -> None:
-    at.writes.expect(KEY, "Thing", "u1", "20")
-    at.things.replace([Thing(resource_version="22")], set())
     assert not at.writes.pending(KEY)
 
 
@@ -144,17 +106,6 @@ def child(version: str) -> Thing:
     return Thing(name=OTHER.name, uid="c1", resource_version=version)
 
 
-def test_a_key_waits_for_an_object_of_another_name(at: Fixture) -> None:
-    at.others.put(child("10"))
-    at.writes.expect(KEY, "Other", "c1", "20", object_key=OTHER)
-    assert at.writes.pending(KEY)
-    assert not at.writes.pending(OTHER)
-    at.others.put(Thing(resource_version="30"))
-    assert at.writes.pending(KEY)
-    at.others.put(child("20"))
-    assert not at.writes.pending(KEY)
-
-
 def test_two_keys_wait_for_one_object_each_for_its_own_write(at: Fixture) -> None:
     second = ObjectKey("ns", "b")
     at.writes.expect(KEY, "Other", "c1", "20", object_key=OTHER)
@@ -175,14 +126,6 @@ def test_a_key_waits_for_all_that_it_wrote(at: Fixture) -> None:
     assert at.writes.pending(KEY)
     at.others.put(child("22"))
     assert not at.writes.pending(KEY)
-
-
-def test_what_is_forgotten_is_not_awaited_by_its_object_either(at: Fixture) -> None:
-    at.writes.expect(KEY, "Other", "c1", "20", object_key=OTHER)
-    at.writes.forget(KEY)
-    at.writes.expect(KEY, "Thing", "u1", "20")
-    at.others.put(child("20"))
-    assert at.writes.pending(KEY)
 
 
 def test_a_kind_that_no_cache_holds_is_not_awaited(at: Fixture) -> None:
@@ -312,15 +255,6 @@ def test_a_write_to_an_object_that_only_a_snapshot_on_its_way_can_show_is_awaite
     at.things.replace([Thing(resource_version="15")], set(), version="18")
     assert at.writes.pending(KEY), "it was begun before the write"
     at.things.put(Thing(resource_version="20"))
-    assert not at.writes.pending(KEY)
-
-
-def test_a_write_to_an_object_that_was_created_just_now_is_awaited_too(at: Fixture) -> None:
-    at.writes.expect(KEY, "Thing", "u1", "20")
-    at.writes.expect(KEY, "Thing", "u1", "25", known=True)
-    at.things.put(Thing(resource_version="20"))
-    assert at.writes.pending(KEY)
-    at.things.put(Thing(resource_version="25"))
     assert not at.writes.pending(KEY)
 
 

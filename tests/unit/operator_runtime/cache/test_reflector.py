@@ -8,7 +8,7 @@ import logging
 
 import pytest
 
-from operator_runtime.cache.store import ObjectKey, key_of
+from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import StreamStalled, Unreachable, classify
 from operator_runtime.client.watch import Cause
 from tests.unit.operator_runtime.cache.reflector_support import (
@@ -52,38 +52,6 @@ async def test_events_are_applied_as_they_come_and_the_watch_resumes_where_it_en
     assert [query.get("resourceVersion") for query in run.server.queries] == [None, "12", "13"]
     assert run.delays_s == []
     assert run.reflector.statistics.restarts == {Cause.CLOSED: 2}
-
-
-async def test_a_line_may_come_in_any_pieces_and_the_last_without_its_newline() -> None:
-    text = line("ADDED", thing("a", 5)) + end_mark(10) + line("ADDED", thing("b", 11))[:-1]
-    run = await Run([text[at : at + 7] for at in range(0, len(text), 7)]).to_the_end()
-    assert run.sizes == {"a": 1, "b": 1}
-
-
-async def test_a_truncated_last_line_comes_again_with_the_next_watch() -> None:
-    run = await Run([end_mark(10) + line("ADDED", thing("a", 11))[:30]], [line("ADDED", thing("a", 11))]).to_the_end()
-    assert run.server.queries[1]["resourceVersion"] == "10"
-    assert run.sizes == {"a": 1}
-
-
-async def test_a_relist_tells_what_changed_while_nobody_watched() -> None:
-    run = await Run(
-        [
-            line("ADDED", thing("same", 1))
-            + line("ADDED", thing("gone", 2))
-            + line("ADDED", thing("new uid", 3))
-            + end_mark(10)
-        ],
-        [EXPIRED_EVENT],
-        [line("ADDED", thing("new uid", 15, uid="u2")) + line("ADDED", thing("same", 1)) + end_mark(20)],
-    ).to_the_end()
-    changes = [
-        (key_of(after or before).name, before and before.uid, after and after.uid)  # type: ignore[arg-type]
-        for before, after in run.changes[3:]
-    ]
-    assert changes == [("new uid", "u1", "u2"), ("gone", "u1", None)]
-    assert run.reflector.statistics.relists == 2
-    assert run.delays_s == []
 
 
 async def test_a_change_and_a_deletion_while_the_snapshot_is_built_count() -> None:

@@ -7,8 +7,6 @@ import logging
 import msgspec
 import pytest
 
-from operator_runtime.cache.reflector import Reflector
-from operator_runtime.cache.store import Store
 from operator_runtime.client.errors import (
     AuthenticationUnavailable,
     KubeError,
@@ -24,13 +22,12 @@ from tests.unit.operator_runtime.cache.reflector_support import (
     TEXT_404,
     Answer,
     Run,
-    Server,
     bookmark,
     end_mark,
     line,
     said,
 )
-from tests.unit.things import THINGS, Thing, decode, thing
+from tests.unit.things import thing
 
 
 @pytest.fixture(autouse=True)
@@ -97,18 +94,6 @@ async def test_a_discovery_that_tells_nothing_changes_no_word(
     assert "The kind Thing is not served: install its CustomResourceDefinition. The operator keeps" in message
 
 
-async def test_a_missing_permission_is_said_once_with_the_remedy(caplog: pytest.LogCaptureFixture) -> None:
-    await Run(*[FORBIDDEN] * 6).to_the_end()
-    assert said(caplog) == [
-        (
-            "ERROR",
-            "cannot watch things.example.com in namespace ns: 403 Forbidden: things.example.com is forbidden: no. "
-            "Grant list and watch on things.example.com to the operator's account. "
-            "The operator keeps trying and goes on by itself.",
-        )
-    ]
-
-
 async def test_a_booting_api_server_is_nothing_to_speak_of(caplog: pytest.LogCaptureFixture) -> None:
     await Run(
         [end_mark(10), Unreachable("reset")],
@@ -135,12 +120,6 @@ async def test_causes_that_take_turns_are_said_once_each(caplog: pytest.LogCaptu
     refused = Unreachable("refused")
     await Run(FORBIDDEN, refused, FORBIDDEN, refused, FORBIDDEN, refused).to_the_end()
     assert [message.split(": ")[1][:13] for _, message in said(caplog)] == ["403 Forbidden", "refused. Chec"]
-
-
-async def test_the_next_outage_is_said_again(caplog: pytest.LogCaptureFixture) -> None:
-    refused = Unreachable("refused")
-    await Run([end_mark(10)], refused, refused, [bookmark(11)], refused, refused, [bookmark(12)]).to_the_end()
-    assert [level for level, _ in said(caplog)] == ["ERROR", "INFO", "ERROR", "INFO"]
 
 
 async def test_single_failures_between_healthy_streams_are_never_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -206,12 +185,6 @@ async def test_each_trouble_has_words_and_a_remedy(
     await Run(answer, answer).to_the_end()
     ((_, message),) = said(caplog)
     assert words in message
-
-
-def test_the_scope_is_named() -> None:
-    server = Server()
-    everywhere = Reflector(server, THINGS, decode, Store[Thing]())
-    assert everywhere.description == "things.example.com in all namespaces"
 
 
 # What is told to those who wait for it.

@@ -280,16 +280,6 @@ async def test_what_no_api_server_answers_is_malformed(
     assert len(api.calls) == 1
 
 
-@pytest.mark.parametrize(("header", "wait_s"), [("5", 5.0), ("0.5", 0.5), ("soon", None)])
-async def test_retry_after_is_told_and_not_waited_for(
-    api: Api, client: ApiClient, header: str, wait_s: float | None
-) -> None:
-    api.answer("GET", ONE_DEPLOYMENT, status=429, body=b"slow down", Retry_After=header)
-    with pytest.raises(TooManyRequests) as caught:
-        await client.get(DEPLOYMENTS, "ns", "a")
-    assert caught.value.retry_after_s == wait_s
-
-
 async def test_a_401_is_tried_once_more_with_a_newer_credential(
     api: Api, client: ApiClient, credentials: FakeCredentials
 ) -> None:

@@ -77,13 +77,3 @@ async def test_requests_are_counted_by_code_and_writes_by_what_they_wrote() -> N
             ("deployments.apps", "apply"): 1,
             ("deployments.apps/status", "patch"): 2,
         }
-
-
-async def test_a_request_without_an_answer_is_counted_too() -> None:
-    async with client_of("http://127.0.0.1:1") as client:
-        with pytest.raises(Unreachable):
-            await client.request("GET", PATH)
-        with pytest.raises(Unreachable):
-            async with client.stream(PATH, {}, 1.0):
-                pass
-        assert client.requests == {(0, "GET"): 2}

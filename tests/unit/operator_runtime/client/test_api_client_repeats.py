@@ -85,16 +85,6 @@ async def test_what_a_pooled_connection_lost_is_sent_again(method: str, cut: Cut
         assert server.connections == 2
 
 
-@pytest.mark.parametrize("cut", [closed, reset], ids=named)
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-async def test_a_write_without_a_precondition_is_sent_once(method: str, cut: Cut) -> None:
-    async with serving(answering(1, cut)) as server, client_of(server.url) as client:
-        await client.request("GET", PATH)
-        with pytest.raises(Unreachable):
-            await client.request(method, PATH, body=b"{}")
-        assert [request.method for request in server.requests] == ["GET", method]
-
-
 @pytest.mark.parametrize(
     "cut", [half_a_head_then_closed, half_a_body_then_closed, told_to_go_on_then_closed], ids=named
 )

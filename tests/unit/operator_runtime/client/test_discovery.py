@@ -3,7 +3,6 @@
 import msgspec
 
 from operator_runtime.client.discovery import misnamed
-from operator_runtime.client.resources import PODS
 from tests.unit.things import THINGS
 
 
@@ -19,7 +18,3 @@ def test_of_many_names_the_first_are_shown() -> None:
         f"example.com/v1 has {', '.join(names[:20])} and 3 more.",
         False,
     )
-
-
-def test_each_group_and_the_core_one_have_a_path() -> None:
-    assert (THINGS.group_path, PODS.group_path) == ("/apis/example.com/v1", "/api/v1")

@@ -10,26 +10,14 @@ import pytest
 from operator_runtime.client.errors import Expired, KubeError, MalformedAnswer, ServerError
 from operator_runtime.client.frames import (
     FrameMetadata,
-    bookmark_of,
     frame_of,
     metadata_of,
     object_of,
     page_of,
     refusal_of,
 )
-from tests.unit.operator_runtime.client.watch_support import HTML, bookmark, event, page, status
+from tests.unit.operator_runtime.client.watch_support import event, status
 from tests.unit.things import thing
-
-
-def test_a_line_gives_its_type_and_leaves_its_object_raw() -> None:
-    frame = frame_of(b'{"type":"ADDED","object":{"spec": [1, 2]}}')
-    assert (frame.type, bytes(frame.object)) == ("ADDED", b'{"spec": [1, 2]}')
-
-
-@pytest.mark.parametrize("line", [HTML, b"", b"[]", b'"ADDED"', b'{"type":7}', b'{"type":"ADDED"', b"\xff"])
-def test_a_line_that_is_no_frame_is_malformed(line: bytes) -> None:
-    with pytest.raises(MalformedAnswer, match="not a watch event: '"):
-        frame_of(line)
 
 
 def test_what_was_sent_is_quoted_in_part_also_when_it_is_no_text() -> None:
@@ -51,33 +39,6 @@ def test_what_was_sent_is_quoted_in_part_also_when_it_is_no_text() -> None:
 )
 def test_a_line_without_an_object_says_what_is_wrong(line: bytes, kind: type[KubeError]) -> None:
     assert type(refusal_of(frame_of(line), line)) is kind
-
-
-def test_a_page_gives_its_objects_raw_its_version_and_where_it_goes_on() -> None:
-    found = page_of(page("7", "a", "b", more="token"))
-    assert [metadata_of(item).name for item in found.items or ()] == ["a", "b"]
-    assert (found.metadata.resourceVersion, found.metadata.continue_) == ("7", "token")
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [(HTML, "not a list of objects: '<html>"), (page(""), "without a resourceVersion"), (b"[]", "not a list")],
-)
-def test_a_page_that_is_no_list_is_malformed(body: bytes, words: str) -> None:
-    with pytest.raises(MalformedAnswer, match=words):
-        page_of(body)
-
-
-@pytest.mark.parametrize(("end", "ends"), [("true", True), ("false", False), (None, False)])
-def test_a_bookmark_tells_its_version_and_whether_the_snapshot_ends(end: object, ends: bool) -> None:
-    found = bookmark_of(frame_of(bookmark(7, end=end)).object)
-    assert (found.resourceVersion, found.ends_snapshot) == ("7", ends)
-
-
-@pytest.mark.parametrize("object_", [b"{}", b"[]", b'{"metadata":{"resourceVersion":7}}'])
-def test_a_bookmark_without_a_version_is_no_bookmark(object_: bytes) -> None:
-    with pytest.raises(MalformedAnswer, match="a bookmark without"):
-        bookmark_of(msgspec.Raw(object_))
 
 
 @pytest.mark.parametrize("object_", [b"", b"[]", b'{"metadata":{"name":7}}'])
@@ -103,10 +64,6 @@ class Sized(msgspec.Struct):
 
 
 _sized = msgspec.json.Decoder(Sized).decode
-
-
-def test_an_answer_that_is_one_object_is_decoded() -> None:
-    assert object_of(_sized, b'{"metadata":{"name":"a"},"size":3}').size == 3
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,6 @@ def test_chance_takes_away_the_spread_at_most(failures: int, spread: float) -> N
     assert Backoff(0.8, 30.0, spread, min).delay_s(failures) == pytest.approx(full_s * (1.0 - spread))
 
 
-def test_half_of_a_delay_is_left_to_chance_unless_told() -> None:
-    assert Backoff(10.0, 30.0, uniform=min).delay_s(1) == 5.0
-
-
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [

@@ -42,10 +42,6 @@ def test_each_watch_draws_its_own_timeout(sink: Sink) -> None:
     assert [watch.next_request().query["timeoutSeconds"] for _ in range(2)] == ["310", "599"]
 
 
-def test_without_a_selector_none_is_sent(sink: Sink) -> None:
-    assert "labelSelector" not in Watch(decode, sink).next_request().query
-
-
 # The events of a watch.
 
 
@@ -95,17 +91,7 @@ def test_an_event_without_an_object_moves_nothing(resumed: Watch[Thing], sink: S
 @pytest.mark.parametrize(
     "object_",
     [
-        {
-            "kind": "Pod",
-            "metadata": {"resourceVersion": "150", "creationTimestamp": None},
-            "spec": {"containers": None},
-        },
-        {
-            "kind": "Deployment",
-            "metadata": {"resourceVersion": "150"},
-            "spec": {"selector": None, "template": {"metadata": {}, "spec": {"containers": None}}, "replicas": 0},
-            "status": {},
-        },
+        {"metadata": {"resourceVersion": "150", "creationTimestamp": None}, "spec": {"containers": None}},
         {"metadata": {"resourceVersion": "150", "annotations": None}},
     ],
 )

@@ -116,10 +116,6 @@ def test_pages_are_followed_by_their_continue_token_with_the_same_selector(pagin
     assert sink.take() == [("put", "a", "1"), ("put", "b", "1"), ("put", "c", "1"), ("complete", "7")]
 
 
-def test_a_list_at_once_has_no_resource_version_and_no_watch_in_its_query(paging: Watch[Thing]) -> None:
-    assert paging.next_request().query == {"labelSelector": "app=x", "limit": "2"}
-
-
 def test_an_expired_token_on_page_two_means_the_whole_list_without_pages(paging: Watch[Thing], sink: Sink) -> None:
     paging.page(page("7", "a", "b", more="token"))
     paging.ended(None, 0.1, 100)

@@ -19,7 +19,6 @@ from tests.unit.operator_runtime.client.client_support import (
     Loopback,
     Peer,
     Request,
-    deployment,
     every,
     serving,
     three_lines_and_silence,
@@ -46,15 +45,6 @@ def fenced(server: Loopback, fence: Fence) -> ApiClient:
 
 async def create(client: ApiClient) -> bytes:
     return await client.create(DEPLOYMENTS, "shop", {"kind": "Deployment"}, field_manager="us")
-
-
-async def test_an_open_gate_lets_writes_pass() -> None:
-    fence = Fence()
-    async with serving(every) as server, fenced(server, fence) as client:
-        assert await create(client) == deployment("shop", "new")
-        await client.merge_patch(DEPLOYMENTS, "shop", "web", {}, field_manager="us")
-        assert [request.method for request in server.requests] == ["POST", "PATCH"]
-    assert fence.asked == 2, "each is asked about when it has its connection, just before its bytes"
 
 
 async def test_a_refused_write_sends_not_a_byte() -> None:
@@ -121,14 +111,3 @@ async def test_a_write_that_waits_for_a_connection_is_refused_when_the_right_end
         with pytest.raises(WriteRefused):
             await write
         assert [request.method for request in server.requests] == ["GET"]
-
-
-async def test_what_a_refused_write_leaves_behind_serves_the_next_one() -> None:
-    fence = Fence(0)
-    async with serving(every) as server, fenced(server, fence) as client:
-        for _ in range(3):
-            with pytest.raises(WriteRefused):
-                await create(client)
-        fence.passes = float("inf")
-        assert await create(client) == deployment("shop", "new")
-        assert len(server.requests) == 1

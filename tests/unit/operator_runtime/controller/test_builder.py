@@ -370,14 +370,6 @@ def test_two_controllers_of_one_name_are_refused(operator: Operator) -> None:
         operator.controller("shell", NODES, reconcile)
 
 
-def test_a_reconciler_that_is_no_coroutine_function_is_refused(operator: Operator) -> None:
-    def plain_function(key: ObjectKey) -> Result:
-        return Result()
-
-    with pytest.raises(TypeError, match="'shell' is not a coroutine function: write `async def`"):
-        operator.controller("shell", SHELLS, plain_function)  # type: ignore[arg-type]
-
-
 def test_an_index_files_what_was_there_before_it() -> None:
     store: Store[PlainObject] = Store()
     store.put(some(SHELLS, "a", labels={"team": "x"}))

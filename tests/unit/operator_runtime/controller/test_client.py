@@ -351,17 +351,6 @@ async def test_who_takes_the_last_finalizer_off_waits_until_the_object_has_left(
     assert not at.own.pending(OWNER)
 
 
-async def test_who_changes_an_object_under_deletion_waits_for_that_change_alone(at: Fixture) -> None:
-    going: dict[str, Any] = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["a.b/c"]}
-    at.server.store(PATH, shell(**going))
-    at.cached()
-    with reconciling():
-        await at.client.patch(SHELLS, KEY, {"spec": {"size": 9}})
-    assert at.own.pending(OWNER)
-    at.cached()
-    assert not at.own.pending(OWNER)
-
-
 async def test_a_deletion_of_what_was_gone_is_not_awaited(at: Fixture) -> None:
     at.server.store(PATH, shell())
     at.cached()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import math
 import re
 from datetime import timedelta
@@ -54,16 +53,6 @@ from tests.unit.operator_runtime.controller.controller_support import (
 # What an end means
 
 
-async def test_success_forgets_the_failures() -> None:
-    reconciler, outcomes = Reconciler(Unreachable("refused")), Outcomes()
-    controller = Controller("memcached", reconciler, queue=quick_queue(), observer=outcomes)
-    async with running(controller):
-        controller.queue.add("a")
-        assert await outcomes.wait_for(2) == [Outcome.ERROR, Outcome.SUCCESS]
-    assert reconciler.calls == ["a", "a"]
-    assert controller.queue.core.failures("a") == 0
-
-
 async def test_errors_retry_with_backoff_and_are_counted() -> None:
     reconciler, outcomes = Reconciler(*[Unreachable("refused")] * 3, never), Outcomes()
     controller = Controller(
@@ -74,15 +63,6 @@ async def test_errors_retry_with_backoff_and_are_counted() -> None:
         await reconciler.wait_for_calls(4)
         assert controller.queue.core.failures("a") == 3
         assert controller.queue.core.retries == 3
-
-
-async def test_requeue_after_forgets_and_looks_again() -> None:
-    queue, outcomes = quick_queue(), Outcomes()
-    reconciler = Reconciler(ServerError(500), Result(requeue_after_s=0.001))
-    controller = Controller("memcached", reconciler, queue=queue, observer=outcomes)
-    async with running(controller):
-        queue.add("a")
-        assert await outcomes.wait_for(3) == [Outcome.ERROR, Outcome.REQUEUE_AFTER, Outcome.SUCCESS]
 
 
 async def test_requeue_looks_again_after_the_backoff_and_counts_as_no_error() -> None:
@@ -324,14 +304,6 @@ def test_a_reconciler_that_is_no_coroutine_function_is_refused() -> None:
 
     with pytest.raises(TypeError, match="controller 'memcached' is not a coroutine function: write `async def`"):
         Controller("memcached", plain)
-
-
-async def test_objects_and_partials_of_coroutine_functions_are_reconcilers() -> None:
-    async def reconcile(greeting: str, key: str) -> Result:
-        return Result()
-
-    assert Controller("a", functools.partial(reconcile, "hello")).name == "a"
-    assert Controller("b", Reconciler()).name == "b"
 
 
 @pytest.mark.parametrize(("field", "value"), [("workers", 0), ("reconcile_timeout_s", 0.0), ("drain_timeout_s", -1.0)])

@@ -7,14 +7,8 @@ import logging
 import pytest
 
 from operator_runtime.client.errors import Conflict, KubeError, ServerError, Unreachable
-from operator_runtime.controller.controller import (
-    Controller,
-    ReconcileContext,
-    current_reconcile,
-)
 from operator_runtime.diagnostics.failure_log import FailureLog, TerminalError
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.controller.controller_support import Outcomes, Reconciler, running
 
 LOGGER = "operator_runtime.diagnostics.failure_log"
 
@@ -148,23 +142,3 @@ def test_an_outage_that_is_short_for_each_key_leaves_only_debug_lines(said: Said
     said.clock.advance_to(70.0)
     said.failed(Unreachable("refused"))
     assert said.levels[2:] == [logging.DEBUG], "a new streak has a time of its own"
-
-
-async def test_the_line_is_written_inside_the_reconciles_context(caplog: pytest.LogCaptureFixture) -> None:
-    contexts: list[ReconcileContext | None] = []
-
-    class Listener(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            contexts.append(current_reconcile.get())
-
-    outcomes, listener = Outcomes(), Listener()
-    logging.getLogger(LOGGER).addHandler(listener)
-    try:
-        controller = Controller("memcached", Reconciler(KubeError("refused")), observer=outcomes)
-        async with running(controller):
-            controller.queue.add("a")
-            await outcomes.wait_for(1)
-    finally:
-        logging.getLogger(LOGGER).removeHandler(listener)
-    assert contexts[0] is not None
-    assert contexts[0].key == "a"

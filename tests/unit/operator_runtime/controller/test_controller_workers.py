@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from operator_runtime.controller.controller import Controller, ControllerConfig, Outcome, Result
-from tests.unit.operator_runtime.controller.controller_support import DEADLINE_S, Outcomes, Reconciler, never, running
+from operator_runtime.controller.controller import Controller, ControllerConfig, Result
+from tests.unit.operator_runtime.controller.controller_support import DEADLINE_S, Reconciler, never, running
 
 
 async def test_as_many_reconciles_run_at_once_as_there_are_workers() -> None:
@@ -26,23 +26,6 @@ async def test_as_many_reconciles_run_at_once_as_there_are_workers() -> None:
         assert len(controller.queue.core) == 1
         release.set()
         await reconciler.wait_for_calls(3)
-
-
-async def test_a_key_in_work_is_reconciled_again_only_after_it() -> None:
-    running_now: list[str] = []
-
-    async def reconcile(key: str) -> Result:
-        assert key not in running_now
-        running_now.append(key)
-        controller.queue.add(key)
-        await asyncio.sleep(0)
-        running_now.remove(key)
-        return Result()
-
-    outcomes = Outcomes()
-    async with running(controller := Controller("memcached", reconcile, observer=outcomes)):
-        controller.queue.add("a")
-        assert set(await outcomes.wait_for(20)) == {Outcome.SUCCESS}
 
 
 async def test_reconciles_that_never_wait_let_the_loop_breathe() -> None:

@@ -137,23 +137,6 @@ async def test_watches_and_services_begin_before_the_controllers_and_end_after_t
     ]
 
 
-async def test_no_controller_runs_before_every_cache_is_in_sync(story: list[str]) -> None:
-    manager, stop = Manager(), asyncio.Event()
-    controller = Part("controller", story)
-    early, late = Watch(PODS, story), Watch(DEPLOYMENTS, story, synced=False)
-    manager.add_runnable(controller)
-    manager.add_reflector(early)
-    manager.add_reflector(late)
-    running = asyncio.create_task(run(manager, stop))
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert story == ["pods watched", "deployments watched"]
-    late.synced.set()
-    await controller.began.wait()
-    stop.set()
-    await running
-
-
 async def test_a_stop_before_the_sync_ends_it_without_any_controller_having_run(story: list[str]) -> None:
     manager, stop = Manager(), asyncio.Event()
     manager.add_runnable(Part("controller", story))
@@ -186,19 +169,6 @@ async def test_a_late_sync_is_said_once_and_again_when_fewer_are_missing(
     assert caplog.messages == said
     stop.set()
     await running
-
-
-async def test_the_sync_is_said_with_what_is_watched(story: list[str], caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "operator_runtime")
-    manager, stop = Manager(), asyncio.Event()
-    manager.add_reflector(Watch(PODS, story))
-    stop_soon = Part("controller", story)
-    manager.add_runnable(stop_soon)
-    running = asyncio.create_task(run(manager, stop))
-    await stop_soon.began.wait()
-    stop.set()
-    await running
-    assert caplog.messages == ["caches are in sync: pods in namespace here"]
 
 
 async def test_an_optional_cache_is_waited_for_until_it_is_there_or_refused(
@@ -268,15 +238,6 @@ class TestUnexpectedEnd:
         ):
             await running
         assert "controller ended" in story
-
-    async def test_of_a_watch_before_the_sync(self, story: list[str]) -> None:
-        manager = Manager()
-        dies, late = Watch(PODS, story), Watch(DEPLOYMENTS, story, synced=False)
-        manager.add_reflector(dies)
-        manager.add_reflector(late)
-        dies.ends.set()
-        with pytest.RaisesGroup(UnexpectedEndError):
-            await run(manager, asyncio.Event())
 
     async def test_of_a_service(self, story: list[str]) -> None:
         manager = Manager()

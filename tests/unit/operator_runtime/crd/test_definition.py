@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
-import yaml
 from msgspec import Meta
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -20,7 +19,6 @@ from operator_runtime.crd.definition import (
     SchemaError,
     custom_resource_definition,
     structural_schema,
-    to_yaml,
 )
 from operator_runtime.objects.conditions import Conditions
 
@@ -219,12 +217,6 @@ def test_a_list_map_and_a_map_of_models_hold_the_models_schema() -> None:
     assert PROPERTIES["by_name"]["additionalProperties"]["properties"] == PROPERTIES["main"]["properties"]
 
 
-def test_no_keyword_is_left_that_a_structural_schema_does_not_have() -> None:
-    text = to_yaml(SCHEMA, "")
-    assert not [word for word in ("$ref", "$defs", "anyOf", "const:", "uniqueItems", "examples") if word in text]
-    assert "title" not in SCHEMA
-
-
 # What is refused
 
 
@@ -306,13 +298,6 @@ def test_a_model_used_twice_is_no_recursion() -> None:
     assert properties["a"]["properties"] == properties["b"]["items"]["properties"]
 
 
-def test_anything_passes_where_the_model_says_so() -> None:
-    model = model_with(Any, **{"x-kubernetes-preserve-unknown-fields": True})
-    assert structural_schema(model, "spec")["properties"] == {
-        "shape": {"x-kubernetes-preserve-unknown-fields": True, "description": "Shape."}
-    }
-
-
 # The definition around the schema
 
 
@@ -355,15 +340,6 @@ def test_names_scope_and_version_stand_where_the_api_server_looks() -> None:
     assert crd["spec"]["scope"] == "Namespaced"
     version = version_of(crd)
     assert (version["name"], version["served"], version["storage"]) == ("v1", True, True)
-
-
-def test_what_is_not_asked_for_is_left_out() -> None:
-    crd = widget(namespaced=False)
-    assert crd["spec"]["scope"] == "Cluster"
-    assert set(crd["spec"]["names"]) == {"kind", "listKind", "plural", "singular"}
-    assert set(version_of(crd)) == {"name", "served", "storage", "schema"}
-    assert root_of(crd)["properties"]["metadata"] == {"type": "object"}
-    assert "status" not in root_of(crd)["properties"]
 
 
 def test_every_field_at_the_root_but_metadata_is_described() -> None:
@@ -433,18 +409,6 @@ def test_subresources_and_columns() -> None:
 
 
 # YAML
-
-
-def test_yaml_has_the_comment_first_and_reads_back_as_the_same_document() -> None:
-    crd = widget(status=WidgetStatus)
-    text = to_yaml(crd, "Generated; do not edit.")
-    assert text.startswith("# Generated; do not edit.\n---\napiVersion: ")
-    assert yaml.safe_load(text) == crd
-
-
-def test_yaml_is_the_same_for_any_order_of_keys_and_repeats_shared_parts() -> None:
-    shared = {"b": 1, "a": 2}
-    assert to_yaml({"y": shared, "x": shared}, "") == to_yaml({"x": {"a": 2, "b": 1}, "y": {"a": 2, "b": 1}}, "")
 
 
 class GadgetStatus(msgspec.Struct):

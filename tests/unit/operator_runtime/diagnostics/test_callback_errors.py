@@ -64,20 +64,6 @@ def test_how_often_it_failed_unheard_is_told_with_the_next_line(
     ]
 
 
-def test_another_error_and_another_function_are_told_at_once(
-    clock: FakeClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    callback_errors = CallbackErrors(clock)
-    failures: list[tuple[Callable[..., object], Exception]] = [
-        (chosen, KeyError("x")),
-        (chosen, ValueError("x")),
-        (described, KeyError("x")),
-    ]
-    for function, error in failures:
-        callback_errors.tell(function, "Shop a", "", error)
-    assert len(caplog.records) == 3
-
-
 def test_errors_that_quote_their_object_fill_no_memory(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
     callback_errors = CallbackErrors(clock)
     for number in range(3000):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 from operator_runtime.diagnostics.hot_loops import LIMIT, WINDOW_S, HotLoopDetector
 
 
@@ -28,21 +26,3 @@ def test_a_key_that_comes_often_but_less_is_not_told_of() -> None:
 def test_many_keys_once_each_are_nothing_to_tell_of() -> None:
     detector: HotLoopDetector[int] = HotLoopDetector()
     assert {detector.reconciled(number, 0.0) for number in range(5 * LIMIT)} == {None}
-
-
-def test_it_is_told_again_at_growing_intervals_and_anew_after_a_long_rest() -> None:
-    detector: HotLoopDetector[str] = HotLoopDetector()
-    now, told = 0.0, []
-    while now < 2000.0:
-        if detector.reconciled("loops", now) is not None:
-            told.append(now)
-        now += 0.01
-    gaps = [round((later - earlier) / 60) for earlier, later in itertools.pairwise(told)]
-    assert gaps == [1, 2, 4, 8, 16]
-    now += 30_000.0
-    again = []
-    for _ in range(20_000):
-        if detector.reconciled("loops", now) is not None:
-            again.append(now)
-        now += 0.01
-    assert [round((later - earlier) / 60) for earlier, later in itertools.pairwise(again)] == [1, 2]

@@ -362,27 +362,6 @@ async def test_a_lease_that_somebody_empties_or_edits_ends_the_process_before_it
     assert standing.slow_paths == 1
 
 
-async def test_nothing_is_written_from_the_moment_that_the_watch_shows_the_lease_in_other_hands(
-    server: Server, ends: Ends
-) -> None:
-    server.watchable = True
-    looks = threading.Event()
-
-    def unreachable(method: str) -> None:
-        looks.set()
-        raise Unreachable("the cable is out")
-
-    async with stood(server, ends, UNHURRIED) as standing:
-        await elected(standing)
-        server.failure = unreachable
-        server.hold("them")
-        assert looks.wait(DEADLINE_S)
-        with pytest.raises(WriteRefused):
-            standing.may_write()
-        assert ends.codes == []
-        server.failure = lambda method: None
-
-
 async def test_a_lease_that_somebody_deletes_is_made_again_before_its_next_renewal(server: Server, ends: Ends) -> None:
     server.watchable = True
     async with stood(server, ends, UNHURRIED) as standing:

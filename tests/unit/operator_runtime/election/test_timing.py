@@ -3,10 +3,6 @@ import pytest
 from operator_runtime.election.timing import Timing
 
 
-def test_the_defaults_fit() -> None:
-    assert Timing().problems() == ()
-
-
 @pytest.mark.parametrize(
     ("timing", "named"),
     [

@@ -15,7 +15,6 @@ from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.events.recorder_support import (
     DEADLINE_S,
     NOW_NS,
-    SHOP,
     FakeApi,
     emit,
     objects,
@@ -78,13 +77,6 @@ async def test_an_event_about_a_cluster_scoped_object_goes_to_the_default_namesp
     assert body["regarding"] == {"apiVersion": "v1", "kind": "Node", "name": "worker-1", "uid": "uid-2"}
 
 
-async def test_events_of_one_instant_have_different_names(api: FakeApi, recorder: EventRecorder) -> None:
-    for note in "abc":
-        emit(recorder, note=note)
-    await write_all(recorder)
-    assert len({body["metadata"]["name"] for _, body in api.created}) == 3
-
-
 # Series
 
 
@@ -135,13 +127,6 @@ async def test_events_that_differ_are_no_series(api: FakeApi, recorder: EventRec
     await write_all(recorder)
     assert len(api.created) == 2
     assert api.patched == []
-
-
-async def test_a_new_version_of_the_object_continues_the_series(api: FakeApi, recorder: EventRecorder) -> None:
-    emit(recorder)
-    emit(recorder, ObjectReference(SHOP.api_version, SHOP.kind, SHOP.namespace, SHOP.name, SHOP.uid, "43"))
-    await write_all(recorder)
-    assert len(api.created) == 1
 
 
 @pytest.mark.parametrize(("silence_s", "events"), [(359.0, 1), (360.0, 2)])
@@ -258,17 +243,6 @@ async def test_a_stop_waits_no_longer_than_the_flush_may_take(
     assert caplog.records[-1].getMessage() == "stopped with 3 events not written"
 
 
-async def test_a_write_that_the_stop_interrupts_is_tried_once_more(api: FakeApi, recorder: EventRecorder) -> None:
-    api.hold.clear()
-    async with running(recorder):
-        emit(recorder)
-        await api.wait_for_tries(1)
-        recorder.stop()
-        await api.wait_for_tries(2)
-        api.hold.set()
-    assert len(api.created) == 1
-
-
 async def test_a_count_that_the_stop_interrupts_is_tried_once_more(
     api: FakeApi, recorder: EventRecorder, time: FakeClock
 ) -> None:
@@ -292,12 +266,6 @@ async def test_an_event_that_waits_for_its_next_try_is_written_at_the_stop() -> 
         emit(recorder)
         await time.asleep()
     assert len(api.created) == 1
-
-
-async def test_an_event_is_noted_also_when_nobody_runs_the_recorder(recorder: EventRecorder) -> None:
-    emit(recorder)
-    assert recorder.written == 0
-    assert len(recorder._queue) == 1
 
 
 @pytest.mark.parametrize(("operator", "process"), [("", "pod-0"), ("memcached-operator", "")])

@@ -7,10 +7,8 @@ import pytest
 from operator_runtime.client.errors import (
     Conflict,
     Forbidden,
-    Invalid,
     KubeError,
     NotFound,
-    ServerError,
     StatusCause,
     TooManyRequests,
     Unreachable,
@@ -18,18 +16,6 @@ from operator_runtime.client.errors import (
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.events.recorder_support import FakeApi, emit, running, settle, write_all
-
-
-@pytest.mark.parametrize("error", [Unreachable("refused"), ServerError(503, message="shutting down")])
-async def test_a_write_that_may_work_later_is_tried_again(
-    api: FakeApi, recorder: EventRecorder, time: FakeClock, error: KubeError
-) -> None:
-    api.errors = [error, error]
-    async with running(recorder):
-        emit(recorder)
-        await api.wait_for_tries(3)
-    assert len(api.created) == 1
-    assert time.slept_s == [1.0, 2.0]
 
 
 @pytest.mark.parametrize(("asked_s", "slept_s"), [(4.0, 4.0), (300.0, 10.0)])
@@ -104,16 +90,6 @@ async def test_events_of_a_namespace_that_goes_are_dropped_without_a_word(
     await write_all(recorder)
     assert recorder.dropped == {"write failed": 1}
     assert caplog.records == []
-
-
-async def test_a_refused_event_that_comes_again_is_a_new_one(api: FakeApi, recorder: EventRecorder) -> None:
-    api.errors = [Invalid(422, "Invalid", "reason: Required value")]
-    async with running(recorder):
-        emit(recorder)
-        await api.wait_for_tries(1)
-        emit(recorder)
-        await api.wait_for_tries(2)
-    assert len(api.created) == 1
 
 
 async def test_a_count_that_could_not_be_written_goes_with_the_next_one(

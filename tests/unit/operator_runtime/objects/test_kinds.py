@@ -23,11 +23,9 @@ from operator_runtime.objects.kinds import (
     Kind,
     Object,
     OwnerReference,
-    PlainObject,
     UnreadableObject,
     owner_reference,
     plain,
-    reference,
     same,
     typed,
 )
@@ -103,17 +101,6 @@ def test_what_metadata_leaves_out_or_has_as_null_is_empty() -> None:
     for shell in (SHELLS.decode(body()), SHELLS.decode(body(**nothing))):
         assert (shell.labels, shell.annotations, shell.finalizers, shell.owners) == ({}, {}, (), ())
         assert (shell.generation, shell.deleting, shell.controller) == (0, False, None)
-
-
-def test_an_object_with_a_deletion_timestamp_is_being_deleted() -> None:
-    assert SHELLS.decode(body(deletionTimestamp="2026-11-21T10:00:00Z")).deleting
-
-
-def test_missing_parts_are_read_as_empty_ones() -> None:
-    assert SHELLS.decode(body()).spec == ShellSpec(1, "UTC")
-    assert SHELLS.decode(b'{"metadata":{"name":"a","uid":"u","resourceVersion":"1"},"spec":null}').spec == ShellSpec()
-    anything = typed("v1", "Pod", "pods", spec=dict[str, Any]).decode(body())
-    assert (anything.spec, anything.status) == ({}, {})
 
 
 @pytest.mark.parametrize("spec", [ModelSpec, DictSpec, dict[str, Any], Nested])
@@ -278,12 +265,6 @@ def test_a_type_that_json_cannot_be_read_into_is_refused_at_once() -> None:
         typed("v1", "Shell", "shells", spec=Inside).decode(body({"part": {}}))
 
 
-def test_a_kind_is_the_same_only_as_itself() -> None:
-    twin = plain("monitoring.coreos.com/v1", "ServiceMonitor", "servicemonitors")
-    assert twin != MONITORS
-    assert MONITORS == MONITORS
-
-
 def test_the_owner_reference_of_an_object_makes_it_the_controller() -> None:
     assert owner_reference(SHELLS, SHELLS.decode(body())) == {
         "apiVersion": "shells.example.com/v1",
@@ -326,12 +307,6 @@ def test_an_owner_in_the_same_namespace_or_in_none_is_fine_and_is_sent_as_it_is(
     assert patch_body(CONFIG_MAPS, ObjectKey("ns", "x"), {"metadata": {"ownerReferences": None}}).name == "x"
 
 
-def test_an_event_is_about_that_version_of_the_object() -> None:
-    about = reference(SHELLS, SHELLS.decode(body()))
-    assert (about.api_version, about.kind) == ("shells.example.com/v1", "Shell")
-    assert (about.namespace, about.name, about.uid, about.resource_version) == ("ns", "a", "u1", "10")
-
-
 @dataclass(frozen=True)
 class Unversioned:
     size: int
@@ -368,11 +343,3 @@ def test_two_versions_are_the_same_if_nothing_but_the_version_differs(
     before: object, after: object, expected: bool
 ) -> None:
     assert same(before, after) is expected
-
-
-def test_a_type_checker_knows_what_a_kind_decodes_to() -> None:
-    shells: Kind[Object[ShellSpec, ShellStatus]] = SHELLS
-    monitors: Kind[PlainObject] = MONITORS
-    size: int = shells.decode(body({"size": 5})).spec.size
-    assert size == 5
-    assert monitors.decode(body()).body["kind"] == "Shell"

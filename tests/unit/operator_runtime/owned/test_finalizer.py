@@ -187,15 +187,6 @@ async def test_a_report_that_fails_does_not_hide_why_the_cleanup_failed(at: Fixt
     assert len(at.told) == 1
 
 
-async def test_a_cleanup_that_is_cancelled_is_told_too(at: Fixture) -> None:
-    at.outcomes = [asyncio.CancelledError()]
-    with pytest.raises(asyncio.CancelledError):
-        await at.finalizer.finalize(at.stored(NAME, **GOING))
-    (event,) = at.told
-    assert "it was cancelled, as it took longer than a reconcile may" in event.note
-    assert NAME in at.server.by_path[PATH]["metadata"]["finalizers"]
-
-
 async def test_a_cleanup_that_was_cancelled_is_reported_when_the_next_attempt_begins(at: Fixture) -> None:
     obj = at.stored(NAME, **GOING)
     at.outcomes = [asyncio.CancelledError(), asyncio.CancelledError()]

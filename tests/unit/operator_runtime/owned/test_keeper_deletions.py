@@ -53,12 +53,6 @@ class TestReplacing:
         for change in (deletion, creation):
             assert [str(each) for each in change.fields] == [FIXED]
 
-    async def test_a_field_that_can_be_changed_is_changed(self, replacing: Keeping) -> None:
-        at = replacing
-        made = await at.keep(at.words(a="1", b="1"))
-        at.cached(made)
-        assert (await at.keep(at.words(a="1", b="2"))).uid == made.uid
-
     async def test_without_a_way_to_replace_it_the_remedy_is_said(self, client: Client, at: Keeping) -> None:
         at = Keeping(
             client, at.owner, rules=rules_for_bodies(client.field_manager, CONFIG_MAPS.resource, fixed=("data",))
@@ -207,16 +201,6 @@ class TestRemoving:
         at.cached(await at.client.get(CONFIG_MAPS, WORDS))
         monkeypatch.setattr(at.client, "delete", AsyncMock(side_effect=AssertionError))
         assert await at.keeper.remove(at.owner, WORDS) == (None, "The ConfigMap is being deleted.")
-
-    async def test_how_it_is_deleted_is_the_callers_choice(self, at: Keeping, monkeypatch: pytest.MonkeyPatch) -> None:
-        made = await at.keep(at.words(a="1"))
-        at.cached(made)
-        delete = AsyncMock()
-        monkeypatch.setattr(at.client, "delete", delete)
-        await at.keeper.remove(at.owner, WORDS, propagation="Foreground")
-        delete.assert_awaited_once_with(
-            CONFIG_MAPS, made, resource_version=made.resource_version, propagation="Foreground"
-        )
 
     async def test_another_version_than_the_cached_one_is_looked_at_first(self, at: Keeping) -> None:
         at.cached(await at.keep(at.words(a="1")))

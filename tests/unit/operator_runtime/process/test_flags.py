@@ -3,7 +3,7 @@ from typing import NoReturn
 
 import pytest
 
-from operator_runtime.process.flags import Parser, UsageError, answered, did_you_mean, parse
+from operator_runtime.process.flags import Parser, UsageError, answered, parse
 
 
 @pytest.fixture
@@ -39,11 +39,6 @@ def test_what_is_wrong_with_the_arguments_is_an_error_and_no_end(
     with pytest.raises(UsageError) as caught:
         parse(parser, arguments)
     assert str(caught.value) == message
-
-
-def test_nothing_is_suggested_where_nothing_is_near() -> None:
-    assert did_you_mean("--tea", ["--teas", "--parts"]) == "; did you mean --teas?"
-    assert did_you_mean("--tea", ["--parts"]) == ""
 
 
 def test_each_wrong_thing_has_its_line_and_then_comes_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:

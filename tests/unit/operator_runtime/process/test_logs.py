@@ -76,14 +76,6 @@ class TestText:
             "shells:",
         ]
 
-    def test_a_library_goes_by_its_full_name(self) -> None:
-        line = logs.text_line(record("slow", name="asyncio", level=logging.WARNING), None)
-        assert line == "2026-11-21T10:10:12.345Z WARN  asyncio: slow"
-
-    def test_the_object_can_be_named_by_fields(self) -> None:
-        line = logs.text_line(record("skipped", fields={"namespace": "prod", "name": "other", "n": 1}), None)
-        assert line.endswith("memcached.reconciler prod/other: skipped")
-
     def test_fields_win_over_the_reconciles_object(self) -> None:
         line = logs.text_line(record("skipped", fields={"namespace": "prod", "name": "other"}), RECONCILE)
         assert "memcached prod/other: skipped  reconcile=ab12" in line
@@ -140,23 +132,11 @@ class TestJson:
             "replicas": 4,
         }
 
-    def test_outside_a_reconcile_nothing_is_said_of_one(self) -> None:
-        assert set(self.read(record())) == {"ts", "level", "logger", "message"}
-
-    def test_an_object_without_a_namespace_has_a_name_alone(self) -> None:
-        document = self.read(record(), FakeReconcile(key="node-1"))
-        assert document["name"] == "node-1"
-        assert "namespace" not in document
-
     def test_a_field_cannot_take_a_lines_own_place(self) -> None:
         document = self.read(record("real", fields={"message": "forged", "level": "x", "reconcile": "y"}), RECONCILE)
         assert (document["message"], document["message_"]) == ("real", "forged")
         assert (document["level"], document["level_"]) == ("info", "x")
         assert (document["reconcile"], document["reconcile_"]) == ("ab12", "y")
-
-    def test_fields_may_name_another_object(self) -> None:
-        document = self.read(record(fields={"namespace": "prod", "name": "other"}), RECONCILE)
-        assert (document["namespace"], document["name"]) == ("prod", "other")
 
     def test_an_exception_is_a_field(self) -> None:
         exception = self.read(record("failed", error=raised("why\nso")))["exception"]
@@ -233,16 +213,6 @@ class TestConfigure:
             logging.getLogger(name).info("x")
         written = [line.split()[2] for line in stream.getvalue().splitlines()]
         assert written == ["making:", "samples:", "memcached.reconciler:"]
-
-    def test_the_reconcile_is_looked_up_for_each_line(self) -> None:
-        stream = io.StringIO()
-        current: list[FakeReconcile | None] = [RECONCILE, None]
-        logs.configure(log_format="text", level="info", current_reconcile=lambda: current.pop(0), stream=stream)
-        logging.getLogger(OWN).info("inside")
-        logging.getLogger(OWN).info("outside")
-        inside, outside = stream.getvalue().splitlines()
-        assert inside.endswith("memcached default/example-memcached: inside  reconcile=ab12")
-        assert outside.endswith("memcached.reconciler: outside")
 
     def test_a_second_call_replaces_the_first(self) -> None:
         first, second = configured(io.StringIO()), configured(io.StringIO())

@@ -39,13 +39,6 @@ def test_what_cannot_be_served_is_one_plain_line(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == ("sample-operator: cannot listen on :8080 for metrics: address already in use.\n")
 
 
-def test_its_result_is_the_exit_code() -> None:
-    async def run(settings: RuntimeSettings) -> int:
-        return settings.workers
-
-    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings(workers=5)) == 5
-
-
 def test_it_runs_on_uvloop_where_there_is_one() -> None:
     uvloop = pytest.importorskip("uvloop")
 

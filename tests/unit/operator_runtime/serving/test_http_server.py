@@ -125,21 +125,6 @@ async def test_a_host_that_is_not_this_machines_is_told_so() -> None:
         await HttpServer("probes", "--probes", ListenAddress("192.0.2.1", 0), echo).open()
 
 
-async def test_beyond_the_bound_the_connection_that_waits_longest_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 2)
-    async with (
-        HttpServer("test", "--flag", ANY_PORT, echo) as server,
-        connected(server) as first,
-        connected(server) as second,
-    ):
-        await first.ask(get("/1"))
-        await second.ask(get("/2"))
-        async with connected(server) as third:
-            assert (await third.ask(get("/3"))).endswith(b"/3")
-            assert await first.closed()
-            assert (await second.ask(get("/4"))).endswith(b"/4")
-
-
 async def test_a_connection_that_stays_idle_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "IDLE_S", 0.01)
     async with HttpServer("test", "--flag", ANY_PORT, echo) as server, connected(server) as client:

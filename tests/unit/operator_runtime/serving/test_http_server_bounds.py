@@ -247,28 +247,6 @@ def test_of_different_answers_that_nobody_takes_the_newest_are_kept(
     run(scenario)
 
 
-def test_an_answer_is_not_kept_while_its_connection_waits_for_the_next_request(run: Run, clients: Clients) -> None:
-    size = 8 * MIB
-
-    async def big(request: HttpRequest) -> HttpResponse:
-        return HttpResponse(200, bytes(size))
-
-    async def scenario() -> None:
-        async with server(big) as serving:
-            client = clients.connect(serving)
-            tracemalloc.start()
-            try:
-                before, _ = tracemalloc.get_traced_memory()
-                assert len(await answered(client, GET)) == size
-                after, _ = tracemalloc.get_traced_memory()
-            finally:
-                tracemalloc.stop()
-            assert after - before < size / 2
-            assert len(await answered(client, GET)) == size
-
-    run(scenario)
-
-
 def test_whoever_does_not_shake_hands_makes_room(run: Run, clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
     bounded(monkeypatch, MAX_CONNECTIONS=2, HANDSHAKE_TIMEOUT_S=600.0)
 
@@ -293,18 +271,6 @@ def test_whoever_does_not_shake_hands_in_time_is_let_go(
 
     run(scenario)
     assert not caplog.records
-
-
-def test_connections_in_any_state_end_with_the_server(run: Run, clients: Clients) -> None:
-    async def scenario() -> None:
-        async with server(hello, await self_signed_context("--cert-dir")) as serving:
-            ones = [clients.connect(serving)]
-            await _ask_by_tls(clients.connect(serving))
-            ones.append(clients.connect(serving))
-        for each in ones:
-            assert await rest(each) == b""
-
-    run(scenario)
 
 
 class Short(socket.socket):

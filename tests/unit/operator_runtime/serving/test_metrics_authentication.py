@@ -137,13 +137,6 @@ async def test_each_path_takes_its_own_permission_and_one_that_is_not_there_that
     assert reviews.kinds() == ["TokenReview", *["SubjectAccessReview"] * 2]
 
 
-async def test_a_token_that_the_api_server_does_not_know_is_nobodys(
-    authentication: MetricsAuthentication, reviews: Reviews
-) -> None:
-    assert await status_of(authentication, "Bearer bad") == 401
-    assert reviews.kinds() == ["TokenReview"]
-
-
 async def test_answers_are_remembered_each_for_its_time(
     authentication: MetricsAuthentication, reviews: Reviews, clock: FakeClock
 ) -> None:
@@ -243,20 +236,6 @@ async def test_few_strangers_wait_and_the_others_are_told_to_come_again(
     assert await strangers.answered() == {401, 429}
     assert len(reviews.asked) == wait
     assert await status_of(authentication, "Bearer another", peer=f"{STRANGE}.0") == 401, "there is room again"
-
-
-async def test_who_is_known_does_not_wait_for_strangers(
-    authentication: MetricsAuthentication, reviews: Reviews, clock: FakeClock
-) -> None:
-    assert await status_of(authentication, "Bearer good") == 200
-    clock.advance(ACCOUNT_S)
-    strangers = Strangers(authentication, reviews, addresses=64)
-    await strangers.waiting()
-    async with asyncio.timeout(DEADLINE_S):
-        assert await status_of(authentication, "Bearer good") == 200
-    assert reviews.kinds().count("SubjectAccessReview") == 1, "the permission was remembered, the account asked about"
-    assert len([token for kind, token in reviews.asked if token == {"token": "good"}]) == 2
-    await strangers.answered()
 
 
 async def test_a_scraper_that_is_new_gets_its_turn_among_strangers_of_another_address(

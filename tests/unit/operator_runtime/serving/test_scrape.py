@@ -39,13 +39,6 @@ async def test_a_scrape_shows_what_there_is_now(series: int) -> None:
     assert response.body.count(b"\ndepth{") == series
 
 
-async def test_the_scrapers_format_is_honoured() -> None:
-    accept = {"accept": "application/openmetrics-text; version=1.0.0"}
-    response = await Scrapes(metrics()).answer(HttpRequest("GET", "/metrics", headers=accept))
-    assert response.content_type.startswith("application/openmetrics-text")
-    assert response.body.endswith(b"# EOF\n")
-
-
 PROMETHEUS = (
     "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
 )

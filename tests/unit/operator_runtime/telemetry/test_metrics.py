@@ -140,17 +140,6 @@ def test_depth_is_by_priority_and_has_no_more_of_them_than_is_bearable() -> None
     assert sum(depth.values()) == MAX_PRIORITIES + 5
 
 
-def test_two_controllers_are_series_of_the_same_families() -> None:
-    metrics = Metrics()
-    controllers = ControllerMetrics(metrics)
-    for name in ("a", "b"):
-        controllers.add_queue(name, WorkQueue[str](observer=controllers.observer(name, 1)))
-    families = list(metrics.collect())
-    assert len({family.name for family in families}) == len(families)
-    assert series(families)["workqueue_adds_total"] == {("a", "a"): 0, ("b", "b"): 0}
-    assert series(families)["controller_runtime_active_workers"] == {("a",): 0, ("b",): 0}
-
-
 def test_what_fails_is_named_and_keeps_nothing_else_from_being_shown(caplog: pytest.LogCaptureFixture) -> None:
     metrics = Metrics()
 

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from kube_simulator import Refuse
-from operator_runtime import NotFound, ObjectKey, Operator, RuntimeSettings, owner_reference, plain
+from operator_runtime import NotFound, ObjectKey, Operator, RuntimeSettings, plain
 from operator_runtime.testing.cluster import SimulatedCluster
 from operator_runtime.testing.waiting import async_eventually, async_until
 from tests.unit.operator_runtime.testing.greetings import API_VERSION, CONFIG_MAPS, CRD, GREETINGS, set_up
@@ -41,32 +41,6 @@ async def test_a_greeting_is_said(greetings: SimulatedCluster) -> None:
         assert (await client.get(CONFIG_MAPS, WORLD)).body["data"] == {"words": "Hello, World!"}
 
 
-async def test_what_is_taken_away_is_put_back(greetings: SimulatedCluster) -> None:
-    greetings.install(GREETING)
-    async with greetings.operator(set_up), greetings.client() as client:
-        before = await async_eventually(lambda: client.get(CONFIG_MAPS, WORLD), lambda _: True, ignoring=NotFound)
-        await client.delete(CONFIG_MAPS, WORLD)
-        await async_eventually(
-            lambda: client.get(CONFIG_MAPS, WORLD), lambda made: made.uid != before.uid, ignoring=NotFound
-        )
-
-
-async def test_a_greeting_that_goes_takes_its_config_map_with_it(greetings: SimulatedCluster) -> None:
-    greetings.install(GREETING)
-    async with greetings.operator(set_up), greetings.client() as client:
-        await async_eventually(lambda: client.get(CONFIG_MAPS, WORLD), lambda _: True, ignoring=NotFound)
-        await client.delete(GREETINGS, WORLD)
-
-        async def gone() -> bool:
-            try:
-                await client.get(CONFIG_MAPS, WORLD)
-            except NotFound:
-                return True
-            return False
-
-        await async_until("its ConfigMap is still there", gone)
-
-
 async def test_a_server_that_refuses_is_asked_again(
     greetings: SimulatedCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -91,16 +65,3 @@ async def test_a_wrong_plural_is_told_with_the_right_one(
         await async_until("nothing is told", lambda: "cannot watch greetingz." in caplog.text)
     said = f"The plural of Greeting in {API_VERSION} is 'greetings': declare it so. The operator keeps trying"
     assert said in caplog.text
-
-
-async def test_an_object_is_not_written_with_an_owner_in_another_namespace(greetings: SimulatedCluster) -> None:
-    greetings.install(GREETING)
-    async with greetings.client() as client:
-        greeting = await client.get(GREETINGS, WORLD)
-        owners = [owner_reference(GREETINGS, greeting)]
-        metadata = {"namespace": "kube-public", "name": "world", "ownerReferences": owners}
-        for write in (client.create, client.apply):
-            with pytest.raises(ValueError, match="is in namespace kube-public: the garbage collector would delete it"):
-                await write(CONFIG_MAPS, {"metadata": metadata})
-        made = await client.create(CONFIG_MAPS, {"metadata": metadata | {"namespace": "default"}})
-        assert made.owners[0].name == "world"

@@ -62,17 +62,6 @@ def test_it_never_goes_back(clock: FakeClock) -> None:
     assert clock() == FakeClock()()
 
 
-async def test_a_sleep_ends_when_its_time_has_come_and_not_before(clock: FakeClock, sleepers: Sleepers) -> None:
-    sleepers.start("a", 10.0)
-    await clock.asleep()
-    clock.advance(9.0)
-    assert await sleepers.look() == []
-    assert clock.sleeping == 1
-    clock.advance(1.0)
-    assert clock.sleeping == 0
-    assert await sleepers.look() == [("a", 1010.0)]
-
-
 async def test_sleepers_wake_in_the_order_of_their_ends(clock: FakeClock, sleepers: Sleepers) -> None:
     for name, pause_s in (("late", 3.0), ("early", 1.0), ("also early", 1.0), ("too late", 30.0)):
         sleepers.start(name, pause_s)
@@ -101,14 +90,6 @@ async def test_a_sleeper_that_was_cancelled_sleeps_no_more(clock: FakeClock, sle
     assert clock.sleeping == 1
     clock.advance(2.0)
     assert await sleepers.look() == [("b", 1002.0)]
-
-
-async def test_a_sleep_of_no_time_lets_the_others_run(clock: FakeClock) -> None:
-    ran: list[str] = []
-    asyncio.get_running_loop().call_soon(ran.append, "another")
-    await clock.sleep(0)
-    assert ran == ["another"]
-    assert clock.sleeping == 0
 
 
 async def test_that_nobody_sleeps_is_said(clock: FakeClock, sleepers: Sleepers) -> None:

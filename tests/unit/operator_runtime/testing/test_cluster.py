@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import threading
 
 import pytest
 
@@ -14,7 +13,7 @@ from operator_runtime import Client, ObjectKey, plain
 from operator_runtime.client.errors import Conflict, Forbidden, NotFound, ServerError
 from operator_runtime.testing.cluster import AGENT, SimulatedCluster
 from operator_runtime.testing.waiting import async_eventually
-from tests.unit.operator_runtime.testing.greetings import API_VERSION, CONFIG_MAPS, CRD, GREETINGS
+from tests.unit.operator_runtime.testing.greetings import API_VERSION, CONFIG_MAPS
 
 LABELS = {"app": "web"}
 DEPLOYMENTS = plain("apps/v1", "Deployment", "deployments")
@@ -56,15 +55,6 @@ def test_an_object_is_applied_in_the_default_namespace_and_again(simulator: Simu
     assert there["metadata"]["namespace"] == "there"
 
 
-async def test_a_kind_can_be_used_as_soon_as_it_is_applied(simulator: SimulatedCluster) -> None:
-    greeting = {"apiVersion": API_VERSION, "kind": "Greeting", "metadata": {"name": "a"}, "spec": {"name": "A"}}
-    crd, made = await simulator.apply(CRD, greeting)
-    assert crd["status"]["acceptedNames"]["plural"] == "greetings"
-    assert made["spec"] == {"name": "A"}
-    async with simulator.client() as client:
-        assert (await client.get(GREETINGS, ObjectKey("default", "a"))).spec.name == "A"
-
-
 async def test_what_is_not_served_or_not_allowed_is_said(simulator: SimulatedCluster) -> None:
     with pytest.raises(ValueError, match=f"no Greeting of {API_VERSION}: apply its CustomResourceDefinition first"):
         simulator.install({"apiVersion": API_VERSION, "kind": "Greeting", "metadata": {"name": "a"}})
@@ -89,16 +79,6 @@ async def test_pods_are_ready_without_a_wait(simulator: SimulatedCluster) -> Non
 async def test_the_mark_says_how_the_simulator_differs(simulator: SimulatedCluster) -> None:
     assert simulator.simulator.options.streaming_lists is False
     assert simulator.simulator.options.pods_ready_after_s == 0.0
-
-
-def test_each_test_has_a_cluster_of_its_own(simulator: SimulatedCluster) -> None:
-    simulator.install(SETTINGS)
-    before = set(threading.enumerate())
-    with SimulatedCluster() as other:
-        assert other.server != simulator.server
-        assert other.call(lambda: other.simulator.store.get("configmaps", "default", "settings")) is None
-        assert simulator.call(lambda: simulator.simulator.store.get("configmaps", "default", "settings")) is not None
-    assert [each.name for each in threading.enumerate() if each.name == "simulator" and each not in before] == []
 
 
 # What goes wrong

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from operator_runtime.testing.manifests import bodies
-from tests.unit.operator_runtime.testing.greetings import CRD
 
 A = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 B = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b"}}
@@ -33,11 +32,6 @@ def test_objects_come_in_their_order_from_dicts_text_and_files(tmp_path: Path) -
 
 def test_a_list_is_its_items() -> None:
     assert list(bodies([{"apiVersion": "v1", "kind": "List", "items": [A, B]}])) == [A, B]
-
-
-def test_a_kind_is_its_definition() -> None:
-    (crd,) = bodies([CRD])
-    assert (crd["kind"], crd["metadata"]["name"]) == ("CustomResourceDefinition", "greetings.greetings.example.org")
 
 
 @pytest.mark.parametrize(

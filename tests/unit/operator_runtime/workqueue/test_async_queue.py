@@ -6,9 +6,7 @@ import asyncio
 
 import pytest
 
-from operator_runtime.client.retry import Backoff
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
-from operator_runtime.workqueue.queue import WorkQueue
 
 DEADLINE_S = 60.0
 
@@ -46,21 +44,6 @@ async def test_each_later_deadline_is_armed_in_its_turn(line: AsyncWorkQueue[str
     assert keys == [f"key-{number}" for number in range(5)]
 
 
-async def test_a_failed_and_a_requeued_key_come_back(line: AsyncWorkQueue[str]) -> None:
-    line = AsyncWorkQueue(WorkQueue(backoff=Backoff(first_s=0.001, longest_s=0.002)))
-    for key in "ab":
-        line.add(key)
-        await line.get()
-    line.fail("a")
-    line.requeue("b", after_s=0.001)
-    line.done("a")
-    line.done("b")
-    assert {await asyncio.wait_for(line.get(), DEADLINE_S) for _ in range(2)} == {"a", "b"}
-    assert line.core.failures("a") == 1
-    line.forget("a")
-    assert line.core.failures("a") == 0
-
-
 async def test_waiting_workers_are_served_in_the_order_they_came(line: AsyncWorkQueue[str]) -> None:
     served: list[tuple[int, str | None]] = []
 
@@ -73,18 +56,6 @@ async def test_waiting_workers_are_served_in_the_order_they_came(line: AsyncWork
         line.add(key)
     await asyncio.wait_for(asyncio.gather(*workers), DEADLINE_S)
     assert served == [(0, "a"), (1, "b"), (2, "c")]
-
-
-async def test_done_wakes_a_worker_when_the_key_was_added_meanwhile(line: AsyncWorkQueue[str]) -> None:
-    line.add("a")
-    await line.get()
-    getter = asyncio.create_task(line.get())
-    await turn_of_the_loop()
-    line.add("a")
-    await turn_of_the_loop()
-    assert not getter.done()
-    line.done("a")
-    assert await asyncio.wait_for(getter, DEADLINE_S) == "a"
 
 
 @pytest.mark.parametrize("add_first", [True, False])

@@ -149,14 +149,6 @@ def test_a_server_that_is_no_url_is_refused(tmp_path: Path, server: str | None) 
         load(tmp_path, {"server": server})
 
 
-def test_tls_server_name_namespace_and_description_come_from_the_context(tmp_path: Path) -> None:
-    access = load(tmp_path, {"tls-server-name": "api.internal"}, {"token": "t"}, namespace="team")
-    assert access.tls_server_name == "api.internal"
-    assert access.namespace == "team"
-    assert access.description == "context main of ~/config"
-    assert load(tmp_path, {"tls-server-name": ""}, {"token": "t"}, namespace="").tls_server_name is None
-
-
 def test_proxy_url_goes_before_the_environments_and_socks_is_refused(tmp_path: Path) -> None:
     environ = {"HTTPS_PROXY": "http://env:1"}
     cluster = {"server": "https://api.test"}

@@ -10,7 +10,7 @@ from operator_runtime.client.access.credentials import ClusterAccess, NoClusterA
 from operator_runtime.client.access.service_account import ServiceAccount
 from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.client.access.auth_support import handshake, make_authority, server_context
+from tests.unit.operator_runtime.client.access.auth_support import make_authority
 
 
 def environ(host: str = "10.96.0.1", **more: str) -> dict[str, str]:
@@ -90,35 +90,6 @@ def test_a_proxy_of_the_environment_is_used_unless_no_proxy_has_the_service_netw
     assert load(directory, environ(**proxy, NO_PROXY="example.com,10.96.0.0/12")).proxy is None
 
 
-async def test_a_rotated_token_is_used_within_a_minute(directory: Path) -> None:
-    clock = FakeClock()
-    credentials = load(directory, clock=clock).credentials
-    assert await credentials.headers() == {"Authorization": "Bearer first"}
-    (directory / "token").write_text("second")
-    clock.advance(59)
-    assert await credentials.headers() == {"Authorization": "Bearer first"}
-    clock.advance(1)
-    assert await credentials.headers() == {"Authorization": "Bearer second"}
-
-
-async def test_a_rotated_authority_gives_new_connections_a_new_context(directory: Path) -> None:
-    old, new = make_authority("old"), make_authority("new")
-    (directory / "ca.crt").write_bytes(old.pem)
-    clock = FakeClock()
-    credentials = load(directory, clock=clock).credentials
-    await credentials.headers()
-    generation, before = credentials.ssl_generation, credentials.ssl_context()
-
-    (directory / "ca.crt").write_bytes(new.pem)
-    clock.advance(60)
-    await credentials.headers()
-    assert credentials.ssl_generation > generation
-    after = credentials.ssl_context()
-    assert after is not None
-    assert after is not before
-    assert handshake(after, server_context(new, new.issue("server"), str(directory))) is None
-
-
 async def test_the_authority_is_read_again_at_once_when_the_server_was_not_trusted(directory: Path) -> None:
     (directory / "ca.crt").write_bytes(make_authority("old").pem)
     clock = FakeClock()
@@ -132,13 +103,6 @@ async def test_the_authority_is_read_again_at_once_when_the_server_was_not_trust
     clock.advance(1)
     await credentials.reload_ca(clock.now)
     assert credentials.ssl_generation == generation + 1
-
-
-async def test_a_token_missing_at_the_start_names_the_file_and_the_remedy(directory: Path) -> None:
-    access = load(directory)
-    (directory / "token").unlink()
-    with pytest.raises(AuthenticationUnavailable, match=rf"{directory}/token cannot be read .*--service-account-dir"):
-        await access.credentials.headers()
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

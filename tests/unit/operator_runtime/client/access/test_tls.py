@@ -49,10 +49,6 @@ def test_a_pinned_server_certificate_is_an_anchor_too(server: ssl.SSLContext) ->
     assert handshake(trusting(SERVER.chain).context(), server) is None
 
 
-def test_comments_around_the_authority_do_not_matter(server: ssl.SSLContext) -> None:
-    assert handshake(trusting("# Autorité\n".encode() + AUTHORITY.pem).context(), server) is None
-
-
 @pytest.mark.parametrize(
     "pem", [b"", b"  \n", b"no PEM", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
 )
