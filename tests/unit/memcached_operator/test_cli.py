@@ -76,10 +76,6 @@ class TestRun:
         assert cli.main(arguments) == 7
         assert started[0].watch_namespaces == namespaces
 
-    def test_the_last_of_a_repeated_flag_counts(self, started: list[Settings]) -> None:
-        assert cli.main(["--workers", "3", "--workers", "4"]) == 7
-        assert started[0].workers == 4
-
     def test_an_unknown_variable_of_ours_is_a_warning(
         self, monkeypatch: pytest.MonkeyPatch, started: list[Settings], capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -235,10 +231,6 @@ class TestCheck:
         assert cli.main(["check", "--as-service-account", "ops/memcached-operator", "-o", "json"]) == 0
         assert (checked[0].account, checked[0].output) == (("ops", "memcached-operator"), "json")
 
-    def test_an_account_may_have_dots_in_its_name(self, checked: list[CheckOptions]) -> None:
-        assert cli.main(["check", "--as-service-account", "ops/memcached.operator"]) == 0
-        assert checked[0].account == ("ops", "memcached.operator")
-
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
@@ -292,12 +284,6 @@ class TestRender:
         assert "namespace: default" in out
         assert "image: memcached:of-the-flag" in out
         assert "runAsUser: 11211" in out
-
-    def test_no_user_id_is_rendered_where_none_is_set(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        path = tmp_path / "mc.yaml"
-        path.write_text("apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: a}\n")
-        assert cli.main(["render", "-f", str(path), "--memcached-user-id=none"]) == 0
-        assert "runAsUser" not in capsys.readouterr().out
 
     def test_what_changes_is_told_by_the_exit_code_as_kubectl_diff_does(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

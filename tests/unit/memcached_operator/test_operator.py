@@ -16,7 +16,6 @@ from memcached_operator.settings import SCHEMA
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import ObjectKey
-from operator_runtime.client.resources import DEPLOYMENTS
 from operator_runtime.controller.controller import Controller
 from operator_runtime.from_settings import watched_namespaces
 from operator_runtime.operator import Operator
@@ -162,35 +161,11 @@ class TestEnqueueing:
         built.show("memcacheds", memcached())
         assert built.enqueued() == [(KEY, LOW_PRIORITY)]
 
-    async def test_what_a_list_brings_again_unchanged_enqueues_nothing(self, built: Built) -> None:
-        built.show("memcacheds", memcached())
-        assert built.enqueued() == []
-
-    async def test_an_event_enqueues_with_normal_priority(self, built: Built) -> None:
-        built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
-        assert built.enqueued() == [(KEY, 0)]
-
     async def test_an_event_lifts_what_a_list_left_waiting(self) -> None:
         built = build()
         built.show("memcacheds", memcached())
         built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
         assert built.enqueued() == [(KEY, 0)]
-
-    @pytest.mark.parametrize(
-        ("resource", "before", "after"),
-        [
-            ("memcacheds", memcached("1"), memcached("2")),
-            ("deployments", deployment("1"), deployment("2")),
-            ("pods", pod("1"), pod("2")),
-        ],
-    )
-    async def test_a_new_version_that_differs_in_nothing_enqueues_nothing(
-        self, built: Built, resource: str, before: object, after: object
-    ) -> None:
-        built.show(resource, before)
-        built.enqueued()
-        built.change(resource, after)
-        assert built.enqueued() == []
 
     async def test_a_deployment_enqueues_the_memcached_of_its_name(self, built: Built) -> None:
         built.change("deployments", deployment())
@@ -221,23 +196,6 @@ class TestEnqueueing:
         built.enqueued()
         built.change("pods", pod("2", of="other"))
         assert sorted(built.enqueued()) == [(ObjectKey("shop", "other"), 0), (KEY, 0)]
-
-    async def test_a_version_that_a_key_was_put_off_for_enqueues_it_although_nothing_else_is_new(
-        self, built: Built
-    ) -> None:
-        built.show("deployments", deployment("1"))
-        built.enqueued()
-        built.own_writes.expect(KEY, DEPLOYMENTS.qualified_name, "d", "2")
-        built.own_writes.put_off(KEY)
-        built.change("deployments", deployment("2"))
-        assert built.enqueued() == [(KEY, 0)]
-        assert not built.own_writes.pending(KEY)
-
-    async def test_what_a_reconcile_made_it_knows_so_that_its_coming_enqueues_nothing(self, built: Built) -> None:
-        made = deployment("1")
-        built.own_writes.expect(KEY, DEPLOYMENTS.qualified_name, made.uid, made.resource_version)
-        built.change("deployments", made)
-        assert built.enqueued() == []
 
 
 @pytest.mark.parametrize(("interval_s", "asks"), [(30, True), (0, False)])

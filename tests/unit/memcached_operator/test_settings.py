@@ -1,7 +1,5 @@
-import os
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from memcached_operator.about import PROGRAM
@@ -17,59 +15,6 @@ def problems_of(**flags: str) -> tuple[str, ...]:
     with pytest.raises(SettingsError) as caught:
         SCHEMA.load(flags, {})
     return caught.value.problems
-
-
-def test_the_defaults_stand_when_nothing_is_said() -> None:
-    assert msgspec.structs.asdict(SCHEMA.load({}, {})) == {
-        "kubeconfig": None,
-        "context": None,
-        "service_account_dir": "/var/run/secrets/kubernetes.io/serviceaccount",
-        "request_timeout_s": 30.0,
-        "watch_namespaces": None,
-        "memcached_image": "docker.io/library/memcached:1.6.45-alpine",
-        "memcached_user_id": 11211,
-        "finalizer": False,
-        "operator_name": "memcached-operator",
-        "workers": 16,
-        "reconcile_timeout_s": 60.0,
-        "status_interval_ms": 250,
-        "server_stats_interval_s": 30.0,
-        "server_credentials": False,
-        "shutdown_timeout_s": 25.0,
-        "leader_elect": False,
-        "leader_elect_mode": "lease",
-        "leader_elect_id": None,
-        "leader_elect_namespace": None,
-        "leader_elect_lease_duration_s": 15,
-        "leader_elect_renew_deadline_s": 10.0,
-        "leader_elect_retry_period_s": 2.0,
-        "watch_silence_limit_s": 70.0,
-        "health_probe_bind_address": ":8081",
-        "metrics_bind_address": ":8080",
-        "metrics_per_object": False,
-        "metrics_secure": False,
-        "metrics_cert_dir": None,
-        "log_format": "text",
-        "log_level": "info",
-    }
-
-
-@pytest.mark.parametrize(
-    ("variable", "field", "text", "value"),
-    [
-        ("MEMCACHED_OPERATOR_WORKERS", "workers", "256", 256),
-        ("RELATED_IMAGE_MEMCACHED", "memcached_image", "registry.example:5000/mc@sha256:1", None),
-        ("MEMCACHED_OPERATOR_MEMCACHED_USER_ID", "memcached_user_id", "1000680000", 1_000_680_000),
-        ("MEMCACHED_OPERATOR_FINALIZER", "finalizer", "true", True),
-        ("MEMCACHED_OPERATOR_STATUS_INTERVAL_MS", "status_interval_ms", "0", 0),
-        ("MEMCACHED_OPERATOR_METRICS_PER_OBJECT", "metrics_per_object", "true", True),
-    ],
-)
-def test_each_variable_sets_its_field(
-    monkeypatch: pytest.MonkeyPatch, variable: str, field: str, text: str, value: object
-) -> None:
-    monkeypatch.setenv(variable, text)
-    assert getattr(SCHEMA.load({}, os.environ), field) == (text if value is None else value)
 
 
 @pytest.mark.parametrize("value", ["", "memcached 1.6", "memcached:1\n"])

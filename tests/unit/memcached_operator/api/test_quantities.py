@@ -7,8 +7,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from kube_simulator.kinds import quantities as simulated
-from memcached_operator.api.names import QUANTITY, QUANTITY_MAX
+from memcached_operator.api.names import QUANTITY
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, value
 
 FORMS: list[tuple[str | int, str, str]] = [
@@ -56,8 +55,3 @@ def test_the_form_stands_for_the_same_number_and_is_its_own_form(text: str) -> N
     form = canonical(text)
     assert value(form) == value(text)
     assert canonical(form) == form
-
-
-@given(st.from_regex(QUANTITY, fullmatch=True).filter(lambda text: value(text) <= QUANTITY_MAX))
-def test_the_form_is_that_of_the_simulator(text: str) -> None:
-    assert canonical(text) == simulated.canonical(text)

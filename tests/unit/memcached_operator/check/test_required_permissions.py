@@ -89,10 +89,6 @@ def test_outside_a_namespace_it_takes_a_cluster_role() -> None:
     assert finding.remedy.endswith("to a ClusterRole that is bound to the account that asks")
 
 
-def test_no_rule_is_named_where_an_install_brings_it() -> None:
-    assert judge_permission(RequiredPermission(DEPLOYMENTS, None), (), "", rule_remedy=False).remedy == ""
-
-
 @pytest.mark.parametrize(
     ("required", "text"),
     [

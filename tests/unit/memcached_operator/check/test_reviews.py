@@ -57,17 +57,6 @@ async def test_of_oneself_it_is_asked_by_self_subject_access_reviews() -> None:
     assert api.asked == [("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)]
 
 
-async def test_each_verb_is_asked_for_and_those_that_are_granted_are_told() -> None:
-    assert await Reviews(Api("watch")).granted(EVERYWHERE) == {"watch"}
-    assert await Reviews(Api()).granted(EVERYWHERE) == set()
-
-
-async def test_in_all_namespaces_no_namespace_is_named() -> None:
-    api = Api()
-    await Reviews(api).granted(EVERYWHERE)
-    assert all("namespace" not in body["spec"]["resourceAttributes"] for _, body in api.asked)
-
-
 async def test_one_object_is_asked_for_by_its_name() -> None:
     api = Api()
     await Reviews(api).granted(LEASE)

@@ -11,11 +11,6 @@ KEYS = [f"session-{number}" for number in range(60)]
 SERVERS = [f"shop-{number}.shop.default.svc:11211" for number in range(3)]
 
 
-async def test_a_key_is_set_and_read_through_each_pod(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with memcached_server(monkeypatch) as address:
-        assert await caching.through_each_pod(running("shop", 3, address=address), "shop") == 3
-
-
 async def test_a_server_that_forgets_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     async with memcached_server(monkeypatch, forgets=frozenset({"k"})) as address:
         with pytest.raises(caching.NoAnswerError, match=r"127.0.0.1:\d+ has lost k"):
@@ -46,12 +41,6 @@ async def test_keys_that_were_set_through_the_list_are_hits_and_those_that_are_g
         state = running("shop", 3, address=address, named=True)
         await caching.set_all(state, keys_of)
         assert await caching.look_up(state, keys_of) == set(KEYS) - gone
-
-
-def test_each_key_has_one_server_and_no_server_is_without() -> None:
-    keys_of = caching.spread(KEYS, SERVERS)
-    assert sorted(key for keys in keys_of.values() for key in keys) == sorted(KEYS)
-    assert all(keys_of.values())
 
 
 def test_keys_keep_their_servers_in_whatever_order_these_are_listed_and_only_those_of_one_that_leaves_move() -> None:

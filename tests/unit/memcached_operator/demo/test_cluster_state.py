@@ -57,11 +57,6 @@ def test_a_pod_that_is_not_ready_counts_whatever_the_status_says_still() -> None
     assert not dataclasses.replace(state, pods={**state.pods, "shop-1": again}).runs("shop", 2)
 
 
-def test_a_listed_name_leads_to_the_address_of_its_pod() -> None:
-    state = running("shop", 2, address="127.64.0.1", named=True)
-    assert [state.address_of(each) for each in state.servers("shop")] == ["127.64.0.1", "127.64.0.1"]
-
-
 def test_an_event_s_time_is_that_of_its_series_where_it_has_one() -> None:
     assert event_time({"eventTime": "1"}) == "1"
     assert event_time({"eventTime": "1", "series": {"lastObservedTime": "2"}}) == "2"

@@ -15,7 +15,7 @@ from memcached_operator.demo.plain import Plain
 from memcached_operator.demo.script import STEPS
 from memcached_operator.demo.view import View
 from operator_runtime.client.api_client import ApiClient
-from tests.unit.memcached_operator.demo.support import cluster, object_of, running
+from tests.unit.memcached_operator.demo.support import cluster, running
 
 
 class NoClient(ApiClient):
@@ -88,14 +88,6 @@ def test_the_view_shows_resources_pods_conditions_events_writes_and_how_to_take_
         "shop: created Deployment",
     ):
         assert words in text, words
-
-
-def test_the_view_shows_strangers_and_what_ends() -> None:
-    ending = object_of("gone-1", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-    state = ClusterState(deployments={"web": object_of("web", spec={"replicas": 1})}, pods={"gone-1": ending})
-    text = text_of(view(state, Console(file=io.StringIO())))
-    assert "unknown" in text
-    assert "ends" in text
 
 
 def test_the_picture_is_drawn_after_its_step_without_fonts_from_elsewhere(tmp_path: Path) -> None:

@@ -120,12 +120,6 @@ def test_what_there_is_to_play_with_is_made_last_and_only_for_those_that_stay() 
     assert steps_for(RecordedDisplay()) == STEPS
 
 
-async def test_an_api_server_that_is_away_fails_the_step_in_its_own_words() -> None:
-    display = RecordedDisplay()
-    assert await run_steps(context(running(EXAMPLE, 3), down=True), display) == 0
-    assert display.out.getvalue().rstrip().endswith(": down")
-
-
 async def test_a_pod_that_is_to_be_real_and_keeps_no_key_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     from memcached_operator.demo import caching
 

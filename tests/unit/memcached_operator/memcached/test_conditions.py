@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from memcached_operator.memcached.changing.rollout import Rollout
-from memcached_operator.memcached.conditions import minimum_available
 from memcached_operator.memcached.state import Problem, Reason, Status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
@@ -51,11 +50,6 @@ def test_it_is_available_while_at_most_a_quarter_of_its_servers_is_missing(size:
     assert said(look(size, pods(ready, size - ready)), "Available") == (status, reason, message)
 
 
-@pytest.mark.parametrize(("size", "least"), [(0, 0), (1, 1), (2, 2), (3, 3), (4, 3), (7, 6), (8, 6), (100, 75)])
-def test_the_least_number_of_ready_servers_is_the_deployments_own(size: int, least: int) -> None:
-    assert minimum_available(size) == least
-
-
 def test_more_ready_servers_than_wanted_are_counted_in_ready_replicas_alone() -> None:
     status = look(3, pods(5))
     assert said(status, "Available")[2] == "3 of 3 servers are ready."
@@ -79,20 +73,6 @@ def test_the_commonest_reason_is_told_with_its_count() -> None:
     message = "0 of 3 servers are ready: 2 with Unschedulable: 0/3 nodes are available"
     assert available_message(found) == message
     assert available_message(found[::-1]) == message
-
-
-def test_of_equally_common_reasons_the_same_one_is_told_whatever_the_order() -> None:
-    found = [
-        pod_of("a", ready=False, problem="ImagePullBackOff"),
-        pod_of("b", ready=False, problem="CrashLoopBackOff"),
-    ]
-    message = "0 of 3 servers are ready: 1 with CrashLoopBackOff"
-    assert available_message(found) == available_message(found[::-1]) == message
-
-
-def test_the_problem_of_some_pods_is_told_with_its_count() -> None:
-    found = [*pods(1), pod_of("x", ready=False, problem="ImagePullBackOff")]
-    assert available_message(found) == "1 of 3 servers are ready: 1 with ImagePullBackOff"
 
 
 def test_a_problem_that_a_ready_pod_had_is_not_told() -> None:
@@ -278,12 +258,6 @@ def test_what_follows_once_nothing_is_in_the_way_any_more_is_a_deployment_and_no
         status = look(3, found, DEPLOYING, last=stuck)
         assert reported(status, "Progressing") == ("True", "Deploying")
         assert reported(status, "Degraded") == ("False", "AsExpected")
-
-
-def test_a_specification_that_cannot_be_read_makes_no_deployment_be_made() -> None:
-    problem = Problem(Reason.INVALID_SPEC, "spec.size: must be a whole number")
-    for deployment in (None, ROLLED_OUT):
-        assert reported(look(None, [], deployment, problem=problem), "Progressing") == ("False", "InvalidSpec")
 
 
 # Degraded

@@ -105,14 +105,6 @@ def of_existence(running: World) -> OtherManager:
     return OtherManager(running, delete)
 
 
-@pytest.fixture
-def others(
-    of_image: OtherManager, of_replicas: OtherManager, of_nodes: OtherManager, of_existence: OtherManager
-) -> dict[str, OtherManager]:
-    """All of them, by what they rewrite."""
-    return {"image": of_image, "replicas": of_replicas, "nodes": of_nodes, "existence": of_existence}
-
-
 @pytest.fixture(autouse=True)
 def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     with caplog.at_level(logging.INFO):
@@ -140,35 +132,6 @@ async def test_after_a_few_repairs_a_warning_names_the_field_and_the_other_manag
     assert GET_DEPLOYMENT not in of_image.world.api.verbs()
     assert (caplog.messages, of_image.world.recorder.events) == ([], [])
     assert container_of(of_image.world.deployment)["image"] in (IMAGE, f"evil:{of_image.number}")
-
-
-async def test_from_then_on_there_is_one_write_a_second(of_image: OtherManager) -> None:
-    await of_image.contend(REPAIRS)
-    began = len(of_image.writes)
-    assert of_image.world.wait_s(KEY) == LOOK_S
-    await of_image.contend(40)
-    times = [of_image.writes[began - 1][0], *(at for at, _ in of_image.writes[began:])]
-    assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
-    repairs = [verb for _, verb in of_image.writes[began:] if verb == PATCH]
-    assert len(repairs) == 20, "it is not given up either"
-
-
-@pytest.mark.parametrize("contended", ["image", "replicas", "nodes", "existence"])
-async def test_however_fast_the_other_one_is_there_is_one_look_a_second(
-    others: dict[str, OtherManager], contended: str
-) -> None:
-    other = others[contended]
-    clock = other.world.clock
-    await other.contend(REPAIRS)
-    looked_s = [clock.now]
-    while clock.now < looked_s[0] + 10 * LOOK_S:
-        other.strike()
-        if other.world.wait_s(KEY) == 0.0:
-            await other.look()
-            looked_s.append(clock.now)
-        clock.advance(LOOK_S / 100)
-    assert all(later - earlier >= LOOK_S for earlier, later in pairwise(looked_s))
-    assert len(looked_s) > 5, "it is looked at all the same"
 
 
 async def test_contention_over_the_deployment_does_not_keep_the_status_from_being_written(
@@ -314,46 +277,6 @@ async def test_the_status_tells_of_a_deployment_that_is_not_made_again_yet(of_ex
         of_existence.world.clock.advance(DELAY_S)
     assert of_existence.world.status.get("readyReplicas", 0) == 0
     assert of_existence.world.condition("Available")[0] == "False"
-
-
-async def test_a_new_size_is_made_at_once_although_the_deployment_is_deleted_in_a_loop(
-    of_existence: OtherManager,
-) -> None:
-    world = of_existence.world
-    await of_existence.contend(REPAIRS + 2)
-    of_existence.strike()
-    world.memcached(size=5)
-    world.show()
-    assert world.wait_s(KEY) == 0.0
-    await of_existence.look()
-    assert world.deployment["spec"]["replicas"] == 5
-
-
-async def test_when_nobody_deletes_it_any_more_that_is_said(
-    of_existence: OtherManager, caplog: pytest.LogCaptureFixture
-) -> None:
-    world = of_existence.world
-    await of_existence.contend(REPAIRS)
-    caplog.clear()
-    waited_s = 0.0
-    while (next_s := await of_existence.look()) is not None:
-        world.clock.advance(next_s)
-        waited_s += next_s
-        assert waited_s < WINDOW_S + 4 * LOOK_S
-    assert caplog.messages == ["no longer contested: no other client has deleted the Deployment for 60 s"]
-    of_existence.strike()
-    await of_existence.look()
-    assert CREATE in world.api.verbs()
-
-
-async def test_a_deployment_that_is_deleted_now_and_then_is_made_again_at_once(of_existence: OtherManager) -> None:
-    for _ in range(3 * REPAIRS):
-        of_existence.strike()
-        assert of_existence.world.wait_s(KEY) == 0.0
-        await of_existence.look()
-        assert CREATE in of_existence.world.api.verbs()
-        of_existence.world.clock.advance(WINDOW_S / (REPAIRS - 1))
-    assert not [event for event in of_existence.world.recorder.events if event.type == "Warning"]
 
 
 # The status

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import Any
 
@@ -15,17 +14,14 @@ from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.status_writer import CONFLICT_PAUSE_S, SLOW_RETRY_S
 from memcached_operator.memcached.workloads.pods import PodRecord, Termination
 from memcached_operator.memcached.workloads.records import WorkloadRecord
-from operator_runtime.cache.own_writes import PATIENCE_S
-from operator_runtime.client.errors import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
+from operator_runtime.client.errors import Conflict, Forbidden, Invalid, KubeError, ServerError
 from operator_runtime.controller.controller import Result
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID, deployment_of, live_deployment, pod_of
 from tests.unit.memcached_operator.memcached.world import (
     DELAY_S,
     DONE,
-    GET_MEMCACHED,
     KEY,
-    SOON,
     WRITE_STATUS,
     Event,
     World,
@@ -176,22 +172,8 @@ async def test_it_is_put_on_before_anything_is_made_and_costs_one_request(holdin
     assert holding.api.verbs().count(PATCH) == 1
 
 
-async def test_where_it_is_nothing_is_sent(held: World) -> None:
-    assert await held.look() == DONE
-    assert held.api.verbs() == []
-
-
 async def test_without_the_setting_nobody_gets_it(running: World) -> None:
     assert finalizers(running) == []
-
-
-async def test_a_memcached_that_is_being_deleted_gets_none(holding: World) -> None:
-    memcached = holding.api.objects["Memcached", NAMESPACE, NAME]
-    memcached["metadata"] |= {"deletionTimestamp": WHEN, "finalizers": ["example.com/other"]}
-    holding.api.put(memcached)
-    await holding.look()
-    await holding.reconcile(after_s=DELAY_S)
-    assert holding.api.verbs() == [WRITE_STATUS]
 
 
 async def test_a_memcached_that_changed_meanwhile_is_looked_at_again(holding: World) -> None:
@@ -201,12 +183,6 @@ async def test_a_memcached_that_changed_meanwhile_is_looked_at_again(holding: Wo
     assert holding.wait_s(KEY) > 0, "the watch is waited for"
     await holding.settle()
     assert finalizers(holding) == [FINALIZER]
-
-
-async def test_one_that_is_gone_is_left_to_its_event(holding: World) -> None:
-    holding.api.refuse("merge_patch", "Memcached", NotFound(404))
-    assert await holding.reconcile() == SOON
-    assert holding.api.verbs() == [PATCH]
 
 
 @pytest.mark.parametrize(
@@ -292,21 +268,6 @@ async def test_it_goes_when_its_pods_are_gone(held: World, caplog: pytest.LogCap
     for line in ("deleted Deployment", "being deleted: Waiting for 2 pods", "removed the finalizer: its pods are gone"):
         assert line in caplog.text
     assert held.wait_s(KEY) > 0, "it is done, although the watch has not shown it"
-
-
-async def test_one_that_carries_it_from_elsewhere_is_released_the_same_way_without_the_setting(running: World) -> None:
-    meta(running)["finalizers"] = [FINALIZER, "example.com/other"]
-    delete(running)
-    await running.reconcile()
-    assert running.api.verbs()[0] == DELETE
-    end(running, pods=2, deployment=True)
-    await running.reconcile()
-    assert FINALIZER in finalizers(running)
-    end(running)
-    await running.reconcile()
-    assert finalizers(running) == ["example.com/other"]
-    await running.reconcile()
-    assert running.api.verbs() == []
 
 
 async def test_orphaned_servers_stay_and_it_goes_at_once(held: World) -> None:
@@ -487,43 +448,3 @@ async def test_a_restart_does_not_take_back_that_it_is_stalled(held: World) -> N
     restarted.clock.advance_to(held.clock.now)
     await restarted.look()
     assert restarted.api.verbs() == []
-
-
-async def test_a_memcached_that_changed_while_it_was_released_goes_all_the_same(held: World) -> None:
-    delete(held)
-    end(held)
-    held.api.refuse("merge_patch", "Memcached", Conflict(409))
-    assert await held.reconcile() == DONE
-    assert held.api.verbs() == [*GET_WORKLOADS, PATCH, GET_MEMCACHED, PATCH]
-    assert finalizers(held) == []
-
-
-async def test_what_seems_to_be_gone_when_it_is_written_is_looked_for_again(held: World) -> None:
-    delete(held)
-    end(held)
-    held.api.refuse("merge_patch", "Memcached", NotFound(404))
-    assert await held.reconcile() == SOON
-    assert held.recorder.events == []
-    assert await held.reconcile() == DONE
-    assert finalizers(held) == []
-
-
-async def test_what_was_released_is_not_released_again_before_the_watch_has_shown_its_end(
-    held: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    delete(held)
-    end(held)
-    version = meta(held)["resourceVersion"]
-    take_off = held.api.merge_patch
-
-    async def taken_off(*arguments: Any, **options: Any) -> bytes:
-        # The last finalizer takes the object with it, and the answer has the version from before.
-        answer = json.loads(await take_off(*arguments, **options))
-        answer["metadata"]["resourceVersion"] = version
-        return json.dumps(answer).encode()
-
-    monkeypatch.setattr(held.api, "merge_patch", taken_off)
-    assert await held.reconcile() == DONE
-    assert held.wait_s(KEY) == PATIENCE_S
-    held.caches.memcacheds.remove(KEY)
-    assert held.wait_s(KEY) == 0.0

@@ -11,7 +11,7 @@ from memcached_operator.memcached.status_writer import SLOW_RETRY_S
 from operator_runtime.client.errors import Conflict, Forbidden, KubeError, ServerError, TooManyRequests
 from tests.unit.memcached_operator.memcached.running_servers import control
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
-from tests.unit.memcached_operator.memcached.world import DELAY_S, DONE, WRITE_STATUS, World
+from tests.unit.memcached_operator.memcached.world import DELAY_S, DONE, World
 
 WHEN = "2026-11-21T12:00:00Z"
 HOLD = "example.com/hold"
@@ -110,13 +110,6 @@ async def test_a_published_list_that_is_gone_is_not_made_again(listed: World) ->
     assert ("ConfigMap", NAMESPACE, f"{NAME}-servers") not in listed.api.objects
 
 
-async def test_once_it_has_told_it_sends_nothing_more(running: World) -> None:
-    delete(running, HOLD)
-    await running.settle()
-    await running.look()
-    assert WRITE_STATUS not in running.api.verbs()
-
-
 @pytest.mark.parametrize("error", [ServerError(500), TooManyRequests(429), Forbidden(403), Conflict(409)])
 async def test_a_list_that_cannot_be_written_for_now_is_when_it_can_and_the_status_goes_on(
     listed: World, error: KubeError
@@ -146,13 +139,3 @@ async def test_an_immutable_list_is_left_alone_and_does_not_keep_a_memcached_fro
         listed.clock.advance(DELAY_S)
     assert ("Memcached", NAMESPACE, NAME) not in listed.api.objects
     assert len(published(listed)) == 3
-
-
-async def test_with_our_finalizer_the_list_follows_at_once(listed: World) -> None:
-    delete(listed, FINALIZER)
-    await listed.look()
-    lose(listed, "Pod", f"{NAME}-2")
-    await listed.look()
-    listed.show()
-    await listed.reconcile(after_s=DELAY_S)
-    assert len(listed.status["serverList"]) == len(published(listed)) == 2

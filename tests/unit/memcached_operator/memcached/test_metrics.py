@@ -136,17 +136,3 @@ def test_what_is_discouraged_is_counted_and_what_is_not_makes_no_series() -> Non
 
 def test_without_a_memcached_nothing_is_counted() -> None:
     assert counted() == {}
-
-
-async def test_the_conditions_that_the_operator_writes_are_counted_with_their_reasons() -> None:
-    world = World()
-    world.memcached(size=3)
-    world.show()
-    await world.settle()
-    world.pods(ready=2, unready=1)
-    world.show()
-    await world.settle()
-    world.show()
-    wanted = {(each["type"], each["status"], each["reason"]): 1 for each in world.status["conditions"]}
-    assert {type_ for type_, _, _ in wanted} == set(OUR_CONDITIONS)
-    assert values(condition_family(world.caches.memcacheds.values())) == wanted

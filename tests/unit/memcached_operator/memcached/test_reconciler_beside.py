@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import logging
 from copy import deepcopy
-from typing import Any
 
 import pytest
 
 from memcached_operator.memcached.kinds import BUDGETS
-from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION, labels
+from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, labels
 from operator_runtime import UnreadableObject
 from operator_runtime.client.errors import Forbidden, ServerError
 from tests.unit.fake_server import Json
@@ -195,16 +194,6 @@ async def test_a_kind_whose_write_fails_for_now_is_told_and_tried_again_and_stop
     assert "webhook" not in full.message("Ready")
 
 
-async def test_two_problems_are_both_told(world: World) -> None:
-    world.api.put(strange("Service"))
-    world.api.put(strange("ConfigMap"))
-    world.memcached(**full_spec())
-    await writes(world)
-    message = world.message("Degraded")
-    assert f"A Service named {NAME}" in message
-    assert f"A ConfigMap named {NAME}-servers" in message
-
-
 # Another budget
 
 
@@ -230,12 +219,6 @@ async def test_where_another_budget_selects_the_pods_ours_goes_and_comes_back_wh
     del full.api.objects["PodDisruptionBudget", NAMESPACE, "theirs"]
     assert await writes(full) == ["create PodDisruptionBudget"]
     assert full.condition("Degraded") == ("False", "AsExpected")
-
-
-async def test_another_budget_is_no_concern_where_none_is_wanted(world: World) -> None:
-    others_budget(world.api)
-    await writes(world)
-    assert world.condition("Degraded") == ("False", "AsExpected")
 
 
 @pytest.mark.parametrize(
@@ -296,65 +279,3 @@ async def test_load_balanced_servers_are_told_once_and_again_when_they_are_there
     assert told == [1, 1, 1, 2]
     assert len([each for each in caplog.messages if "load-balances connections" in each]) == 2
     assert world.condition("Discouraged") == ("True", "LoadBalancedServers")
-
-
-# What is passed through to the pods
-
-
-def template(world: World) -> Json:
-    found: Json = world.deployment["spec"]["template"]
-    return found
-
-
-async def test_options_of_the_pods_come_change_and_go_with_one_write_each(world: World) -> None:
-    await writes(world)
-    before = json.dumps(world.deployment["spec"], sort_keys=True)
-    for pod in (
-        {"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "a"}], "terminationGracePeriodSeconds": 0},
-        {"nodeSelector": {"disk": "hdd"}, "tolerations": [{"key": "a"}, {"key": "b"}]},
-    ):
-        world.memcached(size=2, podTemplate={"spec": pod})
-        assert await writes(world) == ["strategic_merge_patch Deployment"]
-        spec = template(world)["spec"]
-        assert {field: spec.get(field) for field in pod} == pod
-    assert "terminationGracePeriodSeconds" not in template(world)["spec"]
-    world.memcached(size=2)
-    assert await writes(world) == ["strategic_merge_patch Deployment"]
-    assert template(world)["spec"].pop("nodeSelector") == {}, "the API server leaves out what is empty"
-    assert json.dumps(world.deployment["spec"], sort_keys=True) == before
-    assert APPLIED_OPTIONS_ANNOTATION not in world.deployment["metadata"]["annotations"]
-
-
-async def test_labels_of_the_user_s_come_and_go(world: World) -> None:
-    world.memcached(size=2, podTemplate={"metadata": {"labels": {"team": "web"}}})
-    await writes(world)
-    assert template(world)["metadata"]["labels"] == labels(NAME) | {"team": "web"}
-    world.memcached(size=2)
-    await writes(world)
-    assert template(world)["metadata"]["labels"] == labels(NAME)
-
-
-SECURE: Json = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
-
-
-@pytest.mark.parametrize(
-    ("asked", "made"),
-    [
-        ({}, SECURE),
-        ({"fsGroup": 5}, SECURE | {"fsGroup": 5}),
-        ({"runAsUser": 7, "runAsNonRoot": False}, SECURE | {"runAsUser": 7, "runAsNonRoot": False}),
-    ],
-    ids=["empty", "a group", "a user"],
-)
-async def test_a_security_context_of_the_user_s_leaves_user_ids_to_it_or_to_the_cluster(
-    world: World, asked: dict[str, Any], made: Json
-) -> None:
-    await writes(world)
-    ours = SECURE | {"runAsUser": 11211, "runAsGroup": 11211}
-    assert template(world)["spec"]["securityContext"] == ours
-    world.memcached(size=2, podTemplate={"spec": {"securityContext": asked}})
-    assert len(await writes(world)) == 1
-    assert template(world)["spec"]["securityContext"] == made
-    world.memcached(size=2)
-    assert len(await writes(world)) == 1
-    assert template(world)["spec"]["securityContext"] == ours

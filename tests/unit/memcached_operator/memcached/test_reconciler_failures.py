@@ -44,16 +44,6 @@ async def test_a_new_memcached_is_told_of_and_has_all_else(world: World, error: 
     assert world.repairs_counted() == {}
 
 
-async def test_another_size_that_cannot_be_written_is_not_told_as_done(running: World) -> None:
-    running.memcached(size=3)
-    await fail(running)
-    assert running.condition("Ready")[0] == "False"
-    assert TOLD in running.message("Ready")
-    assert running.condition("Progressing") == ("True", "Scaling")
-    assert running.status["observedGeneration"] == 2
-    assert len(running.status["nodes"]) == 2
-
-
 async def test_another_image_that_cannot_be_written_is_not_told_as_done(running: World) -> None:
     running.memcached(size=2, image="memcached:2")
     await fail(running)
@@ -68,16 +58,6 @@ async def test_a_server_that_is_lost_meanwhile_leaves_the_status(running: World)
     running.pods(ready=1)
     await fail(running)
     assert len(running.status["nodes"]) == running.status["readyReplicas"] == 1
-
-
-async def test_what_failed_once_is_still_what_the_user_asked_for(running: World) -> None:
-    running.memcached(size=3)
-    await fail(running)
-    await running.look()
-    assert running.deployment["spec"]["replicas"] == 3
-    (note,) = [event.note for event in running.recorder.events if event.reason == "Scaled"]
-    assert note.endswith("spec.size changed")
-    assert running.repairs_counted() == {}
 
 
 async def test_a_new_leader_knows_by_the_status_that_it_is_what_the_user_asked_for(running: World) -> None:

@@ -7,7 +7,6 @@ from contextlib import suppress
 import pytest
 
 from memcached_operator.memcached.asking.answers import Answer
-from memcached_operator.memcached.changing.rollout import STUCK_AFTER_S
 from operator_runtime.client.errors import Forbidden, ServerError
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import (
@@ -98,20 +97,6 @@ async def test_before_the_first_one_an_event_says_that_caches_are_kept() -> None
     assert "caches are kept" in note
 
 
-async def test_an_image_beside_another_change_replaces_servers() -> None:
-    world = await warm()
-    change(world, image="memcached:2", threads=2)
-    assert await sent(world) == [WRITE, EVICT]
-    assert [reason for reason, _ in costs(world)] == ["RollingChange"]
-
-
-async def test_other_memory_replaces_servers_whose_memory_file_keeps_its_size() -> None:
-    world = await warm()
-    change(world, memory="128Mi")
-    assert await sent(world) == [WRITE, EVICT]
-    assert world.told == []
-
-
 async def test_a_new_leader_goes_on_where_the_former_one_was() -> None:
     world = await warm()
     change(world, image="memcached:2")
@@ -187,15 +172,6 @@ async def test_a_bad_image_stops_after_one_server_and_the_former_one_comes_back_
     assert await sent(world) == [SETTLE]
     assert (image(world, 2), uids(world)) == (IMAGE, before)
     assert world.condition("Ready") == ("True", "AllServersReady")
-
-
-async def test_a_container_that_does_not_start_again_is_told() -> None:
-    world = await warm()
-    change(world, image="memcached:2")
-    await sent(world)
-    world.clock.advance(STUCK_AFTER_S)
-    assert await sent(world) == []
-    assert world.condition("Degraded") == ("True", "RolloutStuck")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     stateful_set,
     template_of,
 )
-from tests.unit.memcached_operator.memcached.support import NAME
 from tests.unit.memcached_operator.memcached.world import DELAY_S, KEY, World
 
 
@@ -166,19 +165,6 @@ async def test_an_api_server_that_is_away_while_a_node_resizes_costs_no_server(n
     assert "NotResized" not in reasons(named)
 
 
-async def test_what_the_node_said_before_a_resize_costs_no_server(named: World) -> None:
-    """As of memory that no node has, which was corrected a moment later."""
-    for each in range(3):
-        resize(named, pod(named, each), type="PodResizePending", reason="Infeasible", message="no such node")
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
-    assert await sent(named, looks=1) == [RESIZE, RESIZE, RESIZE]
-    for each in range(3):
-        del pod(named, each)["status"]["conditions"][1]
-        resize(named, pod(named, each))
-    assert await sent(named) == ["strategic_merge_patch StatefulSet"]
-    assert "NotResized" not in reasons(named)
-
-
 async def test_resources_that_somebody_reverts_are_asked_for_once_a_look(named: World) -> None:
     patch = named.api.strategic_merge_patch
 
@@ -217,16 +203,6 @@ async def test_a_new_leader_tells_servers_once_more_and_nobody_of_it(named: Worl
     assert await sent(named) == []
     assert sorted(named.told) == [(f"10.0.0.{each}", 128) for each in range(3)]
     assert reasons(named).count("Resized") == 1
-
-
-async def test_a_server_that_does_not_answer_at_once_is_asked_again(named: World) -> None:
-    named.untold = UNREACHABLE
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
-    assert await sent(named) == [RESIZE, RESIZE, RESIZE]
-    assert f": {NAME}-0: no connection within 1 s" in named.message("Ready")
-    named.untold = None
-    assert await sent(named) == ["strategic_merge_patch StatefulSet"]
-    assert len(named.told) == 3
 
 
 async def test_a_server_that_cannot_be_reached_for_a_minute_is_replaced(named: World) -> None:
@@ -281,17 +257,6 @@ async def test_a_new_leader_that_may_not_read_pods_replaces_none_for_it(named: W
     assert "NotResized" not in reasons(named)
 
 
-async def test_a_new_leader_goes_on_with_a_resize_that_its_node_is_at(named: World) -> None:
-    for each in range(3):
-        resize(named, pod(named, each), type="PodResizePending", reason="Deferred", message="Node has no room")
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
-    assert await sent(named, looks=1) == [RESIZE, RESIZE, RESIZE]
-    named.owners.memory.forget(KEY)
-    assert await sent(named) == []
-    named.clock.advance(PATIENCE_S)
-    assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
-
-
 async def test_memory_that_is_taken_back_reaches_a_server_that_was_not_ready_for_a_while(named: World) -> None:
     named.memcached(size=3, workload="StatefulSet", memory="128Mi")
     await sent(named)
@@ -305,22 +270,6 @@ async def test_memory_that_is_taken_back_reaches_a_server_that_was_not_ready_for
     assert named.told == [("10.0.0.2", 64)]
 
 
-async def test_memory_beside_an_image_comes_with_the_new_pods(named: World) -> None:
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi", image="memcached:2")
-    assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
-    assert named.told == []
-
-
-async def test_memory_that_was_taken_back_is_told_once_more(named: World) -> None:
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
-    await sent(named)
-    named.told.clear()
-    named.memcached(size=3, workload="StatefulSet")
-    await sent(named)
-    # As they were made with it, nobody would tell them.
-    assert sorted(named.told) == [(f"10.0.0.{each}", 64) for each in range(3)]
-
-
 async def test_memory_that_servers_are_told_of_is_announced_once_however_long_it_takes(named: World) -> None:
     named.untold = UNREACHABLE
     named.memcached(size=3, workload="StatefulSet", memory="128Mi")
@@ -332,15 +281,3 @@ async def test_memory_that_servers_are_told_of_is_announced_once_however_long_it
     assert note.startswith("spec.memory: 3 servers are set to 128 MiB while they run, and no key is lost; ")
     assert note.endswith('. spec.memory was "64Mi", is to be "128Mi"')
     assert reasons(named)[0] == "LiveChange"
-
-
-async def test_a_stateful_set_that_cannot_be_written_is_a_failure_also_while_servers_are_yet_to_be_told(
-    named: World,
-) -> None:
-    named.memcached(size=4, workload="StatefulSet", memory="128Mi")
-    named.untold = UNREACHABLE
-    failure = ServerError(500, "InternalError", "failed calling webhook")
-    named.api.refuse("strategic_merge_patch", "StatefulSet", failure)
-    named.show()
-    with pytest.raises(ServerError):
-        await named.reconcile(after_s=DELAY_S)

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from operator_runtime.cache.own_writes import PATIENCE_S
-from operator_runtime.client.errors import Conflict, Forbidden, Invalid, NotFound, StatusCause, Unreachable
+from operator_runtime.client.errors import Conflict, Forbidden, Invalid, NotFound, StatusCause
 from operator_runtime.controller.controller import Result
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, container_of, live_deployment
 from tests.unit.memcached_operator.memcached.world import (
@@ -63,20 +63,6 @@ async def test_a_create_that_is_forbidden_is_told_and_tried_again_slowly_until_i
     assert world.condition("Degraded") == ("False", "AsExpected")
 
 
-async def test_a_refusal_without_words_still_has_a_message(world: World) -> None:
-    await world.refused("create", Forbidden(403))
-    assert world.message("Degraded") == "403 Forbidden: no message"
-
-
-async def test_a_change_that_is_forbidden_leaves_what_runs_in_the_status(running: World) -> None:
-    running.memcached(size=3)
-    running.show()
-    assert await running.refused("strategic_merge_patch", Forbidden(403, "Forbidden", FORBIDDEN)) == SLOWLY
-    assert running.condition("Degraded") == ("True", "Forbidden")
-    assert running.condition("Progressing") == ("False", "Forbidden")
-    assert len(running.status["nodes"]) == 2
-
-
 async def test_what_was_refused_is_asked_again_with_a_change_or_after_a_while(running: World) -> None:
     running.memcached(size=3)
     running.show()
@@ -126,12 +112,6 @@ async def test_a_deployment_that_the_api_server_finds_invalid_is_told_in_its_wor
     assert len(running.status["nodes"]) == 2
 
 
-async def test_an_api_server_that_cannot_be_reached_is_the_controllers_to_retry(world: World) -> None:
-    world.api.refuse("create", "Deployment", Unreachable("connection refused"))
-    with pytest.raises(Unreachable):
-        await world.reconcile()
-
-
 async def test_what_degrades_it_is_told_again_only_when_it_changes(world: World) -> None:
     for message in (FORBIDDEN, FORBIDDEN, QUOTA, QUOTA, FORBIDDEN):
         await world.refused("create", Forbidden(403, "Forbidden", message))
@@ -156,18 +136,6 @@ async def test_a_status_that_still_changes_is_held_back_for_as_long_as_was_said_
     assert running.status["readyReplicas"] == 0
 
 
-async def test_a_status_is_written_at_once_when_all_servers_are_there_and_when_all_are_ready(world: World) -> None:
-    await world.reconcile()
-    world.pods(0, 2)
-    assert await world.look() == DONE
-    assert world.api.verbs() == [WRITE_STATUS]
-    assert world.status["replicas"] == 2
-    world.pods(2)
-    assert await world.look() == DONE
-    assert world.api.verbs() == [WRITE_STATUS]
-    assert world.status["readyReplicas"] == 2
-
-
 async def test_a_change_that_is_undone_before_it_was_written_is_never_written(running: World) -> None:
     running.pods(1, 1)
     await running.look()
@@ -187,14 +155,6 @@ async def test_a_status_is_written_to_the_very_version_that_was_seen(running: Wo
     (call,) = running.api.calls
     assert call.body["metadata"] == {"resourceVersion": version}
     assert call.body["status"].keys() == {"nodes", "replicas", "readyReplicas", "conditions"}
-
-
-async def test_a_written_status_is_known_at_once_so_that_it_is_not_written_twice(running: World) -> None:
-    running.pods(0)
-    await running.look()
-    await running.reconcile(after_s=DELAY_S)
-    assert await running.reconcile() == DONE
-    assert running.api.calls == []
 
 
 async def test_a_status_that_somebody_else_wrote_meanwhile_is_looked_at_first(running: World) -> None:
@@ -236,17 +196,6 @@ async def test_the_status_of_a_memcached_that_has_just_gone_is_nobodys(running: 
     assert running.api.verbs() == [WRITE_STATUS, GET_MEMCACHED]
 
 
-async def test_after_a_conflict_the_key_waits_until_the_cache_has_caught_up(running: World) -> None:
-    running.pods(0)
-    running.show()
-    running.api.put(running.api.objects["Memcached", NAMESPACE, NAME])
-    await running.reconcile()
-    await running.reconcile(after_s=DELAY_S)
-    assert running.own_writes.wait_s(KEY) == PATIENCE_S
-    running.show()
-    assert running.own_writes.wait_s(KEY) == 0.0
-
-
 async def test_a_kind_without_a_status_is_an_error_that_names_the_remedy(running: World) -> None:
     running.pods(0)
     await running.look()
@@ -276,14 +225,6 @@ async def test_what_an_admission_policy_reverts_is_complained_of_and_not_sent_wi
     assert not [each for each in caplog.messages if each.startswith("updated")]
 
 
-async def test_a_terminating_pod_is_in_no_status(running: World) -> None:
-    pod = running.api.objects["Pod", NAMESPACE, f"{NAME}-7cc6f4b5f7-0"]
-    pod["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-    running.api.put(pod)
-    await running.settle()
-    assert running.status["nodes"] == [f"{NAME}-7cc6f4b5f7-1"]
-
-
 # Our own writes
 
 
@@ -298,14 +239,6 @@ async def test_a_write_that_the_watch_never_shows_is_found_on_the_server_and_not
     assert world.api.verbs() == [GET_MEMCACHED, CREATE, GET_DEPLOYMENT, WRITE_STATUS]
     assert world.deployment == made
     assert f"{KEY}: the watch has not shown our last write; going on with what it shows" in caplog.messages
-
-
-async def test_what_is_looked_for_on_the_server_and_gone_there_is_left(world: World) -> None:
-    await world.reconcile()
-    world.clock.advance(PATIENCE_S)
-    world.api.objects.clear()
-    assert await world.reconcile() == SOON
-    assert world.api.verbs() == [GET_MEMCACHED]
 
 
 # Gone on the server, and a watch that is down

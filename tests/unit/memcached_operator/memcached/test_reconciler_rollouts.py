@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-import pytest
-
 from memcached_operator.memcached.changing.rollout import STUCK_AFTER_S
 from memcached_operator.memcached.changing.running import BUDGET_RETRY_S
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
@@ -21,7 +19,6 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     costs,
     pod,
     reasons,
-    rfc3339,
     sent,
     stateful_set,
     template_of,
@@ -48,14 +45,6 @@ async def test_another_image_is_written_and_servers_are_evicted_one_at_a_time(na
 
 def is_new(world: World, ordinal: int) -> bool:
     return bool(pod(world, ordinal)["spec"]["containers"][0]["image"] == "memcached:2")
-
-
-async def test_what_is_to_be_done_next_is_looked_at_when_the_pause_is_over(named: World) -> None:
-    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
-    await sent(named)
-    named.show()
-    result = await named.reconcile(after_s=DELAY_S)
-    assert result.requeue_after_s == pytest.approx(PAUSE_S, abs=4)
 
 
 async def test_a_budget_that_forbids_it_is_told_and_asked_again(named: World) -> None:
@@ -160,17 +149,6 @@ async def test_a_missing_right_to_evict_blocks_nothing_else(named: World) -> Non
     assert "strategic_merge_patch StatefulSet" in await sent(named)
 
 
-async def test_a_new_server_of_which_nothing_is_said_yet_is_given_time(named: World) -> None:
-    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
-    assert EVICT in await sent(named)
-    pod(named, 2)["metadata"]["creationTimestamp"] = rfc3339(named)
-    pod(named, 2)["status"]["conditions"] = []
-    named.api.put(pod(named, 2))
-    await sent(named)
-    assert named.condition("Progressing") == ("True", "Updating")
-    assert named.condition("Degraded") == ("False", "AsExpected")
-
-
 async def test_what_a_change_costs_is_told_once_and_before_a_server_is_touched(named: World) -> None:
     named.memcached(size=3, workload="StatefulSet", image="memcached:2", threads=8)
     assert EVICT in await sent(named)
@@ -199,16 +177,3 @@ async def test_a_change_beside_the_servers_and_one_of_their_number_are_not_annou
     named.memcached(size=4, workload="StatefulSet", drainSeconds=5, rollout={"pauseSeconds": 5})
     await sent(named)
     assert costs(named) == []
-
-
-async def test_where_no_server_runs_nothing_is_announced(named: World) -> None:
-    named.memcached(size=0, workload="StatefulSet", image="memcached:2")
-    await sent(named)
-    assert costs(named) == []
-
-
-async def test_that_a_change_is_held_is_told_with_it(named: World) -> None:
-    named.memcached(size=3, workload="StatefulSet", image="memcached:2", rollout={"paused": True})
-    assert EVICT not in await sent(named)
-    ((_, note),) = costs(named)
-    assert "from the highest ordinal, once spec.rollout.paused is false; " in note

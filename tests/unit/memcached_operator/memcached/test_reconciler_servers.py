@@ -81,18 +81,6 @@ async def test_replicas_that_somebody_adds_by_hand_are_said_to_be_that_person_s(
     assert named.recorder.events[-1].note.endswith("another client had changed them")
 
 
-async def test_neither_lost_pods_nor_an_unreadable_specification_change_the_list(named: World) -> None:
-    for ordinal in range(3):
-        del named.api.objects["Pod", NAMESPACE, f"{NAME}-{ordinal}"]
-    await writes(named)
-    assert named.status["serverList"] == [name_of(each) for each in range(3)]
-    assert named.condition("Ready")[0] == "False"
-    named.memcached(size="many", workload="StatefulSet")
-    await writes(named)
-    assert named.status["serverList"] == [name_of(each) for each in range(3)]
-    assert named.condition("Ready") == ("Unknown", "InvalidSpec")
-
-
 async def test_servers_move_without_a_moment_in_which_the_list_names_none(running: World) -> None:
     for number, key in enumerate(each for each in list(running.api.objects) if each[0] == "Pod"):
         running.api.objects[key]["status"]["podIP"] = f"10.0.0.{number}"
@@ -171,15 +159,6 @@ async def test_names_that_go_with_their_servers_are_nobody_s_doing(world: World)
     world.clock.advance(DRAIN_S)
     assert "strategic_merge_patch Service" in await writes(world)
     assert {sample.value for family in world.reconciler.families() for sample in family.samples} == {0.0}
-
-
-async def test_a_move_that_is_taken_back_before_the_list_moved_leaves_nothing_behind(running: World) -> None:
-    before = running.status["serverList"]
-    running.memcached(size=2, workload="StatefulSet")
-    await writes(running)
-    running.memcached(size=2)
-    assert "delete StatefulSet" in await writes(running)
-    assert running.status["serverList"] == before
 
 
 async def test_a_stateful_set_that_another_release_made_otherwise_is_replaced_and_no_server_leaves(

@@ -6,7 +6,6 @@ import pytest
 
 from operator_runtime.client.errors import (
     Forbidden,
-    ServerError,
 )
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
@@ -91,16 +90,6 @@ async def test_what_the_user_asks_for_waits_for_no_turn(named: World) -> None:
     assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
 
 
-async def test_one_that_is_held_half_way_passes_its_turn_on(named: World) -> None:
-    of_another_operator(named)
-    assert EVICT in await sent(named)
-    turns = named.reconciler._objects._running._turns
-    assert not turns.take(OTHER)
-    named.memcached(size=3, workload="StatefulSet", rollout={"paused": True})
-    assert EVICT not in await sent(named)
-    assert turns.take(OTHER)
-
-
 async def test_one_that_rolls_for_its_user_waits_for_no_turn_any_more(named: World) -> None:
     of_another_operator(named)
     turns = named.reconciler._objects._running._turns
@@ -132,18 +121,6 @@ async def test_one_that_cannot_go_on_passes_its_turn_on(named: World, end: str) 
     elif end == "unreadable":
         named.memcached(size="many", workload="StatefulSet")
     await sent(named, looks=2)
-    assert turns.take(OTHER)
-
-
-async def test_one_whose_workload_cannot_be_written_for_now_passes_its_turn_on(named: World) -> None:
-    of_another_operator(named)
-    named.api.refuse(
-        "strategic_merge_patch", "StatefulSet", *[ServerError(500, "InternalError", "failed calling webhook")] * 9
-    )
-    turns = named.reconciler._objects._running._turns
-    assert turns.take(KEY)
-    with pytest.raises(ServerError):
-        await sent(named)
     assert turns.take(OTHER)
 
 

@@ -87,16 +87,6 @@ def test_a_status_as_we_write_it_takes_a_fifth_of_its_length(status: Status) -> 
     assert len(record.packed_status) < len(sent) / 5
 
 
-def test_a_memcached_without_spec_and_status_has_no_bytes_of_them() -> None:
-    record = memcached()
-    assert (record.spec, record.status) == (b"", b"")
-
-
-def test_a_memcached_with_a_deletion_timestamp_is_being_deleted() -> None:
-    meta = {"name": NAME, "uid": UID, "resourceVersion": "8", "deletionTimestamp": "2026-11-21T12:00:00Z"}
-    assert memcached(metadata=meta).deleting
-
-
 # Deployment
 
 
@@ -263,12 +253,6 @@ def test_a_missed_deadline_is_told_in_the_controllers_words() -> None:
     record = deployment(progressing("False", "ProgressDeadlineExceeded", message))
     assert (record.create_failure, record.deadline_exceeded, record.rolled_out) == ("", message, False)
     assert deployment(progressing("False", "ProgressDeadlineExceeded")).deadline_exceeded == "ProgressDeadlineExceeded"
-
-
-def test_a_deployment_fresh_from_the_api_server_has_no_status_yet() -> None:
-    meta = {"name": "d", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 1}
-    record = deployment_record(json.dumps({"metadata": meta, "spec": {}, "status": {}}).encode())
-    assert (record.generation, record.settled, record.rolled_out) == (1, False, False)
 
 
 @pytest.mark.parametrize(
@@ -474,11 +458,6 @@ def test_of_a_long_message_of_the_scheduler_the_beginning_is_kept() -> None:
     problem = pod(unscheduled("0/5000 nodes are available: " + "1 Insufficient memory, " * 500)).problem
     assert problem.startswith("Unschedulable: 0/5000 nodes are available")
     assert len(problem) <= 160
-
-
-def test_a_scheduled_pod_has_no_such_problem() -> None:
-    condition = {"type": "PodScheduled", "status": "True"}
-    assert pod(lambda live: live["status"].update(conditions=[condition])).problem == ""
 
 
 def test_a_memcached_that_is_nested_deeper_than_a_stack_goes_keeps_what_is_not() -> None:

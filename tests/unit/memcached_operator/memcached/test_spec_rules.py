@@ -133,14 +133,6 @@ def test_fields_that_agree_are_taken(spec: dict[str, Any]) -> None:
     assert msgspec.convert(validate_spec(raw).model_dump(by_alias=True, exclude_none=True), Spec) == read_spec(raw)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "needed_mib"),
-    [((), 146), (("-f", "1.05"), 171), (("-n", "1"), 152), (("-o", "slab_sizes=64-96-128"), 115)],
-)
-def test_sizes_of_chunks_are_counted(arguments: tuple[str, ...], needed_mib: int) -> None:
-    assert memory_mib("64Mi", 1024, 4, arguments) == needed_mib
-
-
 def test_of_very_many_complaints_the_first_are_told_so_that_a_condition_can_hold_them() -> None:
     arguments = ["-o", ",".join("x" * 20 for _ in range(48))] * 32
     with pytest.raises(InvalidSpec) as caught:
@@ -150,7 +142,3 @@ def test_of_very_many_complaints_the_first_are_told_so_that_a_condition_can_hold
     labels = {str(number): number for number in range(5000)}
     with pytest.raises(InvalidSpec, match=r"; and 4990 more$"):
         read_spec(json.dumps({"service": {"labels": labels}}).encode())
-
-
-def test_a_hash_table_that_begins_large_is_counted() -> None:
-    assert memory_mib("64Mi", 1024, 4, ("-o", "hashpower=25")) == NEEDED + 256

@@ -165,19 +165,6 @@ def test_an_image_that_somebody_writes_into_the_deployment_is_not_told_before_po
 # What is written
 
 
-def test_a_status_that_says_it_all_already_is_not_written() -> None:
-    last = look(3, pods(2, 1), now=NOW)
-    again = look(3, pods(2, 1)[::-1], last=last, now=LATER)
-    assert status_patch(again, last) == {}
-
-
-def test_only_fields_that_differ_are_written() -> None:
-    last = look(3, pods(2, 1), DEPLOYING)
-    patch = status_patch(look(3, pods(3), DEPLOYING, last=last), last)
-    assert patch.keys() == {"readyReplicas", "image", "conditions"}
-    assert patch["readyReplicas"] == 3
-
-
 def test_a_first_status_is_written_in_full() -> None:
     drains = (Drain("StatefulSet", 0, NOW),)
     servers = Servers("StatefulSet", (), drains)

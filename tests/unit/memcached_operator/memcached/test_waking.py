@@ -232,12 +232,3 @@ async def test_a_problem_a_list_or_a_rollout_is_not_held_back_for_longer_whateve
     assert await many.report(1001, waiting="The Service is being deleted.") == DELAY_S
     assert await many.report(1002, servers=Servers("Deployment", ("10.0.0.1:11211",))) == DELAY_S
     assert await many.report(1003, paused=True) == DELAY_S
-
-
-async def test_those_that_were_told_or_are_gone_count_no_more() -> None:
-    many = Many()
-    for number in range(1000):
-        await many.report(number)
-    for number in range(1000):
-        many.reporter.forget(ObjectKey(NAMESPACE, f"m{number}"))
-    assert await many.report(1) == DELAY_S

@@ -159,13 +159,6 @@ def test_what_is_wrong_with_one_does_not_keep_others_from_being_compared(
     assert ROLLING in capsys.readouterr().out
 
 
-def test_an_old_file_with_none_means_that_all_are_new(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert compare(folder, "apiVersion: v1\nkind: List\nitems: []\n", OLD) == 1
-    captured = capsys.readouterr()
-    assert "# new: 6 servers" in captured.out
-    assert captured.err == ""
-
-
 def test_fields_without_effect_are_told_of_the_new_one_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     odd = OLD.replace("size", "sise: 6, size")
     assert compare(folder, odd, OLD) == 0

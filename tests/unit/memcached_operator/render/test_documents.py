@@ -30,18 +30,6 @@ def test_a_list_is_its_items(kind: str) -> None:
     ]
 
 
-def test_json_is_read_too() -> None:
-    assert read('{"kind": "A", "spec": {"size": 3}}') == [("mc.yaml", {"kind": "A", "spec": {"size": 3}})]
-
-
-def test_nothing_is_nothing() -> None:
-    assert read("") == []
-
-
-def test_a_date_is_a_text_as_it_is_for_kubernetes() -> None:
-    assert read("made: 2026-11-21T12:00:00Z") == [("mc.yaml", {"made": "2026-11-21T12:00:00Z"})]
-
-
 @pytest.mark.parametrize(
     ("written", "value"),
     [

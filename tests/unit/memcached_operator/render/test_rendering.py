@@ -14,7 +14,6 @@ from memcached_operator.render.rendering import (
     UNKNOWN_UID,
     Rendered,
     RenderOptions,
-    is_memcached,
     render,
     unknown_fields,
 )
@@ -134,16 +133,3 @@ def test_each_unknown_field_is_warned_of_with_the_nearest_that_is_known(
         f"unknown field {field}: it has no effect, and kubectl refuses it" + (f"; did you mean {near}?" if near else "")
         for field, near in fields.items()
     ]
-
-
-@pytest.mark.parametrize(
-    ("content", "is_one"),
-    [
-        (memcached(), True),
-        ({**memcached(), "apiVersion": "cache.example.com/v1"}, False),
-        ({**memcached(), "kind": "ConfigMap"}, False),
-        ({}, False),
-    ],
-)
-def test_other_kinds_and_versions_are_told_apart(content: dict[str, Any], is_one: bool) -> None:
-    assert is_memcached(content) is is_one

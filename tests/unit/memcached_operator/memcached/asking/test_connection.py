@@ -19,7 +19,7 @@ from memcached_operator.memcached.asking.connection import (
     client_context,
     without_certificate,
 )
-from memcached_operator.memcached.asking.protocol import Said, ask, memlimit
+from memcached_operator.memcached.asking.protocol import Said, ask
 from memcached_operator.memcached.labels import PORT
 from tests.certificates import DAY, Authority, mounted, tls_arguments
 from tests.unit.memcached_operator.memcached.asking.support import (
@@ -27,7 +27,6 @@ from tests.unit.memcached_operator.memcached.asking.support import (
     SOON_S,
     TIMEOUT_S,
     Talk,
-    address,
     running,
     said_by,
     saying,
@@ -127,17 +126,6 @@ async def running_with_passwords(folder: Path, *arguments: str) -> AsyncIterator
         yield where
 
 
-async def test_a_limit_is_set_over_tls_by_whoever_has_logged_in(folder: Path) -> None:
-    async with running_with_passwords(folder, "-m", "64", *tls_arguments(folder)) as where:
-        way = Way(where, without_certificate(), login=ANN)
-        assert await memlimit(way, 128, TIMEOUT_S) is None
-        said = await ask(way, TIMEOUT_S)
-        assert isinstance(said.answer, Answer)
-        assert said.answer.number("limit_maxbytes") == 128 << 20
-        denied = await memlimit(way._replace(login=None), 128, TIMEOUT_S)
-        assert denied == (Trouble.DENIED, "it requires a login")
-
-
 async def test_a_tls_server_that_has_all_its_connections_is_saturated(folder: Path) -> None:
     held: list[asyncio.StreamWriter] = []
     async with running(*tls_arguments(folder), "-c", "24", *ONE_THREAD) as where:
@@ -174,11 +162,6 @@ def at_once(said: bytes) -> Talk:
         await reader.read()
 
     return talk
-
-
-async def test_a_tls_server_on_which_nobody_listens_is_unreachable() -> None:
-    said = await ask(Way(address(), without_certificate()), TIMEOUT_S)
-    assert trouble(said) == (Trouble.UNREACHABLE, "connection refused")
 
 
 LOGINS = [

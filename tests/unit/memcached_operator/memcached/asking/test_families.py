@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from math import nan
-
 import pytest
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from memcached_operator.memcached.asking.answers import EXTSTORE, FIGURES, Answer, Answers
+from memcached_operator.memcached.asking.answers import EXTSTORE, Answer, Answers
 from memcached_operator.memcached.asking.certificates import Certificate
 from memcached_operator.memcached.asking.connection import SATURATED, Failure, Trouble
-from memcached_operator.memcached.asking.families import LABELS, PATH, server_families
+from memcached_operator.memcached.asking.families import PATH, server_families
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.scrape import Scrapes
@@ -106,14 +104,6 @@ async def scraped(pods: list[PodRecord], answers: Answers, accept: str = "") -> 
     return found
 
 
-def labels_of(families: list[Metric]) -> dict[str, set[frozenset[str]]]:
-    found: dict[str, set[frozenset[str]]] = {}
-    for family in families:
-        for sample in family.samples:
-            found.setdefault(sample.name, set()).add(frozenset(sample.labels))
-    return found
-
-
 @pytest.mark.parametrize("accept", ["", OPENMETRICS])
 async def test_a_real_server_is_shown_under_the_exporters_names_and_types(accept: str) -> None:
     async with running() as where:
@@ -133,13 +123,6 @@ async def test_a_server_with_storage_on_disk_is_shown_with_that() -> None:
         name: "gauge" if name in NO_COUNTERS else type_ for name, type_ in EXPORTER_EXTSTORE.items()
     }
     assert all(list(series) == [("cache", "shop", "a")] for _, series in shown.values())
-
-
-def test_each_series_has_the_labels_of_its_pod_and_the_exporters() -> None:
-    pod = server_pod()
-    said = answer(**dict.fromkeys(FIGURES, 1))
-    shown = labels_of(list(server_families([pod], heard((pod, said)).of)))
-    assert shown == {f"memcached_{name}": {frozenset({*LABELS, *labels})} for name, (_, labels) in EXPORTER.items()}
 
 
 async def test_commands_are_told_by_what_came_of_them() -> None:
@@ -193,26 +176,11 @@ async def test_a_figure_that_a_server_does_not_give_is_left_out() -> None:
     assert set(found) == {"memcached_up", "memcached_uptime_seconds"}
 
 
-async def test_servers_that_are_gone_or_not_ready_or_not_asked_yet_are_not_shown() -> None:
-    asked, gone, unready = server_pod("a"), server_pod("b"), server_pod("c")
-    answers = heard((asked, answer()), (gone, answer()), (unready, answer()))
-    found = await scraped([asked, server_pod("c", ready=False), server_pod("d")], answers)
-    assert found["memcached_up"][1] == {("cache", "shop", "a"): 1}
-
-
 @pytest.mark.parametrize("accept", ["", OPENMETRICS])
 async def test_many_servers_are_shown_as_few_are(accept: str) -> None:
     pods = [server_pod(f"cache-{number}") for number in range(300)]
     found = await scraped(pods, heard(*((pod, answer(curr_connections=3)) for pod in pods)), accept)
     assert found["memcached_current_connections"][1] == {("cache", "shop", pod.name): 3 for pod in pods}
-
-
-def test_samples_are_counted() -> None:
-    pods = [server_pod("a"), server_pod("b")]
-    answers = heard((pods[0], answer(evictions=1)), (pods[1], answer(evictions=nan)))
-    (family,) = [each for each in server_families(pods, answers.of) if each.name == "memcached_items_evicted"]
-    assert len(family.samples) == 1
-    assert [each.value for each in family.samples] == [1]
 
 
 async def test_when_certificates_expire_is_shown_also_of_servers_that_want_credentials() -> None:

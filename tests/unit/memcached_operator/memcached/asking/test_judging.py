@@ -8,7 +8,7 @@ from memcached_operator.memcached.asking.answers import Heard, Verdict
 from memcached_operator.memcached.asking.certificates import Certificate, Shown
 from memcached_operator.memcached.asking.judging import judge, versions
 from operator_runtime import Condition
-from tests.unit.memcached_operator.memcached.status_support import NEW, look, pods, said
+from tests.unit.memcached_operator.memcached.status_support import look, pods
 
 A, F, E, O, U = Verdict.ANSWERING, Verdict.FAILING, Verdict.EXHAUSTED, Verdict.OUT_OF_REACH, Verdict.UNKNOWN  # noqa: E741
 D = Verdict.DENIED
@@ -69,28 +69,10 @@ def test_the_versions_are_told_when_all_are_known(known: list[str] | None, last:
     assert versions(heard, last) == told
 
 
-def test_the_status_bears_both() -> None:
-    status = look(3, pods(3), heard=servers(A, A, A))
-    assert said(status, "Serving")[:2] == ("True", "Answering")
-    assert status.version == "1.6.45"
-
-
 def test_without_servers_there_is_no_version() -> None:
     before = look(3, pods(3), heard=servers(A, A, A))
     assert look(0, (), last=before, heard=[]).version is None
     assert look(3, pods(0, 3), last=before, heard=[]).version == "1.6.45", "they are still starting"
-
-
-def test_serving_does_not_change_whether_a_memcached_is_ready() -> None:
-    good, bad = (look(3, pods(3), last=NEW, heard=servers(each, A, A)) for each in (A, F))
-    assert said(good, "Ready") == said(bad, "Ready")
-
-
-def test_a_new_leader_that_has_heard_of_none_yet_writes_nothing() -> None:
-    before = look(3, pods(3), heard=servers(A, A, A))
-    unheard = [Heard(f"c-{number}") for number in range(3)]
-    assert look(3, pods(3), last=before, heard=unheard) == before
-    assert look(3, pods(3), last=before, heard=[*servers(A), *unheard[1:]]) == before
 
 
 DAY_S = 86_400.0

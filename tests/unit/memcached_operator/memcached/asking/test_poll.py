@@ -11,7 +11,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from memcached_operator.memcached.asking.answers import Answer, Answers, Heard, Verdict
+from memcached_operator.memcached.asking.answers import Answer, Answers, Verdict
 from memcached_operator.memcached.asking.connection import SATURATED, Failure, Trouble, Way
 from memcached_operator.memcached.asking.poll import AT_ONCE, TICK_S, TIMEOUT_S, Poller, Rounds
 from memcached_operator.memcached.asking.protocol import Said
@@ -26,11 +26,8 @@ from tests.certificates import Authority, mounted, tls_arguments
 from tests.unit.memcached_operator.memcached.asking.support import (
     ONE_THREAD,
     answer,
-    answer_of,
     running,
-    saying,
     server_pod,
-    talking,
 )
 
 INTERVAL_S = 30.0
@@ -161,13 +158,6 @@ def test_what_was_heard_of_a_pod_that_is_gone_is_forgotten_within_two_intervals(
     assert len(day.answers) == 2
 
 
-def test_without_servers_nothing_is_asked_and_the_first_soon(caches: Caches) -> None:
-    day = Day(caches)
-    assert day.interval() == [[]] * int(INTERVAL_S / TICK_S)
-    (pod,) = add(caches, "cache", 1)
-    assert [pod] in day.interval()
-
-
 def test_after_a_pause_each_is_asked_once_and_not_for_each_interval_that_was_missed(caches: Caches) -> None:
     add(caches, "cache", 3)
     day = Day(caches)
@@ -271,22 +261,6 @@ async def test_what_goes_wrong_in_asking_ends_the_operator(caches: Caches) -> No
         async with asyncio.timeout(60):
             await poller.run()
     assert raised.group_contains(ZeroDivisionError)
-
-
-async def test_servers_are_asked_at_their_pods_addresses_over_memcacheds_protocol(caches: Caches) -> None:
-    async with talking(saying(answer_of({"version": "1.6.45"}))) as where:
-        (pod,) = add(caches, "cache", 1)
-        there = msgspec.structs.replace(pod, resource_version="2", address=where)
-        caches.pods.put(there)
-        answers, sent = Answers(), list[ObjectKey]()
-        changed: Channel[ObjectKey] = Channel()
-        changed.listen(sent.append)
-        poller = Poller(caches, answers, changed, interval_s=INTERVAL_S)
-        task = asyncio.create_task(poller.run())
-        await async_until("it is never judged", lambda: sent == [ObjectKey("shop", "cache")])
-        poller.stop()
-        await task
-    assert answers.look([there]) == [Heard(pod.name, Verdict.ANSWERING, "", "1.6.45")]
 
 
 async def test_a_server_is_asked_as_its_pod_says_and_its_certificate_is_kept(caches: Caches) -> None:

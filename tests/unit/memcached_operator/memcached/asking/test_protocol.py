@@ -69,12 +69,6 @@ def test_what_is_no_answer_is_a_failure_with_a_name(received: bytes, trouble: Tr
     assert why in failure.why
 
 
-def test_a_long_complaint_is_cut() -> None:
-    failure = stats_of(b"SERVER_ERROR " + b"x" * 1_000 + b"\r\n")
-    assert isinstance(failure, Failure)
-    assert len(failure.why) < 150
-
-
 @given(st.lists(st.sampled_from([b"STAT ", b"END\r\n", b"ERROR", b"\r\n", b"\n", b" ", b"\x00", b"pid 7"])))
 def test_no_bytes_raise_an_exception(pieces: list[bytes]) -> None:
     found = stats_of(b"".join(pieces))
@@ -168,20 +162,6 @@ async def test_a_server_that_sends_without_end_is_given_up(garbage: bytes) -> No
         failure = await said_by(where, TIMEOUT_S)
     assert isinstance(failure, Failure)
     assert failure.trouble is Trouble.STRANGE
-
-
-async def test_an_answer_in_pieces_is_put_together() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readline()
-        for byte in answer_of({"version": "1.6.45", "uptime": 7}):
-            writer.write(bytes([byte]))
-            await writer.drain()
-        await reader.read()
-
-    async with talking(talk) as where:
-        answer = await said_by(where, TIMEOUT_S)
-    assert isinstance(answer, Answer)
-    assert answer.number("uptime") == 7
 
 
 async def test_a_limit_is_set_and_read_back() -> None:

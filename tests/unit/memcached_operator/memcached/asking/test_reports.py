@@ -92,11 +92,6 @@ async def test_a_new_leader_writes_nothing_before_it_knows_as_much(running: Worl
     assert leader.condition("Serving") == ("False", "NotAnswering")
 
 
-async def test_servers_that_are_looked_at_and_were_never_asked_are_asked_soon(running: World) -> None:
-    assert running.answers is not None
-    assert {pod.name for pod in running.answers.missing.values()} == {pod.name for pod in running.caches.pods.values()}
-
-
 async def test_where_none_is_asked_that_is_said() -> None:
     world = World()
     world.memcached(size=2)
@@ -135,16 +130,6 @@ async def told_after(world: World) -> float:
         assert result.requeue_after_s is not None, "nobody looks again"
         world.clock.advance(result.requeue_after_s)
     raise AssertionError("it is never written")
-
-
-async def test_a_certificate_is_told_when_it_expires(running: World) -> None:
-    assert running.answers is not None
-    now_s = 1_800_000_000 + running.clock.now + 0.7
-    for pod in running.caches.pods.values():
-        running.answers.hear(pod, answer(), Certificate("one", now_s - 9.0, now_s + 3_600.0), now_s)
-    await written(running)
-    assert await told_after(running) == pytest.approx(3_600.0, abs=2.0)
-    assert running.condition("Serving") == ("False", "CertificateExpired")
 
 
 async def test_a_server_that_shows_another_certificate_than_a_new_one_would_is_replaced(running: World) -> None:

@@ -141,17 +141,6 @@ def test_every_field_of_the_specification_is_told_of() -> None:
     assert {path.split(".")[1] for path in costs({}, full)} == set(Spec.__struct_fields__)
 
 
-def test_the_values_are_told_as_json_has_them_and_defaults_where_none_was_given() -> None:
-    new = {"memory": "1Gi", "image": "other", "networkPolicy": {"allowFrom": []}, "resources": {"limits": {"cpu": 1}}}
-    told = [str(field) for change in found(STATEFUL_SET, STATEFUL_SET | new) for field in change.fields]
-    assert told == [
-        'spec.image was absent, is to be "other"',
-        'spec.memory was "64Mi", is to be "1Gi"',
-        "spec.resources.limits.cpu was absent, is to be 1",
-        'spec.networkPolicy was absent, is to be {"allowFrom":[]}',
-    ]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
@@ -350,11 +339,3 @@ def test_what_is_said_is_what_the_wanted_objects_say(old: Spec, new: Spec) -> No
     assert (Cost.SCALING in told) == (old.size != new.size)
     assert told or wanted(old) == wanted(new)
     assert bool(told) == (old != new)
-
-
-@given(specs(), specs())
-def test_each_field_that_differs_is_told_once(old: Spec, new: Spec) -> None:
-    paths = [field.path for change in changes(old, new, IMAGE) for field in change.fields]
-    assert len(paths) == len(set(paths))
-    differing = {name for name in Spec.__struct_fields__ if getattr(old, name) != getattr(new, name)}
-    assert {path.split(".")[1] for path in paths} == differing

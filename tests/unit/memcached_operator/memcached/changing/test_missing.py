@@ -214,23 +214,6 @@ async def test_what_keeps_a_stateful_set_from_making_a_pod_is_told_in_its_events
     assert named.condition("Degraded") == ("False", "AsExpected")
 
 
-async def test_the_newest_word_on_a_missing_server_counts_and_none_on_one_that_was_made_since(named: World) -> None:
-    tell(named, REFUSED, ago_s=60)
-    tell(named, POLICY, ago_s=30)
-    tell(named, "", reason="SuccessfulCreate", ago_s=600)
-    tell(named, REFUSED, ordinal=7)
-    tell(named, "", ordinal=1, reason="SuccessfulCreate")
-    del named.api.objects["Pod", NAMESPACE, SERVER]
-    await look(named)
-    await look(named, after_s=LOOK_AFTER_S)
-    await look(named)
-    assert POLICY in named.message("Degraded")
-    tell(named, "", reason="SuccessfulCreate")
-    await look(named, after_s=LOOK_AGAIN_S)
-    await look(named)
-    assert named.condition("Degraded") == ("False", "AsExpected")
-
-
 async def test_that_events_may_not_be_read_is_said_once_with_the_remedy(
     named: World, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,4 +1,4 @@
-"""Which server is replaced now, as tables; a machine holds the pace and the order, whoever leads."""
+"""Which server is replaced now, as tables."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from datetime import datetime, timedelta
 
 import msgspec
 import pytest
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from memcached_operator.memcached.changing.rollout import DONE, STUCK_AFTER_S, Rollout, is_stale, missing, rollout
 from memcached_operator.memcached.spec import Rollout as Pace, Spec
@@ -243,126 +241,3 @@ def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -
     assert ask(a, ready, spec=spec, workload=deployment) == DONE
     other = msgspec.structs.replace(a, rolls="old")
     assert ask(other, b, spec=spec, workload=deployment, late=both) == Rollout(stale=1), "its controller is at it"
-
-
-class Replacing(RuleBasedStateMachine):
-    """A StatefulSet under OnDelete whose templates change, whose servers get lost, and whose operator only looks.
-
-    Nothing is remembered between two looks, so that each may be another leader's.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = START
-        self.revision = "b"
-        self.pods: dict[int, PodRecord] = {}
-        self.bad: set[str] = set()
-        self.evicted_at: datetime | None = None
-
-    @initialize(size=st.integers(0, 5))
-    def some_servers(self, size: int) -> None:
-        self.spec = msgspec.structs.replace(SPEC, size=size)
-        self.pods = {ordinal: server(ordinal) for ordinal in range(size)}
-
-    def look(self) -> Rollout:
-        workload = stateful_set(revision=self.revision, rolls=self.revision)
-        pods = list(self.pods.values())
-        found = rollout(self.spec, workload, pods, (), self.now)
-        if (pod := found.evict) is not None:
-            self.may_go(pod)
-            del self.pods[pod.ordinal]
-            self.evicted_at = self.now
-        return found
-
-    def may_go(self, pod: PodRecord) -> None:
-        """Hold an eviction to the promises."""
-        assert pod.template_hash != self.revision, "a server of the present template is replaced"
-        if pod.down:
-            return  # it had nothing to lose
-        others = [each for each in self.pods.values() if each is not pod]
-        assert len(others) == self.spec.size - 1, "a server is replaced while another is away"
-        for each in others:
-            if self.is_idle(pod) and self.is_idle(each):
-                continue  # as of a node that cannot be reached: in whichever order
-            assert each.ready, "a server is replaced while another is not ready"
-            assert self.now.timestamp() - each.since_s >= PAUSE_S, "a server is replaced before the pause is over"
-            assert self.is_idle(pod) or each.ordinal < pod.ordinal or each.template_hash == self.revision, (
-                "not the highest ordinal"
-            )
-
-    def is_idle(self, pod: PodRecord) -> bool:
-        long = self.now.timestamp() - pod.since_s >= STUCK_AFTER_S
-        return not pod.ready and long and pod.template_hash != self.revision
-
-    @rule()
-    def the_operator_looks(self) -> None:
-        self.look()
-
-    @rule(seconds=st.sampled_from([1, 30, 60, 200]))
-    def time_passes(self, seconds: int) -> None:
-        self.now += timedelta(seconds=seconds)
-
-    @rule()
-    def the_controller_makes_what_is_missing(self) -> None:
-        for ordinal in range(self.spec.size):
-            if ordinal not in self.pods:
-                self.pods[ordinal] = self.made(ordinal, ready=False)
-
-    @rule()
-    def good_servers_get_ready(self) -> None:
-        for ordinal, pod in self.pods.items():
-            if not pod.ready and pod.template_hash not in self.bad:
-                self.pods[ordinal] = msgspec.structs.replace(pod, ready=True, since_s=int(self.now.timestamp()))
-
-    @rule(revision=st.sampled_from("abc"), bad=st.booleans())
-    def the_template_changes(self, revision: str, bad: bool) -> None:
-        self.revision = revision
-        if bad and revision == "c":
-            self.bad.add(revision)
-
-    @rule(ordinal=st.integers(0, 4))
-    def a_node_takes_a_server(self, ordinal: int) -> None:
-        self.pods.pop(ordinal, None)
-
-    @rule(ordinals=st.sets(st.integers(0, 4), max_size=2))
-    def a_node_is_out_of_reach(self, ordinals: set[int]) -> None:
-        for ordinal in ordinals & self.pods.keys():
-            if self.pods[ordinal].ready:
-                self.pods[ordinal] = msgspec.structs.replace(
-                    self.pods[ordinal], ready=False, since_s=int(self.now.timestamp())
-                )
-
-    def made(self, ordinal: int, *, ready: bool) -> PodRecord:
-        since_s = int(self.now.timestamp())
-        pod = named_pod(ordinal, ready=ready)
-        problem = "" if self.revision not in self.bad else "CrashLoopBackOff"
-        return msgspec.structs.replace(
-            pod,
-            template_hash=self.revision,
-            rolls=self.revision,
-            memory="64Mi,100Mi,100Mi",
-            since_s=since_s,
-            problem=problem,
-            down=bool(problem),
-        )
-
-    @invariant()
-    def left_alone_it_comes_to_an_end_or_says_why_not(self) -> None:
-        kept = (self.now, dict(self.pods))
-        for _ in range(4 * self.spec.size + 4):
-            found = self.look()
-            self.the_controller_makes_what_is_missing()
-            self.good_servers_get_ready()
-            if not found.stale and all(each.ready for each in self.pods.values()):
-                break
-            if found.stuck and self.revision in self.bad:
-                break
-            self.now += timedelta(seconds=max(found.next_s or 0.0, 1.0))
-        else:
-            assert self.revision in self.bad, "it neither ends nor says why"
-        if self.revision not in self.bad:
-            assert {each.template_hash for each in self.pods.values()} <= {self.revision}
-        self.now, self.pods = kept
-
-
-TestReplacing = Replacing.TestCase

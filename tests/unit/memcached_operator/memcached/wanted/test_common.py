@@ -6,11 +6,7 @@ import msgspec
 
 from memcached_operator.memcached.wanted.common import Manifest, ObjectMeta, OwnerRef, comparable, controller_of, encode
 from memcached_operator.memcached.wanted.workload_types import Container, PodSpec
-from tests.unit.memcached_operator.memcached.support import decode_workload, wanted_deployment
-
-
-def test_a_deployment_survives_being_encoded_and_decoded() -> None:
-    assert decode_workload(encode(wanted_deployment())) == wanted_deployment()
+from tests.unit.memcached_operator.memcached.support import wanted_deployment
 
 
 def test_equal_deployments_have_equal_bytes_whatever_the_order_of_their_labels() -> None:

@@ -119,17 +119,6 @@ def test_in_the_merged_template_each_part_is_in_its_place_and_the_rest_is_ours(g
     assert back == OURS
 
 
-def test_sidecars_and_variables_stand_in_the_order_in_which_they_are_given() -> None:
-    given: Json = {
-        "spec": {
-            "containers": [{"name": "b"}, {"name": "memcached", "env": [{"name": "z"}, {"name": "a"}]}, {"name": "a"}]
-        }
-    }
-    containers = merged(OURS, parts(given))["spec"]["containers"]
-    assert [each["name"] for each in containers] == ["memcached", "b", "a"]
-    assert [each["name"] for each in containers[0]["env"]] == ["z", "a"]
-
-
 def test_what_options_bring_in_is_told_by_its_places_and_by_the_entries_of_lists_in_it() -> None:
     reloader = {"name": "reloader", "image": "a", "volumeMounts": [{"name": "tls", "mountPath": "/tls"}]}
     server = {"name": "memcached", "image": "b", "resources": {"limits": {"memory": "1Gi", "cpu": "1"}}}

@@ -10,7 +10,6 @@ import pytest
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.wanted import workload as desired
-from memcached_operator.memcached.wanted.pod_template import command
 from tests.unit.memcached_operator.memcached.support import HERE, IMAGE, OWNER
 
 SPECS = {
@@ -40,7 +39,3 @@ def test_an_account_has_both_its_names_or_the_api_server_would_put_one_back_that
         made = desired.workload("Deployment", OWNER, 1, IMAGE, spec=read_spec(spec))
         pod = made.body()["spec"]["template"]["spec"]
         assert [value for field, value in pod.items() if field.startswith("serviceAccount")] == names
-
-
-def test_the_command_names_each_option_and_its_value_as_two_words() -> None:
-    assert not [word for word in command(64, 1024, 4, "1m") if "=" in word]

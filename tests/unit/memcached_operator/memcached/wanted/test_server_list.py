@@ -36,15 +36,6 @@ async def test_servers_leave_the_published_list_before_the_time_begins_after_whi
     assert named.status["draining"][0]["firstOrdinal"] == SIZE - 1
 
 
-async def test_servers_come_to_the_published_list_with_the_status(named: World) -> None:
-    _ask_for(named, SIZE + 2)
-    await _writes(named)
-    for ordinal in (SIZE, SIZE + 1):
-        _make_pod(named, ordinal)
-    assert await _writes(named) == [WRITE_STATUS, *WRITE_LIST]
-    assert _published(named) == named.status["serverList"] == _names(SIZE + 2)
-
-
 async def test_one_look_writes_the_status_and_the_list_that_follows_it(named: World) -> None:
     _ask_for(named, SIZE + 1)
     await _writes(named)

@@ -115,11 +115,6 @@ def test_of_another_sidecar_what_is_new_is_told() -> None:
     ]
 
 
-def test_without_a_template_nothing_breaks() -> None:
-    assert differing(WorkloadManifest(), WorkloadManifest()) == ()
-    assert "spec.image" in [each.path for each in differing(made({}), WorkloadManifest())]
-
-
 @given(*[st.sampled_from([fields for fields, _ in CHANGES])] * 2)
 def test_templates_that_say_that_they_differ_do_so_in_a_field(one: dict[str, Any], other: dict[str, Any]) -> None:
     wanted, live = made(one), made(other)

@@ -5,7 +5,7 @@ import json
 from memcached_operator.memcached.labels import POD_SELECTOR, selector_labels, selector_text
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.common import encode
-from tests.unit.memcached_operator.memcached.support import HERE, NAME, OWNER, container_of, wanted_deployment
+from tests.unit.memcached_operator.memcached.support import HERE, NAME, OWNER, wanted_deployment
 
 
 def test_the_wanted_deployment_is_the_one_that_a_person_can_read_beside_this_test() -> None:
@@ -17,22 +17,11 @@ def test_a_size_of_0_is_asked_for_and_not_left_to_a_default() -> None:
     assert json.loads(encode(wanted_deployment(size=0)))["spec"]["replicas"] == 0
 
 
-def test_the_image_is_the_one_that_is_given() -> None:
-    for image in ("registry.example.com/memcached:2", "memcached@sha256:" + "0" * 64):
-        wanted = desired.workload("Deployment", OWNER, 1, image)
-        assert container_of(json.loads(encode(wanted)))["image"] == image
-
-
 def test_a_user_id_is_named_as_it_is_set_or_not_at_all() -> None:
     for user_id, ids in ((77, {"runAsUser": 77, "runAsGroup": 77}), (None, {})):
         wanted = desired.workload("Deployment", OWNER, 1, "image", user_id)
         security = json.loads(encode(wanted))["spec"]["template"]["spec"]["securityContext"]
         assert security == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}, **ids}
-
-
-def test_the_pods_bear_every_label_of_the_selector() -> None:
-    spec = json.loads(encode(wanted_deployment()))["spec"]
-    assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
 
 
 def test_the_selector_as_text_says_the_same_as_the_selector() -> None:

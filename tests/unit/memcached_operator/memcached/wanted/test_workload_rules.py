@@ -10,7 +10,7 @@ import pytest
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
 from memcached_operator.memcached.wanted.common import encode
 from memcached_operator.memcached.wanted.shape import is_ours
-from memcached_operator.memcached.wanted.workload import DEPLOYMENT, SHAPE
+from memcached_operator.memcached.wanted.workload import SHAPE
 from operator_runtime import Difference, NotOwned
 from tests.unit.memcached_operator.memcached.support import (
     DEPLOYMENT_UID,
@@ -103,8 +103,3 @@ async def test_what_a_deleted_memcached_of_the_same_name_left_to_the_garbage_col
     assert kept.obj is None
     assert "deleted Memcached of the same name" in kept.waiting
     assert world.api.calls == []
-
-
-def test_the_body_is_what_a_manifest_has() -> None:
-    body = DEPLOYMENT.rules.body(wanted_deployment())
-    assert (body["kind"], body["metadata"]["name"], body["spec"]["replicas"]) == ("Deployment", NAME, 2)
