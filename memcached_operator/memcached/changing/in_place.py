@@ -79,10 +79,15 @@ def is_restarting(pod: PodRecord, now_s: float) -> bool:
     return noted is not None and pod.restarts <= noted.restarts and not failed and left_s(pod, now_s) > 0.0
 
 
-def has_arrived(pod: PodRecord, workload: WorkloadRecord) -> bool:
-    """Whether it serves as the present template says."""
+def has_arrived(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
+    """Whether it serves as the present template says.
+
+    One that was given its former image back may do so without a restart: its node could not be reached meanwhile.
+    """
     noted = asked(pod)
-    return noted is not None and is_begun(pod, workload) and pod.ready and pod.restarts > noted.restarts
+    if noted is None or not is_begun(pod, workload) or not pod.ready:
+        return False
+    return pod.restarts > noted.restarts or (pod.rolls == workload.rolls and not left_s(pod, now_s))
 
 
 def left_s(pod: PodRecord, now_s: float) -> float:

@@ -89,11 +89,11 @@ def rollout(
         return DONE
     begun = [pod for pod in stale if in_place.is_begun(pod, workload)]
     so_far = Rollout(len(stale), in_place=sum(in_place.is_possible(pod, workload) for pod in stale))
-    if workload.settled and (arrived := [pod for pod in begun if in_place.has_arrived(pod, workload)]):
+    now_s = now.timestamp()
+    if workload.settled and (arrived := [pod for pod in begun if in_place.has_arrived(pod, workload, now_s)]):
         return so_far._replace(settle=arrived[0])
     if spec.rollout.paused or not workload.settled:
         return so_far
-    now_s = now.timestamp()
     due = [pod for pod in stale if pod not in begun]
     restarting = [pod for pod in stale if in_place.is_restarting(pod, now_s)]
     if lost := [pod for pod in due if pod.down and pod not in restarting]:
