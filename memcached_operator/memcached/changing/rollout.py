@@ -110,8 +110,9 @@ def rollout(
         fresh = [pod for pod in unready if pod not in due and pod not in restarting]
         fresh = [pod for pod in fresh if pod.problem or pod.ready or _is_idle(pod, now_s)]
         stuck = next((pod for pod in fresh if not _may_yet_start(pod, now_s)), None)
-        next_s = min(in_place.left_s(pod, now_s) or _left_s(pod, STUCK_AFTER_S, now_s) for pod in unready)
-        return so_far._replace(stuck=_stuck(stuck, len(due)) if stuck else "", next_s=next_s or None)
+        left = [in_place.left_s(pod, now_s) or _left_s(pod, STUCK_AFTER_S, now_s) for pod in unready]
+        next_s = min(filter(None, left), default=None)
+        return so_far._replace(stuck=_stuck(stuck, len(due)) if stuck else "", next_s=next_s)
     if not stale:
         return DONE
     # Of one that is not ready nobody knows whether it has keys, as where its node cannot be reached: it takes its turn.

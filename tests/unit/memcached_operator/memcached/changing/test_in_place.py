@@ -131,8 +131,9 @@ def test_a_server_that_does_not_come_back_stops_it_and_is_told(pod: PodRecord, s
     assert stuck in found.stuck
 
 
-def test_a_server_that_is_to_start_again_is_looked_at_when_it_is_late() -> None:
-    assert asked(warm(0), warm(1), warm(2, to="new", since_s=100)).next_s == LATE_AFTER_S - 100
+@pytest.mark.parametrize("other", [warm(1), warm(1, ready=False)])
+def test_a_server_that_is_to_start_again_is_looked_at_when_it_is_late(other: PodRecord) -> None:
+    assert asked(warm(0), other, warm(2, to="new", since_s=100)).next_s == LATE_AFTER_S - 100
 
 
 def test_a_pod_gets_the_image_of_the_template_in_all_containers_that_run_it() -> None:
