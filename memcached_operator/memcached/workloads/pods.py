@@ -294,8 +294,9 @@ def _problem(status: _PodStatus) -> str:
 
 
 def _has_no_shell(container: _ContainerStatus) -> bool:
-    """Whether its node could not start it for that, as its runtime says."""
-    ended = container.state.terminated or container.lastState.terminated or _Waiting()
+    """Whether its node could not start it for that, as its runtime says. Of one that runs, the last state is over."""
+    waits = container.state.waiting is not None
+    ended = (container.lastState.terminated if waits else container.state.terminated) or _Waiting()
     return ended.reason == "StartError" and '"sh"' in ended.message
 
 

@@ -92,3 +92,9 @@ def test_an_image_without_the_shell_that_runs_memcached_is_named_by_the_field_th
     pod = named(0, lambda live: live["status"].update(containerStatuses=[{"name": "memcached", **fields}]))
     assert pod.problem.startswith("InvalidSpec: spec.warmRestart: must be false with an image that contains no sh")
     assert pod.down
+
+
+def test_a_server_that_runs_with_another_image_since_has_no_such_problem() -> None:
+    ended = {"terminated": {"reason": "StartError", "message": NO_SH}}
+    container = {"name": "memcached", "state": {"running": {}}, "lastState": ended}
+    assert named(0, lambda live: live["status"].update(containerStatuses=[container])).problem == ""
