@@ -46,9 +46,11 @@ class Refusals:
             at: the object's key.
             what: equal for the same write.
         """
-        refusal = (self._refusals.find(owner) or _Refusals()).get((kind.resource.qualified_name, at))
-        if refusal is not None and refusal.what == what and self._clock() < refusal.until_s:
-            raise refusal.error.with_traceback(None)
+        refusals, place = self._refusals.find(owner) or _Refusals(), (kind.resource.qualified_name, at)
+        if (refusal := refusals.get(place)) is not None:
+            if refusal.what == what and self._clock() < refusal.until_s:
+                raise refusal.error.with_traceback(None)
+            del refusals[place]
         try:
             yield
         except (Forbidden, Invalid, Refused) as error:

@@ -229,6 +229,19 @@ async def test_what_was_refused_is_not_asked_for_again_for_a_while(
     assert len(asked) == 3
 
 
+async def test_what_was_refused_is_asked_for_again_once_something_else_was_written(
+    at: Keeping, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at.cached(await at.keep(at.words(a="1")))
+    with monkeypatch.context() as refusing:
+        forbidden = Forbidden(403, "Forbidden", "denied the request")
+        refusing.setattr(at.client, "strategic_patch", AsyncMock(side_effect=forbidden))
+        with pytest.raises(Forbidden):
+            await at.keep(at.words(a="2"))
+    assert (await at.keep(at.words(a="3"))).body["data"] == {"a": "3"}
+    assert (await at.keep(at.words(a="2"))).body["data"] == {"a": "2"}
+
+
 async def test_what_is_reverted_on_its_way_in_is_said_and_not_sent_again(
     at: Keeping, monkeypatch: pytest.MonkeyPatch
 ) -> None:
