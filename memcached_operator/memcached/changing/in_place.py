@@ -24,8 +24,9 @@ LATE_AFTER_S: Final = 120.0
 """A node starts a container again within seconds, and within the grace period of its pod. It pulls the image after it
 has ended the former one, which is then told in the pod's status."""
 
-# What the pod's status has of a container that has ended, until it has started again.
-_BETWEEN: Final = ("Completed", "Error")
+# What the pod's status has of a container that has ended, until it has started again. A node waits before it starts one
+# once more that it started within the last minutes.
+_BETWEEN: Final = ("Completed", "Error", "CrashLoopBackOff")
 
 
 class Asked(NamedTuple):

@@ -122,6 +122,8 @@ def test_those_that_keep_their_items_are_counted() -> None:
         ),
         (warm(2, to="new", since_s=LATE_AFTER_S - 1), ""),
         (warm(2, to="new", ready=False, for_s=1, problem="Error"), ""),
+        # It was restarted a few minutes ago, too.
+        (warm(2, to="new", ready=False, for_s=1, problem="CrashLoopBackOff"), ""),
     ],
 )
 def test_a_server_that_does_not_come_back_stops_it_and_is_told(pod: PodRecord, stuck: str) -> None:
