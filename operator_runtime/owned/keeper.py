@@ -161,10 +161,6 @@ class Keeper(Generic[O, W, P]):
         except (Conflict, NotFound) as error:
             raise self._stale(live, error) from error
 
-    def has(self, key: ObjectKey) -> bool:
-        """Whether the cache has an object of that name, whosever it is."""
-        return self._store.get(key) is not None
-
     async def remove(self, owner: O, key: ObjectKey, *, propagation: Propagation | None = None) -> Kept[P]:
         """Delete the object of that name where the cache has one that is the owner's; it may be made again by `keep`.
 
