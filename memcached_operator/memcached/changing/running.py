@@ -258,8 +258,8 @@ class Running:
             self._turns.leave(memcached.key)
         if workload is None or wanted is None or blocked or _has_strange_template(workload, wanted):
             return
-        evict = found.evict or await self._restarts.go_on(memcached, found, workload, wanted, now, outcome)
-        if evict is not None:
+        unchanged = await self._restarts.go_on(memcached, found, workload, wanted, now, outcome)
+        if (evict := found.evict or unchanged) is not None:
             what = "with the renewed certificate" if evict.uid in late else "with the current template"
             await self._evict(memcached, evict, found.stale, what, outcome)
 
