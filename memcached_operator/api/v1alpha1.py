@@ -139,7 +139,7 @@ class MemcachedPodTemplate(_Model):
     spec: _Passed | None = Field(
         default=None,
         description="The specification of a pod, as Kubernetes has it. The API server judges it where it stands in the "
-        "workload; what it refuses is told in the condition Degraded. Objects are merged, and entries of containers, "
+        "workload; what it refuses is shown in the condition Degraded. Objects are merged, and entries of containers, "
         "initContainers, volumes, imagePullSecrets and env by their name, those of volumeMounts by their mountPath; "
         "ports are added. Of the container memcached the image, the command, the args, the resources and the port "
         "11211 are the operator's, or have fields of their own. With securityContext the operator sets no user id: {} "

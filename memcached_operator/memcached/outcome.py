@@ -1,4 +1,4 @@
-"""What became of the objects of one Memcached: what is there, what was in the way, what is waited for."""
+"""The result of keeping the objects of one Memcached: what is there, what was in the way, what is waited for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def told_failing(last: Status) -> frozenset[str]:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of it.
+    """The result of keeping one Memcached's objects.
 
     Attributes:
         published: the list of servers that was published, if it is to be; None before there is one.
@@ -65,7 +65,7 @@ class Outcome:
     async def attempt(
         self, kind: str, doing: Awaitable[Kept[R]], *, newer: bool = False, blocking: bool = False
     ) -> Kept[R] | None:
-        """What became of one object; None where something was in the way, which is noted here.
+        """The result of keeping one object; None where something was in the way, which is noted here.
 
         Args:
             kind: of the object.

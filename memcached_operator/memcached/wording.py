@@ -37,7 +37,7 @@ class Words(NamedTuple):
 def announced(
     spec: Spec, wanted: WorkloadManifest, live: WorkloadRecord, *, rolls: bool, asked: bool, after: ObjectKey | None
 ) -> Words:
-    """What is told of a change before servers are replaced or told of it; a note alone where there are some.
+    """The announcement of a change before servers are replaced or get it live; a note alone where there are some.
 
     Args:
         rolls: only a new pod takes it on.

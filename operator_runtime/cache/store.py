@@ -81,7 +81,7 @@ class Store(Generic[R]):
         self._callback_errors = CallbackErrors()
         # By scope, while a snapshot of it is on its way: what was put since it was begun.
         self._put_since: dict[str | None, set[ObjectKey]] = {}
-        self.known_to = ""  # handlers may ask: which controller need not be told of what comes now
+        self.known_to = ""  # handlers may ask: the controller that does not need what comes now
         self.relisting = False  # handlers may ask: what comes now is a snapshot, of no urgency
 
     def __len__(self) -> int:
@@ -187,7 +187,7 @@ class Store(Generic[R]):
 
         The answer to a write of ours may have been put here since the snapshot was begun. Where it is later than the
         snapshot it stays, also where the snapshot does not know the object: the watch that goes on from the snapshot
-        shows what became of it.
+        shows the result.
 
         Args:
             records: the complete snapshot.

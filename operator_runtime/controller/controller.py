@@ -77,7 +77,7 @@ class Outcome(StrEnum):
 
 
 class ReconcileObserver(Protocol):
-    """Told of each reconcile of one controller as it ends."""
+    """Gets each reconcile of one controller as it ends."""
 
     def reconciled(self, outcome: Outcome, seconds: float) -> None:
         """A reconcile ended so, and took so long."""
@@ -283,7 +283,7 @@ class Controller(Generic[K]):
             if not isinstance(result, Result):
                 raise TypeError(f"the reconciler of controller {self.name!r} returned {result!r}: return a Result")
         except asyncio.CancelledError as error:
-            # A worker that is told to end must end. A cancellation that was not asked of it is a bug of the reconciler;
+            # A worker that is asked to end must end. Any other cancellation is a bug of the reconciler;
             # passed on, it would end this worker without a sound.
             task = asyncio.current_task()
             if task is None or task.cancelling():

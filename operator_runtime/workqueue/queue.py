@@ -67,7 +67,7 @@ class _Failures:
 
 
 class QueueObserver(Protocol):
-    """Told of durations as they end; everything else about a queue can be read from it at any time."""
+    """Gets durations as they end; everything else about a queue can be read from it at any time."""
 
     def queued(self, seconds: float) -> None:
         """A key was handed out after having been ready for so long."""
@@ -254,7 +254,7 @@ class WorkQueue(Generic[K]):
         return 0.0
 
     def unfinished_s(self) -> float:
-        """Seconds of work in progress that `QueueObserver.worked` has not been told of yet."""
+        """Seconds of work in progress that `QueueObserver.worked` has not got yet."""
         now = self.clock()
         return sum(now - started for started, _ in self._processing.values())
 

@@ -149,7 +149,7 @@ class ContainerRestarts:
         except (Conflict, NotFound):
             outcome.look_again(LOOK_AGAIN_S)
         else:
-            outcome.look_again(LOOK_AGAIN_S)  # for the next one: nobody is woken by a write of one's own
+            outcome.look_again(LOOK_AGAIN_S)  # for the next one: the operator's own write wakes no key
             known.pop(pod.uid, None)
             counted = f" with {has} of {had} items" if had is not None and has is not None else ""
             fields = {"action": "restarted", "server": pod.name, "left": found.stale - 1, "items": has, "before": had}

@@ -2,7 +2,7 @@
 
 The operator gives the pod the image, and notes on it to what it is to come, and how often its container had been
 started again by then. Once it has been once more, and is ready, the pod is given the label of the present template. So
-what is next follows from the pod, whoever leads.
+what is next follows from the pod, under any leader.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Asked(NamedTuple):
 
 
 def asked(pod: PodRecord) -> Asked | None:
-    """What is noted on a pod, None where it is not being changed, or nobody can read it."""
+    """What is noted on a pod, None where it is not being changed, or it cannot be read."""
     try:
         rolls, restarts, since_s = pod.in_place.split(" ")
         return Asked(rolls, int(restarts), int(since_s))
@@ -63,7 +63,7 @@ def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
     if not pod.warm or pod.warm != workload.warm or pod.restarted != workload.restarted:
         return False
     ran = pod.ready or pod.restarts > 0 or bool(pod.in_place)
-    # A template that differs in nothing of ours was changed by somebody else, who is waiting for new pods.
+    # A template that differs in nothing of ours was changed by another client, who waits for new pods.
     return ran and (bool(pod.in_place) or pod.rolls != workload.rolls)
 
 

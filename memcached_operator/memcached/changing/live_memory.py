@@ -1,4 +1,4 @@
-"""Other memory for servers that run: their pods are resized in place, and memcached is told.
+"""Other memory for servers that run: their pods are resized in place, and memcached gets its new limit.
 
 That costs no key. What cannot be changed so is left to a rollout, and an event says why.
 """
@@ -42,13 +42,13 @@ logger = logging.getLogger(__name__)
 
 # A node resizes a pod within seconds, or when another pod there has gone.
 LOOK_AGAIN_S: Final = 1.0
-# Nobody tells when a quota has room again, nor when a busy server has a moment.
+# No event says that a quota has room again, or that a busy server answers again.
 REFUSED_RETRY_S: Final = 10.0
 BUSY_RETRY_S: Final = 10.0
 PATIENCE_S: Final = 60.0
 # All of it, connection included; a worker waits for as long.
 TELL_TIMEOUT_S: Final = 1.0
-# Of the refusal of somebody whom RBAC does not let resize pods, or patch them.
+# Of a refusal by RBAC, to resize pods or to patch them.
 NO_RIGHT: Final = "cannot patch resource"
 # Of a refusal of what the node could never carry out: another one may.
 _NODE_TOO_SMALL: Final = "NodeCapacity"
@@ -96,8 +96,8 @@ class _Server:
     Attributes:
         wanted: what was wanted then.
         restarts: of its memcached, which knows nothing any more of what it was told before.
-        since_s: since when it is waited for, by the clock; None while nobody can see how far it is, as it is not given
-            up, and replaced, for that.
+        since_s: since when it is waited for, by the clock; None while it cannot be seen how far it is: for that it is
+            not given up and replaced.
         news: it is a change. What a former leader has seen to already, by all that can be seen, is tried once more, and
             no server is replaced for it.
         told: memcached uses it.
@@ -165,7 +165,7 @@ class LiveMemory:
         # Of one that is not ready for a while it is kept what it was told.
         for uid in known.keys() - {each.uid for each in pods}:
             del known[uid]
-        # Until the template is written it tells that any server may have been told of something else, by whomever.
+        # Until the template is written it tells that any server may have been given another limit, by any client.
         others = [
             each
             for each in pods

@@ -148,7 +148,7 @@ class Missing:
         return absence._replace(cause=seen.cause, next_s=again_s if next_s is None else min(again_s, next_s))
 
     async def _ask(self, workload: WorkloadRecord, unmade: Sequence[int], before: Problem | None) -> Problem | None:
-        """Why the pods of these ordinals are not made, None where nobody knows."""
+        """Why the pods of these ordinals are not made, None where it is not known."""
         try:
             if refusal := why_not_made(await self._events(workload), workload.name, unmade):
                 return Problem(refusal_reason(refusal), refusal, blocking=False)

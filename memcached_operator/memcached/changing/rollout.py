@@ -115,7 +115,7 @@ def rollout(
         return so_far._replace(stuck=_stuck(stuck, len(due)) if stuck else "", next_s=next_s)
     if not stale:
         return DONE
-    # Of one that is not ready nobody knows whether it has keys, as where its node cannot be reached: it takes its turn.
+    # One that is not ready may have keys, as where its node cannot be reached: it takes its turn.
     next_s = max((_left_s(pod, spec.rollout.pauseSeconds, now_s) for pod in servers if pod.ready), default=0.0)
     return so_far._replace(next_s=next_s) if next_s else _turn_of(_highest(idle or due), workload, so_far)
 
@@ -141,13 +141,13 @@ def is_stale(pod: PodRecord, workload: WorkloadRecord, untold: Container[str] = 
     """
     rolls = (pod.rolls, pod.restarted) != (workload.rolls, workload.restarted)
     if workload.kind == "Deployment":
-        # Of a pod whose annotations somebody takes off nobody knows.
+        # A pod whose annotations were removed says nothing of it.
         return bool(pod.rolls) and (rolls or pod.memory != workload.memory)
     if pod.in_place:
         return True
     if not workload.revision or pod.template_hash == workload.revision:
         return False
-    # A template that differs in nothing of ours was changed by somebody else, who is waiting for new pods.
+    # A template that differs in nothing of ours was changed by another client, who waits for new pods.
     return rolls or pod.memory == workload.memory or pod.uid in untold
 
 

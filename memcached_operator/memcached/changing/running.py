@@ -37,7 +37,7 @@ from operator_runtime import Client, Forbidden, Keeper, Memory, ObjectKey, Serve
 
 logger = logging.getLogger(__name__)
 
-# A disruption budget tells nobody when it allows an eviction again.
+# No event says that a disruption budget allows an eviction again.
 BUDGET_RETRY_S: Final = 10.0
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
@@ -113,7 +113,7 @@ class Running:
         Args:
             pods: the active ones.
             now: the time, with its zone.
-            outcome: what became of it is noted there.
+            outcome: gets the result.
 
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
@@ -303,7 +303,7 @@ class Running:
             status = decode_status(told)
             degraded = status.condition("Degraded")
             stuck = degraded is not None and degraded.reason == Reason.ROLLOUT_STUCK
-            # An image of the user's own that does not start is to hold up nobody else.
+            # An image of the user's own that does not start must not hold up the others.
             if _is_updating(status) and not (stuck and _has_own_image(each)):
                 return each.key
         return None
@@ -342,7 +342,7 @@ def _change(wanted: WorkloadManifest, live: WorkloadRecord | None) -> _Change:
 
 
 def _has_strange_template(workload: WorkloadRecord, wanted: WorkloadManifest) -> bool:
-    """Whether new pods would be made of what somebody else wrote there, which is put right as soon as it may be."""
+    """Whether new pods would be made of what another client wrote there, which is put right as soon as it may be."""
     return any(each.path.startswith("spec.template") for each in SHAPE.differ(wanted, workload))
 
 

@@ -8,18 +8,18 @@ from operator_runtime import ObjectKey
 
 
 class Turns:
-    """Who may begin a rollout that nobody asked for, as of another default image.
+    """Who may begin a rollout that no user asked for, as of another default image.
 
     A default that does not start stops so at one server of one Memcached, and no more than one cache is cold at a time.
 
     Invariants:
-        At most one holds the turn. Whoever waits is woken when it is free, in the order in which they came.
+        At most one holds the turn. Those that wait are woken when it is free, in the order in which they came.
     """
 
     def __init__(self, underway: Callable[[], ObjectKey | None], wake: Callable[[ObjectKey], None]) -> None:
         """
         Args:
-            underway: whose rollout somebody began who led before, None for nobody's; asked once.
+            underway: whose rollout a former leader began, None for none; asked once.
             wake: has one that waits looked at again.
         """
         self._underway = underway

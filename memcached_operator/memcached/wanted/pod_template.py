@@ -256,7 +256,7 @@ def _pod_spec(settings: _Settings) -> PodSpec:
                     *command(items_mib, settings.connections, settings.threads, settings.item_size),
                     *options(settings.tls, settings.auth),
                 ),
-                args=settings.extra,  # ours, also where it is empty: an argument that somebody adds is drift
+                args=settings.extra,  # ours, also where it is empty: an added argument is drift
                 ports=(ContainerPort(labels.PORT, labels.PORT_NAME, "TCP"),),
                 resources=Resources(limits=dict(settings.limits), requests=dict(settings.requests)),
                 readinessProbe=READINESS,

@@ -50,7 +50,7 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
         replicas: pods that it is to have, 0 for a stranger's.
         image: what its template runs memcached from, "" for a stranger's.
         rolls: digest of all in its template that only a new pod takes on, "" where it is not there.
-        memory: what a running server can be told of its template, "" likewise.
+        memory: what a running server can be given of its template, "" likewise.
         restarted: what `kubectl rollout restart` wrote into its template, "" before.
         restart: what the Memcached asked for a restart with, "" before.
         warm: digest of what a container that starts again in its pod does not take on, "" where that loses its items.
